@@ -16,7 +16,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 	"fabsh/shell/session"
 )
@@ -101,7 +101,7 @@ type topologyOptions struct {
 	kind string   // a .star file, or the name of a shipped one
 	args []string // the kind's options
 
-	rules               []routing.Rule // of --class
+	rules               []graph.Rule // of --class
 	levels              int
 	baseline, out, diff string
 	list, help          bool
@@ -182,16 +182,16 @@ func parseTopology(words []string) (o topologyOptions, err error) {
 }
 
 // classRule reads NAME=CLASS, where NAME may be a GUID, and hold a =.
-func classRule(text string) (routing.Rule, error) {
+func classRule(text string) (graph.Rule, error) {
 	i := strings.LastIndexByte(text, '=')
 	if i <= 0 {
-		return routing.Rule{}, fmt.Errorf("want NAME=CLASS, such as 'storage*=io', got %q", text)
+		return graph.Rule{}, fmt.Errorf("want NAME=CLASS, such as 'storage*=io', got %q", text)
 	}
-	class, err := routing.ParseClass(text[i+1:])
-	if err == nil && class&routing.ClassSwitch != 0 {
+	class, err := graph.ParseClass(text[i+1:])
+	if err == nil && class&graph.ClassSwitch != 0 {
 		err = errors.New("switches are no hosts")
 	}
-	r := routing.Rule{Class: class, Name: text[:i], Also: class == routing.ClassSM}
+	r := graph.Rule{Class: class, Name: text[:i], Also: class == graph.ClassSM}
 	if hex, ok := strings.CutPrefix(strings.ToLower(r.Name), "0x"); ok {
 		if n, bad := strconv.ParseUint(hex, 16, 64); bad == nil {
 			r.Name, r.GUIDs = "", []mad.GUID{mad.GUID(n)}
@@ -238,7 +238,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	if err != nil {
 		return err
 	}
-	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, routing.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
+	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, graph.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
 	if err != nil {
 		return blameFabric(s, fmt.Errorf("topology: %w", err))
 	}

@@ -19,6 +19,7 @@ import (
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 )
@@ -126,7 +127,7 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 // tables are the forwarding tables in force, which are read only where p changes some.
 func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routing.Routes, error) {
 	if !p.NeedsTables(f) {
-		g, err := routing.NewGraph(f, routing.GraphOptions{})
+		g, err := graph.New(f, graph.Options{})
 		if err != nil {
 			return nil, err
 		}

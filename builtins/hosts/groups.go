@@ -13,7 +13,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
-	classes "fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // GroupsMethod is fabric.host_groups().
@@ -36,7 +36,7 @@ The host is the first word of an adapter's name: "node-7 HCA-1". A name of more 
 "node-[0001-0004]"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
-		Classes  []classes.Rule
+		Classes  []graph.Rule
 		Baseline *fabric.Fabric
 		Levels   int
 		Dns      bool

@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -78,7 +79,7 @@ type assignArgs struct {
 // lidWeights is the weight of a LID as load, for the dict that the parameter weight
 // takes; nil without one. A LID that is not in it weighs as Assign has it: 1 on CAs
 // and routers, else 0.
-func lidWeights(d *starlark.Dict, g *routing.Graph) (func(mad.LID) int, error) {
+func lidWeights(d *starlark.Dict, g *graph.Graph) (func(mad.LID) int, error) {
 	if d == nil {
 		return nil, nil
 	}
@@ -103,7 +104,7 @@ func lidWeights(d *starlark.Dict, g *routing.Graph) (func(mad.LID) int, error) {
 		if w, ok := weights[lid]; ok {
 			return w
 		}
-		if t := g.TerminalByLID(lid); t >= 0 && g.Terminals()[t].Class&routing.ClassSwitch == 0 {
+		if t := g.TerminalByLID(lid); t >= 0 && g.Terminals()[t].Class&graph.ClassSwitch == 0 {
 			return 1
 		}
 		return 0

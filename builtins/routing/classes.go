@@ -10,7 +10,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -19,7 +19,7 @@ const ClassWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn
 
 // KindClasses is the kind of the parameter classes: a dict of class to what belongs
 // to it. The builtin gets rules for all classes.
-var KindClasses = &lang.Kind{Type: reflect.TypeFor[[]routing.Rule](), Convert: toRules}
+var KindClasses = &lang.Kind{Type: reflect.TypeFor[[]graph.Rule](), Convert: toRules}
 
 // toRules makes rules of a dict of class to members: rules of its own for the
 // classes that it names, and the default ones for the others.
@@ -28,15 +28,15 @@ func toRules(v starlark.Value) (any, error) {
 	if !ok {
 		return nil, lang.WantType(v, "dict")
 	}
-	rules := routing.DefaultRules()
-	var own []routing.Rule
+	rules := graph.DefaultRules()
+	var own []graph.Rule
 	for _, kv := range d.Items() {
 		name, _ := starlark.AsString(kv[0])
-		class, err := routing.ParseClass(name)
-		if err != nil || class&routing.ClassSwitch != 0 {
+		class, err := graph.ParseClass(name)
+		if err != nil || class&graph.ClassSwitch != 0 {
 			return nil, fmt.Errorf("%s is no class of end ports: %s", kv[0], ClassWords)
 		}
-		rules = slices.DeleteFunc(rules, func(r routing.Rule) bool { return r.Class == class })
+		rules = slices.DeleteFunc(rules, func(r graph.Rule) bool { return r.Class == class })
 		members, err := classRules(class, kv[1])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -45,8 +45,8 @@ func toRules(v starlark.Value) (any, error) {
 	}
 	// The first rule of a port's class ends the search, so rules that add a class
 	// (Also) go before all others.
-	slices.SortStableFunc(own, func(a, b routing.Rule) int { return boolInt(b.Also) - boolInt(a.Also) })
-	also := slices.IndexFunc(rules, func(r routing.Rule) bool { return !r.Also })
+	slices.SortStableFunc(own, func(a, b graph.Rule) int { return boolInt(b.Also) - boolInt(a.Also) })
+	also := slices.IndexFunc(rules, func(r graph.Rule) bool { return !r.Also })
 	if also < 0 {
 		also = len(rules)
 	}
@@ -55,13 +55,13 @@ func toRules(v starlark.Value) (any, error) {
 
 // classRules are the rules for the members of a class, one or a list: a rule for each
 // name, then one for all GUIDs. That one is there even without GUIDs.
-func classRules(class routing.Class, members starlark.Value) ([]routing.Rule, error) {
+func classRules(class graph.Class, members starlark.Value) ([]graph.Rule, error) {
 	list := []starlark.Value{members}
 	if it, ok := members.(starlark.Iterable); ok {
 		list = lang.Collect(it)
 	}
-	var rules []routing.Rule
-	listed := routing.Rule{Class: class, Also: class == routing.ClassSM, GUIDs: []mad.GUID{}}
+	var rules []graph.Rule
+	listed := graph.Rule{Class: class, Also: class == graph.ClassSM, GUIDs: []mad.GUID{}}
 	for _, x := range list {
 		switch x := x.(type) {
 		case topology.Node:
@@ -72,7 +72,7 @@ func classRules(class routing.Class, members starlark.Value) ([]routing.Rule, er
 			if guid, err := records.ParseGUID(x); err == nil {
 				listed.GUIDs = append(listed.GUIDs, guid)
 			} else {
-				rules = append(rules, routing.Rule{Class: class, Also: listed.Also, Name: string(x)})
+				rules = append(rules, graph.Rule{Class: class, Also: listed.Also, Name: string(x)})
 			}
 		default:
 			return nil, fmt.Errorf("got %s, want a name, a GUID, a node or a port", x.Type())
@@ -90,11 +90,11 @@ func boolInt(b bool) int {
 }
 
 // classOf is the class that name stands for, 0 where it is nil: not given.
-func classOf(name *string) (routing.Class, error) {
+func classOf(name *string) (graph.Class, error) {
 	if name == nil {
 		return 0, nil
 	}
-	return routing.ParseClass(*name)
+	return graph.ParseClass(*name)
 }
 
 // endpointsParam is the parameter of methods of routes that are about pairs of
@@ -106,7 +106,7 @@ type endpointsArg struct{ Endpoints *string }
 
 // class is the class of the endpoints, 0 where none is given. A class without ports
 // fails: no pairs of endpoints would have no errors.
-func (a *endpointsArg) class(g *routing.Graph) (routing.Class, error) {
+func (a *endpointsArg) class(g *graph.Graph) (graph.Class, error) {
 	class, err := classOf(a.Endpoints)
 	if err != nil {
 		return 0, lang.ParamError("endpoints", "%w", err)

@@ -6,6 +6,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // DiffType is the type of what routes.diff() returns.
@@ -43,7 +44,7 @@ blocks    1
 }
 
 // wrapDiff is d as a result; g is the graph of the newer tables.
-func wrapDiff(g *routing.Graph, d *routing.Diff) *lang.Result {
+func wrapDiff(g *graph.Graph, d *routing.Diff) *lang.Result {
 	var bySwitch []starlark.Value
 	for _, sd := range d.Switches {
 		n := g.Switches()[sd.Switch]

@@ -8,7 +8,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // dijkstraMethod is graph.dijkstra(): least-cost paths to one switch.
@@ -40,7 +40,7 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 		if err != nil {
 			return nil, lang.ParamError("weights", "%w", err)
 		}
-		cost, via, err := v.g.Dijkstra(to, weight)
+		cost, via, err := graph.Dijkstra(v.g, to, weight)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -57,7 +57,7 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 // channelWeights are the weights of all channels, by number, for a dict of port to
 // weight: the channel is the one out of the port. Those that are not in it, and
 // all where d is nil, weigh usual. Ports on no link of the graph are left out.
-func channelWeights(g *routing.Graph, d *starlark.Dict, usual int64) ([]int64, error) {
+func channelWeights(g *graph.Graph, d *starlark.Dict, usual int64) ([]int64, error) {
 	weight := slices.Repeat([]int64{usual}, len(g.Channels()))
 	if d == nil {
 		return weight, nil

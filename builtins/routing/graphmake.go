@@ -8,7 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -40,10 +40,10 @@ note: 4 ports of CAs and routers are on no switch
 		PortOrder *starlark.Dict   // of switches to lists of port numbers
 		LIDs      *starlark.Dict   // of ports to ints
 		LMC       int
-		Classes   []routing.Rule
+		Classes   []graph.Rule
 	}) (starlark.Value, error) {
 		v := c.Recv.(*topology.Fabric)
-		o := routing.GraphOptions{Rules: a.Classes}
+		o := graph.Options{Rules: a.Classes}
 		var err error
 		if o.Exclude, err = excludedPorts(v.Fabric, a.Exclude); err != nil {
 			return nil, lang.ParamError("exclude", "%w", err)
@@ -57,7 +57,7 @@ note: 4 ports of CAs and routers are on no switch
 		if o.LIDs, err = portLIDs(v.Fabric, a.LIDs, a.LMC); err != nil {
 			return nil, lang.ParamError("lids", "%w", err)
 		}
-		g, err := routing.NewGraph(v.Fabric, o)
+		g, err := graph.New(v.Fabric, o)
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}

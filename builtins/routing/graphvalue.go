@@ -23,20 +23,21 @@ package routing
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
 // graphValue is the value `graph`. It never changes; lists are the values of its
 // attributes that have been asked for, by name, each made once and frozen.
 type graphValue struct {
-	g      *routing.Graph
+	g      *graph.Graph
 	fabric *topology.Fabric
 	lists  map[string]*starlark.List
 }
@@ -61,7 +62,7 @@ func init() {
 		lang.Member[*graphValue]{Name: "num_links", Column: true, Doc: "how many links between switches may be used", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Channels()) / 2) }},
 		lang.Member[*graphValue]{Name: "top", Column: true, Doc: "the highest LID", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(int(v.g.Top())) }},
 		lang.Member[*graphValue]{Name: "notes", Column: true, Doc: "what of the fabric is not in it, or other than in the fabric", Get: func(v *graphValue) starlark.Value {
-			return v.list("notes", func() []starlark.Value { return lang.Collect(lang.Texts(v.g.Notes())) })
+			return v.list("notes", func() []starlark.Value { return lang.Collect(lang.Texts(slices.Concat(v.g.Notes(), v.g.LeftOut()))) })
 		}},
 		lang.Member[*graphValue]{Method: &lidsMethod},
 		lang.Member[*graphValue]{Method: &orderMethod},
@@ -95,7 +96,7 @@ func (v *graphValue) Facts() []lang.Fact { return GraphType.Facts(v) }
 
 func (v *graphValue) Display() string {
 	text := v.String() + "\n"
-	for _, note := range v.g.Notes() {
+	for _, note := range slices.Concat(v.g.Notes(), v.g.LeftOut()) {
 		text += "note: " + lang.OneLine(note) + "\n"
 	}
 	return text
@@ -174,7 +175,7 @@ func (v *graphValue) switchesOf(a, b starlark.Value) (s, d int, err error) {
 }
 
 // newGraph is the value of g, a graph of f.
-func newGraph(g *routing.Graph, f *topology.Fabric) *graphValue {
+func newGraph(g *graph.Graph, f *topology.Fabric) *graphValue {
 	return &graphValue{g: g, fabric: f, lists: map[string]*starlark.List{}}
 }
 
@@ -206,6 +207,6 @@ In this order shifts meet no contention under d-mod-k, and the ranks of an MPI j
 [13, 14, 15, 16, 17]
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
-		return lang.Integers(c.Recv.(*graphValue).g.Order()), nil
+		return lang.Integers(graph.Order(c.Recv.(*graphValue).g)), nil
 	}),
 }

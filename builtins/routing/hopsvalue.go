@@ -7,12 +7,12 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // hopsValue is the value `hops`: distances between switches, in links or weights.
 type hopsValue struct {
-	h     *routing.Hops
+	h     *graph.Hops
 	graph *graphValue
 }
 
@@ -76,7 +76,7 @@ They count links, or, where these have weights, the weights.`,
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		h, err := v.g.Hops(c.Fiber().Context)
+		h, err := graph.AllHops(c.Fiber().Context, v.g)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // rootsMethod is graph.find_roots().
@@ -27,7 +27,7 @@ All ways but "center" fail where there is no top, and say why.`,
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Method string }) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		roots, err := v.g.FindRoots(c.Fiber().Context, a.Method)
+		roots, err := graph.FindRoots(c.Fiber().Context, v.g, a.Method)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -53,7 +53,7 @@ None is the rank of a switch that is cut off from all of them.`,
 			return nil, err
 		}
 		ranks := starlark.NewDict(len(v.g.Switches()))
-		for s, rank := range v.g.Ranks(roots).Rank {
+		for s, rank := range graph.RanksFrom(v.g, roots).Rank {
 			value := starlark.Value(starlark.None)
 			if rank >= 0 {
 				value = starlark.MakeInt(rank)
@@ -108,7 +108,7 @@ Tables filled in from these have no credit loops; whether allow lets in one is f
 		if err != nil {
 			return nil, lang.ParamError("allow", "%w", err)
 		}
-		h, err := v.g.UpDownTurns(c.Fiber().Context, r, turns)
+		h, err := graph.UpDownTurns(c.Fiber().Context, v.g, r, turns)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -118,8 +118,8 @@ Tables filled in from these have no credit loops; whether allow lets in one is f
 
 // ranksOf are the ranks of a dict of switch to rank. A switch that is not in it,
 // or has None, has the rank -1: no root reaches it.
-func (v *graphValue) ranksOf(d *starlark.Dict) (*routing.Ranks, error) {
-	r := &routing.Ranks{Rank: slices.Repeat([]int{-1}, len(v.g.Switches()))}
+func (v *graphValue) ranksOf(d *starlark.Dict) (*graph.Ranks, error) {
+	r := &graph.Ranks{Rank: slices.Repeat([]int{-1}, len(v.g.Switches()))}
 	for _, kv := range d.Items() {
 		s, err := v.switchOf(kv[0])
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // repairMethod is routes.repair(): tables for the fabric as it is now.
@@ -62,7 +63,7 @@ func tell(c *lang.Call, doing string) (done func()) {
 }
 
 // compute runs an engine, or repairs what it may start with.
-func compute(c *lang.Call, g *routing.Graph, engine string, o routing.Options) (*routing.Routes, error) {
+func compute(c *lang.Call, g *graph.Graph, engine string, o routing.Options) (*routing.Routes, error) {
 	ctx := c.Fiber().Context
 	defer tell(c, "computing tables by "+engine)()
 	if start, _ := c.Thread.Local(startKey).(*routing.Routes); start != nil && o.Keep == nil && start.MadeBy(g, engine, o) {

@@ -8,7 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // SelectMethod is fabric.select(): nodes by class or name.
@@ -32,21 +32,21 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		What    string
-		Classes []routing.Rule
+		Classes []graph.Rule
 	}) (starlark.Value, error) {
 		rules := a.Classes
 		if rules == nil {
-			rules = routing.DefaultRules()
+			rules = graph.DefaultRules()
 		}
-		class, notClass := routing.ParseClass(a.What)
+		class, notClass := graph.ParseClass(a.What)
 		var list []starlark.Value
 		nodes := c.Recv.(*topology.Fabric).Fabric.Nodes()
 		for i := range nodes {
 			n := &nodes[i]
 			switch {
-			case notClass != nil && routing.Glob(a.What, n.Name()):
+			case notClass != nil && graph.Glob(a.What, n.Name()):
 				list = append(list, topology.NodeOf(n))
-			case notClass == nil && slices.ContainsFunc(portsWithLIDs(n), func(p *fabric.Port) bool { return routing.Classify(rules, p)&class != 0 }):
+			case notClass == nil && slices.ContainsFunc(portsWithLIDs(n), func(p *fabric.Port) bool { return graph.Classify(rules, p)&class != 0 }):
 				list = append(list, topology.NodeOf(n))
 			}
 		}

@@ -1,6 +1,8 @@
 package routing
 
 import (
+	"fabsh/fabric/routing/graph"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -34,7 +36,7 @@ var treeMethod = lang.Builtin{
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		t, err := v.g.Tree()
+		t, err := graph.FindTree(v.g)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -33,7 +33,7 @@ True
 		LIDs  []mad.LID
 		Turns *[]starlark.Value
 	}) (starlark.Value, error) {
-		var turns []routing.Turn
+		var turns []graph.Turn
 		if a.Turns != nil {
 			var err error
 			if turns, err = v.graph.turnsOf(*a.Turns); err != nil {
@@ -49,8 +49,8 @@ True
 }
 
 // turnsOf are turns, a slice that is not nil.
-func (v *graphValue) turnsOf(items []starlark.Value) ([]routing.Turn, error) {
-	turns := make([]routing.Turn, len(items))
+func (v *graphValue) turnsOf(items []starlark.Value) ([]graph.Turn, error) {
+	turns := make([]graph.Turn, len(items))
 	for i, x := range items {
 		row, ok := x.(starlark.Tuple)
 		if !ok || len(row) != 3 {

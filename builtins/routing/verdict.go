@@ -12,6 +12,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // VerdictType is the type of what routes.verify() returns.
@@ -294,8 +295,8 @@ type verifyArgs struct {
 
 // requirementOf calls the script's function require. After its first failure
 // it is not called again: the verdict is not returned then.
-func requirementOf(t *starlark.Thread, require starlark.Callable, failed *error) func(src, dst *routing.Terminal) bool {
-	return func(src, dst *routing.Terminal) bool {
+func requirementOf(t *starlark.Thread, require starlark.Callable, failed *error) func(src, dst *graph.Terminal) bool {
+	return func(src, dst *graph.Terminal) bool {
 		if *failed != nil {
 			return true
 		}

@@ -9,13 +9,14 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // viaDoc is what help says of a parameter of rules.
 const viaDoc = "or a list of such: (sources, destinations, via), each a node, a port, a name, or a list of these; None stands for all ports of CAs and routers, and via may be links"
 
 // viaRules are the rules of an argument: one tuple, or a list of them.
-func viaRules(g *routing.Graph, param string, v starlark.Value, must bool) ([]routing.ViaRule, error) {
+func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]routing.ViaRule, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -70,7 +71,7 @@ func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
 }
 
 // terminalsOf are the ports with LIDs that v means; None: all of CAs and routers.
-func terminalsOf(g *routing.Graph, v starlark.Value) ([]int, error) {
+func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
 	var list []int
 	if v == starlark.None {
 		for i, t := range g.Terminals() {
@@ -100,7 +101,7 @@ func terminalsOf(g *routing.Graph, v starlark.Value) ([]int, error) {
 }
 
 // viaOf puts the nodes and ports that v means in a rule.
-func viaOf(g *routing.Graph, v starlark.Value, rule *routing.ViaRule) error {
+func viaOf(g *graph.Graph, v starlark.Value, rule *routing.ViaRule) error {
 	targets, err := targetsIn(g.Fabric(), v)
 	if err != nil {
 		return err

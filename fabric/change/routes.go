@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -26,7 +27,7 @@ type SwitchError struct {
 // packets; failed are those, by switch number. The error is the end of ctx, or
 // that f has no graph.
 func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *routing.Routes, failed []SwitchError, err error) {
-	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -186,7 +187,7 @@ func generated(t testing.TB, spec string) *fabric.Fabric {
 // routed is f with the tables of minhop.
 func routed(t testing.TB, f *fabric.Fabric) *fabric.Fabric {
 	t.Helper()
-	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -104,7 +104,7 @@ func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []i
 
 // attach adds a port of a CA, where it is a host's that is told.
 func (n *network) attach(p *fabric.Port, leaf int, o Options) {
-	if routing.Classify(o.Rules, p)&routing.ClassCN == 0 {
+	if graph.Classify(o.Rules, p)&graph.ClassCN == 0 {
 		return
 	}
 	n.ports++

@@ -16,14 +16,14 @@ import (
 	"strings"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // Options say which hosts are told, and how.
 type Options struct {
 	// Rules say what adapters are for, nil: routing.DefaultRules. Those of compute nodes
 	// are hosts.
-	Rules    []routing.Rule
+	Rules    []graph.Rule
 	Baseline *fabric.Fabric // what is absent now is where it is there; may be nil
 	// Levels is how many levels of groups there are below the roots at most, 0: as
 	// many as the network has. With 1, it need not be a tree.
@@ -78,7 +78,7 @@ func (g *Groups) Leaves() []*Group {
 // hosts with R each, beyond sorting.
 func Find(f *fabric.Fabric, o Options) (*Groups, error) {
 	if o.Rules == nil {
-		o.Rules = routing.DefaultRules()
+		o.Rules = graph.DefaultRules()
 	}
 	n := newNetwork(f, o)
 	n.joinUnits()

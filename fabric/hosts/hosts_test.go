@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -132,7 +132,7 @@ var (
 )
 
 func TestFind(t *testing.T) {
-	storage := append([]routing.Rule{{Class: routing.ClassIO, Name: "n5*"}}, routing.DefaultRules()...)
+	storage := append([]graph.Rule{{Class: graph.ClassIO, Name: "n5*"}}, graph.DefaultRules()...)
 	for _, test := range []struct {
 		name  string
 		lines []string

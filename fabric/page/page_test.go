@@ -16,6 +16,7 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -32,7 +33,7 @@ func parse(t testing.TB, spec string) *fabric.Fabric {
 // pageOf is a page about f, with tables of minimal hops.
 func pageOf(t testing.TB, f *fabric.Fabric) *Page {
 	t.Helper()
-	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -69,9 +70,9 @@ func (a Adaptive) note() string {
 // switch or LID with paths of its own.
 type choices struct {
 	v    *verification
-	hops *Hops
-	note string     // on hops
-	next []nextHops // by switch
+	hops *graph.Hops
+	note string           // on hops
+	next []graph.NextHops // by switch
 	// Channels out of a switch are bits of words; those of switch s begin at
 	// first[s].
 	first []int32
@@ -89,54 +90,54 @@ type choiceWalk struct {
 }
 
 // adaptiveHops are the next hops to choose from, and a note on them.
-func (r *Routes) adaptiveHops(ctx context.Context, a Adaptive) (h *Hops, note string, err error) {
+func (r *Routes) adaptiveHops(ctx context.Context, a Adaptive) (h *graph.Hops, note string, err error) {
 	g := r.graph
 	if a == AdaptiveMinimal {
-		h, err = g.Hops(ctx)
+		h, err = graph.AllHops(ctx, g)
 		return h, "", err
 	}
-	var ranks *Ranks
-	switch l := g.levels(); {
-	case r.basis != nil && r.basis.hops != nil && r.basis.hops.rank != nil:
-		ranks, note = r.basis.hops.rank, "as in the tables"
-	case l.check() == nil:
-		ranks, note = (&Ranks{l.level}).Reverse(), "away from the CAs, by the levels of a fat tree"
+	var ranks *graph.Ranks
+	switch l := graph.FindLevels(g); {
+	case r.basis != nil && r.basis.hops != nil && r.basis.hops.Ranks() != nil:
+		ranks, note = r.basis.hops.Ranks(), "as in the tables"
+	case l.Check() == nil:
+		ranks, note = l.Ranks(), "away from the CAs, by the levels of a fat tree"
 	default:
-		roots, err := g.FindRoots(ctx, "histogram")
+		roots, err := graph.FindRoots(ctx, g, "histogram")
 		if err != nil {
-			if roots, err = g.center(ctx); err != nil {
+			if roots, err = graph.Center(ctx, g); err != nil {
 				return nil, "", err
 			}
 		}
 		names := make([]string, 0, 5)
 		for _, s := range roots[:min(len(roots), 4)] {
-			names = append(names, g.switches[s].Label())
+			names = append(names, g.Switches()[s].Label())
 		}
 		if len(roots) > 4 {
 			names = append(names, fmt.Sprintf("and %d more", len(roots)-4))
 		}
-		ranks, note = g.Ranks(roots), "towards "+strings.Join(names, ", ")
+		ranks, note = graph.RanksFrom(g, roots), "towards "+strings.Join(names, ", ")
 	}
-	h, err = g.UpDown(ctx, ranks)
+	h, err = graph.UpDown(ctx, g, ranks)
 	return h, "up, for the legal up/down ports, is " + note, err
 }
 
 // graph is the graph of all that packets may wait for.
 func (x *choices) graph(ctx context.Context, r *Routes) (*CDG, error) {
 	v := x.v
-	graphs := make([]*CDG, v.g.workers)
-	walks := make([]choiceWalk, v.g.workers)
+	graphs := make([]*CDG, v.g.Workers())
+	walks := make([]choiceWalk, v.g.Workers())
 	for _, t := range []*Routes{r, v.o.Union} {
 		if t == nil {
 			continue
 		}
-		err := t.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
+		err := t.eachDest(ctx, v.g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
 			c := &walks[worker]
 			if graphs[worker] == nil {
 				graphs[worker] = NewCDG(v.g, 1)
 				*c = x.newWalk()
 			}
-			if home := v.g.terminals[v.g.byLID[lid]].Switch; home >= 0 {
+			if home := v.g.Terminals()[v.g.TerminalByLID(lid)].Switch; home >= 0 {
 				x.follow(graphs[worker], c, home, w.column(lid))
 			}
 		})
@@ -160,26 +161,27 @@ func (v *verification) newChoices(ctx context.Context, r *Routes) (*choices, err
 	if err != nil {
 		return nil, err
 	}
-	x := &choices{v: v, hops: h, note: note, next: make([]nextHops, len(g.switches)), first: make([]int32, 0, len(g.switches)+1), of: make([][]uint64, len(g.neighbours))}
+	x := &choices{v: v, hops: h, note: note, next: make([]graph.NextHops, len(g.Switches())), first: make([]int32, 0, len(g.Switches())+1)}
 	words := int32(0)
-	for s := range g.switches {
+	for s := range g.Switches() {
 		x.first = append(x.first, words)
-		n := (g.chanBase[s+1] - g.chanBase[s] + 63) / 64
+		n := (g.FirstChannel(s+1) - g.FirstChannel(s) + 63) / 64
 		words += n
-		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
-			x.of[i] = make([]uint64, n)
-			for _, p := range g.neighbours[i].Ports {
-				c := g.target(int32(s), p) - g.chanBase[s]
-				x.of[i][c/64] |= 1 << (c % 64)
+		for _, to := range g.Neighbours(s) {
+			set := make([]uint64, n)
+			for _, p := range to.Ports {
+				c := g.Target(int32(s), p).Channel() - g.FirstChannel(s)
+				set[c/64] |= 1 << (c % 64)
 			}
+			x.of = append(x.of, set)
 		}
 	}
 	x.first = append(x.first, words)
-	return x, g.each(ctx, len(g.switches), func(_, s int) { x.next[s].load(h, s) })
+	return x, graph.Each(ctx, g.Workers(), len(g.Switches()), func(_, s int) { x.next[s].Load(h, s) })
 }
 
 func (x *choices) newWalk() choiceWalk {
-	n := len(x.v.g.switches)
+	n := len(x.v.g.Switches())
 	return choiceWalk{home: -1, mask: make([]uint64, x.first[n]), reached: make([]bool, n), others: make([]bool, n)}
 }
 
@@ -189,19 +191,19 @@ func (x *choices) follow(d *CDG, c *choiceWalk, home int, ports []uint8) {
 	g := x.v.g
 	if c.home != home {
 		c.home = home
-		for s := range g.switches {
+		for s := range g.Switches() {
 			x.chooseAt(c.mask[x.first[s]:x.first[s+1]], s, home)
 		}
 		x.spread(d, c, c.mask, c.reached, home)
 	}
 	// Entries that are none of the next hops make other ways, for this LID alone.
 	differ := false
-	for s := range g.switches {
+	for s := range g.Switches() {
 		if s == home || !c.reached[s] {
 			continue
 		}
-		if ch := g.target(int32(s), ports[s]); ch >= 0 {
-			bit := ch - g.chanBase[s]
+		if ch := g.Target(int32(s), ports[s]).Channel(); ch >= 0 {
+			bit := ch - g.FirstChannel(s)
 			if c.mask[x.first[s]+bit/64]>>(bit%64)&1 == 0 {
 				differ = true
 				break
@@ -212,9 +214,9 @@ func (x *choices) follow(d *CDG, c *choiceWalk, home int, ports []uint8) {
 		return
 	}
 	c.wider = append(c.wider[:0], c.mask...)
-	for s := range g.switches {
-		if ch := g.target(int32(s), ports[s]); ch >= 0 && s != home {
-			bit := ch - g.chanBase[s]
+	for s := range g.Switches() {
+		if ch := g.Target(int32(s), ports[s]).Channel(); ch >= 0 && s != home {
+			bit := ch - g.FirstChannel(s)
 			c.wider[x.first[s]+bit/64] |= 1 << (bit % 64)
 		}
 	}
@@ -223,21 +225,11 @@ func (x *choices) follow(d *CDG, c *choiceWalk, home int, ports []uint8) {
 
 // chooseAt fills in the channels of the next hops of switch s to switch home.
 func (x *choices) chooseAt(mask []uint64, s, home int) {
-	g, h := x.v.g, x.hops
 	clear(mask)
-	if s == home || h.d[s*h.stride+home] == noPath {
-		return
-	}
-	at := home
-	for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i += 8 {
-		set := x.next[s].sets[at]
-		at += h.stride
-		for j := i; set != 0; j, set = j+1, set>>1 {
-			if set&1 != 0 {
-				for w, more := range x.of[j] {
-					mask[w] |= more
-				}
-			}
+	base := x.v.g.FirstNeighbour(s)
+	for i := range x.next[s].Neighbours(home) {
+		for w, more := range x.of[int(base)+i] {
+			mask[w] |= more
 		}
 	}
 }
@@ -260,12 +252,12 @@ func (x *choices) spread(d *CDG, c *choiceWalk, mask []uint64, reached []bool, h
 	for len(c.stack) > 0 {
 		s := c.stack[len(c.stack)-1]
 		c.stack = c.stack[:len(c.stack)-1]
-		base := g.chanBase[s]
+		base := g.FirstChannel(int(s))
 		for i, word := range mask[x.first[s]:x.first[s+1]] {
 			for ; word != 0; word &= word - 1 {
 				ch := base + int32(i*64+bits.TrailingZeros64(word))
 				d.Use(ch)
-				to := g.chanTo[ch]
+				to := g.ChannelTo(ch)
 				if int(to) == home {
 					continue
 				}
@@ -286,11 +278,11 @@ func (x *choices) examples(r *Routes, cycle []int32) []mad.LID {
 	found := make([]mad.LID, len(cycle))
 	c := x.newWalk()
 	scratch := NewCDG(g, 1)
-	ports := make([]uint8, len(g.switches))
+	ports := make([]uint8, len(g.Switches()))
 	left := len(cycle)
 	for _, t := range []*Routes{r, x.v.o.Union} {
 		for lid := 0; t != nil && lid < len(x.v.wanted) && left > 0; lid++ {
-			if !x.v.wanted[lid] || g.terminals[g.byLID[lid]].Switch < 0 {
+			if !x.v.wanted[lid] || g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch < 0 {
 				continue
 			}
 			for s := range ports {
@@ -298,7 +290,7 @@ func (x *choices) examples(r *Routes, cycle []int32) []mad.LID {
 			}
 			clear(scratch.bits)
 			c.home = -1
-			x.follow(scratch, &c, g.terminals[g.byLID[lid]].Switch, ports)
+			x.follow(scratch, &c, g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch, ports)
 			for i, ch := range cycle {
 				if found[i] == 0 && scratch.Has(ch, cycle[(i+1)%len(cycle)]) {
 					found[i] = mad.LID(lid)

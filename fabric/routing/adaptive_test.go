@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -102,7 +103,7 @@ func TestAdaptiveMinimal(t *testing.T) {
 	}
 	ok := map[bool]int{}
 	for _, spec := range specs {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		for _, engine := range []string{"minhop", "updn", "nue"} {
 			r := compute(t, g, engine, Options{})
 			v := verify(t, r, VerifyOptions{Adaptive: AdaptiveMinimal})
@@ -136,7 +137,7 @@ func TestAdaptiveMinimal(t *testing.T) {
 func TestAdaptiveUpDown(t *testing.T) {
 	t.Parallel()
 	for _, spec := range small() {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		r := compute(t, g, "updn", Options{})
 		if r.missing > 0 || r.basis.gaps {
 			continue // paths were added that are none of up*/down*
@@ -145,7 +146,7 @@ func TestAdaptiveUpDown(t *testing.T) {
 			t.Errorf("%s: a credit loop:\n%s", spec, FormatCycle(v.Cycle))
 		}
 	}
-	r := compute(t, graph(t, "torus:dims=4/4,hosts=2", GraphOptions{}), "minhop", Options{})
+	r := compute(t, newGraph(t, "torus:dims=4/4,hosts=2", graph.Options{}), "minhop", Options{})
 	if v := verify(t, r, VerifyOptions{Adaptive: AdaptiveUpDown}); v.Acyclic || v.OK() {
 		t.Error("minhop on a torus, with any choice of up/down ports: no credit loop")
 	}

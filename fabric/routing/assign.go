@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -66,7 +67,7 @@ type AssignOptions struct {
 	// nil: that of a fat tree whose levels are the distances from the CAs.
 	Divider func(s int) int
 
-	levels *levels // of that tree; nil: those distances
+	levels *graph.Levels // of that tree; nil: those distances
 }
 
 // Assign gives each LID, on each switch, one of the next hops that h allows. A LID
@@ -76,23 +77,23 @@ type AssignOptions struct {
 // Time: O(S*C*log P) for the next hops of switches with P ports, and O(S*L) for the
 // choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
 // the destinations in the order of their distance.
-func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
+func (r *Routes) Assign(ctx context.Context, h *graph.Hops, o AssignOptions) error {
 	r.Edited()
 	_, err := r.assign(ctx, h, o)
 	return err
 }
 
 // assign is Assign, and returns its state at the end.
-func (r *Routes) assign(ctx context.Context, h *Hops, o AssignOptions) (*assigner, error) {
+func (r *Routes) assign(ctx context.Context, h *graph.Hops, o AssignOptions) (*assigner, error) {
 	a, err := r.newAssigner(h, o)
 	if err != nil {
 		return nil, err
 	}
 	r.ownAll()
 	g := r.graph
-	a.next = make([]nextHops, len(g.switches))
-	load := func(_, s int) { a.next[s].load(a.h, s) }
-	if err := g.each(ctx, len(g.switches), load); err != nil {
+	a.next = make([]graph.NextHops, len(g.Switches()))
+	load := func(_, s int) { a.next[s].Load(a.h, s) }
+	if err := graph.Each(ctx, g.Workers(), len(g.Switches()), load); err != nil {
 		return nil, err
 	}
 	// Far switches first: what they choose decides which packets pass through the
@@ -101,12 +102,12 @@ func (r *Routes) assign(ctx context.Context, h *Hops, o AssignOptions) (*assigne
 	if a.transit != nil {
 		steps = h.Max()
 	}
-	each := g.each
+	workers := g.Workers()
 	if o.Prefer != nil {
-		each = func(ctx context.Context, n int, do func(worker, i int)) error { return inOrder(ctx, n, do) }
+		workers = 1
 	}
 	for step := steps; step >= 0; step-- {
-		err := each(ctx, len(g.switches), func(worker, s int) { a.fill(&a.workers[worker], s, step) })
+		err := graph.Each(ctx, workers, len(g.Switches()), func(worker, s int) { a.fill(&a.workers[worker], s, step) })
 		if err = cmp.Or(err, a.err); err != nil {
 			return nil, err
 		}
@@ -117,20 +118,12 @@ func (r *Routes) assign(ctx context.Context, h *Hops, o AssignOptions) (*assigne
 	return a, nil
 }
 
-// inOrder is Graph.each on this goroutine.
-func inOrder(ctx context.Context, n int, do func(worker, i int)) error {
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		do(0, i)
-	}
-	return context.Cause(ctx)
-}
-
 // assigner is the state of an Assign.
 type assigner struct {
 	AssignOptions
 	routes  *Routes
-	h       *Hops
-	next    []nextHops // by switch
+	h       *graph.Hops
+	next    []graph.NextHops // by switch
 	workers []assignWorker
 	err     error // of Prefer
 	keep    *Routes
@@ -152,15 +145,15 @@ type assigner struct {
 
 // assignWorker is the memory of a worker.
 type assignWorker struct {
-	lists   [knownLists]portList
+	lists   graph.PortLists
 	allowed [256]bool // of Keep, by port: it is a next hop
 	last    []uint8   // those ports
 	kept    []bool    // of Keep, by dest of a switch
 }
 
-func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
+func (r *Routes) newAssigner(h *graph.Hops, o AssignOptions) (*assigner, error) {
 	g := r.graph
-	a := &assigner{AssignOptions: o, routes: r, h: h, workers: make([]assignWorker, g.workers)}
+	a := &assigner{AssignOptions: o, routes: r, h: h, workers: make([]assignWorker, g.Workers())}
 	if a.Policy == "" {
 		a.Policy = LeastLoaded
 	}
@@ -173,7 +166,7 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 	if !slices.Contains(Scopes(), a.Scope) {
 		return nil, fmt.Errorf("assign: no scope %q; there are %s", a.Scope, strings.Join(Scopes(), ", "))
 	}
-	if h.graph != g {
+	if !h.IsOf(g) {
 		return nil, fmt.Errorf("assign: the distances are those of another graph")
 	}
 	if o.LIDs != nil {
@@ -183,29 +176,29 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 				set[lid] = true
 			}
 		}
-		a.wanted = make([]bool, len(g.dests))
-		for i, d := range g.dests {
-			a.wanted[i] = set[d.lid]
+		a.wanted = make([]bool, len(g.Dests()))
+		for i, d := range g.Dests() {
+			a.wanted[i] = set[d.LID]
 		}
 	}
-	a.endpoints = g.endpointsOn()
-	a.weight = make([]int32, len(g.dests))
-	for i, d := range g.dests {
+	a.endpoints = g.Endpoints()
+	a.weight = make([]int32, len(g.Dests()))
+	for i, d := range g.Dests() {
 		switch {
 		case o.Weight != nil:
-			a.weight[i] = int32(max(0, min(o.Weight(d.lid), 1<<20)))
-		case d.out > 0:
+			a.weight[i] = int32(max(0, min(o.Weight(d.LID), 1<<20)))
+		case d.Out > 0:
 			a.weight[i] = 1
 		}
 	}
-	a.loads = make([]int32, len(g.targets))
-	a.turn = make([]int, len(g.switches))
+	a.loads = make([]int32, g.FirstPort(len(g.Switches())))
+	a.turn = make([]int, len(g.Switches()))
 	if a.Policy == DModK {
 		a.prepareDModK()
 	}
 	if a.Scope == Global && a.byLoad() {
-		a.words = (len(g.dests) + 63) / 64
-		a.transit = make([]uint64, a.words*len(g.switches))
+		a.words = (len(g.Dests()) + 63) / 64
+		a.transit = make([]uint64, a.words*len(g.Switches()))
 	}
 	a.keep = o.Keep.seenOn(g)
 	return a, nil
@@ -216,24 +209,22 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 func (a *assigner) fill(w *assignWorker, s, step int) {
 	g := a.routes.graph
 	row := a.routes.Row(s)
-	distances := a.h.row(s)
-	a.next[s].known = &w.lists
-	a.next[s].forget()
-	least := leastLoaded{loads: a.loads[g.portBase[s]:g.portBase[s+1]]}
-	for d := range g.switches {
-		from, to := g.destBase[d], g.destBase[d+1]
-		if from == to || a.transit != nil && s != d && int(distances[d]&^viaUp) != step && (distances[d] != noPath || step > 0) {
+	a.next[s].Share(&w.lists)
+	least := leastLoaded{loads: a.loads[g.FirstPort(s):g.FirstPort(s+1)]}
+	for d := range g.Switches() {
+		from, to := g.FirstDest(d), g.FirstDest(d+1)
+		if from == to || a.transit != nil && s != d && a.distantFrom(s, d, step) {
 			continue
 		}
 		if s == d {
 			for i := from; i < to; i++ {
 				if a.wanted == nil || a.wanted[i] {
-					row[g.dests[i].lid] = g.dests[i].out
+					row[g.Dests()[i].LID] = g.Dests()[i].Out
 				}
 			}
 			continue
 		}
-		ports, same := a.next[s].ports(d)
+		ports, same := a.next[s].Ports(d)
 		if a.Prefer != nil && a.PerLID && len(ports) > 0 {
 			a.fillEach(w, s, d, ports, row, &least)
 			continue
@@ -244,7 +235,7 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 		if len(ports) == 0 {
 			for i := from; i < to; i++ {
 				if a.wanted == nil || a.wanted[i] {
-					row[g.dests[i].lid] = NoPort
+					row[g.Dests()[i].LID] = NoPort
 				}
 			}
 			continue
@@ -269,17 +260,21 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 	}
 }
 
+// distantFrom reports whether switch d is at another distance from switch s than step;
+// one without a path is at 0.
+func (a *assigner) distantFrom(s, d, step int) bool { return max(0, a.h.Distance(s, d)) != step }
+
 // fillEach writes the entries of switch s for the LIDs on switch d, each of which has a
 // preference of its own.
 func (a *assigner) fillEach(w *assignWorker, s, d int, ports []uint8, row Row, least *leastLoaded) {
 	g := a.routes.graph
-	for i := int(g.destBase[d]); i < int(g.destBase[d+1]); i++ {
+	for i := int(g.FirstDest(d)); i < int(g.FirstDest(d+1)); i++ {
 		if a.wanted != nil && !a.wanted[i] {
 			continue
 		}
-		chosen := a.preferred(s, d, g.dests[i].lid, ports)
+		chosen := a.preferred(s, d, g.Dests()[i].LID, ports)
 		if len(chosen) == 0 {
-			row[g.dests[i].lid] = NoPort
+			row[g.Dests()[i].LID] = NoPort
 			continue
 		}
 		least.reset(chosen)
@@ -301,7 +296,7 @@ func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	for _, p := range chosen {
 		if !slices.Contains(ports, p) && a.err == nil {
 			g := a.routes.graph
-			a.err = fmt.Errorf("assign: port %d of %s was preferred, but leads no nearer to %s; these do: %v", p, g.switches[s].Label(), g.switches[d].Label(), ports)
+			a.err = fmt.Errorf("assign: port %d of %s was preferred, but leads no nearer to %s; these do: %v", p, g.Switches()[s].Label(), g.Switches()[d].Label(), ports)
 		}
 	}
 	if a.err != nil {
@@ -322,7 +317,7 @@ func (a *assigner) choose(s, from, to int, kept []bool, row Row, least *leastLoa
 		if a.wanted != nil && !a.wanted[i] || kept != nil && kept[i-from] {
 			continue
 		}
-		lid := g.dests[i].lid
+		lid := g.Dests()[i].LID
 		switch {
 		case a.Policy == DModK:
 			row[lid] = a.digit(s, a.number[i]/a.divider[s])
@@ -347,11 +342,11 @@ func (a *assigner) choose(s, from, to int, kept []bool, row Row, least *leastLoa
 // if there is a PortOrder.
 func (a *assigner) first(s int, ports []uint8) []uint8 {
 	g := a.routes.graph
-	groups := a.next[s].list.groups
+	groups := a.next[s].List().Groups
 	switch {
 	case a.Prefer != nil:
 		return ports[:1]
-	case g.order != nil && g.order[s] != nil:
+	case g.HasPortOrder(s):
 		return groups[0].Ports
 	}
 	best := 0

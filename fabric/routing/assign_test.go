@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -15,16 +16,16 @@ import (
 // written.
 func TestPolicies(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,levels=3,remove_links=6%", "hyperx:dims=3/4,hosts=3,links=2", "random:n=20,degree=4,hosts=3"} {
-		g := graph(t, spec, GraphOptions{})
-		plain, err := g.Hops(t.Context())
+		g := newGraph(t, spec, graph.Options{})
+		plain, err := graph.AllHops(t.Context(), g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		legal, err := g.UpDown(t.Context(), g.Ranks([]int{0}))
+		legal, err := graph.UpDown(t.Context(), g, graph.RanksFrom(g, []int{0}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, h := range []*Hops{plain, legal} {
+		for _, h := range []*graph.Hops{plain, legal} {
 			for _, policy := range Policies() {
 				for _, scope := range Scopes() {
 					lids := g.LIDs(0)
@@ -35,17 +36,17 @@ func TestPolicies(t *testing.T) {
 					if err := r.Assign(t.Context(), h, AssignOptions{Policy: policy, Scope: scope, LIDs: lids, Seed: 9}); err != nil {
 						t.Fatal(err)
 					}
-					for s := range g.switches {
-						for _, d := range g.dests {
-							to := g.terminals[d.terminal].Switch
-							port := r.Row(s)[d.lid]
+					for s := range g.Switches() {
+						for _, d := range g.Dests() {
+							to := g.Terminals()[d.Terminal].Switch
+							port := r.Row(s)[d.LID]
 							switch next := h.Next(s, to); {
-							case !slices.Contains(lids, d.lid):
+							case !slices.Contains(lids, d.LID):
 								if port != NoPort {
-									t.Fatalf("%s, %s: LID %d was not to be assigned", spec, policy, d.lid)
+									t.Fatalf("%s, %s: LID %d was not to be assigned", spec, policy, d.LID)
 								}
-							case s == to && port != d.out, s != to && len(next) > 0 && !slices.Contains(next, port), s != to && len(next) == 0 && port != NoPort:
-								t.Fatalf("%s, %s: switch %d sends LID %d to port %d, not one of %v", spec, policy, s, d.lid, port, next)
+							case s == to && port != d.Out, s != to && len(next) > 0 && !slices.Contains(next, port), s != to && len(next) == 0 && port != NoPort:
+								t.Fatalf("%s, %s: switch %d sends LID %d to port %d, not one of %v", spec, policy, s, d.LID, port, next)
 							}
 						}
 					}
@@ -58,13 +59,13 @@ func TestPolicies(t *testing.T) {
 // TestPolicyChoice: what they choose where all ways are equal: one leaf with
 // four hosts, as seen from another.
 func TestPolicyChoice(t *testing.T) {
-	g := graph(t, "pgft:m=4/2,w=1/4,p=1/1", GraphOptions{})
-	h, err := g.Hops(t.Context())
+	g := newGraph(t, "pgft:m=4/2,w=1/4,p=1/1", graph.Options{})
+	h, err := graph.AllHops(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}
 	leaf := named(t, g, "leaf-1")
-	far := g.LIDs(ClassCN)[4:]
+	far := g.LIDs(graph.ClassCN)[4:]
 	keep := NewRoutes(g, 0)
 	keep.Row(leaf)[far[0]], keep.Row(leaf)[far[1]] = 7, 7
 	for _, x := range []struct {
@@ -116,8 +117,8 @@ func TestPolicyChoice(t *testing.T) {
 }
 
 func TestAssignErrors(t *testing.T) {
-	g, other := graph(t, "ring", GraphOptions{}), graph(t, "ring", GraphOptions{})
-	h, err := g.Hops(t.Context())
+	g, other := newGraph(t, "ring", graph.Options{}), newGraph(t, "ring", graph.Options{})
+	h, err := graph.AllHops(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestAssignErrors(t *testing.T) {
 	cancel(why)
 	for _, x := range []struct {
 		ctx  context.Context
-		g    *Graph
+		g    *graph.Graph
 		o    AssignOptions
 		want string
 	}{
@@ -141,7 +142,7 @@ func TestAssignErrors(t *testing.T) {
 		}
 	}
 	for _, e := range Engines() {
-		if _, err := Compute(cancelled, graph(t, "fattree:k=8", GraphOptions{}), e.Name, Options{Given: NewRoutes(g, 0)}); !errors.Is(err, why) {
+		if _, err := Compute(cancelled, newGraph(t, "fattree:k=8", graph.Options{}), e.Name, Options{Given: NewRoutes(g, 0)}); !errors.Is(err, why) {
 			t.Errorf("%s, cancelled: %v", e.Name, err)
 		}
 	}
@@ -152,7 +153,7 @@ func TestLMC(t *testing.T) {
 	f := draw(t, 2,
 		[4]any{"A", 1, "a", 1}, [4]any{"A", 2, "S", 1}, [4]any{"A", 3, "T", 1}, [4]any{"A", 4, "U", 1},
 		[4]any{"B", 1, "b", 1}, [4]any{"B", 2, "S", 2}, [4]any{"B", 3, "T", 2}, [4]any{"B", 4, "U", 2})
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestWeights(t *testing.T) {
 		{map[string]int{"A/2": 3, "A/3": 3}, 4},
 		{map[string]int{"A/2": 3, "A/3": 3, "C/2": 5}, 2},
 	} {
-		g, err := NewGraph(f, GraphOptions{Weight: func(p *fabric.Port) int { return max(1, x.weights[p.Name()]) }})
+		g, err := graph.New(f, graph.Options{Weight: func(p *fabric.Port) int { return max(1, x.weights[p.Name()]) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestPortOrder(t *testing.T) {
 		{[]int{6, 5, 4, 3}, "[6 5 4 3]"},
 		{[]int{5, 5}, "[5 4 3 6]"},
 	} {
-		g, err := NewGraph(f, GraphOptions{PortOrder: func(n *fabric.Node) []int {
+		g, err := graph.New(f, graph.Options{PortOrder: func(n *fabric.Node) []int {
 			if n.NumPorts() < 6 {
 				return nil
 			}
@@ -224,7 +225,7 @@ func TestPortOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := g.Hops(t.Context())
+		h, err := graph.AllHops(t.Context(), g)
 		if err != nil {
 			t.Fatal(err)
 		}

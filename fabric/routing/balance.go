@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -72,13 +73,13 @@ func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 // Balance counts the routes between endpoints of class c; 0: all CAs and routers.
 //
 // Time: O(L*S).
-func (r *Routes) Balance(ctx context.Context, c Class) (*Balance, error) {
+func (r *Routes) Balance(ctx context.Context, c graph.Class) (*Balance, error) {
 	return r.BalanceTo(ctx, c, nil)
 }
 
 // BalanceTo is Balance for the routes to lids alone, whatever their class; nil: to all
 // of the endpoints.
-func (r *Routes) BalanceTo(ctx context.Context, c Class, lids []mad.LID) (*Balance, error) {
+func (r *Routes) BalanceTo(ctx context.Context, c graph.Class, lids []mad.LID) (*Balance, error) {
 	v := &verification{g: r.graph, o: VerifyOptions{Endpoints: c}}
 	v.selectEndpoints()
 	g := r.graph
@@ -92,12 +93,12 @@ func (r *Routes) BalanceTo(ctx context.Context, c Class, lids []mad.LID) (*Balan
 			v.wanted[lid] = true
 		}
 	}
-	dlids := make([][]int64, g.workers)
-	b := &Balance{DLIDs: make([]int64, len(g.channels)), routes: r}
+	dlids := make([][]int64, g.Workers())
+	b := &Balance{DLIDs: make([]int64, len(g.Channels())), routes: r}
 	var err error
 	b.PerChannel, err = r.loadOf(ctx, v, func(worker int, w *walk, _ mad.LID) {
 		if dlids[worker] == nil {
-			dlids[worker] = make([]int64, len(g.channels))
+			dlids[worker] = make([]int64, len(g.Channels()))
 		}
 		for _, s := range w.order {
 			if c := w.via[s]; c >= 0 && w.state[s] >= 0 && w.flow[s] > 0 {
@@ -128,20 +129,20 @@ func (r *Routes) load(ctx context.Context) ([]int64, error) {
 // each LID.
 func (r *Routes) loadOf(ctx context.Context, v *verification, each func(worker int, w *walk, lid mad.LID)) ([]int64, error) {
 	g := r.graph
-	loads := make([][]int64, g.workers)
-	err := r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
+	loads := make([][]int64, g.Workers())
+	err := r.eachDest(ctx, g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
 		if loads[worker] == nil {
-			loads[worker] = make([]int64, len(g.channels))
+			loads[worker] = make([]int64, len(g.Channels()))
 		}
 		load, ports := loads[worker], w.column(lid)
 		for _, s := range v.sources {
-			w.from(s, ports, g.byLID[lid])
+			w.from(s, ports, int32(g.TerminalByLID(lid)))
 		}
 		copy(w.flow, v.on)
 		for _, s := range slices.Backward(w.order) {
 			if c := w.via[s]; c >= 0 && w.state[s] >= 0 {
 				load[c] += int64(w.flow[s])
-				w.flow[g.chanTo[c]] += w.flow[s]
+				w.flow[g.ChannelTo(c)] += w.flow[s]
 			}
 		}
 		if each != nil {
@@ -151,7 +152,7 @@ func (r *Routes) loadOf(ctx context.Context, v *verification, each func(worker i
 	if err != nil {
 		return nil, err
 	}
-	sum := make([]int64, len(g.channels))
+	sum := make([]int64, len(g.Channels()))
 	for _, load := range loads {
 		for c, n := range load {
 			sum[c] += n

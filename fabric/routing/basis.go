@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // basis is what an engine made tables of, as far as Repair needs it. It is immutable;
@@ -12,7 +13,7 @@ type basis struct {
 	engine  string
 	options Options        // without Keep
 	roots   []*fabric.Node // those of options
-	hops    *Hops          // each entry is a next hop that these allow; nil: paths are of another kind
+	hops    *graph.Hops    // each entry is a next hop that these allow; nil: paths are of another kind
 	tree    *treeBasis     // of DModK; nil: another policy
 	gaps    bool           // paths to CAs were added that hops do not have
 }
@@ -20,8 +21,8 @@ type basis struct {
 // treeBasis is the tree by whose digits DModK has chosen, as it was at first: what it
 // has lost since then keeps its place.
 type treeBasis struct {
-	graph   *Graph
-	ranks   *Ranks // of up*/down*; nil: all links are allowed
+	graph   *graph.Graph
+	ranks   *graph.Ranks // of up*/down*; nil: all links are allowed
 	place   []int32
 	parents [][]int32
 	number  []int // by LID
@@ -29,16 +30,16 @@ type treeBasis struct {
 }
 
 // basis is that of the tables that a has filled in.
-func (a *assigner) basis(ranks *Ranks) *basis {
+func (a *assigner) basis(ranks *graph.Ranks) *basis {
 	b := &basis{hops: a.h}
 	if a.byLID != nil {
-		b.tree = &treeBasis{a.routes.graph, ranks, a.h.place, a.parents, a.byLID, a.divider}
+		b.tree = &treeBasis{a.routes.graph, ranks, a.h.Place, a.parents, a.byLID, a.divider}
 	}
 	return b
 }
 
 // madeBy notes what made r.
-func (r *Routes) madeBy(g *Graph, e *Engine, o *Options) {
+func (r *Routes) madeBy(g *graph.Graph, e *Engine, o *Options) {
 	if e.Repair == PatchOnly {
 		return
 	}
@@ -49,7 +50,7 @@ func (r *Routes) madeBy(g *Graph, e *Engine, o *Options) {
 	b.engine, b.options = e.Name, *o
 	b.options.Keep = nil
 	for _, s := range o.Roots {
-		b.roots = append(b.roots, g.switches[s])
+		b.roots = append(b.roots, g.Switches()[s])
 	}
 	r.basis = &b
 }
@@ -59,7 +60,7 @@ func (r *Routes) madeBy(g *Graph, e *Engine, o *Options) {
 func (r *Routes) Edited() { r.basis = nil }
 
 // on are the options on another graph: without roots that it does not have.
-func (b *basis) on(g *Graph) Options {
+func (b *basis) on(g *graph.Graph) Options {
 	o := b.options
 	o.Roots = nil
 	for _, n := range b.roots {
@@ -79,7 +80,7 @@ func (b *basis) addGaps() {
 
 // MadeBy says whether an engine with these options made r, and nothing has changed it.
 // Tables to be kept are no matter.
-func (r *Routes) MadeBy(g *Graph, engine string, o Options) bool {
+func (r *Routes) MadeBy(g *graph.Graph, engine string, o Options) bool {
 	b := r.basis
 	if b == nil || b.engine != engine {
 		return false

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // run measures do on a net, and prints allocations.
-func run(b *testing.B, net string, do func(b *testing.B, g *Graph) error) {
+func run(b *testing.B, net string, do func(b *testing.B, g *graph.Graph) error) {
 	b.Run(net, func(b *testing.B) {
-		g := graph(b, net, GraphOptions{})
+		g := newGraph(b, net, graph.Options{})
 		b.ReportAllocs()
 		for b.Loop() {
 			if err := do(b, g); err != nil {
@@ -26,7 +27,7 @@ func BenchmarkGraph(b *testing.B) {
 			f := topology(b, net)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := NewGraph(f, GraphOptions{}); err != nil {
+				if _, err := graph.New(f, graph.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -35,15 +36,15 @@ func BenchmarkGraph(b *testing.B) {
 }
 
 func BenchmarkHops(b *testing.B) {
-	run(b, "ft11664", func(b *testing.B, g *Graph) error {
-		_, err := g.Hops(b.Context())
+	run(b, "ft11664", func(b *testing.B, g *graph.Graph) error {
+		_, err := graph.AllHops(b.Context(), g)
 		return err
 	})
 }
 
 func BenchmarkUpDown(b *testing.B) {
-	run(b, "ft11664", func(b *testing.B, g *Graph) error {
-		_, err := g.UpDown(b.Context(), (&Ranks{g.levels().level}).Reverse())
+	run(b, "ft11664", func(b *testing.B, g *graph.Graph) error {
+		_, err := graph.UpDown(b.Context(), g, graph.FindLevels(g).Ranks())
 		return err
 	})
 }
@@ -70,7 +71,7 @@ func BenchmarkEngine(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for _, net := range x.nets {
-				run(b, net, func(b *testing.B, g *Graph) error {
+				run(b, net, func(b *testing.B, g *graph.Graph) error {
 					_, err := Compute(b.Context(), g, x.engine, Options{Policy: x.policy})
 					return err
 				})
@@ -82,7 +83,7 @@ func BenchmarkEngine(b *testing.B) {
 func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *Routes) error) {
 	for _, net := range []string{"ft1728", "ft11664"} {
 		b.Run(net, func(b *testing.B) {
-			r := compute(b, graph(b, net, GraphOptions{}), "ftree", Options{})
+			r := compute(b, newGraph(b, net, graph.Options{}), "ftree", Options{})
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := do(b, r); err != nil {
@@ -105,8 +106,8 @@ func BenchmarkVerify(b *testing.B) {
 func BenchmarkVerifyLanes(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
 		if r.SL == nil {
-			r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(r.graph.terminals))}, NewSL2VL(r.graph)
-			for i, t := range r.graph.terminals {
+			r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(r.graph.Terminals()))}, NewSL2VL(r.graph)
+			for i, t := range r.graph.Terminals() {
 				r.SL.Pair[i] = make([]uint8, int(r.top)+1)
 				for lid := range r.SL.Pair[i] {
 					r.SL.Pair[i][lid] = uint8(lid*7+max(0, t.Switch)) % 8
@@ -130,7 +131,7 @@ func BenchmarkVerifyAdaptive(b *testing.B) {
 // BenchmarkDisjointness: of the paths to the two LIDs of each port, alone; and ftree with
 // two LIDs for each port.
 func BenchmarkDisjointness(b *testing.B) {
-	g, err := NewGraph(withLMC(b, topology(b, "ft11664"), 1), GraphOptions{})
+	g, err := graph.New(withLMC(b, topology(b, "ft11664"), 1), graph.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -189,13 +190,13 @@ func BenchmarkDiff(b *testing.B) {
 // number that must, by the median, for an entry in them is no next hop any more.
 func BenchmarkRepair(b *testing.B) {
 	f := topology(b, "ft11664")
-	whole, err := NewGraph(f, GraphOptions{})
+	whole, err := graph.New(f, graph.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	repair := func(b *testing.B, old *Routes, c int) *Routes {
 		cut := whole.ChannelPort(c)
-		g, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
+		g, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -233,16 +234,16 @@ func BenchmarkRepair(b *testing.B) {
 // of r, by its distances, or leads nowhere where there is none.
 func leastBlocks(old, r *Routes) int {
 	g, n := r.graph, 0
-	var x nextHops
-	for s := range g.switches {
+	var x graph.NextHops
+	for s := range g.Switches() {
 		blocks := map[int]bool{}
-		x.load(r.basis.hops, s)
-		for d := range g.switches {
-			next, _ := x.ports(d)
-			for _, dest := range g.destsOf(d) {
-				port := old.Row(s).Port(dest.lid)
-				if s != d && (len(next) > 0 && !slices.Contains(next, port) || len(next) == 0 && g.target(int32(s), port) < 0) {
-					blocks[int(dest.lid)/block] = true
+		x.Load(r.basis.hops, s)
+		for d := range g.Switches() {
+			next, _ := x.Ports(d)
+			for _, dest := range g.DestsOf(d) {
+				port := old.Row(s).Port(dest.LID)
+				if s != d && (len(next) > 0 && !slices.Contains(next, port) || len(next) == 0 && g.Target(int32(s), port) < 0) {
+					blocks[int(dest.LID)/block] = true
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"fabsh/fabric/routing/graph"
 	"math/bits"
 	"slices"
 )
@@ -16,7 +17,7 @@ import (
 // a vertex has a bit for each of these and each lane. That takes O(N*P*V*V) bits for
 // switches of P ports and V lanes.
 type CDG struct {
-	g     *Graph
+	g     *graph.Graph
 	vls   int
 	start []int32 // first word of a vertex, and the end
 	first []int32 // vertex that the first bit of a vertex stands for
@@ -26,20 +27,21 @@ type CDG struct {
 
 // NewCDG is a graph of all channels of g, each with as many virtual lanes, without
 // edges.
-func NewCDG(g *Graph, vls int) *CDG {
-	d := &CDG{g: g, vls: vls, start: make([]int32, 0, len(g.channels)*vls+1), first: make([]int32, 0, len(g.channels)*vls)}
+func NewCDG(g *graph.Graph, vls int) *CDG {
+	d := &CDG{g: g, vls: vls, start: make([]int32, 0, len(g.Channels())*vls+1), first: make([]int32, 0, len(g.Channels())*vls)}
 	words := int32(0)
-	for _, to := range g.chanTo {
-		n := (g.chanBase[to+1] - g.chanBase[to]) * int32(vls)
+	for _, c := range g.Channels() {
+		to := c.To
+		n := (g.FirstChannel(int(to+1)) - g.FirstChannel(int(to))) * int32(vls)
 		for range vls {
 			d.start = append(d.start, words)
-			d.first = append(d.first, g.chanBase[to]*int32(vls))
+			d.first = append(d.first, g.FirstChannel(int(to))*int32(vls))
 			words += (n + 63) / 64
 		}
 	}
 	d.start = append(d.start, words)
 	d.bits = make([]uint64, words)
-	d.used = make([]uint64, (len(g.channels)*vls+63)/64)
+	d.used = make([]uint64, (len(g.Channels())*vls+63)/64)
 	return d
 }
 

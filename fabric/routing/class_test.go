@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -28,18 +29,18 @@ func TestClasses(t *testing.T) {
 	f := b.Build()
 	for _, x := range []struct {
 		name  string
-		rules []Rule
+		rules []graph.Rule
 		want  string
 	}{
-		{"default", DefaultRules(), "cn cn+sm an io+sm gateway cn gateway"},
-		{"own", []Rule{{Class: ClassIO, Device: 6}, {Class: ClassAN, Name: "N?DE*1"}, {Class: ClassSM, SM: true}}, "an an  sm  io "},
+		{"default", graph.DefaultRules(), "cn cn+sm an io+sm gateway cn gateway"},
+		{"own", []graph.Rule{{Class: graph.ClassIO, Device: 6}, {Class: graph.ClassAN, Name: "N?DE*1"}, {Class: graph.ClassSM, SM: true}}, "an an  sm  io "},
 	} {
 		var got string
 		for i := range f.Ports() {
 			if i > 0 {
 				got += " "
 			}
-			got += Classify(x.rules, &f.Ports()[i]).String()
+			got += graph.Classify(x.rules, &f.Ports()[i]).String()
 		}
 		if got != x.want {
 			t.Errorf("%s:\n got %s\nwant %s", x.name, got, x.want)
@@ -52,14 +53,14 @@ func TestClasses(t *testing.T) {
 		{"", "", true}, {"", "a", false}, {"*", "", true}, {"a*b*c", "aXbXbXc", true}, {"a*b*c", "aXbXbX", false}, {"*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
 		{"MF0;*/U?", "mf0;sw-1:MQM8700/u1", true}, {"?", "", false}, {"a?", "ab", true}, {"**", "x", true},
 	} {
-		if got := Glob(x.pattern, x.s); got != x.want {
+		if got := graph.Glob(x.pattern, x.s); got != x.want {
 			t.Errorf("glob(%q, %q) = %v", x.pattern, x.s, got)
 		}
 	}
-	if c, err := ParseClass("cn+an"); c != ClassCN|ClassAN || err != nil {
+	if c, err := graph.ParseClass("cn+an"); c != graph.ClassCN|graph.ClassAN || err != nil {
 		t.Error(c, err)
 	}
-	if _, err := ParseClass("sharp"); err == nil || err.Error() != `no class "sharp"; there are cn, io, an, gateway, sm, switch` {
+	if _, err := graph.ParseClass("sharp"); err == nil || err.Error() != `no class "sharp"; there are cn, io, an, gateway, sm, switch` {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -20,13 +21,13 @@ import (
 // Time: up to maxAttempts searches as of nue for each LID of a CA with missing paths;
 // for those of switches up to maxTurns searches of the dependency graph, O(C + E)
 // each for E dependencies, and the length of the paths.
-func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) error {
-	connected, err := r.graph.Hops(ctx)
+func (r *Routes) complete(ctx context.Context, h *graph.Hops, ranks *graph.Ranks, keep *Routes) error {
+	connected, err := graph.AllHops(ctx, r.graph)
 	if err != nil {
 		return err
 	}
 	a := addition{r: r, connected: connected}
-	if lack, all := a.countPairs(h); lack*maxLack > all && len(r.graph.dests) > manyLIDs {
+	if lack, all := a.countPairs(h); lack*maxLack > all && len(r.graph.Dests()) > manyLIDs {
 		r.missing = lack
 		r.basis.addGaps()
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
@@ -54,8 +55,8 @@ const (
 
 // countPairs counts the pairs of switches with CAs that are connected, and those that
 // lack a path.
-func (a *addition) countPairs(h *Hops) (lack, all int) {
-	endpoints := a.r.graph.endpointsOn()
+func (a *addition) countPairs(h *graph.Hops) (lack, all int) {
+	endpoints := a.r.graph.Endpoints()
 	for s := range endpoints {
 		for d := range endpoints {
 			if endpoints[s] > 0 && endpoints[d] > 0 && s != d && a.connected.Distance(s, d) >= 0 {
@@ -97,7 +98,7 @@ const (
 const testsOfLast = 100
 
 // addPaths is the part of complete for switches with CAs.
-func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
+func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	if len(a.cas)+len(a.switches) == 0 {
 		return nil
 	}
@@ -117,7 +118,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 			return err
 		}
 		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			n := newNueSearch(a.r, graph.Clone(), g.upDownOrder(ranks))
+			n := newNueSearch(a.r, graph.Clone(), upDownOrder(g, ranks))
 			n.load = slices.Clone(load)
 			return n
 		}); err != nil {
@@ -135,7 +136,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 	}
 	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
 		n := newNueSearch(a.r, graph, graph.order())
-		n.order.budget = testsOfLast * len(g.channels)
+		n.order.budget = testsOfLast * len(g.Channels())
 		return n
 	})
 	return err
@@ -175,8 +176,8 @@ func (r *Routes) withSwitches(ctx context.Context, graph *CDG) (*CDG, error) {
 	v := &verification{g: r.graph, vls: 1}
 	v.selectEndpoints()
 	clear(v.wanted)
-	for _, d := range r.graph.dests {
-		v.wanted[d.lid] = d.out == 0
+	for _, d := range r.graph.Dests() {
+		v.wanted[d.LID] = d.Out == 0
 	}
 	if err := v.followAll(ctx, r, false); err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (r *Routes) withSwitches(ctx context.Context, graph *CDG) (*CDG, error) {
 // addition is the state of complete.
 type addition struct {
 	r                 *Routes
-	connected         *Hops
+	connected         *graph.Hops
 	cas, switches     []gap // of LIDs of CAs, and of switches
 	dropped           []gap // of patch: LIDs whose packets some switch drops
 	toCAs, toSwitches tally
@@ -209,24 +210,24 @@ type tally struct{ added, missing int }
 // gap is a LID to which some switches with CAs have no path.
 type gap struct {
 	d      int // the switch it is on
-	dest   dest
+	dest   graph.Dest
 	before []uint8 // entries of all switches
 }
 
 // findGaps finds the gaps.
-func (a *addition) findGaps(h *Hops) {
+func (a *addition) findGaps(h *graph.Hops) {
 	g := a.r.graph
-	endpoints := g.endpointsOn()
-	for d := range g.switches {
+	endpoints := g.Endpoints()
+	for d := range g.Switches() {
 		missing := false
-		for s := range g.switches {
+		for s := range g.Switches() {
 			missing = missing || endpoints[s] > 0 && h.Distance(s, d) < 0 && a.connected.Distance(s, d) >= 0
 		}
 		if !missing {
 			continue
 		}
-		for _, dest := range g.destsOf(d) {
-			if x := (gap{d, dest, a.r.entries(dest.lid)}); dest.out == 0 {
+		for _, dest := range g.DestsOf(d) {
+			if x := (gap{d, dest, a.r.entries(dest.LID)}); dest.Out == 0 {
 				a.switches = append(a.switches, x)
 			} else {
 				a.cas = append(a.cas, x)
@@ -237,7 +238,7 @@ func (a *addition) findGaps(h *Hops) {
 
 // entries are those of all switches for lid.
 func (r *Routes) entries(lid mad.LID) []uint8 {
-	list := make([]uint8, len(r.graph.switches))
+	list := make([]uint8, len(r.graph.Switches()))
 	for s := range list {
 		list[s] = r.Row(s)[lid]
 	}
@@ -267,7 +268,7 @@ func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
 func (a *addition) restore(gaps []gap) {
 	for _, x := range gaps {
 		for s, port := range x.before {
-			a.r.Row(s)[x.dest.lid] = port
+			a.r.Row(s)[x.dest.LID] = port
 		}
 	}
 }
@@ -283,7 +284,7 @@ func (n *nueSearch) resume(x gap) []bool {
 	w := n.walk
 	w.begin()
 	for s := range x.before {
-		w.from(int32(s), x.before, x.dest.terminal)
+		w.from(int32(s), x.before, x.dest.Terminal)
 	}
 	for _, s := range w.order {
 		if w.state[s] >= 0 {
@@ -296,11 +297,11 @@ func (n *nueSearch) resume(x gap) []bool {
 			unsettled = append(unsettled, s)
 		}
 	}
-	n.bound = n.g.distancesFrom(unsettled)
+	n.bound = graph.DistancesFrom(n.g, unsettled)
 	had := slices.Clone(n.settled)
 	for s, has := range had {
-		for c := n.g.chanBase[s]; has && c < n.g.chanBase[s+1]; c++ {
-			n.relax(n.g.channels[c].Reverse, n.cost[s])
+		for c := n.g.FirstChannel(s); has && c < n.g.FirstChannel(s+1); c++ {
+			n.relax(n.g.Channels()[c].Reverse, n.cost[s])
 		}
 	}
 	return had
@@ -311,36 +312,36 @@ func (n *nueSearch) resume(x gap) []bool {
 // management packets of these switches take them, so credit loops are not looked for.
 //
 // Time: O(S*(C + L)).
-func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) error {
+func (r *Routes) fillIn(ctx context.Context, h, connected *graph.Hops, keep *Routes) error {
 	g := r.graph
-	endpoints := g.endpointsOn()
-	nexts := make([]nextHops, g.workers)
-	return g.each(ctx, len(g.switches), func(worker, s int) {
+	endpoints := g.Endpoints()
+	nexts := make([]graph.NextHops, g.Workers())
+	return graph.Each(ctx, g.Workers(), len(g.Switches()), func(worker, s int) {
 		if endpoints[s] > 0 {
 			return
 		}
 		next, loaded := &nexts[worker], false
 		row := r.Row(s)
-		for d := range g.switches {
+		for d := range g.Switches() {
 			if h != nil && h.Distance(s, d) >= 0 || connected.Distance(s, d) < 0 {
 				continue
 			}
-			for _, dest := range g.destsOf(d) {
-				if row[dest.lid] != NoPort {
+			for _, dest := range g.DestsOf(d) {
+				if row[dest.LID] != NoPort {
 					continue
 				}
 				if keep != nil {
-					if old := keep.Row(s).Port(dest.lid); connected.isNextHop(s, d, old) {
-						row[dest.lid] = old
+					if old := keep.Row(s).Port(dest.LID); connected.IsNextHop(s, d, old) {
+						row[dest.LID] = old
 						continue
 					}
 				}
 				if !loaded {
-					next.load(connected, s)
+					next.Load(connected, s)
 					loaded = true
 				}
-				ports, _ := next.ports(d)
-				row[dest.lid] = ports[int(dest.lid)%len(ports)]
+				ports, _ := next.Ports(d)
+				row[dest.LID] = ports[int(dest.LID)%len(ports)]
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -83,9 +84,9 @@ const maxTraffic = 1e18
 // Time: O(P) for each flow, P links a path.
 func (r *Routes) Traffic(ctx context.Context, flows []Flow) (*MatrixCongestion, error) {
 	g := r.graph
-	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Loads: make([]float64, len(g.channels))}
-	ends := make([]bool, len(g.terminals))
-	x := sampler{load: make([]int32, len(g.channels))}
+	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Loads: make([]float64, len(g.Channels()))}
+	ends := make([]bool, len(g.Terminals()))
+	x := sampler{load: make([]int32, len(g.Channels()))}
 	var sent []float64
 	for i, f := range flows {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -96,7 +97,7 @@ func (r *Routes) Traffic(ctx context.Context, flows []Flow) (*MatrixCongestion, 
 		}
 		var at [2]int
 		for k, lid := range [2]mad.LID{f.From, f.To} {
-			if at[k] = g.TerminalByLID(lid); at[k] < 0 || g.terminals[at[k]].Switch < 0 {
+			if at[k] = g.TerminalByLID(lid); at[k] < 0 || g.Terminals()[at[k]].Switch < 0 {
 				return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
 			}
 			ends[at[k]] = true
@@ -147,14 +148,14 @@ func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congesti
 		return nil, fmt.Errorf("congestion: no pattern %q; there are %s", o.Pattern, strings.Join(Patterns(), ", "))
 	}
 	if o.Order == nil {
-		if o.Order = g.Order(); len(o.Order) == 0 {
-			o.Order = g.LIDs(^ClassSwitch)
+		if o.Order = graph.Order(g); len(o.Order) == 0 {
+			o.Order = g.LIDs(^graph.ClassSwitch)
 		}
 	}
 	ends := make([]int32, len(o.Order))
 	for i, lid := range o.Order {
 		t := g.TerminalByLID(lid)
-		if t < 0 || g.terminals[t].Switch < 0 {
+		if t < 0 || g.Terminals()[t].Switch < 0 {
 			return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
 		}
 		ends[i] = int32(t)
@@ -180,16 +181,16 @@ func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congesti
 func (r *Routes) allToAll(ctx context.Context, c *Congestion, lids []mad.LID) error {
 	g := r.graph
 	c.Samples = 1
-	v := &verification{g: g, on: make([]uint32, len(g.switches)), wanted: make([]bool, len(g.byLID))}
+	v := &verification{g: g, on: make([]uint32, len(g.Switches())), wanted: make([]bool, int(g.Top())+1)}
 	for _, lid := range lids {
 		v.wanted[lid] = true
-		s := g.terminals[g.byLID[lid]].Switch
+		s := g.Terminals()[g.TerminalByLID(lid)].Switch
 		if v.on[s]++; v.on[s] == 1 {
 			v.sources = append(v.sources, int32(s))
 		}
 	}
 	slices.Sort(v.sources)
-	lost := make([]int64, g.workers)
+	lost := make([]int64, g.Workers())
 	loads, err := r.loadOf(ctx, v, func(worker int, w *walk, lid mad.LID) {
 		for _, s := range v.sources {
 			if w.state[s] < 0 {
@@ -226,11 +227,11 @@ func (r *Routes) sample(ctx context.Context, c *Congestion, o CongestionOptions,
 	}
 	g, lids := r.graph, o.Order
 	results := make([]result, c.Samples)
-	workers := make([]sampler, g.workers)
-	err := g.each(ctx, c.Samples, func(worker, i int) {
+	workers := make([]sampler, g.Workers())
+	err := graph.Each(ctx, g.Workers(), c.Samples, func(worker, i int) {
 		x := &workers[worker]
 		if x.load == nil {
-			x.load, x.to = make([]int32, len(g.channels)), make([]int32, len(lids))
+			x.load, x.to = make([]int32, len(g.Channels())), make([]int32, len(lids))
 		}
 		x.draw(c, i)
 		x.paths, x.ends = x.paths[:0], x.ends[:0]
@@ -321,15 +322,15 @@ func (x *sampler) draw(c *Congestion, i int) {
 func (x *sampler) follow(r *Routes, from, to int32, lid mad.LID) int32 {
 	g := r.graph
 	begin := len(x.paths)
-	at := int32(g.terminals[from].Switch)
-	for range len(g.switches) {
-		target := g.target(at, r.rows[at][lid])
-		if target >= 0 {
-			x.paths = append(x.paths, target)
-			at = g.chanTo[target]
+	at := int32(g.Terminals()[from].Switch)
+	for range len(g.Switches()) {
+		target := g.Target(at, r.rows[at][lid])
+		if c := target.Channel(); c >= 0 {
+			x.paths = append(x.paths, c)
+			at = g.ChannelTo(c)
 			continue
 		}
-		if target == -2-to {
+		if target == graph.ToTerminal(to) {
 			for _, ch := range x.paths[begin:] {
 				x.load[ch]++
 			}

@@ -4,26 +4,27 @@ import (
 	"slices"
 	"testing"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
 // TestBalanceOracle: routes and LIDs of a channel, path by path.
 func TestBalanceOracle(t *testing.T) {
-	g := graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", GraphOptions{})
+	g := newGraph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
-	b, err := r.Balance(t.Context(), ClassCN)
+	b, err := r.Balance(t.Context(), graph.ClassCN)
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, lids := make([]int64, len(g.channels)), make([]map[mad.LID]bool, len(g.channels))
-	for _, from := range g.LIDs(ClassCN) {
-		for _, to := range g.LIDs(ClassCN) {
+	routes, lids := make([]int64, len(g.Channels())), make([]map[mad.LID]bool, len(g.Channels()))
+	for _, from := range g.LIDs(graph.ClassCN) {
+		for _, to := range g.LIDs(graph.ClassCN) {
 			p, err := r.Trace(from, to)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, h := range p.Hops {
-				if c := g.target(int32(h.Switch), h.Out); c >= 0 {
+				if c := g.Target(int32(h.Switch), h.Out); c >= 0 {
 					routes[c]++
 					if lids[c] == nil {
 						lids[c] = map[mad.LID]bool{}
@@ -46,7 +47,7 @@ func TestBalanceOracle(t *testing.T) {
 
 // TestCongestion: on one switch that all paths cross, flow by flow.
 func TestCongestion(t *testing.T) {
-	g := graph(t, "pgft:m=3/2,w=1/1,p=1/1", GraphOptions{}) // two leaves, one link each to the spine
+	g := newGraph(t, "pgft:m=3/2,w=1/1,p=1/1", graph.Options{}) // two leaves, one link each to the spine
 	r := compute(t, g, "ftree", Options{})
 	congestion := func(o CongestionOptions) Congestion {
 		t.Helper()
@@ -67,7 +68,7 @@ func TestCongestion(t *testing.T) {
 	if got := congestion(CongestionOptions{Pattern: AllToAll}); got != (Congestion{Pattern: AllToAll, Endpoints: 6, Samples: 1, Max: 9, Mean: 9}) {
 		t.Errorf("%+v", got)
 	}
-	order := g.LIDs(ClassCN)
+	order := g.LIDs(graph.ClassCN)
 	got := congestion(CongestionOptions{Pattern: Bisection, Order: []mad.LID{order[0], order[5]}, Samples: 3})
 	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 1}) {
 		t.Errorf("%+v", got)
@@ -94,17 +95,17 @@ func TestCongestion(t *testing.T) {
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"torus:dims=4/4,hosts=2", "fattree:k=8,levels=2,remove_links=10%,seed=2"} {
-		r := compute(t, graph(t, spec, GraphOptions{}), "minhop", Options{})
+		r := compute(t, newGraph(t, spec, graph.Options{}), "minhop", Options{})
 		g := r.graph
-		order := g.Order()
-		row := r.Own(g.terminals[g.byLID[order[0]]].Switch)
+		order := graph.Order(g)
+		row := r.Own(g.Terminals()[g.TerminalByLID(order[0])].Switch)
 		row[order[len(order)-1]] = NoPort // a flow is lost
 		shift, err := r.Congestion(t.Context(), CongestionOptions{Pattern: Shift, Samples: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var flows []Flow
-		loads := make([]float64, len(g.channels))
+		loads := make([]float64, len(g.Channels()))
 		for i, lid := range order {
 			to := order[(i+1)%len(order)]
 			flows = append(flows, Flow{lid, to, 4}, Flow{lid, lid, 9}, Flow{to, lid, 0})
@@ -113,7 +114,7 @@ func TestTraffic(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, h := range p.Hops {
-				if c := g.target(int32(h.Switch), h.Out); c >= 0 && p.Broken == "" {
+				if c := g.Target(int32(h.Switch), h.Out); c >= 0 && p.Broken == "" {
 					loads[c] += 4
 				}
 			}

@@ -1,18 +1,9 @@
 // Package routing computes forwarding tables, and verifies them.
 //
-//	graph.go       Graph: a fabric as algorithms need it; graphbuild.go makes it
-//	class.go       what terminals are for: cn io an gateway sm
 //	routes.go      Routes: forwarding tables, service levels and virtual lanes
 //	reroute.go     the entries and the paths that differ between two Routes, their number;
 //	reroutepatch.go counts those of few switches
 //	trace.go       one path
-//
-//	hops.go        Hops: the distances between all switches, found by breadth-first search,
-//	               with weights by buckets
-//	nexthop.go     the next hops that distances allow
-//	updown.go      ranks, and the distances of up*/down*
-//	roots.go       the switches at the top
-//	levels.go      Tree: the levels of what may be a fat tree, and its shape
 //
 //	engine.go      the table of engines, and their options; each engine is in the file of
 //	               its name
@@ -24,10 +15,9 @@
 //	basis.go       what an engine made tables of
 //	loan.go        rows that tables share until one changes them
 //	repair.go      Repair: the tables of a fabric that has changed a little
-//	repairtree.go  of a fat tree: repairdist.go finds the distances that change,
+//	repairtree.go  of a fat tree
 //	repairgaps.go  paths to switches that up*/down* has none to
 //	repairpatch.go where nothing is known of what made the tables
-//	dijkstra.go    cheapest paths
 //	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
 //	turn.go        with turns that a script gives
 //	complete.go    such paths where up*/down* has none; downup.go: to switches

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/mad"
 )
@@ -29,8 +30,8 @@ var dor = Engine{
 	Options: []Option{keepOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		h, err := g.Hops(ctx)
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
@@ -57,21 +58,21 @@ var torus2QoS = Engine{
 	OpenSMNeeds: "the directions of the torus in --torus_config",
 	Options:     []Option{maxVLsOption, torusConfigOption},
 	Acyclic:     true,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		t, err := g.torus(ctx, o.TorusConfig)
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		t, err := findTorus(ctx, g, o.TorusConfig)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil:
 			return nil, &Precondition{Reason: err}
 		}
-		h, err := g.Hops(ctx)
+		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
 		var first error
 		for _, order := range t.Orders() {
-			r, err := g.inDimensionOrder(ctx, t, t.Routes(order), h, o.MaxVLs)
+			r, err := inDimensionOrder(ctx, g, t, t.Routes(order), h, o.MaxVLs)
 			if err == nil || !errors.As(err, new(*Precondition)) {
 				return r, err
 			}
@@ -83,16 +84,16 @@ var torus2QoS = Engine{
 	},
 }
 
-// torus finds the coordinates: by the first seed of a file that will do, or without one.
-func (g *Graph) torus(ctx context.Context, config *format.TorusConfig) (*lanes.Torus, error) {
+// findTorus finds the coordinates: by the first seed of a file that will do, or without one.
+func findTorus(ctx context.Context, g *graph.Graph, config *format.TorusConfig) (*lanes.Torus, error) {
 	named := func(err error) error {
 		if no := new(lanes.NoTorus); errors.As(err, &no) {
-			return errors.New(no.Name(func(s int32) string { return g.switches[s].Label() }))
+			return errors.New(no.Name(func(s int32) string { return g.Switches()[s].Label() }))
 		}
 		return err
 	}
 	if config == nil {
-		t, err := g.network().Torus(ctx)
+		t, err := network(g).Torus(ctx)
 		if err != nil {
 			err = fmt.Errorf("no torus: %w", named(err))
 		}
@@ -101,10 +102,10 @@ func (g *Graph) torus(ctx context.Context, config *format.TorusConfig) (*lanes.T
 	var reasons []string
 	for i := range config.Seeds {
 		s := &config.Seeds[i]
-		seed, err := g.seed(config, s)
+		seed, err := torusSeed(g, config, s)
 		if err == nil {
 			var t *lanes.Torus
-			if t, err = g.network().TorusFrom(seed); err == nil {
+			if t, err = network(g).TorusFrom(seed); err == nil {
 				return t, nil
 			}
 		}
@@ -113,8 +114,8 @@ func (g *Graph) torus(ctx context.Context, config *format.TorusConfig) (*lanes.T
 	return nil, errors.New(strings.Join(reasons, "; "))
 }
 
-// seed is a seed of a file, by numbers of switches.
-func (g *Graph) seed(config *format.TorusConfig, s *format.TorusSeed) (*lanes.Seed, error) {
+// torusSeed is a seed of a file, by numbers of switches.
+func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) (*lanes.Seed, error) {
 	var unknown error
 	number := func(guid mad.GUID) int32 {
 		n := g.SwitchByGUID(guid)
@@ -142,10 +143,10 @@ func (g *Graph) seed(config *format.TorusConfig, s *format.TorusSeed) (*lanes.Se
 }
 
 // inDimensionOrder are the tables, levels and lanes of paths in a torus.
-func (g *Graph) inDimensionOrder(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes, h *Hops, max int) (*Routes, error) {
+func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int) (*Routes, error) {
 	switches, links := t.Missing()
 	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, fabric.Plural(switches, "switch", "switches"), fabric.Plural(links, "link", "links"))
-	r, from, to, err := g.alongDimensions(ctx, t, paths)
+	r, from, to, err := alongDimensions(ctx, g, t, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (g *Graph) inDimensionOrder(ctx context.Context, t *lanes.Torus, paths *lan
 		if t.OnRing(int32(from), int32(to)) {
 			why = "the ring of %s and %s is open in two places"
 		}
-		return nil, &Precondition{Reason: fmt.Errorf("%s: "+why+"; dfsssp, lash and nue find other paths", shape, g.switches[from].Label(), g.switches[to].Label())}
+		return nil, &Precondition{Reason: fmt.Errorf("%s: "+why+"; dfsssp, lash and nue find other paths", shape, g.Switches()[from].Label(), g.Switches()[to].Label())}
 	}
 	if switches+links > 0 {
 		r.Notes = []string{"torus-2qos: " + shape}
@@ -179,22 +180,22 @@ func (g *Graph) inDimensionOrder(ctx context.Context, t *lanes.Torus, paths *lan
 
 // alongDimensions are the tables of paths in a torus, without lanes; or the first switch
 // with CAs that has no path to another with some, else -1.
-func (g *Graph) alongDimensions(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes) (r *Routes, from, to int, err error) {
+func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes) (r *Routes, from, to int, err error) {
 	r = NewRoutes(g, 0)
-	endpoints := g.endpointsOn()
-	stuck := make([]int, g.workers) // 1 more than a switch with CAs that has no path to another, or 0
-	stuckTo := make([]int, g.workers)
-	err = g.each(ctx, len(g.switches), func(worker, s int) {
+	endpoints := g.Endpoints()
+	stuck := make([]int, g.Workers()) // 1 more than a switch with CAs that has no path to another, or 0
+	stuckTo := make([]int, g.Workers())
+	err = graph.Each(ctx, g.Workers(), len(g.Switches()), func(worker, s int) {
 		row := r.Row(s)
 		var ports [2 * lanes.MaxDims][]uint8
-		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-			ports[t.Way[c]] = append(ports[t.Way[c]], g.channels[c].Port)
+		for c := g.FirstChannel(s); c < g.FirstChannel(s+1); c++ {
+			ports[t.Way[c]] = append(ports[t.Way[c]], g.Channels()[c].Port)
 		}
 		var next [2][2 * lanes.MaxDims]int // of parallel links, for LIDs of switches and others
-		for d := range g.switches {
+		for d := range g.Switches() {
 			if s == d {
-				for _, dest := range g.destsOf(d) {
-					row[dest.lid] = dest.out
+				for _, dest := range g.DestsOf(d) {
+					row[dest.LID] = dest.Out
 				}
 				continue
 			}
@@ -205,9 +206,9 @@ func (g *Graph) alongDimensions(ctx context.Context, t *lanes.Torus, paths *lane
 				}
 				continue
 			}
-			for _, dest := range g.destsOf(d) {
-				n := &next[min(dest.out, 1)][way]
-				row[dest.lid] = ports[way][*n%len(ports[way])]
+			for _, dest := range g.DestsOf(d) {
+				n := &next[min(dest.Out, 1)][way]
+				row[dest.LID] = ports[way][*n%len(ports[way])]
 				*n++
 			}
 		}
@@ -228,11 +229,11 @@ func (g *Graph) alongDimensions(ctx context.Context, t *lanes.Torus, paths *lane
 // is no whole torus, or max lanes do not suffice.
 //
 // Time: O(S*L).
-func (g *Graph) byDatelines(ctx context.Context, max int) *Routes {
-	if g.weighted {
+func byDatelines(ctx context.Context, g *graph.Graph, max int) *Routes {
+	if g.Weighted() {
 		return nil
 	}
-	t, err := g.network().Torus(ctx)
+	t, err := network(g).Torus(ctx)
 	if err != nil {
 		return nil
 	}
@@ -253,7 +254,7 @@ func (g *Graph) byDatelines(ctx context.Context, max int) *Routes {
 		return nil
 	}
 	t.Mirror = true
-	r, from, _, err := g.alongDimensions(ctx, t, t.Routes(t.Orders()[0]))
+	r, from, _, err := alongDimensions(ctx, g, t, t.Routes(t.Orders()[0]))
 	if err != nil || from >= 0 {
 		return nil
 	}
@@ -267,9 +268,9 @@ func (g *Graph) byDatelines(ctx context.Context, max int) *Routes {
 // levels sets the service levels of paths by the switches where they begin and end.
 func (r *Routes) levels(ctx context.Context, of func(s, d int) uint8) error {
 	g := r.graph
-	r.SL = &SL{Pair: make([][]uint8, len(g.terminals)), shared: true}
-	rows := make([][]uint8, len(g.switches))
-	for i, from := range g.terminals {
+	r.SL = &SL{Pair: make([][]uint8, len(g.Terminals())), shared: true}
+	rows := make([][]uint8, len(g.Switches()))
+	for i, from := range g.Terminals() {
 		s := from.Switch
 		if s < 0 || from.Out == 0 {
 			continue
@@ -279,10 +280,10 @@ func (r *Routes) levels(ctx context.Context, of func(s, d int) uint8) error {
 		}
 		if rows[s] == nil {
 			rows[s] = make([]uint8, int(r.top)+1)
-			for d := range g.switches {
+			for d := range g.Switches() {
 				level := of(int(s), d)
-				for _, dest := range g.destsOf(d) {
-					rows[s][dest.lid] = level
+				for _, dest := range g.DestsOf(d) {
+					rows[s][dest.LID] = level
 				}
 			}
 		}
@@ -321,9 +322,9 @@ func (r *Routes) dateline(ctx context.Context, t *lanes.Torus, paths *lanes.Toru
 		return nil
 	}
 	r.SL2VL = NewSL2VL(g)
-	for s, n := range g.switches {
+	for s, n := range g.Switches() {
 		way := func(port int) int {
-			if c := g.target(int32(s), uint8(port)); c >= 0 {
+			if c := g.Target(int32(s), uint8(port)); c >= 0 {
 				return int(t.Way[c] / 2)
 			}
 			return -1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -30,14 +31,14 @@ type downUp struct {
 
 // newDownUp begins with the dependencies of graph.
 func newDownUp(r *Routes, graph *CDG) *downUp {
-	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.graph.channels))}
+	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.graph.Channels()))}
 }
 
 // newStaticDownUp begins with those of all paths that go up and then down under ranks.
-func newStaticDownUp(r *Routes, ranks *Ranks) *downUp {
+func newStaticDownUp(r *Routes, ranks *graph.Ranks) *downUp {
 	t := newDownUp(r, nil)
 	t.up, t.turns = make([]bool, len(t.leads)), map[[2]int32]bool{}
-	for c, ch := range r.graph.channels {
+	for c, ch := range r.graph.Channels() {
 		t.up[c] = ranks.Up(int(ch.From), int(ch.To))
 	}
 	return t
@@ -49,7 +50,7 @@ func (t *downUp) has(c, next int32) bool {
 		return t.graph.Has(c, next)
 	}
 	if t.up[c] { // no packet goes back on the same link
-		return t.r.graph.channels[c].Reverse != next
+		return t.r.graph.Channels()[c].Reverse != next
 	}
 	return !t.up[next] || t.turns[[2]int32{c, next}]
 }
@@ -74,16 +75,16 @@ const maxTurns = 64
 // gets those of the new paths.
 func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 	g := a.r.graph
-	endpoints := g.endpointsOn()
-	tried := make([]bool, len(g.switches))
+	endpoints := g.Endpoints()
+	tried := make([]bool, len(g.Switches()))
 	for turns := 0; turns < maxTurns && len(a.switches) > 0; {
 		s := t.best(a.switches, endpoints, tried)
 		if s < 0 {
 			break
 		}
 		tried[s] = true
-		for c := g.chanBase[s]; c < g.chanBase[s+1] && turns < maxTurns && len(a.switches) > 0; c++ {
-			guides := t.guides(s, g.channels[c].Reverse)
+		for c := g.FirstChannel(int(s)); c < g.FirstChannel(int(s+1)) && turns < maxTurns && len(a.switches) > 0; c++ {
+			guides := t.guides(s, g.Channels()[c].Reverse)
 			if len(guides) == 0 {
 				continue
 			}
@@ -91,14 +92,14 @@ func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 				return context.Cause(ctx)
 			}
 			turns++
-			t.into(g.channels[c].Reverse)
+			t.into(g.Channels()[c].Reverse)
 			a.switches = slices.DeleteFunc(a.switches, func(x gap) bool {
-				return a.r.Row(int(s))[x.dest.lid] != NoPort && a.turning(t, x, endpoints, guides)
+				return a.r.Row(int(s))[x.dest.LID] != NoPort && a.turning(t, x, endpoints, guides)
 			})
 		}
 	}
 	for i := range a.switches {
-		a.switches[i].before = a.r.entries(a.switches[i].dest.lid)
+		a.switches[i].before = a.r.entries(a.switches[i].dest.LID)
 	}
 	return nil
 }
@@ -107,10 +108,10 @@ func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 func (a *addition) turning(t *downUp, x gap, endpoints []int64, guides []mad.LID) bool {
 	all := true
 	for s, n := range endpoints {
-		if n == 0 || a.r.Row(s)[x.dest.lid] != NoPort || a.connected.Distance(s, x.d) < 0 {
+		if n == 0 || a.r.Row(s)[x.dest.LID] != NoPort || a.connected.Distance(s, x.d) < 0 {
 			continue
 		}
-		if slices.ContainsFunc(guides, func(guide mad.LID) bool { return t.follow(int32(s), x.dest.lid, guide) }) {
+		if slices.ContainsFunc(guides, func(guide mad.LID) bool { return t.follow(int32(s), x.dest.LID, guide) }) {
 			a.toSwitches.added++
 		} else {
 			all = false
@@ -128,7 +129,7 @@ func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
 		}
 		row, has := t.r.Row(s), 0
 		for i := range gaps {
-			if row[gaps[i].dest.lid] != NoPort {
+			if row[gaps[i].dest.LID] != NoPort {
 				has++
 			}
 		}
@@ -142,11 +143,11 @@ func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
 // guides are the LIDs of CAs on switch s to which packets come through channel in.
 func (t *downUp) guides(s, in int32) []mad.LID {
 	g := t.r.graph
-	from := g.channels[in]
+	from := g.Channels()[in]
 	var lids []mad.LID
-	for _, d := range g.destsOf(int(s)) {
-		if d.out > 0 && t.r.Row(int(from.From))[d.lid] == from.Port {
-			lids = append(lids, d.lid)
+	for _, d := range g.DestsOf(int(s)) {
+		if d.Out > 0 && t.r.Row(int(from.From))[d.LID] == from.Port {
+			lids = append(lids, d.LID)
 		}
 	}
 	return lids
@@ -161,9 +162,9 @@ func (t *downUp) into(in int32) {
 	t.queue = append(t.queue[:0], in)
 	for i := 0; i < len(t.queue); i++ {
 		c := t.queue[i]
-		from := g.channels[c].From
-		for out := g.chanBase[from]; out < g.chanBase[from+1]; out++ {
-			if before := g.channels[out].Reverse; !t.leads[before] && t.has(before, c) {
+		from := g.Channels()[c].From
+		for out := g.FirstChannel(int(from)); out < g.FirstChannel(int(from+1)); out++ {
+			if before := g.Channels()[out].Reverse; !t.leads[before] && t.has(before, c) {
 				t.leads[before] = true
 				t.queue = append(t.queue, before)
 			}
@@ -178,13 +179,13 @@ func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
 	g := t.r.graph
 	in, at := int32(-1), s
 	for hops := 0; t.r.Row(int(at))[lid] == NoPort; hops++ {
-		c := g.target(at, t.r.Row(int(at))[guide])
-		if c < 0 || hops > maxDistance {
+		c := g.Target(at, t.r.Row(int(at))[guide]).Channel()
+		if c < 0 || hops > graph.MaxDistance {
 			return false
 		}
-		in, at = c, g.chanTo[c]
+		in, at = c, g.ChannelTo(c)
 	}
-	next := g.target(at, t.r.Row(int(at))[lid])
+	next := g.Target(at, t.r.Row(int(at))[lid]).Channel()
 	if in < 0 || next < 0 || !t.has(in, next) && (in != t.in || t.leads[next]) {
 		return false
 	}
@@ -192,7 +193,7 @@ func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
 	for s != at {
 		port := t.r.Row(int(s))[guide]
 		t.r.Row(int(s))[lid] = port
-		s = g.chanTo[g.target(s, port)]
+		s = g.ChannelTo(g.Target(s, port).Channel())
 	}
 	return true
 }

@@ -1,6 +1,9 @@
 package routing
 
 import (
+	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
+	"fabsh/mad"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +23,7 @@ func TestToSwitches(t *testing.T) {
 		"fattree:k=8,levels=3,remove_links=30,seed=2",
 		"fattree:k=8,levels=2,remove_links=6,seed=3",
 	} {
-		g := graph(t, spec, GraphOptions{Workers: 9}) // more than there are blocks of LIDs
+		g := newGraph(t, spec, graph.Options{Workers: 9}) // more than there are blocks of LIDs
 		for _, engine := range []string{"updn", "ftree", "nue"} {
 			r := compute(t, g, engine, Options{})
 			v := verify(t, r, VerifyOptions{})
@@ -43,18 +46,18 @@ func TestToSwitches(t *testing.T) {
 
 // What cannot be reached is counted: here an entry of a leaf that is gone.
 func TestToSwitchesLost(t *testing.T) {
-	g := graph(t, "fattree:k=4,levels=2", GraphOptions{})
+	g := newGraph(t, "fattree:k=4,levels=2", graph.Options{})
 	r := compute(t, g, "updn", Options{})
-	var spine dest
-	for d := range g.switches {
-		if g.endpointsOn()[d] == 0 {
-			spine = g.destsOf(d)[0]
+	var spine graph.Dest
+	for d := range g.Switches() {
+		if g.Endpoints()[d] == 0 {
+			spine = g.DestsOf(d)[0]
 		}
 	}
-	leaf := g.terminals[g.byLID[g.Order()[0]]].Switch
-	r.Row(leaf)[spine.lid] = NoPort
+	leaf := g.Terminals()[g.TerminalByLID(graph.Order(g)[0])].Switch
+	r.Row(leaf)[spine.LID] = NoPort
 	v := verify(t, r, VerifyOptions{})
-	if on := g.endpointsOn()[leaf]; !v.OK() || v.SwitchPairs-v.ToSwitches != on {
+	if on := g.Endpoints()[leaf]; !v.OK() || v.SwitchPairs-v.ToSwitches != on {
 		t.Errorf("ok %v, to switches: %d of %d, want %d less", v.OK(), v.ToSwitches, v.SwitchPairs, on)
 	}
 }
@@ -65,7 +68,7 @@ func TestTooMuchMissing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
-	g := graph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", GraphOptions{})
+	g := newGraph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", graph.Options{})
 	if _, err := Compute(t.Context(), g, "ftree", Options{}); err == nil || !strings.Contains(err.Error(), "pairs of switches with CAs have no path that goes up and then down") {
 		t.Errorf("ftree: %v", err)
 	}
@@ -78,12 +81,22 @@ func TestTooMuchMissing(t *testing.T) {
 
 // A verdict over no pair, and one that leaves ports out, is not ok.
 func TestNothingJudged(t *testing.T) {
-	g := graph(t, "fattree:k=4,levels=2", GraphOptions{})
+	g := newGraph(t, "fattree:k=4,levels=2", graph.Options{})
 	r := compute(t, g, "updn", Options{})
-	if v := verify(t, r, VerifyOptions{Endpoints: ClassGateway}); v.OK() || v.Pairs != 0 {
+	if v := verify(t, r, VerifyOptions{Endpoints: graph.ClassGateway}); v.OK() || v.Pairs != 0 {
 		t.Errorf("ok %v over %d pairs", v.OK(), v.Pairs)
 	}
-	g.leaveOut("port 1")
+	lost := g.Terminals()[0].Port
+	g, err := graph.New(g.Fabric(), graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+		if p.Node() == lost.Node() {
+			return 0, 0
+		}
+		return p.LID(), p.LMC()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = compute(t, g, "updn", Options{})
 	if v := verify(t, r, VerifyOptions{}); v.OK() || len(v.LeftOut) != 1 {
 		t.Errorf("ok %v, left out %q", v.OK(), v.LeftOut)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 )
 
 // Engines are all routing engines, in the order in which lists show them. This
@@ -54,7 +55,7 @@ type Engine struct {
 	// Repair is how Routes.Repair makes tables of those of the engine.
 	Repair RepairMethod
 
-	compute func(ctx context.Context, g *Graph, o *Options) (*Routes, error)
+	compute func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error)
 }
 
 // RepairMethod is how Repair makes tables for a network that has changed.
@@ -110,21 +111,21 @@ func (e *Precondition) Unwrap() error { return e.Reason }
 
 // Compute computes tables by the engine of that name. If the engine does not
 // apply, the error is a *Precondition.
-func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, error) {
+func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*Routes, error) {
 	e, ok := EngineNamed(engine)
 	if !ok {
 		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(EngineNames(), ", "))
 	}
-	if len(g.switches) == 0 {
+	if len(g.Switches()) == 0 {
 		reason := "the fabric has no switch"
-		if d := g.disguised(); d != "" {
+		if d := g.Disguised(); d != "" {
 			reason += "; " + d
 		}
 		return nil, &Precondition{engine, errors.New(reason)}
 	}
 	for _, s := range o.Roots {
-		if s < 0 || s >= len(g.switches) {
-			return nil, fmt.Errorf("%s: root %d is no switch; there are 0 to %d", engine, s, len(g.switches)-1)
+		if s < 0 || s >= len(g.Switches()) {
+			return nil, fmt.Errorf("%s: root %d is no switch; there are 0 to %d", engine, s, len(g.Switches())-1)
 		}
 	}
 	if ctx.Err() != nil {
@@ -160,10 +161,10 @@ func (e *Engine) runInOpenSM() string {
 // assigned makes tables of the next hops that h allows: by the policy of o, or else by
 // DModK if l, the levels of g, are those of a fat tree. Repair can begin with them. ranks
 // are those that h obeys; nil: none.
-func (g *Graph) assigned(ctx context.Context, h *Hops, l *levels, ranks *Ranks, o *Options) (*Routes, error) {
-	h.place = l.places()
+func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*Routes, error) {
+	h.Place = l.Places()
 	assign := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
-	if assign.Policy == "" && l.check() == nil {
+	if assign.Policy == "" && l.Check() == nil {
 		assign.Policy = DModK
 	}
 	r := NewRoutes(g, 0)

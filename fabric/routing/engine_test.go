@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestEngineTable: each literal is whole.
@@ -93,7 +94,7 @@ func TestRunInOpenSM(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	r := compute(t, graph(t, "torus:dims=4/4,hosts=1", GraphOptions{}), "dfsssp", Options{})
+	r := compute(t, newGraph(t, "torus:dims=4/4,hosts=1", graph.Options{}), "dfsssp", Options{})
 	if got := r.Clone().RunInstead(); got != want[1] {
 		t.Errorf("of tables of dfsssp: %q", got)
 	}
@@ -106,8 +107,8 @@ func TestRunInOpenSM(t *testing.T) {
 // those of the least weight.
 func TestMinimalWeights(t *testing.T) {
 	for i, spec := range small() {
-		g := graph(t, spec, GraphOptions{Weight: func(p *fabric.Port) int { return 1 + (p.ID()*7+i)%4 }})
-		h, err := g.Hops(t.Context())
+		g := newGraph(t, spec, graph.Options{Weight: func(p *fabric.Port) int { return 1 + (p.ID()*7+i)%4 }})
+		h, err := graph.AllHops(t.Context(), g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +117,11 @@ func TestMinimalWeights(t *testing.T) {
 				continue
 			}
 			r := compute(t, g, e.Name, Options{})
-			for s := range g.switches {
-				for _, d := range g.dests {
-					to := g.terminals[d.terminal].Switch
-					if port := r.Row(s)[d.lid]; s != to && h.Distance(s, to) >= 0 && !h.isNextHop(s, to, port) {
-						t.Fatalf("%s, %s: port %d of switch %d is not on a shortest path to LID %d", spec, e.Name, port, s, d.lid)
+			for s := range g.Switches() {
+				for _, d := range g.Dests() {
+					to := g.Terminals()[d.Terminal].Switch
+					if port := r.Row(s)[d.LID]; s != to && h.Distance(s, to) >= 0 && !h.IsNextHop(s, to, port) {
+						t.Fatalf("%s, %s: port %d of switch %d is not on a shortest path to LID %d", spec, e.Name, port, s, d.LID)
 					}
 				}
 			}
@@ -129,9 +130,9 @@ func TestMinimalWeights(t *testing.T) {
 }
 
 func TestComputeErrors(t *testing.T) {
-	g := graph(t, "ring:n=3", GraphOptions{})
+	g := newGraph(t, "ring:n=3", graph.Options{})
 	for _, x := range []struct {
-		g      *Graph
+		g      *graph.Graph
 		engine string
 		o      Options
 		want   string
@@ -139,9 +140,9 @@ func TestComputeErrors(t *testing.T) {
 		{g, "fastest", Options{}, `no engine "fastest"; there are ` + strings.Join(EngineNames(), ", ")},
 		{g, "file", Options{}, `file does not apply: no tables are given`},
 		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
-		{graph(t, "ring:remove_switches=100%", GraphOptions{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
-		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "dnup", Options{}, `dnup does not apply: no switch has a CA`},
-		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "ftree", Options{}, `ftree does not apply: no fat tree: no switch has a compute node`},
+		{newGraph(t, "ring:remove_switches=100%", graph.Options{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
+		{newGraph(t, "ring:n=3,hosts=0", graph.Options{}), "dnup", Options{}, `dnup does not apply: no switch has a CA`},
+		{newGraph(t, "ring:n=3,hosts=0", graph.Options{}), "ftree", Options{}, `ftree does not apply: no fat tree: no switch has a compute node`},
 		{g, "minhop", Options{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
 	} {
 		if _, err := Compute(t.Context(), x.g, x.engine, x.o); err == nil || err.Error() != x.want {
@@ -152,7 +153,7 @@ func TestComputeErrors(t *testing.T) {
 
 // TestRoots: updn and ftree take the roots given.
 func TestGivenRoots(t *testing.T) {
-	g := graph(t, "mesh:dims=4,hosts=1", GraphOptions{})
+	g := newGraph(t, "mesh:dims=4,hosts=1", graph.Options{})
 	for _, root := range []int{0, 2} {
 		r := compute(t, g, "updn", Options{Roots: []int{root}})
 		if v := verify(t, r, VerifyOptions{}); !v.OK() || len(v.Detours) != 1 {
@@ -173,7 +174,7 @@ func TestGivenRoots(t *testing.T) {
 func TestEngines(t *testing.T) {
 	applied := map[string]int{}
 	for _, spec := range small() {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		whole := connected(t, g)
 		for _, e := range Engines() {
 			r, err := Compute(t.Context(), g, e.Name, Options{Given: NewRoutes(g, 0)})
@@ -200,7 +201,7 @@ func TestEngines(t *testing.T) {
 			if e.Acyclic && !v.Acyclic {
 				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, FormatCycle(v.Cycle))
 			}
-			if all := verify(t, r, VerifyOptions{Endpoints: ^Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
+			if all := verify(t, r, VerifyOptions{Endpoints: ^graph.Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
 				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
 			}
 		}
@@ -220,14 +221,14 @@ func TestEngines(t *testing.T) {
 }
 
 // connected tells whether all CAs of g are in one part.
-func connected(t testing.TB, g *Graph) bool {
+func connected(t testing.TB, g *graph.Graph) bool {
 	t.Helper()
-	h, err := g.Hops(t.Context())
+	h, err := graph.AllHops(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	on, first := g.endpointsOn(), -1
-	for s := range g.switches {
+	on, first := g.Endpoints(), -1
+	for s := range g.Switches() {
 		if on[s] > 0 {
 			if first < 0 {
 				first = s
@@ -257,7 +258,7 @@ func (c *endsLater) Err() error {
 // does not apply.
 func TestCancelled(t *testing.T) {
 	for _, net := range []string{"fattree:k=4,levels=3,remove_links=2,seed=1", "torus:dims=3/4,hosts=1"} {
-		g := graph(t, net, GraphOptions{Workers: 1})
+		g := newGraph(t, net, graph.Options{Workers: 1})
 		for _, e := range Engines() {
 			if _, err := Compute(t.Context(), g, e.Name, Options{}); err != nil {
 				continue // it does not apply

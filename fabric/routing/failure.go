@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // LinkFailure is what the failure of one link between switches breaks.
@@ -23,7 +24,7 @@ type LinkFailure struct {
 // VerifyOptions.
 //
 // Time: O(L*S), and O(S + C) for the bridges.
-func (r *Routes) FailEachLink(ctx context.Context, endpoints Class) ([]LinkFailure, error) {
+func (r *Routes) FailEachLink(ctx context.Context, endpoints graph.Class) ([]LinkFailure, error) {
 	g := r.graph
 	v := &verification{g: g, o: VerifyOptions{Endpoints: endpoints}}
 	v.selectEndpoints()
@@ -31,9 +32,9 @@ func (r *Routes) FailEachLink(ctx context.Context, endpoints Class) ([]LinkFailu
 	if err != nil {
 		return nil, err
 	}
-	bridges := g.bridges(v.on)
+	bridges := bridges(g, v.on)
 	var list []LinkFailure
-	for c, ch := range g.channels {
+	for c, ch := range g.Channels() {
 		if int(ch.Reverse) < c {
 			continue
 		}
@@ -48,8 +49,8 @@ func (r *Routes) FailEachLink(ctx context.Context, endpoints Class) ([]LinkFailu
 // the lower of their channels, and the number of ordered pairs of endpoints on
 // different sides of each. They are found by one depth-first search (Tarjan, "A note
 // on finding the bridges of a graph", 1974).
-func (g *Graph) bridges(on []uint32) map[int32]int64 {
-	n := len(g.switches)
+func bridges(g *graph.Graph, on []uint32) map[int32]int64 {
+	n := len(g.Switches())
 	enter, low, below := make([]int32, n), make([]int32, n), make([]int64, n)
 	total := make([]int64, n) // endpoints of a component, at its root
 	type frame struct{ s, via, next int32 }
@@ -67,21 +68,21 @@ func (g *Graph) bridges(on []uint32) map[int32]int64 {
 		}
 		clock++
 		enter[root], low[root] = clock, clock
-		stack = append(stack[:0], frame{int32(root), -1, g.chanBase[root]})
+		stack = append(stack[:0], frame{int32(root), -1, g.FirstChannel(root)})
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
-			if s := top.s; top.next < g.chanBase[s+1] {
+			if s := top.s; top.next < g.FirstChannel(int(s+1)) {
 				c := top.next
 				top.next++
-				t := g.chanTo[c]
+				t := g.ChannelTo(c)
 				switch {
-				case top.via >= 0 && c == g.channels[top.via].Reverse:
+				case top.via >= 0 && c == g.Channels()[top.via].Reverse:
 				case enter[t] != 0:
 					low[s] = min(low[s], enter[t])
 				default:
 					clock++
 					enter[t], low[t] = clock, clock
-					stack = append(stack, frame{t, c, g.chanBase[t]})
+					stack = append(stack, frame{t, c, g.FirstChannel(int(t))})
 				}
 				continue
 			}
@@ -92,11 +93,11 @@ func (g *Graph) bridges(on []uint32) map[int32]int64 {
 				total[root] = below[s]
 				continue
 			}
-			parent := g.channels[via].From
+			parent := g.Channels()[via].From
 			low[parent] = min(low[parent], low[s])
 			below[parent] += below[s]
 			if low[s] > enter[parent] {
-				found = append(found, bridge{min(via, g.channels[via].Reverse), below[s], root})
+				found = append(found, bridge{min(via, g.Channels()[via].Reverse), below[s], root})
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestFailEachLink: each link taken out, tables as they are; and whether any
@@ -18,7 +19,7 @@ func TestFailEachLink(t *testing.T) {
 			continue
 		}
 		f := topology(t, spec)
-		g, err := NewGraph(f, GraphOptions{})
+		g, err := graph.New(f, graph.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,11 +29,11 @@ func TestFailEachLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(list) != len(g.channels)/2 {
-			t.Errorf("%s: %d links, want %d", spec, len(list), len(g.channels)/2)
+		if len(list) != len(g.Channels())/2 {
+			t.Errorf("%s: %d links, want %d", spec, len(list), len(g.Channels())/2)
 		}
 		for _, l := range list {
-			less, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == l.Port }})
+			less, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == l.Port }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 	"errors"
+	"fabsh/fabric/routing/graph"
 )
 
 // file takes tables as they are, as OpenSM's file does: those of a file, or those
@@ -15,7 +16,7 @@ var file = Engine{
 	OpenSM:  "file",
 	Options: []Option{givenOption},
 	Repair:  PatchOnly,
-	compute: func(_ context.Context, g *Graph, o *Options) (*Routes, error) {
+	compute: func(_ context.Context, g *graph.Graph, o *Options) (*Routes, error) {
 		if o.Given == nil {
 			return nil, &Precondition{Reason: errors.New("no tables are given")}
 		}

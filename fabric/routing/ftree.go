@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"fabsh/fabric/routing/graph"
 	"fmt"
 )
 
@@ -24,20 +25,20 @@ var ftree = Engine{
 	Options: []Option{rootsOption, keepOption, cnOption, ioOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		l := g.levels()
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		l := graph.FindLevels(g)
 		if len(o.Roots) > 0 {
-			l = g.levelsOf(g.Ranks(o.Roots).Reverse().Rank)
+			l = graph.LevelsOf(g, graph.RanksFrom(g, o.Roots).Reverse().Rank)
 		}
-		if err := l.check(); err != nil {
+		if err := l.Check(); err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		ranks := (&Ranks{l.level}).Reverse()
-		h, err := g.UpDown(ctx, ranks)
+		ranks := l.Ranks()
+		h, err := graph.UpDown(ctx, g, ranks)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r, err := g.assigned(ctx, h, l, ranks, &Options{Policy: DModK, Keep: o.Keep})
+		r, err := assigned(ctx, g, h, l, ranks, &Options{Policy: DModK, Keep: o.Keep})
 		if err != nil {
 			return nil, err
 		}

@@ -2,17 +2,19 @@ package routing
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
 func TestGraph(t *testing.T) {
 	f := draw(t, 1, [4]any{"A", 1, "a", 1}, [4]any{"B", 1, "b", 1}, [4]any{"A", 3, "B", 2}, [4]any{"A", 2, "B", 4}, [4]any{"C", 1, "C", 2}, [4]any{"c", 1, "d", 1}, [4]any{"B", 3, "C", 3})
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +28,8 @@ func TestGraph(t *testing.T) {
 	for _, x := range g.Terminals() {
 		got = append(got, fmt.Sprintf("%s: LID %d+%d at %d/%d %v", x.Port.Name(), x.LID, x.Count, x.Switch, x.Out, x.Class))
 	}
-	got = append(got, g.Notes()...)
-	got = append(got, fmt.Sprint(g.LIDs(ClassCN), g.LIDs(ClassSwitch), g.Top(), g.TerminalByLID(5), g.TerminalByLID(99), g.SwitchByGUID(3), g.SwitchByGUID(9)))
+	got = append(got, slices.Concat(g.Notes(), g.LeftOut())...)
+	got = append(got, fmt.Sprint(g.LIDs(graph.ClassCN), g.LIDs(graph.ClassSwitch), g.Top(), g.TerminalByLID(5), g.TerminalByLID(99), g.SwitchByGUID(3), g.SwitchByGUID(9)))
 	want := []string{
 		"0/2 > 1/4, back 4", "0/3 > 1/2, back 2", "1/2 > 0/3, back 1", "1/3 > 2/3, back 5", "1/4 > 0/2, back 0", "2/3 > 1/3, back 3",
 		"0: [{1 1 [2 3]}]", "1: [{0 1 [2 4]} {2 1 [3]}]", "2: [{1 1 [3]}]",
@@ -57,7 +59,7 @@ func TestGraphLIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := NewGraph(b.Build(), GraphOptions{})
+	g, err := graph.New(b.Build(), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestGraphLIDs(t *testing.T) {
 	for _, x := range g.Terminals() {
 		got = append(got, fmt.Sprintf("%s %d+%d %d", x.Port.Name(), x.LID, x.Count, x.Switch))
 	}
-	got = append(got, g.Notes()...)
+	got = append(got, slices.Concat(g.Notes(), g.LeftOut())...)
 	want := []string{
 		"S/0 5+1 0", "h0/1 5+0 0", "h1/1 6+2 0", "h2/1 7+0 0", "h3/1 0+0 0", "h4/1 65535+0 0", "h5/1 49151+1 0", "h6/1 9+1 -1",
 		"1 of 8 ports have no LID: nothing is routed to them",
@@ -85,18 +87,18 @@ func TestGraphLIDs(t *testing.T) {
 func TestGraphErrors(t *testing.T) {
 	f := topology(t, "ring:n=3")
 	for _, x := range []struct {
-		o    GraphOptions
+		o    graph.Options
 		want string
 	}{
-		{GraphOptions{Weight: func(*fabric.Port) int { return 0 }}, `weight 0 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
-		{GraphOptions{Weight: func(*fabric.Port) int { return 126 }}, `weight 126 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
-		{GraphOptions{PortOrder: func(*fabric.Node) []int { return []int{4} }}, `port order of "switch-1" (0x0002c90300100000): it has no port 4`},
+		{graph.Options{Weight: func(*fabric.Port) int { return 0 }}, `weight 0 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
+		{graph.Options{Weight: func(*fabric.Port) int { return 126 }}, `weight 126 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
+		{graph.Options{PortOrder: func(*fabric.Node) []int { return []int{4} }}, `port order of "switch-1" (0x0002c90300100000): it has no port 4`},
 	} {
-		if _, err := NewGraph(f, x.o); err == nil || err.Error() != x.want {
+		if _, err := graph.New(f, x.o); err == nil || err.Error() != x.want {
 			t.Errorf("got %v\nwant %s", err, x.want)
 		}
 	}
-	far := graph(t, "ring:n=5", GraphOptions{Weight: func(*fabric.Port) int { return 100 }})
+	far := newGraph(t, "ring:n=5", graph.Options{Weight: func(*fabric.Port) int { return 100 }})
 	for _, engine := range []string{"minhop", "updn", "ftree", "sssp", "nue", "dor"} {
 		_, err := Compute(t.Context(), far, engine, Options{})
 		if err == nil {
@@ -117,7 +119,7 @@ func TestDisguised(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := NewGraph(b.Build(), GraphOptions{})
+	g, err := graph.New(b.Build(), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -57,16 +58,16 @@ func topology(t testing.TB, spec string) *fabric.Fabric {
 	return f
 }
 
-func graph(t testing.TB, spec string, o GraphOptions) *Graph {
+func newGraph(t testing.TB, spec string, o graph.Options) *graph.Graph {
 	t.Helper()
-	g, err := NewGraph(topology(t, spec), o)
+	g, err := graph.New(topology(t, spec), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func compute(t testing.TB, g *Graph, engine string, o Options) *Routes {
+func compute(t testing.TB, g *graph.Graph, engine string, o Options) *Routes {
 	t.Helper()
 	r, err := Compute(t.Context(), g, engine, o)
 	if err != nil {
@@ -85,9 +86,9 @@ func verify(t testing.TB, r *Routes, o VerifyOptions) *Verdict {
 }
 
 // named is the number of the switch of that name.
-func named(t testing.TB, g *Graph, name string) int {
+func named(t testing.TB, g *graph.Graph, name string) int {
 	t.Helper()
-	s := slices.IndexFunc(g.switches, func(n *fabric.Node) bool { return n.Name() == name })
+	s := slices.IndexFunc(g.Switches(), func(n *fabric.Node) bool { return n.Name() == name })
 	if s < 0 {
 		t.Fatalf("no switch %q", name)
 	}
@@ -95,9 +96,9 @@ func named(t testing.TB, g *Graph, name string) int {
 }
 
 // lidOf is the first LID of the node of that name.
-func lidOf(t testing.TB, g *Graph, name string) mad.LID {
+func lidOf(t testing.TB, g *graph.Graph, name string) mad.LID {
 	t.Helper()
-	for _, term := range g.terminals {
+	for _, term := range g.Terminals() {
 		if term.Port.Node().Name() == name {
 			return term.LID
 		}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestDistances: gonum's Dijkstra finds the same distances, with weights and
@@ -20,14 +21,14 @@ func TestDistances(t *testing.T) {
 	for i, spec := range small() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
 		weights := make(map[*fabric.Port]int)
-		o := GraphOptions{}
+		o := graph.Options{}
 		if i%2 == 1 {
 			o.Weight = func(p *fabric.Port) int {
 				if weights[p] == 0 {
 					weights[p] = 1 + random.IntN(4)
 					switch {
 					case i%4 == 3 && random.IntN(12) == 0:
-						weights[p] = maxDistance - random.IntN(4)
+						weights[p] = graph.MaxDistance - random.IntN(4)
 					case i%8 == 1:
 						weights[p] += 30
 					}
@@ -35,12 +36,12 @@ func TestDistances(t *testing.T) {
 				return weights[p]
 			}
 		}
-		g := graph(t, spec, o)
+		g := newGraph(t, spec, o)
 		want := simple.NewWeightedDirectedGraph(0, math.Inf(1))
-		for s := range g.switches {
+		for s := range g.Switches() {
 			want.AddNode(simple.Node(s))
 		}
-		for _, c := range g.channels {
+		for _, c := range g.Channels() {
 			w := float64(c.Weight)
 			if e := want.WeightedEdge(int64(c.From), int64(c.To)); e != nil {
 				w = min(w, e.Weight())
@@ -48,15 +49,15 @@ func TestDistances(t *testing.T) {
 			want.SetWeightedEdge(want.NewWeightedEdge(simple.Node(c.From), simple.Node(c.To), w))
 		}
 		longest := 0.0
-		for s := range g.switches {
-			for d, shortest := 0, path.DijkstraFrom(simple.Node(s), want); d < len(g.switches); d++ {
+		for s := range g.Switches() {
+			for d, shortest := 0, path.DijkstraFrom(simple.Node(s), want); d < len(g.Switches()); d++ {
 				if x := shortest.WeightTo(int64(d)); !math.IsInf(x, 1) {
 					longest = max(longest, x)
 				}
 			}
 		}
-		h, err := g.Hops(t.Context())
-		if longest > maxDistance {
+		h, err := graph.AllHops(t.Context(), g)
+		if longest > graph.MaxDistance {
 			if far++; err == nil {
 				t.Errorf("%s: no error, but gonum finds a distance of %v", spec, longest)
 			}
@@ -65,27 +66,27 @@ func TestDistances(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v; gonum: %v at most", spec, err, longest)
 		}
-		for _, c := range g.channels {
+		for _, c := range g.Channels() {
 			if c.Weight > 100 {
 				heavy++
 				break
 			}
 		}
-		weight := make([]int64, len(g.channels))
+		weight := make([]int64, len(g.Channels()))
 		for c := range weight {
-			weight[c] = int64(g.channels[c].Weight)
+			weight[c] = int64(g.Channels()[c].Weight)
 		}
-		costs := make([][]int64, len(g.switches))
-		for d := range g.switches {
-			if costs[d], _, err = g.Dijkstra(d, weight); err != nil {
+		costs := make([][]int64, len(g.Switches()))
+		for d := range g.Switches() {
+			if costs[d], _, err = graph.Dijkstra(g, d, weight); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var next nextHops
-		for s := range g.switches {
+		var next graph.NextHops
+		for s := range g.Switches() {
 			shortest := path.DijkstraFrom(simple.Node(s), want)
-			next.load(h, s)
-			for d := range g.switches {
+			next.Load(h, s)
+			for d := range g.Switches() {
 				w := -1
 				if x := shortest.WeightTo(int64(d)); !math.IsInf(x, 1) {
 					w = int(x)
@@ -96,7 +97,7 @@ func TestDistances(t *testing.T) {
 				if got := int(costs[d][s]); got != w {
 					t.Fatalf("%s: Dijkstra from %d to %d: %d, gonum: %d", spec, s, d, got, w)
 				}
-				checkNext(t, g, h, &next, s, d, func(c *Channel) bool {
+				checkNext(t, g, h, &next, s, d, func(c *graph.Channel) bool {
 					return w >= 0 && s != d && h.Distance(int(c.To), d) >= 0 && h.Distance(int(c.To), d)+int(c.Weight) == w
 				})
 			}
@@ -108,15 +109,15 @@ func TestDistances(t *testing.T) {
 }
 
 // checkNext: both ways to find next hops give the ports that ok says.
-func checkNext(t *testing.T, g *Graph, h *Hops, next *nextHops, s, d int, ok func(*Channel) bool) {
+func checkNext(t *testing.T, g *graph.Graph, h *graph.Hops, next *graph.NextHops, s, d int, ok func(*graph.Channel) bool) {
 	t.Helper()
 	var want []uint8
-	for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-		if ok(&g.channels[c]) {
-			want = append(want, g.channels[c].Port)
+	for c := g.FirstChannel(s); c < g.FirstChannel(s+1); c++ {
+		if ok(&g.Channels()[c]) {
+			want = append(want, g.Channels()[c].Port)
 		}
 	}
-	fast, _ := next.ports(d)
+	fast, _ := next.Ports(d)
 	for _, got := range [][]uint8{slices.Clone(fast), slices.Clone(h.Next(s, d))} {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {

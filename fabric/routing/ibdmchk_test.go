@@ -13,12 +13,13 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // writeSubnet writes what OpenSM calls opensm-subnet.lst: each link from both ends.
-func writeSubnet(t testing.TB, path string, g *Graph) {
+func writeSubnet(t testing.TB, path string, g *graph.Graph) {
 	t.Helper()
 	write(t, path, func(w *bufio.Writer) {
 		side := func(p *fabric.Port) {
@@ -28,13 +29,13 @@ func writeSubnet(t testing.TB, path string, g *Graph) {
 				kind, port = "SW", n.GUID()
 			}
 			if i := g.TerminalOf(p); i >= 0 {
-				lid = g.terminals[i].LID
+				lid = g.Terminals()[i].LID
 			}
 			fmt.Fprintf(w, "{ %s Ports:%02x SystemGUID:%016x NodeGUID:%016x PortGUID:%016x VenID:%06x DevID:%04x Rev:%08x {%s} LID:%04x PN:%02x } ",
 				kind, n.NumPorts(), uint64(n.GUID()), uint64(n.GUID()), uint64(port), n.Info().VendorID, n.Info().DeviceID, 0, n.Name(), lid, p.Num())
 		}
-		for i := range g.fabric.Ports() {
-			if p := &g.fabric.Ports()[i]; p.Peer() != nil {
+		for i := range g.Fabric().Ports() {
+			if p := &g.Fabric().Ports()[i]; p.Peer() != nil {
 				side(p)
 				side(p.Peer())
 				fmt.Fprintln(w, "PHY=4x LOG=ACT SPD=10")
@@ -47,7 +48,7 @@ func writeSubnet(t testing.TB, path string, g *Graph) {
 func writeTables(t testing.TB, path string, r *Routes) {
 	t.Helper()
 	write(t, path, func(w *bufio.Writer) {
-		for s, n := range r.graph.switches {
+		for s, n := range r.graph.Switches() {
 			fmt.Fprintf(w, "dump_ucast_routes: Switch 0x%016x\nLID    : Port : Hops : Optimal\n", uint64(n.GUID()))
 			for lid, port := range r.Row(s) {
 				switch {
@@ -97,8 +98,8 @@ func check(t testing.TB, r *Routes, args ...string) ibdmchk {
 	if r.SL2VL != nil && len(args) == 0 {
 		args = []string{"-c", "sl", "-d", "vl"}
 		write(t, filepath.Join(dir, "sl"), func(w *bufio.Writer) {
-			for i, from := range r.graph.terminals {
-				for _, lid := range r.graph.LIDs(^ClassSwitch) {
+			for i, from := range r.graph.Terminals() {
+				for _, lid := range r.graph.LIDs(^graph.ClassSwitch) {
 					if from.Out > 0 && r.graph.TerminalByLID(lid) != i {
 						fmt.Fprintf(w, "0x%016x %d %d\n", uint64(from.Port.Node().GUID()), lid, r.SL.Of(i, lid))
 					}
@@ -175,7 +176,7 @@ func TestIbdmchk(t *testing.T) {
 	}
 	cyclic := 0
 	for _, spec := range small() {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		for _, e := range Engines() {
 			r, err := Compute(t.Context(), g, e.Name, Options{})
 			if err != nil {
@@ -203,13 +204,13 @@ func TestIbdmchk(t *testing.T) {
 func TestIbdmchkDamaged(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		g := graph(t, []string{"fattree:k=4,levels=3", "torus:dims=4/4,hosts=2"}[seed%2], GraphOptions{})
+		g := newGraph(t, []string{"fattree:k=4,levels=3", "torus:dims=4/4,hosts=2"}[seed%2], graph.Options{})
 		r := compute(t, g, "minhop", Options{})
 		for range 1 + random.IntN(20) {
-			s := random.IntN(len(g.switches))
+			s := random.IntN(len(g.Switches()))
 			port := uint8(NoPort)
 			if seed%4 > 1 {
-				port = uint8(1 + random.IntN(g.switches[s].NumPorts()))
+				port = uint8(1 + random.IntN(g.Switches()[s].NumPorts()))
 			}
 			r.Row(s)[1+random.IntN(int(g.Top()))] = port
 		}
@@ -226,18 +227,18 @@ func TestIbdmchkLanes(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		spec := []string{"ring:n=6,hosts=1", "torus:dims=3/3,hosts=1", "mesh:dims=3/3,hosts=1", "random:n=10,degree=3,hosts=1"}[seed%4]
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		r := compute(t, g, "minhop", Options{})
-		r.SL = &SL{Pair: make([][]uint8, len(g.terminals))}
+		r.SL = &SL{Pair: make([][]uint8, len(g.Terminals()))}
 		levels := 2 + random.IntN(6)
 		r.SL2VL = NewSL2VL(g)
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "sl"), func(w *bufio.Writer) {
-			for i, from := range g.terminals {
+			for i, from := range g.Terminals() {
 				r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
 				for lid := range r.SL.Pair[i] {
 					to := g.TerminalByLID(mad.LID(lid))
-					if from.Out == 0 || to < 0 || to == i || g.terminals[to].Out == 0 {
+					if from.Out == 0 || to < 0 || to == i || g.Terminals()[to].Out == 0 {
 						continue
 					}
 					sl := random.IntN(levels)
@@ -247,7 +248,7 @@ func TestIbdmchkLanes(t *testing.T) {
 			}
 		})
 		write(t, filepath.Join(dir, "vl"), func(w *bufio.Writer) {
-			for s, n := range g.switches {
+			for s, n := range g.Switches() {
 				for in := 1; in <= n.NumPorts(); in++ {
 					for out := 1; out <= n.NumPorts(); out++ {
 						var vls [16]uint8

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestIBUtils: on each topology in the source of ibutils every engine ends within 20 s of
@@ -56,7 +57,7 @@ func TestIBUtils(t *testing.T) {
 				t.Skipf("not read: %v", err)
 			}
 			read++
-			g, err := NewGraph(f, GraphOptions{})
+			g, err := graph.New(f, graph.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +75,7 @@ func TestIBUtils(t *testing.T) {
 }
 
 // judgeIBUtils judges what an engine makes of g.
-func judgeIBUtils(t *testing.T, g *Graph, engine string) {
+func judgeIBUtils(t *testing.T, g *graph.Graph, engine string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

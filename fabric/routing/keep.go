@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -15,7 +16,7 @@ import (
 // do only if most choices in old are the same, as after a link was lost.
 //
 // Time: that of Compute, twice, and of Balance.
-func Near(ctx context.Context, g *Graph, engine string, o Options, old *Routes) (*Routes, error) {
+func Near(ctx context.Context, g *graph.Graph, engine string, o Options, old *Routes) (*Routes, error) {
 	o.Keep = nil
 	full, err := Compute(ctx, g, engine, o)
 	if err != nil {
@@ -53,7 +54,7 @@ func Near(ctx context.Context, g *Graph, engine string, o Options, old *Routes) 
 func (r *Routes) Complete(old *Routes) {
 	g := r.graph
 	switches, entries := 0, 0
-	for s := range g.switches {
+	for s := range g.Switches() {
 		row, was := r.own(s)[:int(r.top)+1], old.Row(s)
 		named := slices.ContainsFunc(row, func(port uint8) bool { return port != NoPort })
 		if !named {
@@ -75,20 +76,20 @@ func (r *Routes) Complete(old *Routes) {
 // them are the same in old, and how many would be by chance.
 func (r *Routes) choices(old *Routes) (same, chance, all int) {
 	g := r.graph
-	var next nextHops
+	var next graph.NextHops
 	likely := 0.0
-	for s := range g.switches {
-		next.load(r.basis.hops, s)
+	for s := range g.Switches() {
+		next.Load(r.basis.hops, s)
 		was, row := old.Row(s), r.Row(s)
-		for d := range g.switches {
-			ports, _ := next.ports(d)
+		for d := range g.Switches() {
+			ports, _ := next.Ports(d)
 			if len(ports) < 2 {
 				continue
 			}
-			for _, dest := range g.destsOf(d) {
+			for _, dest := range g.DestsOf(d) {
 				all++
 				likely += 1 / float64(len(ports))
-				if was.Port(dest.lid) == row[dest.lid] {
+				if was.Port(dest.LID) == row[dest.LID] {
 					same++
 				}
 			}
@@ -102,13 +103,13 @@ func (r *Routes) choices(old *Routes) (same, chance, all int) {
 func (a *assigner) keepOrChoose(w *assignWorker, s, from, to int, row Row, least *leastLoaded) {
 	g := a.routes.graph
 	old := a.keep.Row(s)
-	if a.wanted == nil && !a.byLoad() && w.keepAll(g.dests[from:to], old, row) {
+	if a.wanted == nil && !a.byLoad() && w.keepAll(g.Dests()[from:to], old, row) {
 		return
 	}
 	w.kept = w.kept[:0]
 	some := false // are not kept
 	for i := from; i < to; i++ {
-		lid := g.dests[i].lid
+		lid := g.Dests()[i].LID
 		port := old.Port(lid)
 		stays := w.allowed[port] && (a.wanted == nil || a.wanted[i])
 		w.kept = append(w.kept, stays)
@@ -141,13 +142,13 @@ func (w *assignWorker) allow(ports []uint8) {
 
 // keepAll keeps entries until it meets one that is no next hop any more. In most
 // cases there is none, and it has kept all.
-func (w *assignWorker) keepAll(dests []dest, old, row Row) bool {
+func (w *assignWorker) keepAll(dests []graph.Dest, old, row Row) bool {
 	for _, d := range dests {
-		port := old.Port(d.lid)
+		port := old.Port(d.LID)
 		if !w.allowed[port] {
 			return false
 		}
-		row[d.lid] = port
+		row[d.LID] = port
 	}
 	return true
 }

@@ -4,22 +4,23 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestRepair: after a failure, only entries change whose packets came over the
 // link; and those of switches without CAs that now have to hand on others'.
 func TestRepair(t *testing.T) {
 	f := topology(t, "fattree:k=8,levels=3")
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoints := g.endpointsOn()
+	endpoints := g.Endpoints()
 	for _, engine := range []string{"minhop", "updn", "dnup", "ftree"} {
 		old := compute(t, g, engine, Options{})
 		for _, c := range []int{3, 40, 200} {
 			cut := g.ChannelPort(c)
-			less, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
+			less, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,14 +29,14 @@ func TestRepair(t *testing.T) {
 				t.Errorf("%s without %s: %+v", engine, cut.Label(), v)
 			}
 			changes := 0
-			for s := range g.switches {
-				for _, d := range g.dests {
-					if old.Row(s)[d.lid] == kept.Row(s)[d.lid] {
+			for s := range g.Switches() {
+				for _, d := range g.Dests() {
+					if old.Row(s)[d.LID] == kept.Row(s)[d.LID] {
 						continue
 					}
 					changes++
 					if !comesOver(old, s, d, c) && (endpoints[s] > 0 || !handsOn(kept, s, d)) {
-						t.Errorf("%s without %s: %s need not change LID %d", engine, cut.Label(), g.switches[s].Label(), d.lid)
+						t.Errorf("%s without %s: %s need not change LID %d", engine, cut.Label(), g.Switches()[s].Label(), d.LID)
 					}
 				}
 			}
@@ -47,28 +48,28 @@ func TestRepair(t *testing.T) {
 }
 
 // handsOn says whether the path to d of another switch with CAs passes through s.
-func handsOn(r *Routes, s int, d dest) bool {
+func handsOn(r *Routes, s int, d graph.Dest) bool {
 	g := r.graph
-	for from, on := range g.endpointsOn() {
-		for at := from; on > 0 && at != g.terminals[d.terminal].Switch; {
+	for from, on := range g.Endpoints() {
+		for at := from; on > 0 && at != g.Terminals()[d.Terminal].Switch; {
 			if at == s {
 				return true
 			}
-			at = int(g.channels[g.target(int32(at), r.Row(at)[d.lid])].To)
+			at = int(g.Channels()[g.Target(int32(at), r.Row(at)[d.LID])].To)
 		}
 	}
 	return false
 }
 
 // comesOver says whether the path from switch s to d takes channel c or its reverse.
-func comesOver(r *Routes, s int, d dest, c int) bool {
+func comesOver(r *Routes, s int, d graph.Dest, c int) bool {
 	g := r.graph
-	for at := int32(s); at != int32(g.terminals[d.terminal].Switch); {
-		next := g.target(at, r.Row(int(at))[d.lid])
-		if next == int32(c) || next == g.channels[c].Reverse {
+	for at := int32(s); at != int32(g.Terminals()[d.Terminal].Switch); {
+		next := g.Target(at, r.Row(int(at))[d.LID]).Channel()
+		if next == int32(c) || next == g.Channels()[c].Reverse {
 			return true
 		}
-		at = g.channels[next].To
+		at = g.Channels()[next].To
 	}
 	return false
 }
@@ -76,19 +77,19 @@ func comesOver(r *Routes, s int, d dest, c int) bool {
 // TestNear: entries in force stay where the engine's rule allows it, and balance and
 // verdict are those of the engine.
 func TestNear(t *testing.T) {
-	g, err := NewGraph(topology(t, "fattree:k=8,levels=3"), GraphOptions{})
+	g, err := graph.New(topology(t, "fattree:k=8,levels=3"), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cut := g.ChannelPort(40)
-	less, err := NewGraph(g.Fabric(), GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
+	less, err := graph.New(g.Fabric(), graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		engine string
 		o      Options
-		g      *Graph
+		g      *graph.Graph
 		old    Options
 		keeps  bool
 	}{
@@ -126,7 +127,7 @@ func balanceOf(t *testing.T, r *Routes) int64 {
 
 // TestComplete: what a file does not name stays.
 func TestComplete(t *testing.T) {
-	g, err := NewGraph(topology(t, "fattree:k=4"), GraphOptions{})
+	g, err := graph.New(topology(t, "fattree:k=4"), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,8 @@ package routing
 import (
 	"context"
 	"errors"
-	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 )
 
@@ -21,8 +21,8 @@ var dfsssp = Engine{
 	Options: []Option{maxVLsOption},
 	Minimal: true,
 	Acyclic: true,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		h, err := g.Hops(ctx)
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
@@ -51,8 +51,8 @@ var lash = Engine{
 	Options: []Option{maxVLsOption},
 	Minimal: true,
 	Acyclic: true,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		h, err := g.Hops(ctx)
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
@@ -60,9 +60,9 @@ var lash = Engine{
 		if err := r.Assign(ctx, h, AssignOptions{Policy: First}); err != nil {
 			return nil, err
 		}
-		r, err = r.inLanes(ctx, &lanes.Layering{Both: true, Class: g.parallel()}, o)
+		r, err = r.inLanes(ctx, &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}, o)
 		if errors.As(err, new(*TooFewLanes)) {
-			if t := g.byDatelines(ctx, o.MaxVLs); t != nil {
+			if t := byDatelines(ctx, g, o.MaxVLs); t != nil {
 				return t, nil
 			}
 		}
@@ -83,21 +83,6 @@ func (r *Routes) inLanes(ctx context.Context, l *lanes.Layering, o *Options) (*R
 	return r, nil
 }
 
-// parallel has for each channel the first of those to the same switch.
-func (g *Graph) parallel() []int32 {
-	first := make([]int32, len(g.channels))
-	to := make([]int32, len(g.switches))
-	for s := range g.switches {
-		for c := g.chanBase[s+1] - 1; c >= g.chanBase[s]; c-- {
-			to[g.chanTo[c]] = c
-		}
-		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-			first[c] = to[g.chanTo[c]]
-		}
-	}
-	return first
-}
-
 // dragonfly routes dragonflies by the way with the fewest links between groups, one
 // where there is a direct one, balanced over the whole network (Kim, Dally, Scott, Abts,
 // "Technology-driven, highly-scalable dragonfly topology", 2008; Shpiner et al.,
@@ -113,19 +98,19 @@ var dragonfly = Engine{
 	Lanes:   true,
 	Options: []Option{maxVLsOption},
 	Acyclic: true,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		groups, err := g.network().Dragonfly(g.endpointsOn())
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		groups, err := network(g).Dragonfly(g.Endpoints())
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		shift := make([]uint8, len(g.channels))
+		shift := make([]uint8, len(g.Channels()))
 		for c, global := range groups.Global {
 			shift[c] = btou(global)
 		}
 		// Two links between groups cost more than one, and one within each.
 		const between = 3
-		far := g.heavier(func(c int) uint8 { return shift[c] * between })
-		h, err := far.Hops(ctx)
+		far := g.Heavier(func(c int) uint8 { return shift[c] * between })
+		h, err := graph.AllHops(ctx, far)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
@@ -139,19 +124,6 @@ var dragonfly = Engine{
 		}
 		return r.inLanes(ctx, &lanes.Layering{Shift: shift}, o)
 	},
-}
-
-// heavier is g with more weight on channels.
-func (g *Graph) heavier(more func(c int) uint8) *Graph {
-	h := *g
-	h.weighted = true
-	h.channels = slices.Clone(g.channels)
-	for c := range h.channels {
-		h.channels[c].Weight = min(h.channels[c].Weight+more(c), maxDistance)
-	}
-	h.neighbours, h.nbrTo, h.nbrBase, h.nbrBack = nil, nil, nil, nil
-	h.addNeighbours()
-	return &h
 }
 
 func btou(b bool) uint8 {

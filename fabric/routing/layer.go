@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
-	"fabsh/mad"
 )
 
 // MaxLanes is the number of data lanes of a link, VL 0 to 14; VL 15 is for
@@ -51,21 +51,21 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 		return fmt.Errorf("layer: %d virtual lanes: a link has from 1 to %d for data", max, MaxLanes)
 	}
 	g := r.graph
-	l.Net, l.Rows = g.network(), make([][]uint8, len(g.switches))
-	for s := range g.switches {
+	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))
+	for s := range g.Switches() {
 		l.Rows[s] = r.Row(s)
 	}
-	of := make([][]int, len(g.switches)) // LIDs of ports, by switch; with Both the first stands for all
-	for s := range g.switches {
-		if slices.ContainsFunc(g.destsOf(s), func(d dest) bool { return d.out > 0 }) {
+	of := make([][]int, len(g.Switches())) // LIDs of ports, by switch; with Both the first stands for all
+	for s := range g.Switches() {
+		if slices.ContainsFunc(g.DestsOf(s), func(d graph.Dest) bool { return d.Out > 0 }) {
 			l.Sources = append(l.Sources, int32(s)) // ports without a LID send no packets
 		}
-		for _, d := range g.destsOf(s) {
-			if d.out == 0 {
+		for _, d := range g.DestsOf(s) {
+			if d.Out == 0 {
 				continue
 			}
-			if of[s] = append(of[s], int(d.lid)); len(of[s]) == 1 || !l.Both {
-				l.Dests = append(l.Dests, lanes.Dest{Index: int(d.lid), Home: int32(s), End: -2 - d.terminal})
+			if of[s] = append(of[s], int(d.LID)); len(of[s]) == 1 || !l.Both {
+				l.Dests = append(l.Dests, lanes.Dest{Index: int(d.LID), Home: int32(s), End: int32(graph.ToTerminal(d.Terminal))})
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 	if layers == 1 && shifts == 1 {
 		return nil
 	}
-	if r.SL2VL, err = g.shifted(l.Shift); err != nil || layers == 1 {
+	if r.SL2VL, err = shifted(g, l.Shift); err != nil || layers == 1 {
 		return err
 	}
 	if l.Both {
@@ -97,8 +97,8 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 			}
 		}
 	}
-	r.SL = &SL{Pair: make([][]uint8, len(g.terminals)), shared: true}
-	for i, t := range g.terminals {
+	r.SL = &SL{Pair: make([][]uint8, len(g.Terminals())), shared: true}
+	for i, t := range g.Terminals() {
 		if t.Switch >= 0 && t.Out > 0 {
 			r.SL.Pair[i] = layer[t.Switch]
 		}
@@ -106,51 +106,26 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 	return nil
 }
 
-// SetSL gives the paths from terminals to LIDs a service level. Without any lanes so
-// far, SL n gets VL n.
-func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
-	if sl > 15 {
-		return fmt.Errorf("service level %d: there are 0 to 15", sl)
+// network is g as package lanes has it.
+func network(g *graph.Graph) *lanes.Network {
+	n := &lanes.Network{}
+	for _, c := range g.Channels() {
+		n.From, n.To, n.Reverse = append(n.From, c.From), append(n.To, c.To), append(n.Reverse, c.Reverse)
 	}
-	switch {
-	case r.SL == nil:
-		r.SL = &SL{}
-	case r.SL.shared:
-		r.SL = r.SL.clone()
+	for s := range len(g.Switches()) + 1 {
+		n.Base, n.PortBase = append(n.Base, g.FirstChannel(s)), append(n.PortBase, g.FirstPort(s))
 	}
-	if r.SL2VL == nil {
-		r.SL2VL = NewSL2VL(r.graph)
-	}
-	r.SL.Pair = append(r.SL.Pair, make([][]uint8, len(r.graph.terminals)-len(r.SL.Pair))...)
-	for _, t := range from {
-		row := &r.SL.Pair[t]
-		if *row == nil {
-			*row = make([]uint8, int(r.top)+1)
-			copy(*row, r.SL.Dest)
+	for s, sw := range g.Switches() {
+		for p := range sw.NumPorts() + 1 {
+			n.Target = append(n.Target, int32(g.Target(int32(s), uint8(p))))
 		}
-		for _, lid := range lids {
-			if lid > r.top {
-				return fmt.Errorf("no path goes to LID %d: the highest is %d", lid, r.top)
-			}
-			*row = grown(*row, int(lid))
-			(*row)[lid] = sl
-		}
-	}
-	return nil
-}
-
-// network is g as package lanes has it. It shares g's memory.
-func (g *Graph) network() *lanes.Network {
-	n := &lanes.Network{To: g.chanTo, Base: g.chanBase, Target: g.targets, PortBase: g.portBase, From: make([]int32, len(g.channels)), Reverse: make([]int32, len(g.channels))}
-	for c := range g.channels {
-		n.From[c], n.Reverse[c] = g.channels[c].From, g.channels[c].Reverse
 	}
 	return n
 }
 
 // shifted are the lanes of layers, one of which is a service level: that of the same
 // number, or if there are shifts, one of two, by the link that packets came over.
-func (g *Graph) shifted(shift []uint8) (*SL2VL, error) {
+func shifted(g *graph.Graph, shift []uint8) (*SL2VL, error) {
 	v := NewSL2VL(g)
 	if shift == nil {
 		return v, nil
@@ -159,10 +134,10 @@ func (g *Graph) shifted(shift []uint8) (*SL2VL, error) {
 	for sl := range 16 {
 		vls[0][sl], vls[1][sl] = uint8(min(2*sl, 14)), uint8(min(2*sl+1, 14))
 	}
-	for s, n := range g.switches {
+	for s, n := range g.Switches() {
 		for in := range n.NumPorts() + 1 {
 			of := &vls[0]
-			if c := g.target(int32(s), uint8(in)); c >= 0 && shift[g.channels[c].Reverse] > 0 {
+			if c := g.Target(int32(s), uint8(in)); c >= 0 && shift[g.Channels()[c].Reverse] > 0 {
 				of = &vls[1]
 			}
 			for out := 1; out <= n.NumPorts(); out++ {
@@ -173,12 +148,4 @@ func (g *Graph) shifted(shift []uint8) (*SL2VL, error) {
 		}
 	}
 	return v, nil
-}
-
-// grown makes i an index of list.
-func grown(list []uint8, i int) []uint8 {
-	if i < len(list) {
-		return list
-	}
-	return append(list, slices.Repeat([]uint8{0}, i+1-len(list))...)
 }

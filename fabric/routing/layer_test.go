@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"testing"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -29,9 +31,9 @@ type laneEdge struct {
 // shares no code with what it judges.
 func oracle(r *Routes) (unreachable int, acyclic bool) {
 	waits := map[laneEdge]map[laneEdge]bool{}
-	f := r.graph.fabric
-	for i, from := range r.graph.terminals {
-		for _, to := range r.graph.terminals {
+	f := r.graph.Fabric()
+	for i, from := range r.graph.Terminals() {
+		for _, to := range r.graph.Terminals() {
 			if from.Port.Node().IsSwitch() || to.Port.Node().IsSwitch() || from.Port == to.Port {
 				continue
 			}
@@ -101,7 +103,7 @@ func TestLayers(t *testing.T) {
 	}
 	lanes, cyclic := 0, 0
 	for _, spec := range small() {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		for _, engine := range []string{"minhop", "sssp", "dfsssp", "lash"} {
 			r := compute(t, g, engine, Options{})
 			if engine == "minhop" || engine == "sssp" {
@@ -129,8 +131,8 @@ func TestLayers(t *testing.T) {
 			}
 			lanes = max(lanes, r.Lanes())
 			if engine == "lash" && r.SL != nil {
-				for i, from := range g.terminals {
-					for j, to := range g.terminals {
+				for i, from := range g.Terminals() {
+					for j, to := range g.Terminals() {
 						if from.Out > 0 && to.Out > 0 && r.SL.Of(i, to.LID) != r.SL.Of(j, from.LID) {
 							t.Fatalf("%s: SL %d there, %d back", spec, r.SL.Of(i, to.LID), r.SL.Of(j, from.LID))
 						}
@@ -153,7 +155,7 @@ func TestDragonfly(t *testing.T) {
 	}{
 		{"dragonfly:a=4,p=2,h=1", 5}, {"dragonfly:a=4,p=2,h=2", 5}, {"dragonfly:a=6,p=1,h=3,groups=5", 5},
 	} {
-		r := compute(t, graph(t, x.spec, GraphOptions{}), "dragonfly", Options{})
+		r := compute(t, newGraph(t, x.spec, graph.Options{}), "dragonfly", Options{})
 		v := verify(t, r, VerifyOptions{})
 		if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || v.MaxHops != x.hops || r.Lanes() != 2 || r.SL != nil {
 			t.Errorf("%s: %+v; the oracle: %d, %v; %d lanes", x.spec, v, unreachable, acyclic, r.Lanes())
@@ -162,7 +164,7 @@ func TestDragonfly(t *testing.T) {
 	applied := 0
 	for seed := range 20 {
 		spec := fmt.Sprintf("dragonfly:a=8,p=1,h=2,groups=9,remove_links=8%%,remove_switches=1,seed=%d", seed)
-		r, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "dragonfly", Options{})
+		r, err := Compute(t.Context(), newGraph(t, spec, graph.Options{}), "dragonfly", Options{})
 		if p := new(Precondition); errors.As(err, &p) {
 			t.Logf("%s: %v", spec, err)
 			continue
@@ -180,7 +182,7 @@ func TestDragonfly(t *testing.T) {
 		t.Errorf("it applied to %d of 20 damaged ones", applied)
 	}
 	for _, spec := range []string{"torus:dims=4/4", "hyperx:dims=4/4", "fattree:k=4,levels=3", "ring:n=7", "ring:n=1"} {
-		_, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "dragonfly", Options{})
+		_, err := Compute(t.Context(), newGraph(t, spec, graph.Options{}), "dragonfly", Options{})
 		if p := new(Precondition); !errors.As(err, &p) {
 			t.Errorf("%s: %v", spec, err)
 		}
@@ -203,7 +205,7 @@ func TestDragonflyPlus(t *testing.T) {
 			cables = append(cables, [4]any{name("S", spine), 3, fmt.Sprint("S", (g+1)%groups, spine), 4})
 		}
 	}
-	g, err := NewGraph(draw(t, 0, cables...), GraphOptions{})
+	g, err := graph.New(draw(t, 0, cables...), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +218,7 @@ func TestDragonflyPlus(t *testing.T) {
 
 // TestLayerRefuses: too few lanes are an error, and so is the end of the context.
 func TestLayerRefuses(t *testing.T) {
-	r := compute(t, graph(t, "torus:dims=4/4,hosts=2", GraphOptions{}), "minhop", Options{})
+	r := compute(t, newGraph(t, "torus:dims=4/4,hosts=2", graph.Options{}), "minhop", Options{})
 	few := new(TooFewLanes)
 	if err := r.Layer(t.Context(), 1); !errors.As(err, &few) || r.SL != nil {
 		t.Error(err)
@@ -237,7 +239,7 @@ func TestLayerRefuses(t *testing.T) {
 
 // TestSetSL: levels of pairs, on tables whose rows of levels are shared.
 func TestSetSL(t *testing.T) {
-	g := graph(t, "torus:dims=4/4,hosts=2", GraphOptions{})
+	g := newGraph(t, "torus:dims=4/4,hosts=2", graph.Options{})
 	r := compute(t, g, "dfsssp", Options{})
 	from, to := g.TerminalByLID(lidOf(t, g, "node-0001 HCA-1")), lidOf(t, g, "node-0030 HCA-1")
 	beside := g.TerminalByLID(lidOf(t, g, "node-0002 HCA-1"))
@@ -256,20 +258,20 @@ func TestSetSL(t *testing.T) {
 // TestVerifyGroups: ports of one switch with service levels of their own are followed each
 // by itself.
 func TestVerifyGroups(t *testing.T) {
-	g := graph(t, "ring:n=4,hosts=2", GraphOptions{})
+	g := newGraph(t, "ring:n=4,hosts=2", graph.Options{})
 	verdicts, loops := map[bool]int{}, int64(0)
 	for seed := range 60 {
 		r := compute(t, g, "minhop", Options{})
-		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.terminals))}, NewSL2VL(g)
+		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.Terminals()))}, NewSL2VL(g)
 		for i := range r.SL.Pair {
 			r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
 			for lid := range r.SL.Pair[i] {
 				r.SL.Pair[i][lid] = uint8((i*i*7 + lid*lid*3 + (i+lid)*seed + seed*seed/3) % 11 % 4)
 			}
 		}
-		if c := g.channels[seed%len(g.channels)]; seed%6 == 0 { // two switches send packets to each other
+		if c := g.Channels()[seed%len(g.Channels())]; seed%6 == 0 { // two switches send packets to each other
 			for lid := range r.SL.Pair[0] {
-				if t := g.TerminalByLID(mad.LID(lid)); t >= 0 && g.terminals[t].Out > 0 && g.terminals[t].Switch != int(c.From) && g.terminals[t].Switch != int(c.To) {
+				if t := g.TerminalByLID(mad.LID(lid)); t >= 0 && g.Terminals()[t].Out > 0 && g.Terminals()[t].Switch != int(c.From) && g.Terminals()[t].Switch != int(c.To) {
 					r.Row(int(c.From))[lid], r.Row(int(c.To))[lid] = c.Port, c.PeerPort
 					break
 				}
@@ -313,7 +315,7 @@ func TestOpenSMLanes(t *testing.T) {
 					t.Fatal("OpenSM does not say how many lanes it needs")
 				}
 				theirs, _ := strconv.Atoi(string(found[1]))
-				r := compute(t, graph(t, spec, GraphOptions{}), engine, Options{})
+				r := compute(t, newGraph(t, spec, graph.Options{}), engine, Options{})
 				if ours := r.Lanes(); ours > theirs {
 					t.Errorf("%d lanes, OpenSM: %d", ours, theirs)
 				} else {
@@ -330,16 +332,16 @@ func TestOpenSMLanes(t *testing.T) {
 func TestNueLanes(t *testing.T) {
 	used := 0
 	for i, spec := range small() {
-		g := graph(t, spec, GraphOptions{})
-		root, _, err := g.escapeRoot(t.Context(), nil)
+		g := newGraph(t, spec, graph.Options{})
+		root, _, err := escapeRoot(t.Context(), g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := g.UpDown(t.Context(), g.Ranks([]int{root}))
+		h, err := graph.UpDown(t.Context(), g, graph.RanksFrom(g, []int{root}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		most, on := 0, g.endpointsOn()
+		most, on := 0, g.Endpoints()
 		for s := range on {
 			for d := range on {
 				if on[s] > 0 && on[d] > 0 && s != d {
@@ -366,7 +368,7 @@ func TestNueLanes(t *testing.T) {
 	if used < 4 {
 		t.Errorf("%d lanes at most: that proves little", used)
 	}
-	if _, err := Compute(t.Context(), graph(t, "ring:n=5", GraphOptions{}), "nue", Options{MaxVLs: 16}); err == nil {
+	if _, err := Compute(t.Context(), newGraph(t, "ring:n=5", graph.Options{}), "nue", Options{MaxVLs: 16}); err == nil {
 		t.Error("16 lanes, and no error")
 	}
 }
@@ -377,18 +379,16 @@ func TestLayerNoLID(t *testing.T) {
 	for i := range 9 {
 		ring = append(ring, [4]any{string(rune('A' + i)), 1, string(rune('A' + (i+1)%9)), 2}, [4]any{string(rune('A' + i)), 3, string(rune('a' + i)), 1})
 	}
-	g, err := NewGraph(draw(t, 0, ring...), GraphOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := g.terminals[len(g.terminals)-1].Port.Node().Name()
-	lost, at := g.TerminalByLID(lidOf(t, g, last)), lidOf(t, g, last)
-	g.terminals[lost].Count, g.terminals[lost].LID, g.byLID[at] = 0, 0, -1
-	s := g.terminals[lost].Switch
-	i := int(g.destBase[s+1]) - 1
-	g.dests = append(g.dests[:i:i], g.dests[i+1:]...)
-	for i := s + 1; i < len(g.destBase); i++ {
-		g.destBase[i]--
+	f := draw(t, 0, ring...)
+	last := &f.Nodes()[len(f.Nodes())-1]
+	g, err := graph.New(f, graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+		if p.Node() == last {
+			return 0, 0
+		}
+		return p.LID(), p.LMC()
+	}})
+	if err != nil || last.IsSwitch() {
+		t.Fatal(err, last.Name())
 	}
 	for _, engine := range []string{"lash", "dfsssp", "nue"} {
 		if v := verify(t, compute(t, g, engine, Options{}), VerifyOptions{}); !v.Acyclic || v.Unreachable > 0 {

@@ -57,7 +57,7 @@ func (a *assigner) markTransit(s, i int, port uint8) {
 		return
 	}
 	g := a.routes.graph
-	to := int(g.channels[g.target(int32(s), port)].To)
+	to := int(g.Channels()[g.Target(int32(s), port)].To)
 	word := &a.transit[to*a.words+i/64]
 	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {
 		atomic.OrUint64(word, bit)

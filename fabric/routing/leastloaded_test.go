@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"fabsh/fabric/routing/graph"
 	"maps"
 	"slices"
 	"testing"
@@ -10,8 +11,8 @@ import (
 // at all; where those count that come through, the links get as many routes as
 // with ftree.
 func TestScope(t *testing.T) {
-	g := graph(t, "fattree:k=8,levels=3", GraphOptions{})
-	h, err := g.Hops(t.Context())
+	g := newGraph(t, "fattree:k=8,levels=3", graph.Options{})
+	h, err := graph.AllHops(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,18 +22,18 @@ func TestScope(t *testing.T) {
 		if err := r.Assign(t.Context(), h, AssignOptions{Scope: scope}); err != nil {
 			t.Fatal(err)
 		}
-		for s := range g.switches {
+		for s := range g.Switches() {
 			up := map[uint8]int{}
-			for _, d := range g.dests {
-				if next := h.Next(s, g.terminals[d.terminal].Switch); d.out > 0 && len(next) > 1 {
+			for _, d := range g.Dests() {
+				if next := h.Next(s, g.Terminals()[d.Terminal].Switch); d.Out > 0 && len(next) > 1 {
 					for _, p := range next {
-						up[p] += btoi(p == r.Row(s)[d.lid])
+						up[p] += btoi(p == r.Row(s)[d.LID])
 					}
 				}
 			}
 			counts := slices.Sorted(maps.Values(up))
 			if scope == PerSwitch && len(counts) > 0 && counts[len(counts)-1]-counts[0] > 1 {
-				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.switches[s].Label(), up)
+				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.Switches()[s].Label(), up)
 			}
 		}
 		b, err := r.Balance(t.Context(), 0)

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -22,7 +23,7 @@ type TableFiles struct {
 // Load reads the tables of f from files, which open opens. What of the files
 // does not match f, but does no harm, is in ReadNotes.
 func Load(f *fabric.Fabric, files TableFiles, open format.Opener) (*Routes, error) {
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func OfFile(f *fabric.Fabric) (*Routes, error) {
 	if !f.HasLFTs() {
 		return nil, nil
 	}
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.Kind) error
 	g := r.graph
 	return format.DumpTables(stopping{ctx, w}, g.Fabric(), kind, &format.Tables{
 		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },
-		Hops:  func() (format.HopsFunc, error) { return g.hopsFunc(ctx) },
+		Hops:  func() (format.HopsFunc, error) { return hopsFunc(ctx, g) },
 		SL:    r.slOf,
 		SL2VL: r.vlsOf,
 	})
@@ -236,21 +237,21 @@ func (r *Routes) vlsOf(in, out *fabric.Port) (vls [16]uint8, ok bool) {
 
 // hopsFunc gives the distances of switches' LIDs by port, as OpenSM's minhop
 // has them.
-func (g *Graph) hopsFunc(ctx context.Context) (format.HopsFunc, error) {
-	h, err := g.Hops(ctx)
+func hopsFunc(ctx context.Context, g *graph.Graph) (format.HopsFunc, error) {
+	h, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	from := make([][]Channel, len(g.switches))
-	for _, ch := range g.channels {
+	from := make([][]graph.Channel, len(g.Switches()))
+	for _, ch := range g.Channels() {
 		from[ch.From] = append(from[ch.From], ch)
 	}
 	return func(sw *fabric.Node, lid mad.LID, hops []byte) bool {
 		t := g.TerminalByLID(lid)
-		if t < 0 || g.terminals[t].Class&ClassSwitch == 0 {
+		if t < 0 || g.Terminals()[t].Class&graph.ClassSwitch == 0 {
 			return false
 		}
-		s, d := g.SwitchOf(sw), g.terminals[t].Switch
+		s, d := g.SwitchOf(sw), g.Terminals()[t].Switch
 		for i := range hops {
 			hops[i] = format.NoPath
 		}

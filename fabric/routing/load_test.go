@@ -13,6 +13,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -40,7 +41,7 @@ func swept(t *testing.T, spec string) *fabric.Fabric {
 // TestWriteLoad: what Write writes Load reads.
 func TestWriteLoad(t *testing.T) {
 	f := swept(t, "fattree:k=4,levels=2")
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestWriteLoad(t *testing.T) {
 
 // TestAdaptive: where switches route adaptively a verdict on tables is unknown.
 func TestAdaptive(t *testing.T) {
-	r := compute(t, graph(t, "fattree:k=4", GraphOptions{}), "ftree", Options{})
+	r := compute(t, newGraph(t, "fattree:k=4", graph.Options{}), "ftree", Options{})
 	var got []string
 	for _, known := range []Adaptive{AdaptiveUnknown, AdaptiveOff, AdaptiveOn} {
 		v := verify(t, r, VerifyOptions{Adaptive: known})
@@ -104,7 +105,7 @@ func (c *canceller) Write(p []byte) (int, error) {
 
 // TestWriteEnds: writing ends with its context, before the next block.
 func TestWriteEnds(t *testing.T) {
-	r := compute(t, graph(t, "fattree:k=16,levels=2", GraphOptions{}), "minhop", Options{})
+	r := compute(t, newGraph(t, "fattree:k=16,levels=2", graph.Options{}), "minhop", Options{})
 	for _, kind := range []format.Kind{format.KindLFTs, format.KindFDBs} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &canceller{end: cancel}

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"fabsh/fabric/routing/graph"
 	"slices"
 	"sync"
 )
@@ -15,7 +16,7 @@ type loan struct {
 
 // cut makes the rows of all entries, which nobody shares.
 func (r *Routes) cut(entries []uint8) {
-	r.rows, r.loan = make([][]uint8, len(r.graph.switches)), &loan{}
+	r.rows, r.loan = make([][]uint8, len(r.graph.Switches())), &loan{}
 	for s := range r.rows {
 		r.rows[s] = entries[s*r.stride:][:r.stride:r.stride]
 	}
@@ -23,7 +24,7 @@ func (r *Routes) cut(entries []uint8) {
 
 // borrow makes tables for g that share the rows of r; was is the number in r's graph of
 // each switch, or -1, and r has all LIDs of g.
-func (r *Routes) borrow(g *Graph, was []int32) *Routes {
+func (r *Routes) borrow(g *graph.Graph, was []int32) *Routes {
 	r.loan.mu.Lock()
 	r.loan.lent, r.loan.mine = true, nil
 	r.loan.mu.Unlock()

@@ -1,6 +1,9 @@
 package routing
 
-import "context"
+import (
+	"context"
+	"fabsh/fabric/routing/graph"
+)
 
 // minhop routes along shortest paths, as OpenSM's minhop does: all distances by
 // breadth-first search, then for each switch and LID one of the next hops. On a
@@ -15,11 +18,11 @@ var minhop = Engine{
 	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		h, err := g.Hops(ctx)
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		return g.assigned(ctx, h, g.levels(), nil, o)
+		return assigned(ctx, g, h, graph.FindLevels(g), nil, o)
 	},
 }

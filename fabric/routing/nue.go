@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -39,26 +40,26 @@ var nue = Engine{
 // nueVLs is how many virtual lanes are used, if nothing else is said.
 const nueVLs = 1
 
-func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-	root, ranks, err := g.escapeRoot(ctx, o.Roots)
+func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	root, ranks, err := escapeRoot(ctx, g, o.Roots)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	connected, err := g.Hops(ctx)
+	connected, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
 	var r *Routes
-	if g.levels().check() == nil {
-		r, err = g.nueUpDown(ctx, ranks, connected)
+	if graph.FindLevels(g).Check() == nil {
+		r, err = nueUpDown(ctx, g, ranks, connected)
 	}
-	if r == nil && err == nil && len(g.dests)*len(g.channels) > manySteps {
-		if r, err = g.nueUpDown(ctx, g.Ranks([]int{root}), connected); r != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down, for %d LIDs over %d channels are too many to search for others", g.switches[root].Label(), len(g.dests), len(g.channels)))
+	if r == nil && err == nil && len(g.Dests())*len(g.Channels()) > manySteps {
+		if r, err = nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected); r != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down, for %d LIDs over %d channels are too many to search for others", g.Switches()[root].Label(), len(g.Dests()), len(g.Channels())))
 		}
 	}
 	if r == nil && err == nil {
-		if r, err = g.nueLanes(ctx, root, ranks, connected, max(nueVLs, o.MaxVLs)); err == nil {
+		if r, err = nueLanes(ctx, g, root, ranks, connected, max(nueVLs, o.MaxVLs)); err == nil {
 			r, err = r.orUpDown(ctx, root, connected)
 		}
 	}
@@ -69,26 +70,26 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 }
 
 // nueLanes is nue with searches, on so many lanes.
-func (g *Graph) nueLanes(ctx context.Context, root int, ranks *Ranks, connected *Hops, lanes int) (*Routes, error) {
+func nueLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (*Routes, error) {
 	if lanes > MaxLanes {
 		return nil, fmt.Errorf("nue: %d virtual lanes: a link has from 1 to %d for data", lanes, MaxLanes)
 	}
 	r := NewRoutes(g, 0)
 	searches := make([]*nueSearch, lanes)
-	position := g.upDownOrder(ranks)
+	position := upDownOrder(g, ranks)
 	for i := range searches {
 		searches[i] = newNueSearch(r, NewCDG(g, 1), slices.Clone(position))
 		searches[i].load = searches[0].load
 		searches[i].addTree(root)
 	}
 	sl := make([]uint8, int(r.top)+1)
-	for d := range g.switches {
+	for d := range g.Switches() {
 		lane := -1 // that of the LIDs on d
-		for _, dest := range g.destsOf(d) {
+		for _, dest := range g.DestsOf(d) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			if dest.out == 0 {
+			if dest.Out == 0 {
 				continue
 			}
 			if lane < 0 {
@@ -96,7 +97,7 @@ func (g *Graph) nueLanes(ctx context.Context, root int, ranks *Ranks, connected 
 			}
 			searches[lane].avoidSiblings(dest)
 			searches[lane].route(d, dest)
-			sl[dest.lid] = uint8(lane)
+			sl[dest.LID] = uint8(lane)
 		}
 		if lane >= 0 {
 			searches[lane].forgetSiblings() // the lanes have their loads in common
@@ -113,13 +114,13 @@ func (g *Graph) nueLanes(ctx context.Context, root int, ranks *Ranks, connected 
 		escaped += n.escaped
 	}
 	if escaped > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", escaped, g.switches[root].Label()))
+		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", escaped, g.Switches()[root].Label()))
 	}
 	return r, nil
 }
 
 // shortestLane is the first lane on which paths to switch d are as short as can be.
-func shortestLane(searches []*nueSearch, d int, connected *Hops) int {
+func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
 	if len(searches) == 1 {
 		return 0
 	}
@@ -133,7 +134,7 @@ func shortestLane(searches []*nueSearch, d int, connected *Hops) int {
 				if n.settled[s] {
 					excess += endpoints * (n.cost[s]/hopCost - int64(x))
 				} else {
-					excess += endpoints * maxDistance
+					excess += endpoints * graph.MaxDistance
 				}
 			}
 		}
@@ -149,16 +150,16 @@ func shortestLane(searches []*nueSearch, d int, connected *Hops) int {
 }
 
 // orUpDown is r, or, if they are better, tables whose paths go up to root and then down.
-func (r *Routes) orUpDown(ctx context.Context, root int, connected *Hops) (*Routes, error) {
+func (r *Routes) orUpDown(ctx context.Context, root int, connected *graph.Hops) (*Routes, error) {
 	g := r.graph
-	if g.weighted {
+	if g.Weighted() {
 		return r, nil // the weights say which paths are better
 	}
 	longest, busiest, err := r.worst(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u, err := g.nueUpDown(ctx, g.Ranks([]int{root}), connected)
+	u, err := nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected)
 	if u == nil || err != nil {
 		return r, err
 	}
@@ -176,7 +177,7 @@ func (r *Routes) orUpDown(ctx context.Context, root int, connected *Hops) (*Rout
 func (r *Routes) worst(ctx context.Context) (longest int32, busiest int64, err error) {
 	v := &verification{g: r.graph}
 	v.selectEndpoints()
-	most := make([]int32, r.graph.workers)
+	most := make([]int32, r.graph.Workers())
 	load, err := r.loadOf(ctx, v, func(worker int, w *walk, lid mad.LID) {
 		for _, s := range v.sources {
 			most[worker] = max(most[worker], w.state[s])
@@ -196,8 +197,8 @@ const manySteps = 1 << 28
 // with CAs has a path up and then down: then no others are looked for, and no cycle
 // test is needed. So it is on very large networks of other shapes. Nil: it is none, or
 // not all pairs have such a path.
-func (g *Graph) nueUpDown(ctx context.Context, ranks *Ranks, connected *Hops) (*Routes, error) {
-	h, err := g.UpDown(ctx, ranks)
+func nueUpDown(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, connected *graph.Hops) (*Routes, error) {
+	h, err := graph.UpDown(ctx, g, ranks)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
@@ -212,7 +213,7 @@ func (g *Graph) nueUpDown(ctx context.Context, ranks *Ranks, connected *Hops) (*
 }
 
 // route finds the paths to one LID, which without an escape tree may fail.
-func (n *nueSearch) route(d int, dest dest) bool {
+func (n *nueSearch) route(d int, dest graph.Dest) bool {
 	n.begin(d)
 	n.search()
 	if n.left > 0 { // this is rare
@@ -228,9 +229,9 @@ func (n *nueSearch) route(d int, dest dest) bool {
 }
 
 // takeEscape gives all switches the paths of the escape tree to a LID.
-func (n *nueSearch) takeEscape(d int, dest dest) {
-	for s := range n.g.switches {
-		n.routes.Row(s)[dest.lid] = NoPort
+func (n *nueSearch) takeEscape(d int, dest graph.Dest) {
+	for s := range n.g.Switches() {
+		n.routes.Row(s)[dest.LID] = NoPort
 	}
 	n.begin(d)
 	n.escape()
@@ -244,15 +245,15 @@ func (n *nueSearch) takeEscape(d int, dest dest) {
 // searches in the topological order that there is; what these leave is closed by way
 // of a few switches (see downUp), and the rest by searches with tests and by the
 // escape tree.
-func (n *nueSearch) toSwitches(ctx context.Context, connected *Hops) error {
+func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error {
 	a := addition{r: n.routes, connected: connected}
 	n.order.budget = -1
-	for d := range n.g.switches {
-		for _, dest := range n.g.destsOf(d) {
+	for d := range n.g.Switches() {
+		for _, dest := range n.g.DestsOf(d) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if dest.out > 0 {
+			if dest.Out > 0 {
 				continue
 			}
 			n.begin(d)
@@ -273,7 +274,7 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *Hops) error {
 	}
 	last := newNueSearch(n.routes, graph, graph.order())
 	last.tree = n.tree
-	last.order.budget = testsOfLast * len(n.g.channels)
+	last.order.budget = testsOfLast * len(n.g.Channels())
 	for _, x := range a.switches {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -292,28 +293,28 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *Hops) error {
 // escapeRoot is the root of the escape tree, and the ranks of the first topological
 // order: those of a fat tree, if there is one, so that the turns from up to down
 // need no search; else the distances from the root.
-func (g *Graph) escapeRoot(ctx context.Context, roots []int) (int, *Ranks, error) {
+func escapeRoot(ctx context.Context, g *graph.Graph, roots []int) (int, *graph.Ranks, error) {
 	if len(roots) > 0 {
-		return roots[0], g.Ranks(roots[:1]), nil
+		return roots[0], graph.RanksFrom(g, roots[:1]), nil
 	}
-	centre, err := g.center(ctx)
+	centre, err := graph.Center(ctx, g)
 	if err != nil {
 		return 0, nil, err
 	}
-	if l := g.levels(); l.check() == nil {
-		return centre[0], (&Ranks{l.level}).Reverse(), nil
+	if l := graph.FindLevels(g); l.Check() == nil {
+		return centre[0], l.Ranks(), nil
 	}
-	return centre[0], g.Ranks(centre), nil
+	return centre[0], graph.RanksFrom(g, centre), nil
 }
 
 // addTree adds the dependencies of a spanning tree, the escape tree; of one in each
 // component, if the network is not connected.
 func (n *nueSearch) addTree(root int) {
 	g := n.g
-	n.tree = slices.Repeat([]int32{noTarget}, len(g.switches))
-	seen := make([]bool, len(g.switches))
+	n.tree = slices.Repeat([]int32{graph.NoChannel}, len(g.Switches()))
+	seen := make([]bool, len(g.Switches()))
 	var order []int32
-	for s := -1; s < len(g.switches); s++ {
+	for s := -1; s < len(g.Switches()); s++ {
 		at := s
 		if s < 0 {
 			at = root
@@ -325,10 +326,10 @@ func (n *nueSearch) addTree(root int) {
 		order = append(order, int32(at))
 		for i := len(order) - 1; i < len(order); i++ {
 			t := order[i]
-			for c := g.chanBase[t]; c < g.chanBase[t+1]; c++ {
-				if s := g.chanTo[c]; !seen[s] {
+			for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
+				if s := g.ChannelTo(c); !seen[s] {
 					seen[s] = true
-					n.tree[s] = g.channels[c].Reverse
+					n.tree[s] = g.Channels()[c].Reverse
 					order = append(order, s)
 				}
 			}
@@ -346,7 +347,7 @@ func (n *nueSearch) allowTurns(order []int32) {
 	for _, s := range slices.Backward(order) {
 		all += n.endpoints[s]
 		if up := n.tree[s]; up >= 0 {
-			below[g.chanTo[up]] += below[s]
+			below[g.ChannelTo(up)] += below[s]
 		}
 	}
 	for _, s := range order {
@@ -354,18 +355,18 @@ func (n *nueSearch) allowTurns(order []int32) {
 		if up < 0 {
 			continue
 		}
-		parent := g.chanTo[up]
+		parent := g.ChannelTo(up)
 		if next := n.tree[parent]; next >= 0 {
 			if below[s] > 0 {
 				n.order.tryAdd(up, next)
 			}
 			if below[parent] < all {
-				n.order.tryAdd(g.channels[next].Reverse, g.channels[up].Reverse)
+				n.order.tryAdd(g.Channels()[next].Reverse, g.Channels()[up].Reverse)
 			}
 		}
-		for c := g.chanBase[parent]; c < g.chanBase[parent+1] && below[s] > 0; c++ {
-			child := g.chanTo[c]
-			if child != s && n.tree[child] == g.channels[c].Reverse {
+		for c := g.FirstChannel(int(parent)); c < g.FirstChannel(int(parent+1)) && below[s] > 0; c++ {
+			child := g.ChannelTo(c)
+			if child != s && n.tree[child] == g.Channels()[c].Reverse {
 				n.order.tryAdd(up, c)
 			}
 		}
@@ -377,9 +378,9 @@ func (n *nueSearch) allowTurns(order []int32) {
 // above the destination.
 func (n *nueSearch) escape() {
 	copy(n.via, n.tree)
-	n.via[n.home] = noTarget
-	for s := int32(n.home); n.tree[s] >= 0; s = n.g.chanTo[n.tree[s]] {
+	n.via[n.home] = graph.NoChannel
+	for s := int32(n.home); n.tree[s] >= 0; s = n.g.ChannelTo(n.tree[s]) {
 		up := n.tree[s]
-		n.via[n.g.chanTo[up]] = n.g.channels[up].Reverse
+		n.via[n.g.ChannelTo(up)] = n.g.Channels()[up].Reverse
 	}
 }

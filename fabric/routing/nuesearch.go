@@ -1,11 +1,14 @@
 package routing
 
-import "slices"
+import (
+	"fabsh/fabric/routing/graph"
+	"slices"
+)
 
 // nueSearch finds the paths to one LID after the other, such that all of them
 // together close no cycle in the channel dependency graph.
 type nueSearch struct {
-	g         *Graph
+	g         *graph.Graph
 	routes    *Routes
 	order     *topoOrder // of the dependencies of all paths so far
 	load      []int64    // routes so far, by channel
@@ -26,7 +29,7 @@ type nueSearch struct {
 	blocked  []bool  // by channel: its dependency would close a cycle
 	rejected []int32 // those channels
 	patient  bool    // see search
-	queue    costHeap
+	queue    graph.CostHeap
 	done     []int32 // switches that have a path, nearest first
 	flow     []int64 // by switch: CAs and routers whose packets pass through
 	walk     *walk   // of tables that there are already
@@ -34,17 +37,17 @@ type nueSearch struct {
 
 // hopCost is the cost of a hop: more than that of the routes on any path, so that
 // a short path goes before one with few routes.
-const hopCost = 1 << 40
+const hopCost = graph.MaxWeight
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
 func newNueSearch(r *Routes, d *CDG, position []int32) *nueSearch {
 	g := r.graph
 	n := &nueSearch{port: -1, g: g, routes: r, order: newTopoOrder(d, position)}
-	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
-	n.component = g.connected()
-	n.endpoints, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
-	n.via, n.cost, n.settled = make([]int32, len(g.switches)), make([]int64, len(g.switches)), make([]bool, len(g.switches))
+	n.load, n.blocked = make([]int64, len(g.Channels())), make([]bool, len(g.Channels()))
+	n.component = graph.Components(g)
+	n.endpoints, n.flow = g.Endpoints(), make([]int64, len(g.Switches()))
+	n.via, n.cost, n.settled = make([]int32, len(g.Switches())), make([]int64, len(g.Switches())), make([]bool, len(g.Switches()))
 	return n
 }
 
@@ -53,7 +56,7 @@ func (n *nueSearch) begin(home int) {
 	n.home = home
 	n.queue = n.queue[:0]
 	for s := range n.via {
-		n.via[s], n.cost[s], n.settled[s] = noTarget, -1, false
+		n.via[s], n.cost[s], n.settled[s] = graph.NoChannel, -1, false
 	}
 	for _, c := range n.rejected {
 		n.blocked[c] = false
@@ -65,14 +68,14 @@ func (n *nueSearch) begin(home int) {
 			n.left++
 		}
 	}
-	n.settle(int32(home), noTarget, 0)
+	n.settle(int32(home), graph.NoChannel, 0)
 }
 
 // settle makes via the path of s, and relaxes the channels into s.
 func (n *nueSearch) settle(s, via int32, cost int64) {
 	n.fix(s, via, cost)
-	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
-		n.relax(n.g.channels[c].Reverse, cost)
+	for c := n.g.FirstChannel(int(s)); c < n.g.FirstChannel(int(s+1)); c++ {
+		n.relax(n.g.Channels()[c].Reverse, cost)
 	}
 }
 
@@ -86,30 +89,30 @@ func (n *nueSearch) fix(s, via int32, cost int64) {
 
 // item is the path over channel c as the queue orders it: by its cost, and a lower
 // bound of the cost from there to a switch that is not settled.
-func (n *nueSearch) item(c int32) costItem {
-	s := n.g.channels[c].From
+func (n *nueSearch) item(c int32) graph.CostItem {
+	s := n.g.Channels()[c].From
 	if n.bound == nil {
-		return costItem{cost: n.cost[s], channel: c}
+		return graph.CostItem{Cost: n.cost[s], Channel: c}
 	}
-	return costItem{n.cost[s] + hopCost*int64(n.bound[s]), c, int32(n.bound[s])}
+	return graph.CostItem{Cost: n.cost[s] + hopCost*int64(n.bound[s]), Channel: c, Bound: int32(n.bound[s])}
 }
 
 // relax puts the path over channel c in the queue if it is the best one known for
 // the switch that c begins at. beyond is the cost of the rest of the path.
 func (n *nueSearch) relax(c int32, beyond int64) {
-	s := n.g.channels[c].From
-	cost := beyond + hopCost*int64(n.g.channels[c].Weight) + n.load[c]
+	s := n.g.Channels()[c].From
+	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c]
 	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost || n.waits(s, c) {
 		return
 	}
 	n.cost[s] = cost
-	n.queue.push(n.item(c))
+	n.queue.Push(n.item(c))
 }
 
 // waits says whether the path from s over channel c must wait: see search.
 func (n *nueSearch) waits(s, c int32) bool {
 	if n.order.budget < 0 || n.patient && n.endpoints[s] == 0 {
-		next := n.via[n.g.chanTo[c]]
+		next := n.via[n.g.ChannelTo(c)]
 		return next >= 0 && !n.order.expects(c, next)
 	}
 	return false
@@ -127,17 +130,17 @@ func (n *nueSearch) waits(s, c int32) bool {
 func (n *nueSearch) search() {
 	for n.left > 0 {
 		for len(n.queue) > 0 && n.left > 0 {
-			item := n.queue.pop()
-			s := n.g.channels[item.channel].From
-			if n.settled[s] || n.item(item.channel) != item || n.blocked[item.channel] {
+			item := n.queue.Pop()
+			s := n.g.Channels()[item.Channel].From
+			if n.settled[s] || n.item(item.Channel) != item || n.blocked[item.Channel] {
 				continue
 			}
-			if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.tryAdd(item.channel, next) {
-				n.settle(s, item.channel, n.cost[s])
+			if next := n.via[n.g.ChannelTo(item.Channel)]; next < 0 || n.order.tryAdd(item.Channel, next) {
+				n.settle(s, item.Channel, n.cost[s])
 				continue
 			}
-			n.blocked[item.channel] = true
-			n.rejected = append(n.rejected, item.channel)
+			n.blocked[item.Channel] = true
+			n.rejected = append(n.rejected, item.Channel)
 			n.relaxOut(s)
 		}
 		switch {
@@ -159,8 +162,8 @@ func (n *nueSearch) search() {
 // relaxOut looks for the next best path of s.
 func (n *nueSearch) relaxOut(s int32) {
 	n.cost[s] = -1
-	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
-		if to := n.g.chanTo[c]; n.settled[to] {
+	for c := n.g.FirstChannel(int(s)); c < n.g.FirstChannel(int(s+1)); c++ {
+		if to := n.g.ChannelTo(c); n.settled[to] {
 			n.relax(c, n.cost[to])
 		}
 	}
@@ -175,10 +178,10 @@ func (n *nueSearch) backtrack() bool {
 	}
 	for _, withoutCAs := range []bool{false, true} {
 		for _, c := range n.rejected {
-			v := n.g.chanTo[c]
-			s := n.g.channels[c].From
+			v := n.g.ChannelTo(c)
+			s := n.g.Channels()[c].From
 			if (n.endpoints[s] > 0 || withoutCAs) && !n.settled[s] && n.settled[v] && int(v) != n.home && n.reroute(c, v) {
-				n.settle(s, c, n.cost[v]+hopCost*int64(n.g.channels[c].Weight)+n.load[c])
+				n.settle(s, c, n.cost[v]+hopCost*int64(n.g.Channels()[c].Weight)+n.load[c])
 				return true
 			}
 		}
@@ -190,19 +193,19 @@ func (n *nueSearch) backtrack() bool {
 // nor a path over channel c would close a cycle.
 func (n *nueSearch) reroute(c, v int32) bool {
 	g := n.g
-	for other := g.chanBase[v]; other < g.chanBase[v+1]; other++ {
-		w := g.chanTo[other]
-		if other == n.via[v] || other == g.channels[c].Reverse || !n.settled[w] || n.passesThrough(w, v) {
+	for other := g.FirstChannel(int(v)); other < g.FirstChannel(int(v+1)); other++ {
+		w := g.ChannelTo(other)
+		if other == n.via[v] || other == g.Channels()[c].Reverse || !n.settled[w] || n.passesThrough(w, v) {
 			continue
 		}
 		fits := n.order.tryAdd(c, other) && (n.via[w] < 0 || n.order.tryAdd(other, n.via[w]))
-		for in := g.chanBase[v]; in < g.chanBase[v+1] && fits; in++ {
-			back := g.channels[in].Reverse
-			fits = n.via[g.chanTo[in]] != back || n.order.tryAdd(back, other)
+		for in := g.FirstChannel(int(v)); in < g.FirstChannel(int(v+1)) && fits; in++ {
+			back := g.Channels()[in].Reverse
+			fits = n.via[g.ChannelTo(in)] != back || n.order.tryAdd(back, other)
 		}
 		if fits {
 			n.via[v] = other
-			n.cost[v] = n.cost[w] + hopCost*int64(g.channels[other].Weight) + n.load[other]
+			n.cost[v] = n.cost[w] + hopCost*int64(g.Channels()[other].Weight) + n.load[other]
 			return true
 		}
 	}
@@ -212,7 +215,7 @@ func (n *nueSearch) reroute(c, v int32) bool {
 // passesThrough says whether the path from s passes through v.
 func (n *nueSearch) passesThrough(s, v int32) bool {
 	for s != v && n.via[s] >= 0 {
-		s = n.g.chanTo[n.via[s]]
+		s = n.g.ChannelTo(n.via[s])
 	}
 	return s == v
 }
@@ -222,8 +225,8 @@ func (n *nueSearch) collect() {
 	n.done = append(n.done[:0], int32(n.home))
 	for i := 0; i < len(n.done); i++ {
 		s := n.done[i]
-		for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
-			if from := n.g.chanTo[c]; n.via[from] == n.g.channels[c].Reverse {
+		for c := n.g.FirstChannel(int(s)); c < n.g.FirstChannel(int(s+1)); c++ {
+			if from := n.g.ChannelTo(c); n.via[from] == n.g.Channels()[c].Reverse {
 				n.done = append(n.done, from)
 			}
 		}
@@ -233,23 +236,23 @@ func (n *nueSearch) collect() {
 // finish writes the entries, counts the routes, and takes back the dependencies
 // that no packet of a CA or router has. Switches that none of these packets pass
 // through are left to fillIn.
-func (n *nueSearch) finish(dest dest) {
+func (n *nueSearch) finish(dest graph.Dest) {
 	n.collect()
-	n.routes.Row(n.home)[dest.lid] = dest.out
+	n.routes.Row(n.home)[dest.LID] = dest.Out
 	for _, s := range n.done {
 		n.flow[s] = n.endpoints[s]
 	}
 	for _, s := range slices.Backward(n.done) {
 		if via := n.via[s]; via >= 0 && n.flow[s] > 0 {
-			n.routes.Row(int(s))[dest.lid] = n.g.channels[via].Port
-			n.flow[n.g.chanTo[via]] += n.flow[s]
-			if dest.out > 0 {
+			n.routes.Row(int(s))[dest.LID] = n.g.Channels()[via].Port
+			n.flow[n.g.ChannelTo(via)] += n.flow[s]
+			if dest.Out > 0 {
 				n.load[via] += n.flow[s]
 			}
 		}
 	}
 	n.order.commit(func(v, w int32) bool {
-		from := n.g.channels[v].From
-		return n.via[from] == v && n.via[n.g.chanTo[v]] == w && n.flow[from] > 0
+		from := n.g.Channels()[v].From
+		return n.via[from] == v && n.via[n.g.ChannelTo(v)] == w && n.flow[from] > 0
 	})
 }

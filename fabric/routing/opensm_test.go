@@ -13,6 +13,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -44,7 +45,7 @@ func opensmIn(t testing.TB, f *fabric.Fabric, args ...string) (*Routes, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := NewGraph(found, GraphOptions{})
+	g, err := graph.New(found, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestQualityDegraded(t *testing.T) {
 		nets["ft1728"] + ",remove_links=1%", nets["ft1728"] + ",remove_links=5%", nets["ft1728"] + ",remove_switches=8",
 		"pgft:m=20/20/4,w=1/10/2,p=1/1/5,remove_links=2%",
 	} {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		bandwidth := func(engine, pattern string) float64 {
 			t.Helper()
 			c, err := compute(t, g, engine, Options{}).Congestion(t.Context(), CongestionOptions{Pattern: pattern, Seed: 1, Samples: 100})

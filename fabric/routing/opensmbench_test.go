@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkOpenSM(b *testing.B) {
 				b.Skip("minutes, and 4 GB: with FABSH_SOAK=1")
 			}
 			f := topology(b, "torus:hosts=1,dims="+spec)
-			g, err := NewGraph(f, GraphOptions{})
+			g, err := graph.New(f, graph.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"fabsh/fabric/routing/graph"
 	"slices"
 	"testing"
 )
@@ -17,7 +18,7 @@ func TestWorkers(t *testing.T) {
 		}
 		want := map[string]outcome{}
 		for _, workers := range []int{1, 2, 7} {
-			g := graph(t, spec, GraphOptions{Workers: workers})
+			g := newGraph(t, spec, graph.Options{Workers: workers})
 			for _, e := range Engines() {
 				for _, policy := range append([]string{""}, Policies()...) {
 					if policy != "" && !e.Takes("policy") {

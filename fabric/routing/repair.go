@@ -3,6 +3,8 @@ package routing
 import (
 	"context"
 	"errors"
+	"fabsh/fabric/routing/graph"
+	"fabsh/mad"
 	"slices"
 )
 
@@ -17,8 +19,8 @@ import (
 //
 // Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
 // that of the engine, twice, and of Balance.
-func (r *Routes) Repair(ctx context.Context, g *Graph) (*Routes, error) {
-	if len(g.switches) == 0 {
+func (r *Routes) Repair(ctx context.Context, g *graph.Graph) (*Routes, error) {
+	if len(g.Switches()) == 0 {
 		return nil, errors.New("repair: the fabric has no switch")
 	}
 	b := r.basis
@@ -49,7 +51,7 @@ func (r *Routes) Repair(ctx context.Context, g *Graph) (*Routes, error) {
 }
 
 // repairKept is Repair by KeepEntries.
-func (r *Routes) repairKept(ctx context.Context, g *Graph) (*Routes, error) {
+func (r *Routes) repairKept(ctx context.Context, g *graph.Graph) (*Routes, error) {
 	b := r.basis
 	o := b.on(g)
 	full, err := Compute(ctx, g, b.engine, o)
@@ -65,7 +67,7 @@ func (r *Routes) repairKept(ctx context.Context, g *Graph) (*Routes, error) {
 }
 
 // repairPatched is Repair by Patch.
-func (r *Routes) repairPatched(ctx context.Context, g *Graph) (*Routes, error) {
+func (r *Routes) repairPatched(ctx context.Context, g *graph.Graph) (*Routes, error) {
 	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
 	if err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (r *Routes) evenTree(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	if up := r.basis.hops.up; up != nil && (full.basis.hops == nil || !slices.Equal(up, full.basis.hops.up)) {
+	if h := r.basis.hops; h.IsUpDown() && !h.SameDirections(full.basis.hops) {
 		full.basis.addGaps() // other ranks: its paths do not go together with r's
 	}
 	return r.evenOut(ctx, full)
@@ -104,25 +106,25 @@ func (r *Routes) evenTree(ctx context.Context) error {
 const maxWorse = 50
 
 // repairColumns is Repair by KeepLIDs.
-func (r *Routes) repairColumns(ctx context.Context, g *Graph) (*Routes, error) {
+func (r *Routes) repairColumns(ctx context.Context, g *graph.Graph) (*Routes, error) {
 	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
 	if err != nil {
 		return nil, err
 	}
-	h, err := g.Hops(ctx)
+	h, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, err
 	}
 	t, old := full.Clone(), r.seenOn(g)
-	for d := range g.switches {
-		for _, dest := range g.destsOf(d) {
+	for d := range g.Switches() {
+		for _, dest := range g.DestsOf(d) {
 			stays := true
-			for s := range g.switches {
-				port := old.Row(s).Port(dest.lid)
-				stays = stays && (s == d && port == dest.out || s != d && (h.isNextHop(s, d, port) || h.Distance(s, d) < 0 && port == NoPort))
+			for s := range g.Switches() {
+				port := old.Row(s).Port(dest.LID)
+				stays = stays && (s == d && port == dest.Out || s != d && (h.IsNextHop(s, d, port) || h.Distance(s, d) < 0 && port == NoPort))
 			}
-			for s := 0; stays && s < len(g.switches); s++ {
-				t.Row(s)[dest.lid] = old.Row(s).Port(dest.lid)
+			for s := 0; stays && s < len(g.Switches()); s++ {
+				t.Row(s)[dest.LID] = old.Row(s).Port(dest.LID)
 			}
 		}
 	}
@@ -154,14 +156,14 @@ func (r *Routes) evenOut(ctx context.Context, full *Routes) error {
 		r.take(full)
 		return nil
 	}
-	e := evening{r: r, full: full, load: load, on: g.endpointsOn(), walk: newWalk(g), taken: make([]bool, len(g.byLID))}
+	e := evening{r: r, full: full, load: load, on: g.Endpoints(), walk: newWalk(g), taken: make([]bool, int(g.Top())+1)}
 	for ctx.Err() == nil {
 		busiest := distributionOf(load)
-		if busiest.Max <= most || !e.relieve(g.channels[busiest.Busiest]) {
+		if busiest.Max <= most || !e.relieve(g.Channels()[busiest.Busiest]) {
 			break
 		}
 	}
-	if ctx.Err() != nil || r.basis == nil || r.basis.hops == nil || r.basis.hops.up == nil {
+	if ctx.Err() != nil || r.basis == nil || r.basis.hops == nil || !r.basis.hops.IsUpDown() {
 		return context.Cause(ctx)
 	}
 	// Paths to switches that up*/down* does not have were made for the entries before.
@@ -193,19 +195,19 @@ type evening struct {
 
 // relieve takes from full the entries of a LID that comes over channel c, one that does
 // not do so in full if there is any. False: there is none left.
-func (e *evening) relieve(c Channel) bool {
+func (e *evening) relieve(c graph.Channel) bool {
 	g := e.r.graph
 	row, other := e.r.Row(int(c.From)), e.full.Row(int(c.From))
 	found := -1
-	for _, d := range g.dests {
-		if row[d.lid] != c.Port || d.out == 0 || e.taken[d.lid] {
+	for _, d := range g.Dests() {
+		if row[d.LID] != c.Port || d.Out == 0 || e.taken[d.LID] {
 			continue
 		}
 		if found < 0 {
-			found = int(d.lid)
+			found = int(d.LID)
 		}
-		if other[d.lid] != c.Port {
-			found = int(d.lid)
+		if other[d.LID] != c.Port {
+			found = int(d.LID)
 			break
 		}
 	}
@@ -214,7 +216,7 @@ func (e *evening) relieve(c Channel) bool {
 	}
 	e.taken[found] = true
 	e.count(e.r, found, -1)
-	for s := range g.switches {
+	for s := range g.Switches() {
 		if port := e.full.Row(s)[found]; e.r.Row(s)[found] != port {
 			e.r.own(s)[found] = port
 		}
@@ -225,7 +227,7 @@ func (e *evening) relieve(c Channel) bool {
 
 // count adds the routes of a LID to the load, or takes them off.
 func (e *evening) count(r *Routes, lid int, sign int64) {
-	w, t := e.walk, e.r.graph.byLID[lid]
+	w, t := e.walk, int32(e.r.graph.TerminalByLID(mad.LID(lid)))
 	ports := w.rows[:len(w.state)]
 	for s := range ports {
 		ports[s] = r.Row(s)[lid]
@@ -244,7 +246,7 @@ func (e *evening) count(r *Routes, lid int, sign int64) {
 	for _, s := range slices.Backward(w.order) {
 		if c := w.via[s]; c >= 0 && w.state[s] >= 0 {
 			e.load[c] += sign * e.flow[s]
-			e.flow[w.g.chanTo[c]] += e.flow[s]
+			e.flow[w.g.ChannelTo(c)] += e.flow[s]
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -20,7 +21,7 @@ type damage struct {
 }
 
 // graph is that of what works.
-func (d *damage) graph(t testing.TB) *Graph {
+func (d *damage) graph(t testing.TB) *graph.Graph {
 	t.Helper()
 	b := fabric.NewBuilder()
 	handles := map[*fabric.Node]int{}
@@ -46,7 +47,7 @@ func (d *damage) graph(t testing.TB) *Graph {
 			t.Fatal(err)
 		}
 	}
-	g, err := NewGraph(b.Build(), GraphOptions{})
+	g, err := graph.New(b.Build(), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,10 +136,10 @@ func follow(r *Routes) byHand {
 			next[path[k-1]][path[k]] = true
 		}
 	}
-	for i := range g.terminals {
-		dst := &g.terminals[i]
-		for j := range g.terminals {
-			src := &g.terminals[j]
+	for i := range g.Terminals() {
+		dst := &g.Terminals()[i]
+		for j := range g.Terminals() {
+			src := &g.Terminals()[j]
 			if i == j || src.Port.Node().IsSwitch() || src.Port.Peer() == nil {
 				continue
 			}
@@ -329,10 +330,10 @@ func TestRepairWithout(t *testing.T) {
 
 // TestRepairShares: rows that repaired tables share are not changed through the others.
 func TestRepairShares(t *testing.T) {
-	g := graph(t, "fattree:k=4,levels=3", GraphOptions{})
+	g := newGraph(t, "fattree:k=4,levels=3", graph.Options{})
 	old := compute(t, g, "ftree", Options{})
 	cut := g.ChannelPort(3)
-	less, err := NewGraph(g.fabric, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
+	less, err := graph.New(g.Fabric(), graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 package routing
 
 import (
-	"bytes"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -15,8 +15,8 @@ import (
 func (x *repair) closeGaps(open [][2]int32) bool {
 	if x.rank == nil {
 		for _, p := range open {
-			for _, d := range x.g.destsOf(int(p[1])) {
-				x.new.own(int(p[0]))[d.lid] = NoPort
+			for _, d := range x.g.DestsOf(int(p[1])) {
+				x.new.own(int(p[0]))[d.LID] = NoPort
 			}
 		}
 		return true
@@ -33,13 +33,13 @@ func (x *repair) closeGaps(open [][2]int32) bool {
 	if len(dests) == 0 {
 		return true
 	}
-	part := x.g.connected()
-	endpoints := x.g.endpointsOn()
+	part := graph.Components(x.g)
+	endpoints := x.g.Endpoints()
 	for _, d := range dests {
 		sources := byDest[d]
 		slices.Sort(sources)
 		sources = slices.Compact(sources)
-		for _, dest := range x.g.destsOf(int(d)) {
+		for _, dest := range x.g.DestsOf(int(d)) {
 			if !x.close(d, dest, sources, part, endpoints) {
 				return false
 			}
@@ -48,10 +48,10 @@ func (x *repair) closeGaps(open [][2]int32) bool {
 	n := 0
 	var turns []turn
 	for _, p := range gaps {
-		for _, dest := range x.g.destsOf(int(p[1])) {
+		for _, dest := range x.g.DestsOf(int(p[1])) {
 			if part[p[0]] == part[p[1]] {
 				n++
-				turns = x.addTurns(turns, p[0], dest.lid)
+				turns = x.addTurns(turns, p[0], dest.LID)
 			}
 		}
 	}
@@ -62,14 +62,11 @@ func (x *repair) closeGaps(open [][2]int32) bool {
 // gaps are the pairs of a switch with CAs and a destination that lack a path up and
 // down, in the order of switches.
 func (x *repair) gaps() (pairs [][2]int32) {
-	for s, n := range x.g.endpointsOn() {
-		row := x.h.row(s)[:len(x.g.switches)]
-		for d := 0; n > 0; d++ {
-			i := bytes.IndexByte(row[d:], noPath)
-			if i < 0 {
-				break
-			}
-			d += i
+	for s, n := range x.g.Endpoints() {
+		if n == 0 {
+			continue
+		}
+		for d := x.h.NextUnreachable(s, 0); d >= 0; d = x.h.NextUnreachable(s, d+1) {
 			pairs = append(pairs, [2]int32{int32(s), int32(d)})
 		}
 	}
@@ -78,13 +75,13 @@ func (x *repair) gaps() (pairs [][2]int32) {
 
 // close sees to packets to a LID on switch d from all of sources, and says whether it
 // could.
-func (x *repair) close(d int32, dest dest, sources, part []int32, endpoints []int64) bool {
+func (x *repair) close(d int32, dest graph.Dest, sources, part []int32, endpoints []int64) bool {
 	var open []int32
 	for _, s := range sources {
 		switch {
 		case part[s] != part[d]:
-			x.new.own(int(s))[dest.lid] = NoPort
-		case endpoints[s] > 0 && dest.out > 0:
+			x.new.own(int(s))[dest.LID] = NoPort
+		case endpoints[s] > 0 && dest.Out > 0:
 			return false
 		case x.arrives(s, dest) < 0:
 			open = append(open, s)
@@ -97,7 +94,7 @@ func (x *repair) close(d int32, dest dest, sources, part []int32, endpoints []in
 			if x.arrives(s, dest) >= 0 {
 				return true
 			}
-			if next := x.g.target(s, x.new.Row(int(s))[dest.lid]); patient && next >= 0 && slices.Contains(open, x.g.chanTo[next]) {
+			if next := x.g.Target(s, x.new.Row(int(s))[dest.LID]); patient && next >= 0 && slices.Contains(open, x.g.ChannelTo(int32(next))) {
 				return false
 			}
 			return x.attach(s, d, dest)
@@ -114,7 +111,7 @@ func (x *repair) close(d int32, dest dest, sources, part []int32, endpoints []in
 
 // attach sends packets from s to a neighbour from which they arrive, by the shortest of
 // these ways.
-func (x *repair) attach(s, d int32, dest dest) bool {
+func (x *repair) attach(s, d int32, dest graph.Dest) bool {
 	best, way := -1, x.way[:0]
 	for _, n := range x.g.Neighbours(int(s)) {
 		hops := x.h.Distance(int(n.To), int(d))
@@ -132,24 +129,24 @@ func (x *repair) attach(s, d int32, dest dest) bool {
 	if x.way = way; best < 0 {
 		return false
 	}
-	ports := way[int(dest.lid)%len(way)].Ports
-	x.new.own(int(s))[dest.lid] = ports[int(dest.lid)%len(ports)]
+	ports := way[int(dest.LID)%len(way)].Ports
+	x.new.own(int(s))[dest.LID] = ports[int(dest.LID)%len(ports)]
 	return true
 }
 
 // arrives is the number of links that packets from s to a LID take, or -1 if they do
 // not arrive.
-func (x *repair) arrives(s int32, dest dest) int {
+func (x *repair) arrives(s int32, dest graph.Dest) int {
 	g := x.g
-	for hops := 0; hops <= maxDistance; hops++ {
-		target := g.target(s, x.new.Row(int(s))[dest.lid])
+	for hops := 0; hops <= graph.MaxDistance; hops++ {
+		target := g.Target(s, x.new.Row(int(s))[dest.LID])
 		if target < 0 {
-			if target == -2-dest.terminal {
+			if target == graph.ToTerminal(dest.Terminal) {
 				return hops
 			}
 			break
 		}
-		s = g.chanTo[target]
+		s = g.ChannelTo(int32(target))
 	}
 	return -1
 }
@@ -162,11 +159,11 @@ func (x *repair) addTurns(turns []turn, s int32, lid mad.LID) []turn {
 	g := x.g
 	before := int32(-1)
 	for {
-		target := g.target(s, x.new.Row(int(s))[lid])
+		target := g.Target(s, x.new.Row(int(s))[lid])
 		if target < 0 {
 			return turns
 		}
-		to := g.chanTo[target]
+		to := g.ChannelTo(int32(target))
 		if before >= 0 && !x.rank.Up(int(before), int(s)) && x.rank.Up(int(s), int(to)) {
 			if t := (turn{before, s, to}); !slices.Contains(turns, t) {
 				turns = append(turns, t)
@@ -207,13 +204,13 @@ func (x *repair) safe(turns []turn) bool {
 // below are the switches that paths which go up from s and then down come to, and s.
 func (x *repair) below(s int32) []bool {
 	g := x.g
-	seen := make([]bool, len(g.switches))
+	seen := make([]bool, len(g.Switches()))
 	seen[s] = true
 	list := []int32{s}
 	ups := 1 // how many of list were reached upwards
 	for i := 0; i < ups; i++ {
-		for j := g.nbrBase[list[i]]; j < g.nbrBase[list[i]+1]; j++ {
-			if t := g.nbrTo[j]; x.h.up[j] && !seen[t] {
+		for j := g.FirstNeighbour(int(list[i])); j < g.FirstNeighbour(int(list[i]+1)); j++ {
+			if t := g.NeighbourTo(j); x.h.GoesUp(j) && !seen[t] {
 				seen[t] = true
 				list = append(list, t)
 				ups++
@@ -221,8 +218,8 @@ func (x *repair) below(s int32) []bool {
 		}
 	}
 	for i := 0; i < len(list); i++ {
-		for j := g.nbrBase[list[i]]; j < g.nbrBase[list[i]+1]; j++ {
-			if t := g.nbrTo[j]; !x.h.up[j] && !seen[t] {
+		for j := g.FirstNeighbour(int(list[i])); j < g.FirstNeighbour(int(list[i]+1)); j++ {
+			if t := g.NeighbourTo(j); !x.h.GoesUp(j) && !seen[t] {
 				seen[t] = true
 				list = append(list, t)
 			}

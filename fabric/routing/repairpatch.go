@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"fabsh/fabric/routing/graph"
 	"fmt"
 	"slices"
 )
@@ -12,10 +13,10 @@ import (
 // whole: no credit loop is in them, and all switches with CAs have all paths.
 //
 // Time: O(L*S), and searches as of nue for the LIDs with a path that does not arrive.
-func (r *Routes) patch(ctx context.Context, g *Graph) (t *Routes, whole bool, err error) {
+func (r *Routes) patch(ctx context.Context, g *graph.Graph) (t *Routes, whole bool, err error) {
 	t = r.On(g)
 	t.basis = r.basis
-	connected, err := g.Hops(ctx)
+	connected, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, false, err
 	}
@@ -73,7 +74,7 @@ func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 	}
 	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
 		n := newNueSearch(t, graph, graph.order())
-		n.order.budget = testsOfLast * len(t.graph.channels)
+		n.order.budget = testsOfLast * len(t.graph.Channels())
 		return n
 	})
 	return err
@@ -83,23 +84,23 @@ func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 // lists the LIDs that have such, for those of CAs and for others. What packets of CAs do
 // not pass through counts as dropped in the gaps: its dependencies are in no graph. So
 // does what a switch has that had no CAs in the older graph.
-func (a *addition) findBroken(ctx context.Context, old *Graph) error {
+func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 	g := a.r.graph
-	endpoints, w := g.endpointsOn(), newWalk(g)
-	fresh := g.endpointsOn()
-	for s, n := range old.endpointsOn() {
-		if now := g.SwitchByGUID(old.switches[s].GUID()); n > 0 && now >= 0 {
+	endpoints, w := g.Endpoints(), newWalk(g)
+	fresh := g.Endpoints()
+	for s, n := range old.Endpoints() {
+		if now := g.SwitchByGUID(old.Switches()[s].GUID()); n > 0 && now >= 0 {
 			fresh[now] = 0
 		}
 	}
-	for d := range g.switches {
+	for d := range g.Switches() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		for _, dest := range g.destsOf(d) {
-			a.r.Row(d)[dest.lid] = dest.out
-			x := gap{d: d, dest: dest, before: slices.Repeat([]uint8{NoPort}, len(g.switches))}
-			entries := a.r.entries(dest.lid)
+		for _, dest := range g.DestsOf(d) {
+			a.r.Row(d)[dest.LID] = dest.Out
+			x := gap{d: d, dest: dest, before: slices.Repeat([]uint8{NoPort}, len(g.Switches()))}
+			entries := a.r.entries(dest.LID)
 			dropped, ofCAs := false, false
 			w.begin()
 			for _, withCAs := range []bool{true, false} {
@@ -110,8 +111,8 @@ func (a *addition) findBroken(ctx context.Context, old *Graph) error {
 					if fresh[s] > 0 && s != d && w.state[s] == unknown {
 						entries[s] = NoPort
 					}
-					if w.from(int32(s), entries, dest.terminal); w.state[s] < 0 {
-						a.r.Row(s)[dest.lid] = NoPort
+					if w.from(int32(s), entries, dest.Terminal); w.state[s] < 0 {
+						a.r.Row(s)[dest.LID] = NoPort
 						lost := a.connected.Distance(s, d) >= 0
 						dropped, ofCAs = dropped || lost, ofCAs || lost && n > 0
 					}
@@ -123,7 +124,7 @@ func (a *addition) findBroken(ctx context.Context, old *Graph) error {
 				}
 			}
 			switch {
-			case ofCAs && dest.out > 0:
+			case ofCAs && dest.Out > 0:
 				a.cas = append(a.cas, x)
 			case ofCAs:
 				a.switches = append(a.switches, x)
@@ -141,24 +142,24 @@ func (a *addition) findBroken(ctx context.Context, old *Graph) error {
 // packets.
 func (a *addition) shortest(ctx context.Context, all bool) error {
 	g := a.r.graph
-	endpoints := g.endpointsOn()
+	endpoints := g.Endpoints()
 	var queue []int32
 	for _, x := range a.dropped {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		queue = queue[:0]
-		for s := range g.switches {
-			if a.r.Row(s)[x.dest.lid] != NoPort {
+		for s := range g.Switches() {
+			if a.r.Row(s)[x.dest.LID] != NoPort {
 				queue = append(queue, int32(s))
 			}
 		}
 		for i := 0; i < len(queue); i++ {
 			t := queue[i]
-			for c := g.chanBase[t]; c < g.chanBase[t+1]; c++ {
-				s := g.chanTo[c]
-				if entry := &a.r.Row(int(s))[x.dest.lid]; *entry == NoPort && (all || endpoints[s] == 0) {
-					*entry = g.channels[c].PeerPort
+			for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
+				s := g.ChannelTo(c)
+				if entry := &a.r.Row(int(s))[x.dest.LID]; *entry == NoPort && (all || endpoints[s] == 0) {
+					*entry = g.Channels()[c].PeerPort
 					queue = append(queue, s)
 				}
 			}

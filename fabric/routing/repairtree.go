@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -11,21 +12,22 @@ import (
 // next hops, so those change alone whose next hops do: of the switches at the ends of
 // the cables that differ, and of the destinations to which some distance differs. Nil:
 // g has what r's tree had not, or a pair of CAs has lost its last path up and down.
-func (r *Routes) repairTree(ctx context.Context, g *Graph) (*Routes, error) {
-	if g.weighted || g.order != nil || r.graph.weighted || r.graph.order != nil || r.SL != nil || r.SL2VL != nil || r.top < g.Top() {
+func (r *Routes) repairTree(ctx context.Context, g *graph.Graph) (*Routes, error) {
+	if g.Weighted() || g.HasPortOrder(-1) || r.graph.Weighted() || r.graph.HasPortOrder(-1) || r.SL != nil || r.SL2VL != nil || r.top < g.Top() {
 		return nil, nil
 	}
 	x := &repair{g: g, o: r.graph, old: r}
-	x.pair()
 	x.findChanged()
 	if !x.known() {
 		return nil, nil
 	}
 	tree := x.place()
-	if ok, err := x.findDistances(ctx); !ok || err != nil {
+	update := graph.HopsUpdate{Old: r.basis.hops, Was: x.was, Moved: x.whole, Ranks: x.rank}
+	var err error
+	if x.h, x.parts, err = update.Run(ctx, g); x.h == nil {
 		return nil, err
 	}
-	x.h.place = tree.place
+	x.h.Place = tree.place
 	x.findMoved()
 	x.new = r.borrow(g, x.was)
 	b := *r.basis
@@ -38,11 +40,39 @@ func (r *Routes) repairTree(ctx context.Context, g *Graph) (*Routes, error) {
 	return x.new, context.Cause(ctx)
 }
 
+// repair is the state of a Repair of a tree. Numbers are those of the newer graph,
+// where nothing else is said.
+type repair struct {
+	g, o *graph.Graph
+	old  *Routes
+	new  *Routes
+	was  []int32      // by switch: the older number, or -1
+	in   []int32      // by switch: the number in the graph of the basis
+	rank *graph.Ranks // of up*/down*; nil: all links are allowed
+	h    *graph.Hops
+	// Switches whose next hops may be others than before: to any destination, and to
+	// which, one by one.
+	whole []bool
+	parts [][]int32
+	way   []graph.Neighbour // memory of attach
+}
+
+// findChanged finds the switches whose cables to others differ.
+func (x *repair) findChanged() {
+	x.was, _ = graph.OlderNumbers(x.g, x.o)
+	x.whole = make([]bool, len(x.g.Switches()))
+	for s, was := range x.was {
+		x.whole[s] = was < 0 || !slices.EqualFunc(x.g.Neighbours(s), x.o.Neighbours(int(was)), func(a, b graph.Neighbour) bool {
+			return x.was[a.To] == b.To && a.Weight == b.Weight && slices.Equal(a.Ports, b.Ports)
+		})
+	}
+}
+
 // known says whether r's tree had all switches and LIDs of g, and all cables that are
 // new: each joins a parent of it.
 func (x *repair) known() bool {
 	tree := x.old.basis.tree
-	x.in, _ = olderNumbers(x.g, tree.graph)
+	x.in, _ = graph.OlderNumbers(x.g, tree.graph)
 	if slices.Contains(x.in, -1) {
 		return false
 	}
@@ -57,8 +87,8 @@ func (x *repair) known() bool {
 			}
 		}
 	}
-	for _, d := range x.g.dests {
-		if int(d.lid) >= len(tree.number) || tree.number[d.lid] < 0 {
+	for _, d := range x.g.Dests() {
+		if int(d.LID) >= len(tree.number) || tree.number[d.LID] < 0 {
 			return false
 		}
 	}
@@ -69,7 +99,7 @@ func (x *repair) known() bool {
 func (x *repair) place() *treeBasis {
 	tree := x.old.basis.tree
 	if tree.ranks != nil {
-		x.rank = &Ranks{make([]int, len(x.in))}
+		x.rank = &graph.Ranks{Rank: make([]int, len(x.in))}
 	}
 	t := &treeBasis{place: make([]int32, len(x.in)), parents: make([][]int32, len(x.in)), number: tree.number, divider: make([]int, len(x.in))}
 	now := slices.Repeat([]int32{-1}, len(tree.place))
@@ -94,13 +124,13 @@ func (x *repair) place() *treeBasis {
 // findMoved marks all switches for the destinations that are elsewhere than before.
 func (x *repair) findMoved() {
 	var moved []bool
-	for d := range x.g.switches {
-		for _, dest := range x.g.destsOf(d) {
-			if t := x.o.TerminalByLID(dest.lid); t >= 0 && x.o.terminals[t].Switch == int(x.was[d]) && x.o.terminals[t].Out == dest.out {
+	for d := range x.g.Switches() {
+		for _, dest := range x.g.DestsOf(d) {
+			if t := x.o.TerminalByLID(dest.LID); t >= 0 && x.o.Terminals()[t].Switch == int(x.was[d]) && x.o.Terminals()[t].Out == dest.Out {
 				continue
 			}
 			if moved == nil {
-				moved = make([]bool, len(x.g.switches))
+				moved = make([]bool, len(x.g.Switches()))
 			}
 			if moved[d] {
 				continue
@@ -118,20 +148,20 @@ func (x *repair) findMoved() {
 func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error) {
 	g := x.g
 	a := &assigner{AssignOptions: AssignOptions{Policy: DModK}, routes: x.new, h: x.h, parents: tree.parents, divider: tree.divider}
-	choices := make([]Row, g.workers)
-	a.next = make([]nextHops, len(g.switches))
-	memory := make([]nextHops, g.workers) // lent to one switch after the other
-	a.number = make([]int, len(g.dests))
-	for i, d := range g.dests {
-		a.number[i] = tree.number[d.lid]
+	choices := make([]Row, g.Workers())
+	a.next = make([]graph.NextHops, len(g.Switches()))
+	memory := make([]graph.NextHops, g.Workers()) // lent to one switch after the other
+	a.number = make([]int, len(g.Dests()))
+	for i, d := range g.Dests() {
+		a.number[i] = tree.number[d.LID]
 	}
-	open := make([][][2]int32, g.workers)
-	err := g.each(ctx, len(g.switches), func(worker, s int) {
+	open := make([][][2]int32, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(g.Switches()), func(worker, s int) {
 		list := x.parts[s]
-		a.next[s], memory[worker] = memory[worker], nextHops{}
-		defer func() { a.next[s], memory[worker] = nextHops{}, a.next[s] }()
+		a.next[s], memory[worker] = memory[worker], graph.NextHops{}
+		defer func() { a.next[s], memory[worker] = graph.NextHops{}, a.next[s] }()
 		if x.whole[s] {
-			a.next[s].load(x.h, s)
+			a.next[s].Load(x.h, s)
 			list = x.all(list)
 		}
 		if len(list) == 0 {
@@ -153,16 +183,15 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 			var ports []uint8
 			same := false
 			if x.whole[s] {
-				ports, same = a.next[s].ports(int(d))
+				ports, same = a.next[s].Ports(int(d))
 			} else if s != int(d) {
-				a.next[s].find(x.h, s, int(d))
-				ports = a.next[s].list.ports
+				ports = a.next[s].Find(x.h, s, int(d))
 			}
-			switch from, to := g.destBase[d], g.destBase[d+1]; {
+			switch from, to := g.FirstDest(int(d)), g.FirstDest(int(d+1)); {
 			case from == to:
 			case s == int(d):
-				for _, dest := range g.dests[from:to] {
-					set(dest.lid, dest.out)
+				for _, dest := range g.Dests()[from:to] {
+					set(dest.LID, dest.Out)
 				}
 			case len(ports) == 0:
 				open[worker] = append(open[worker], [2]int32{int32(s), d})
@@ -171,16 +200,16 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 					a.findParents(s, ports)
 				}
 				a.digits(s, int(from), int(to), chosen)
-				for _, dest := range g.dests[from:to] {
-					port := row[dest.lid]
-					if chosen[dest.lid] == port {
+				for _, dest := range g.Dests()[from:to] {
+					port := row[dest.LID]
+					if chosen[dest.LID] == port {
 						continue
 					}
 					// It stays if it is a next hop still, unless the choice is one that is gained.
-					if slices.Contains(ports, port) && (dest.out == 0 || x.wasNextHop(s, d, chosen[dest.lid])) {
+					if slices.Contains(ports, port) && (dest.Out == 0 || x.wasNextHop(s, d, chosen[dest.LID])) {
 						continue
 					}
-					set(dest.lid, chosen[dest.lid])
+					set(dest.LID, chosen[dest.LID])
 				}
 			}
 		}
@@ -199,7 +228,7 @@ func (x *repair) wasNextHop(s int, d int32, port uint8) bool {
 // all are all destinations: list is memory.
 func (x *repair) all(list []int32) []int32 {
 	list = list[:0]
-	for d := range x.g.switches {
+	for d := range x.g.Switches() {
 		list = append(list, int32(d))
 	}
 	return list

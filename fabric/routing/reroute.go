@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -28,7 +29,7 @@ type Rerouted struct {
 //
 // Time: O(S) for each LID whose paths may differ, and O(S*L) to find these.
 func (r *Routes) Rerouted(ctx context.Context, old *Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
-	x := &reroute{new: r, old: old, switches: make([]int32, len(r.graph.switches))}
+	x := &reroute{new: r, old: old, switches: make([]int32, len(r.graph.Switches()))}
 	x.pair(before)
 	x.compare()
 	if !slices.Contains(x.differs, true) {
@@ -52,18 +53,18 @@ type reroute struct {
 // pair finds the older numbers, and the ports that lead elsewhere.
 func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
 	g, o := x.new.graph, x.old.graph
-	x.terminals = slices.Repeat([]int32{-1}, len(g.terminals))
-	x.on = make([]int64, len(g.switches))
-	for t := range g.terminals {
-		if p := before(g.terminals[t].Port); p != nil {
+	x.terminals = slices.Repeat([]int32{-1}, len(g.Terminals()))
+	x.on = make([]int64, len(g.Switches()))
+	for t := range g.Terminals() {
+		if p := before(g.Terminals()[t].Port); p != nil {
 			x.terminals[t] = int32(o.TerminalOf(p))
 		}
-		if e := &g.terminals[t]; e.Switch >= 0 && e.Out > 0 && x.terminals[t] >= 0 {
+		if e := &g.Terminals()[t]; e.Switch >= 0 && e.Out > 0 && x.terminals[t] >= 0 {
 			x.on[e.Switch]++
 		}
 	}
-	x.ports = make([][]bool, len(g.switches))
-	for s, n := range g.switches {
+	x.ports = make([][]bool, len(g.Switches()))
+	for s, n := range g.Switches() {
 		x.switches[s] = -1
 		if p := before(n.Port(0)); p != nil {
 			x.switches[s] = int32(o.SwitchOf(p.Node()))
@@ -72,7 +73,8 @@ func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
 			was := before(p)
 			same := was != nil && (was.Peer() == nil) == (p.Peer() == nil)
 			if same && p.Peer() != nil {
-				same = before(p.Peer()) == was.Peer() && x.switches[s] >= 0 && g.leads(int32(s), p.Num()) == o.leads(x.switches[s], p.Num())
+				same = before(p.Peer()) == was.Peer() && x.switches[s] >= 0 &&
+					(g.Target(int32(s), uint8(p.Num())) != graph.NoTarget) == (o.Target(x.switches[s], uint8(p.Num())) != graph.NoTarget)
 			}
 			if same {
 				continue
@@ -85,23 +87,17 @@ func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
 	}
 }
 
-// leads: packets that leave switch s through a port come to a switch or an endpoint.
-func (g *Graph) leads(s int32, port int) bool {
-	i := g.portBase[s] + int32(port)
-	return i < g.portBase[s+1] && g.targets[i] != noTarget
-}
-
 // compare finds the LIDs towards which some switch sends packets through another port
 // than before, or through one that leads elsewhere.
 func (x *reroute) compare() {
 	g, o := x.new.graph, x.old.graph
-	x.was = slices.Repeat([]int32{-1}, len(g.byLID))
-	x.differs = make([]bool, len(g.byLID))
-	for t, e := range g.terminals {
+	x.was = slices.Repeat([]int32{-1}, int(g.Top())+1)
+	x.differs = make([]bool, int(g.Top())+1)
+	for t, e := range g.Terminals() {
 		if x.terminals[t] < 0 || e.Switch < 0 || e.Out == 0 {
 			continue
 		}
-		f := &o.terminals[x.terminals[t]]
+		f := &o.Terminals()[x.terminals[t]]
 		for k := range min(e.Count, f.Count) {
 			if lid := int(e.LID) + k; lid < len(x.was) {
 				x.was[lid] = int32(f.LID) + int32(k)
@@ -112,7 +108,7 @@ func (x *reroute) compare() {
 	for lid, was := range x.was {
 		moved = moved || was >= 0 && int(was) != lid
 	}
-	x.alike = make([]bool, len(g.switches))
+	x.alike = make([]bool, len(g.Switches()))
 	for s, was := range x.switches {
 		if !moved && was >= 0 && x.ports[s] == nil && sameEntries(x.new.Row(s), x.old.Row(int(was))) {
 			x.alike[s] = true
@@ -163,8 +159,8 @@ func (x *reroute) count(ctx context.Context) (Rerouted, error) {
 		return Rerouted{}, err
 	}
 	sum := p.found()
-	changed := make([][]bool, x.new.graph.workers)
-	found := make([]Rerouted, x.new.graph.workers)
+	changed := make([][]bool, x.new.graph.Workers())
+	found := make([]Rerouted, x.new.graph.Workers())
 	now, err := x.new.loadOf(ctx, news.without(p.is), func(worker int, w *walk, lid mad.LID) {
 		if !x.differs[lid] {
 			return
@@ -208,7 +204,7 @@ func addTo(sum, more []int64) {
 // switches with endpoints. changed is memory, by switch: the path from it differs.
 func (x *reroute) countTo(w *walk, lid int, changed []bool, found *Rerouted) {
 	g := x.new.graph
-	t := g.byLID[lid]
+	t := int32(g.TerminalByLID(mad.LID(lid)))
 	for s, n := range x.on {
 		if n > 0 {
 			w.from(int32(s), w.column(mad.LID(lid)), t)
@@ -218,18 +214,18 @@ func (x *reroute) countTo(w *walk, lid int, changed []bool, found *Rerouted) {
 	loops := false
 	for _, s := range w.order { // each after its next hop, but where packets loop
 		c := w.via[s]
-		changed[s] = c >= 0 && changed[g.chanTo[c]] || !x.alike[s] && x.hopDiffers(s, lid, int(x.was[lid]))
+		changed[s] = c >= 0 && changed[g.ChannelTo(c)] || !x.alike[s] && x.hopDiffers(s, lid, int(x.was[lid]))
 		loops = loops || w.state[s] == looping
 	}
 	for _, s := range w.order {
-		if c := w.via[s]; loops && c >= 0 && changed[g.chanTo[c]] { // what is so anywhere on a loop
+		if c := w.via[s]; loops && c >= 0 && changed[g.ChannelTo(c)] { // what is so anywhere on a loop
 			changed[s] = true
 		}
 		n := x.on[s]
 		if n == 0 || !changed[s] {
 			continue
 		}
-		if int(s) == g.terminals[t].Switch {
+		if int(s) == g.Terminals()[t].Switch {
 			n-- // not to itself
 		}
 		found.Pairs += n
@@ -240,7 +236,7 @@ func (x *reroute) countTo(w *walk, lid int, changed []bool, found *Rerouted) {
 }
 
 // endpointsOf are all CAs and routers.
-func endpointsOf(g *Graph) *verification {
+func endpointsOf(g *graph.Graph) *verification {
 	v := &verification{g: g}
 	v.selectEndpoints()
 	return v
@@ -264,82 +260,18 @@ func (v *verification) where(set []bool, in bool) *verification {
 // none.
 func (x *reroute) channels() []int32 {
 	g, o := x.new.graph, x.old.graph
-	list := make([]int32, len(g.channels))
+	list := make([]int32, len(g.Channels()))
 	for s, was := range x.switches {
-		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
+		for c := g.FirstChannel(s); c < g.FirstChannel(s+1); c++ {
 			list[c] = -1
-			port := g.channels[c].Port
+			port := g.Channels()[c].Port
 			if was < 0 || x.ports[s] != nil && x.ports[s][port] {
 				continue
 			}
-			if i := o.portBase[was] + int32(port); i < o.portBase[was+1] && o.targets[i] >= 0 {
-				list[c] = o.targets[i]
+			if target := o.Target(was, port); target.IsChannel() {
+				list[c] = target.Channel()
 			}
 		}
 	}
 	return list
-}
-
-// Diff is what changes in the tables from one Routes to another.
-type Diff struct {
-	Switches []SwitchDiff // those with changes, by number
-	Entries  int
-	Blocks   int       // that would be written
-	LIDs     []mad.LID // those with a change on some switch
-}
-
-// SwitchDiff is what changes in the table of one switch.
-type SwitchDiff struct {
-	Switch  int // in the graph of the new tables
-	Entries int
-	Blocks  []int
-}
-
-// Diff compares r with the tables before it. Where the graphs differ, switches are
-// matched by GUID, and all entries of a new one count.
-//
-// Time: O(S*L).
-func (r *Routes) Diff(old *Routes) *Diff {
-	old = old.seenOn(r.graph)
-	blocks := max(r.stride, old.stride) / block
-	changed := make([]bool, blocks*block)
-	d := &Diff{}
-	for s := range r.graph.switches {
-		sd := SwitchDiff{Switch: s}
-		for i := range blocks {
-			x, y := old.block(s, i), r.block(s, i)
-			if bytes.Equal(x, y) {
-				continue
-			}
-			sd.Blocks = append(sd.Blocks, i)
-			for j := range y {
-				if x[j] != y[j] {
-					sd.Entries++
-					changed[i*block+j] = true
-				}
-			}
-		}
-		if sd.Entries > 0 {
-			d.Switches = append(d.Switches, sd)
-			d.Entries += sd.Entries
-			d.Blocks += len(sd.Blocks)
-		}
-	}
-	for lid, is := range changed {
-		if is {
-			d.LIDs = append(d.LIDs, mad.LID(lid))
-		}
-	}
-	return d
-}
-
-// dropped is a block beyond the end of a table.
-var dropped = bytes.Repeat([]byte{NoPort}, block)
-
-// block is block i of the table of switch s. Rows are filled up with NoPort.
-func (r *Routes) block(s, i int) []byte {
-	if (i+1)*block > r.stride {
-		return dropped
-	}
-	return r.rows[s][i*block:][:block]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // reroutedByHand is what Rerouted says, found by following each packet.
@@ -16,39 +17,39 @@ func reroutedByHand(t *testing.T, r, old *Routes, before func(*fabric.Port) *fab
 	t.Helper()
 	var sum Rerouted
 	g, o := r.graph, old.graph
-	for i := range g.terminals {
-		dst := &g.terminals[i]
+	for i := range g.Terminals() {
+		dst := &g.Terminals()[i]
 		f := before(dst.Port)
 		if dst.Out == 0 || f == nil || o.TerminalOf(f) < 0 {
 			continue
 		}
-		was := &o.terminals[o.TerminalOf(f)]
-		for j := range g.terminals {
-			src := &g.terminals[j]
+		was := &o.Terminals()[o.TerminalOf(f)]
+		for j := range g.Terminals() {
+			src := &g.Terminals()[j]
 			if i == j || src.Out == 0 || before(src.Port) == nil {
 				continue
 			}
 			at, changed, hops := int32(src.Switch), false, 0
-			for ; hops <= len(g.switches); hops++ {
-				from := before(g.switches[at].Port(0))
+			for ; hops <= len(g.Switches()); hops++ {
+				from := before(g.Switches()[at].Port(0))
 				p := r.entry(at, int(dst.LID))
 				changed = changed || from == nil || old.entry(int32(o.SwitchOf(from.Node())), int(was.LID)) != p
-				if out := g.switches[at].Port(int(p)); out != nil && out.Peer() != nil && !changed {
+				if out := g.Switches()[at].Port(int(p)); out != nil && out.Peer() != nil && !changed {
 					x := before(out)
 					changed = x == nil || x.Peer() != before(out.Peer())
 				}
-				next := g.target(at, p)
+				next := g.Target(at, p)
 				if next < 0 {
-					if next != int32(-2-i) {
-						hops = len(g.switches) + 1
+					if next != graph.ToTerminal(int32(i)) {
+						hops = len(g.Switches()) + 1
 					}
 					break
 				}
-				at = g.chanTo[next]
+				at = g.ChannelTo(next.Channel())
 			}
 			if changed {
 				sum.Pairs++
-				if hops > len(g.switches) {
+				if hops > len(g.Switches()) {
 					sum.Broken++
 				}
 			}
@@ -74,11 +75,11 @@ func TestRerouted(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		of := func(spec string) *Routes {
-			return compute(t, graph(t, spec, GraphOptions{}), "minhop", Options{})
+			return compute(t, newGraph(t, spec, graph.Options{}), "minhop", Options{})
 		}
 		scramble := func(r *Routes, switches, entries int) {
 			for range switches {
-				row := r.Row(random.IntN(len(r.graph.switches)))
+				row := r.Row(random.IntN(len(r.graph.Switches())))
 				for range entries {
 					row[random.IntN(len(row))] = uint8(random.IntN(8)) // 7: it does not have
 				}
@@ -105,13 +106,13 @@ func TestRerouted(t *testing.T) {
 			scramble(old, 2, 20)
 		}
 		before := func(p *fabric.Port) *fabric.Port {
-			for _, n := range old.graph.fabric.NodeByGUID(p.Node().GUID()) {
+			for _, n := range old.graph.Fabric().NodeByGUID(p.Node().GUID()) {
 				return n.Port(p.Num())
 			}
 			return nil
 		}
 		for _, workers := range []int{1, 3} {
-			old.graph.workers, r.graph.workers = workers, workers
+			old, r := withWorkers(t, old, workers), withWorkers(t, r, workers)
 			got, err := r.Rerouted(context.Background(), old, before)
 			if err != nil {
 				t.Fatal(err)
@@ -121,4 +122,14 @@ func TestRerouted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// withWorkers is a copy of r for so many workers.
+func withWorkers(t *testing.T, r *Routes, workers int) *Routes {
+	t.Helper()
+	g, err := graph.New(r.graph.Fabric(), graph.Options{Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.On(g)
 }

@@ -1,6 +1,9 @@
 package routing
 
-import "fabsh/mad"
+import (
+	"fabsh/fabric/routing/graph"
+	"fabsh/mad"
+)
 
 // patches are what the switches that differ change in the paths to LIDs that both
 // tables have, where the endpoints are the same.
@@ -29,13 +32,13 @@ const fewSwitches = 8
 // newPatches finds the LIDs that can be patched.
 func (x *reroute) newPatches(olds, news *verification) *patches {
 	g, o := x.new.graph, x.old.graph
-	p := &patches{x: x, was: make([]bool, len(o.byLID)), is: make([]bool, len(g.byLID)), lid: make([]int32, len(o.byLID)), work: make([]patchWork, o.workers)}
+	p := &patches{x: x, was: make([]bool, int(o.Top())+1), is: make([]bool, int(g.Top())+1), lid: make([]int32, int(o.Top())+1), work: make([]patchWork, o.Workers())}
 	for s, alike := range x.alike {
 		if !alike {
 			p.different = append(p.different, int32(s))
 		}
 	}
-	if len(g.switches) != len(o.switches) || len(p.different) > len(g.switches)/fewSwitches {
+	if len(g.Switches()) != len(o.Switches()) || len(p.different) > len(g.Switches())/fewSwitches {
 		return p
 	}
 	for s, was := range x.switches {
@@ -44,10 +47,10 @@ func (x *reroute) newPatches(olds, news *verification) *patches {
 		}
 	}
 	for lid, was := range x.was {
-		if was < 0 || !news.wanted[lid] || int(was) >= len(o.byLID) || !olds.wanted[was] {
+		if was < 0 || !news.wanted[lid] || int(was) >= int(o.Top())+1 || !olds.wanted[was] {
 			continue
 		}
-		if x.terminals[g.byLID[lid]] == o.byLID[was] { // else two ports have one LID
+		if x.terminals[g.TerminalByLID(mad.LID(lid))] == int32(o.TerminalByLID(mad.LID(was))) { // else two ports have one LID
 			p.is[lid], p.was[was], p.lid[was] = true, true, int32(lid)
 		}
 	}
@@ -65,7 +68,7 @@ func (p *patches) patch(worker int, w *walk, was mad.LID) {
 	m := &p.work[worker]
 	if m.isAt == nil {
 		m.isAt, m.first = make([]bool, len(w.state)), make([]int64, len(w.state))
-		m.gone, m.come = make([]int64, len(w.g.channels)), make([]int64, len(p.x.new.graph.channels))
+		m.gone, m.come = make([]int64, len(w.g.Channels())), make([]int64, len(p.x.new.graph.Channels()))
 	}
 	arrive := true
 	m.at = m.at[:0]
@@ -99,7 +102,7 @@ func (p *patches) take(m *patchWork, w *walk) {
 		n := int64(w.flow[at])
 		for w.via[at] >= 0 {
 			m.gone[w.via[at]] -= n
-			if at = w.g.chanTo[w.via[at]]; m.isAt[at] {
+			if at = w.g.ChannelTo(w.via[at]); m.isAt[at] {
 				m.first[p.newer(m, at)] -= n
 				break
 			}
@@ -114,20 +117,20 @@ func (p *patches) newer(m *patchWork, old int32) int32 {
 			return s
 		}
 	}
-	return noTarget
+	return graph.NoChannel
 }
 
 // put puts the packets on their cables, if they arrive.
 func (p *patches) put(m *patchWork, lid int) {
 	g := p.x.new.graph
-	t := g.byLID[lid]
+	t := int32(g.TerminalByLID(mad.LID(lid)))
 	for _, s := range m.at {
 		n := m.first[s]
 		if n == 0 {
 			continue
 		}
 		arrives := p.load(m.come, s, lid, n)
-		if int(s) == g.terminals[t].Switch {
+		if int(s) == g.Terminals()[t].Switch {
 			n-- // not to itself
 		}
 		m.found.Pairs += n
@@ -140,12 +143,13 @@ func (p *patches) put(m *patchWork, lid int) {
 // load adds n packets from switch s to a LID to the load, if they arrive.
 func (p *patches) load(load []int64, s int32, lid int, n int64) bool {
 	g := p.x.new.graph
+	t := int32(g.TerminalByLID(mad.LID(lid)))
 	var way [64]int32
 	path := way[:0]
-	for at := s; len(path) <= len(g.switches); {
-		target := g.target(at, p.x.new.entry(at, lid))
+	for at := s; len(path) <= len(g.Switches()); {
+		target := g.Target(at, p.x.new.entry(at, lid))
 		if target < 0 {
-			if target != -2-g.byLID[lid] {
+			if target != graph.ToTerminal(t) {
 				return false
 			}
 			for _, c := range path {
@@ -153,8 +157,8 @@ func (p *patches) load(load []int64, s int32, lid int, n int64) bool {
 			}
 			return true
 		}
-		path = append(path, target)
-		at = g.chanTo[target]
+		path = append(path, target.Channel())
+		at = g.ChannelTo(target.Channel())
 	}
 	return false // a loop
 }

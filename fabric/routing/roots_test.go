@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -21,11 +22,11 @@ func TestRoots(t *testing.T) {
 		{"ring:n=3,hosts=0", "color", "roots by color: no fat tree: no switch has a compute node"},
 		{"ring:n=3", "magic", `no way "magic" to find roots; there are color, farthest, histogram, center`},
 	} {
-		g := graph(t, x.spec, GraphOptions{})
-		roots, err := g.FindRoots(t.Context(), x.method)
+		g := newGraph(t, x.spec, graph.Options{})
+		roots, err := graph.FindRoots(t.Context(), g, x.method)
 		got := ""
 		for _, s := range roots {
-			got += g.switches[s].Name() + " "
+			got += g.Switches()[s].Name() + " "
 		}
 		if err != nil {
 			got = err.Error()
@@ -53,11 +54,11 @@ func TestHistogramRoots(t *testing.T) {
 			}
 			err = errors.Join(err, b.Link(add(mad.NodeTypeCA, 1, 2+i), 1, on, 1+i))
 		}
-		g, bad := NewGraph(b.Build(), GraphOptions{})
+		g, bad := graph.New(b.Build(), graph.Options{})
 		if err != nil || bad != nil {
 			t.Fatal(err, bad)
 		}
-		if roots, _ := g.FindRoots(t.Context(), "histogram"); fmt.Sprint(roots) != want {
+		if roots, _ := graph.FindRoots(t.Context(), g, "histogram"); fmt.Sprint(roots) != want {
 			t.Errorf("%d hosts on the hub: %v, want %s", near, roots, want)
 		}
 	}

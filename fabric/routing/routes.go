@@ -2,10 +2,10 @@ package routing
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -33,7 +33,7 @@ type Routes struct {
 	SL    *SL
 	SL2VL *SL2VL
 
-	graph   *Graph
+	graph   *graph.Graph
 	top     mad.LID
 	stride  int       // a row's entries, filled up to whole blocks
 	rows    [][]uint8 // by switch: the entries
@@ -47,15 +47,15 @@ const FromFile = "file"
 
 // NewRoutes makes tables that drop all packets, for LIDs up to top, or to the
 // highest of the graph if that is higher.
-func NewRoutes(g *Graph, top mad.LID) *Routes {
+func NewRoutes(g *graph.Graph, top mad.LID) *Routes {
 	top = max(top, g.Top())
 	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block}
-	r.cut(slices.Repeat([]uint8{NoPort}, r.stride*len(g.switches)))
+	r.cut(slices.Repeat([]uint8{NoPort}, r.stride*len(g.Switches())))
 	return r
 }
 
 // Graph is the graph of r.
-func (r *Routes) Graph() *Graph { return r.graph }
+func (r *Routes) Graph() *graph.Graph { return r.graph }
 
 // Top is the last LID of every row.
 func (r *Routes) Top() mad.LID { return r.top }
@@ -80,7 +80,7 @@ func (r *Routes) UpTo(top mad.LID) *Routes {
 	}
 	w := NewRoutes(r.graph, top)
 	w.SL, w.SL2VL = r.SL.clone(), r.SL2VL.clone()
-	for s := range r.graph.switches {
+	for s := range r.graph.Switches() {
 		copy(w.Row(s), r.Row(s))
 	}
 	return w
@@ -89,7 +89,7 @@ func (r *Routes) UpTo(top mad.LID) *Routes {
 // On is a copy of r for another graph of the same subnet, such as one with a link
 // less. Switches are matched by GUID, and terminals by LID; new switches drop all
 // packets.
-func (r *Routes) On(g *Graph) *Routes {
+func (r *Routes) On(g *graph.Graph) *Routes {
 	if g == r.graph {
 		return r.Clone()
 	}
@@ -99,8 +99,8 @@ func (r *Routes) On(g *Graph) *Routes {
 		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
 	}
 	if r.SL != nil && r.SL.Pair != nil {
-		o.SL.Pair = make([][]uint8, len(g.terminals))
-		for i, t := range g.terminals {
+		o.SL.Pair = make([][]uint8, len(g.Terminals()))
+		for i, t := range g.Terminals() {
 			if from := r.graph.TerminalByLID(t.LID); from >= 0 && from < len(r.SL.Pair) {
 				o.SL.Pair[i] = slices.Clone(r.SL.Pair[from])
 			}
@@ -109,13 +109,13 @@ func (r *Routes) On(g *Graph) *Routes {
 	if r.SL2VL != nil {
 		o.SL2VL = NewSL2VL(g)
 	}
-	for s, n := range g.switches {
+	for s, n := range g.Switches() {
 		from := r.graph.SwitchByGUID(n.GUID())
 		if from < 0 {
 			continue
 		}
 		copy(o.Row(s), r.Row(from))
-		if o.SL2VL != nil && r.SL2VL.tables != nil && r.graph.switches[from].NumPorts() == n.NumPorts() {
+		if o.SL2VL != nil && r.SL2VL.tables != nil && r.graph.Switches()[from].NumPorts() == n.NumPorts() {
 			o.SL2VL.tables[s] = slices.Clone(r.SL2VL.tables[from])
 		}
 	}
@@ -123,11 +123,11 @@ func (r *Routes) On(g *Graph) *Routes {
 }
 
 // seenOn is On for reading only: the result may share the tables of r.
-func (r *Routes) seenOn(g *Graph) *Routes {
+func (r *Routes) seenOn(g *graph.Graph) *Routes {
 	switch {
 	case r == nil || g == r.graph:
 		return r
-	case r.SL != nil || r.SL2VL != nil || r.top < g.Top() || !slices.EqualFunc(r.graph.switches, g.switches, sameGUID):
+	case r.SL != nil || r.SL2VL != nil || r.top < g.Top() || !slices.EqualFunc(r.graph.Switches(), g.Switches(), sameGUID):
 		return r.On(g)
 	}
 	o := *r
@@ -144,136 +144,6 @@ func (r *Routes) Entries() int {
 		n += len(row) - bytes.Count(row, dropped[:1])
 	}
 	return n
-}
-
-// SL are the service levels of paths.
-type SL struct {
-	// Dest are those of the paths to each LID, by LID; beyond its end: 0.
-	Dest []uint8
-	// Pair, if not nil, has for each terminal at which paths begin their levels
-	// by LID, or nil if they are those of Dest.
-	Pair [][]uint8
-
-	shared bool // rows of Pair may be those of several terminals
-}
-
-// Of is the service level of paths from terminal t to lid.
-func (l *SL) Of(t int, lid mad.LID) uint8 {
-	switch {
-	case l == nil:
-	case t < len(l.Pair) && int(lid) < len(l.Pair[t]):
-		return l.Pair[t][lid]
-	case int(lid) < len(l.Dest):
-		return l.Dest[lid]
-	}
-	return 0
-}
-
-// Any says whether some path has another service level than 0. OpenSM's engine file
-// does not learn of these: its PathRecords follow its own rules.
-func (l *SL) Any() bool {
-	if l == nil {
-		return false
-	}
-	other := func(sl uint8) bool { return sl != 0 }
-	return slices.ContainsFunc(l.Dest, other) || slices.ContainsFunc(l.Pair, func(row []uint8) bool { return slices.ContainsFunc(row, other) })
-}
-
-func (l *SL) clone() *SL {
-	if l == nil {
-		return nil
-	}
-	c := &SL{Dest: slices.Clone(l.Dest), Pair: slices.Clone(l.Pair)}
-	for i := range c.Pair {
-		c.Pair[i] = slices.Clone(c.Pair[i])
-	}
-	return c
-}
-
-// SL2VL are the SLtoVLMappingTables of switches. The zero value maps SL n to VL n.
-type SL2VL struct {
-	graph  *Graph
-	tables [][]uint8 // by switch: by port in, port out, SL
-}
-
-// NewSL2VL makes tables that map SL n to VL n.
-func NewSL2VL(g *Graph) *SL2VL { return &SL2VL{g, make([][]uint8, len(g.switches))} }
-
-// VL is the lane of a packet of service level sl that comes in by port in (0: from
-// the switch itself) and leaves by port out of switch s.
-func (v *SL2VL) VL(s int, in, out, sl uint8) uint8 {
-	if v == nil {
-		return 0
-	}
-	if v.tables == nil || v.tables[s] == nil {
-		return sl
-	}
-	return v.tables[s][v.at(s, in, out)+int(sl&15)]
-}
-
-// Set sets the lanes of the 16 service levels from port in to port out.
-func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
-	n := v.graph.switches[s]
-	if int(max(in, out)) > n.NumPorts() {
-		return fmt.Errorf("%s has ports 0..%d, not %d", n.Label(), n.NumPorts(), max(in, out))
-	}
-	if v.tables[s] == nil {
-		ports := n.NumPorts() + 1
-		v.tables[s] = make([]uint8, ports*ports*16)
-		for i := range v.tables[s] {
-			v.tables[s][i] = uint8(i % 16)
-		}
-	}
-	copy(v.tables[s][v.at(s, in, out):], vls[:])
-	return nil
-}
-
-// Equal says whether the lanes are the same, of two of one graph.
-func (v *SL2VL) Equal(o *SL2VL) bool {
-	switch {
-	case v == o:
-		return true
-	case v == nil || o == nil:
-		return false
-	case v.tables == nil || o.tables == nil:
-		return v.tables == nil && o.tables == nil
-	}
-	return slices.EqualFunc(v.tables, o.tables, slices.Equal[[]uint8])
-}
-
-// Uniform says whether no lane depends on the switch or on its ports: then each lane has
-// the dependencies that there would be if all packets were on one.
-func (v *SL2VL) Uniform() bool {
-	if v == nil || v.tables == nil {
-		return true
-	}
-	var first []uint8
-	for _, t := range v.tables {
-		for row := range slices.Chunk(t, 16) {
-			if first == nil {
-				first = row
-			}
-			if !slices.Equal(row, first) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (v *SL2VL) at(s int, in, out uint8) int {
-	return (int(in)*(v.graph.switches[s].NumPorts()+1) + int(out)) * 16
-}
-
-func (v *SL2VL) clone() *SL2VL {
-	if v == nil {
-		return nil
-	}
-	c := &SL2VL{v.graph, slices.Clone(v.tables)}
-	for i := range c.tables {
-		c.tables[i] = slices.Clone(c.tables[i])
-	}
-	return c
 }
 
 // Row is the forwarding table of one switch: ports by LID. Methods that write ignore

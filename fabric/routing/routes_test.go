@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -39,7 +41,7 @@ func TestRow(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	g := graph(t, "fattree:k=8,levels=3", GraphOptions{}) // LIDs to 208: four blocks
+	g := newGraph(t, "fattree:k=8,levels=3", graph.Options{}) // LIDs to 208: four blocks
 	old := compute(t, g, "ftree", Options{})
 	r := old.Clone()
 	r.Row(3)[64] ^= 1
@@ -47,11 +49,11 @@ func TestDiff(t *testing.T) {
 	r.Row(3)[128] ^= 1
 	r.Row(7)[1] = NoPort
 	longer := NewRoutes(g, 300)
-	for s := range g.switches {
+	for s := range g.Switches() {
 		longer.Row(s).Copy(old.Row(s), nil)
 	}
 	longer.Row(0)[299] = 5
-	less, err := NewGraph(topology(t, "fattree:k=8,levels=3,remove_switches=1"), GraphOptions{})
+	less, err := graph.New(topology(t, "fattree:k=8,levels=3,remove_switches=1"), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	g := graph(t, "fattree:k=4", GraphOptions{})
+	g := newGraph(t, "fattree:k=4", graph.Options{})
 	r := compute(t, g, "ftree", Options{})
 	leaf, spine := named(t, g, "leaf-1"), named(t, g, "spine-1")
 	from, to := lidOf(t, g, "node-0001 HCA-1"), lidOf(t, g, "node-0007 HCA-1")
@@ -103,8 +105,8 @@ func TestTrace(t *testing.T) {
 	whole := lines("node-0001 HCA-1/1", "leaf-1/1", "leaf-1/3", "spine-1/1", "spine-1/4", "leaf-4/3", "leaf-4/1", "node-0007 HCA-1/1")
 	expect(path(from, to), whole)
 	expect(path(from, from), "node-0001 HCA-1/1")
-	expect(path(from, g.terminals[spine].LID), lines("node-0001 HCA-1/1", "leaf-1/1", "leaf-1/3", "spine-1/1"))
-	expect(path(g.terminals[leaf].LID, to), lines("leaf-1/0", "leaf-1/3", "spine-1/1", "spine-1/4", "leaf-4/3", "leaf-4/1", "node-0007 HCA-1/1"))
+	expect(path(from, g.Terminals()[spine].LID), lines("node-0001 HCA-1/1", "leaf-1/1", "leaf-1/3", "spine-1/1"))
+	expect(path(g.Terminals()[leaf].LID, to), lines("leaf-1/0", "leaf-1/3", "spine-1/1", "spine-1/4", "leaf-4/3", "leaf-4/1", "node-0007 HCA-1/1"))
 	expect(path(from, 999), "trace: no port has LID 999; the highest is 14")
 	expect(path(0, to), "trace: no port has LID 0; the highest is 14")
 	for port, want := range map[uint8]string{
@@ -130,7 +132,7 @@ func TestTrace(t *testing.T) {
 // file would not let them.
 func TestChangesLanes(t *testing.T) {
 	for engine, want := range map[string]bool{"dragonfly": true, "minhop": false, "dfsssp": false} {
-		r := compute(t, graph(t, "dragonfly:a=4,p=2,h=1", GraphOptions{}), engine, Options{})
+		r := compute(t, newGraph(t, "dragonfly:a=4,p=2,h=1", graph.Options{}), engine, Options{})
 		v := verify(t, r, VerifyOptions{})
 		told := slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "change to virtual lanes") })
 		if r.ChangesLanes() != want || told != want {

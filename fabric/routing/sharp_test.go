@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -75,13 +76,13 @@ func leafSpine(t testing.TB, seed uint64, missing int) *fabric.Fabric {
 func TestAggregationNodes(t *testing.T) {
 	loops := 0
 	for seed := range uint64(20) {
-		g, err := NewGraph(leafSpine(t, seed, int(seed)*2), GraphOptions{})
+		g, err := graph.New(leafSpine(t, seed, int(seed)*2), graph.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, engine := range []string{"updn", "dnup", "ftree", "nue"} {
 			r := compute(t, g, engine, Options{})
-			all, hosts := verify(t, r, VerifyOptions{}), verify(t, r, VerifyOptions{Endpoints: ClassCN})
+			all, hosts := verify(t, r, VerifyOptions{}), verify(t, r, VerifyOptions{Endpoints: graph.ClassCN})
 			if !all.OK() || all.Terminals != 582 || all.Endpoints != "all 582 ports of CAs and routers (542 cn, 40 an)" {
 				t.Errorf("seed %d, %s: %+v\n%s", seed, engine, all, FormatCycle(all.Cycle))
 			}
@@ -93,8 +94,8 @@ func TestAggregationNodes(t *testing.T) {
 			loops++
 		}
 		// As OpenSM does it: only legal paths, under the right roots.
-		ranks := (&Ranks{g.levels().level}).Reverse()
-		h, err := g.UpDown(t.Context(), ranks)
+		ranks := graph.FindLevels(g).Ranks()
+		h, err := graph.UpDown(t.Context(), g, ranks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,9 @@ func TestAggregationNodes(t *testing.T) {
 		if err := r.Assign(t.Context(), h, AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		v := verify(t, r, VerifyOptions{Require: func(src, dst *Terminal) bool { return src.Class&ClassAN == 0 && dst.Class&ClassAN == 0 }})
+		v := verify(t, r, VerifyOptions{Require: func(src, dst *graph.Terminal) bool {
+			return src.Class&graph.ClassAN == 0 && dst.Class&graph.ClassAN == 0
+		}})
 		if v.Unreachable > 0 || !v.Acyclic || seed > 0 && v.Excused == 0 {
 			t.Errorf("seed %d, legal paths alone: %+v", seed, v)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -40,8 +41,8 @@ func (s *lidSet) first() int { // -1: it is empty
 
 // siblings follow the paths to all LIDs of one port.
 type siblings struct {
-	g   *Graph
-	via [][]int32 // by LID, then switch: the channel, or noTarget
+	g   *graph.Graph
+	via [][]int32 // by LID, then switch: the channel, or NoChannel
 
 	marked   []lidSet // by channel: LIDs whose path from one switch takes it
 	passed   []lidSet // by switch: those whose path passes through it
@@ -51,19 +52,19 @@ type siblings struct {
 	sum      Disjointness
 }
 
-func newSiblings(g *Graph) *siblings {
-	return &siblings{g: g, marked: make([]lidSet, len(g.channels)), passed: make([]lidSet, len(g.switches))}
+func newSiblings(g *graph.Graph) *siblings {
+	return &siblings{g: g, marked: make([]lidSet, len(g.Channels())), passed: make([]lidSet, len(g.Switches()))}
 }
 
 // read reads the paths to the LIDs of t.
-func (x *siblings) read(r *Routes, t *Terminal) {
+func (x *siblings) read(r *Routes, t *graph.Terminal) {
 	for len(x.via) < t.Count {
-		x.via = append(x.via, make([]int32, len(x.g.switches)))
+		x.via = append(x.via, make([]int32, len(x.g.Switches())))
 	}
-	for s := range x.g.switches {
+	for s := range x.g.Switches() {
 		row := r.rows[s][t.LID:]
 		for i := range t.Count {
-			x.via[i][s] = max(noTarget, x.g.target(int32(s), row[i]))
+			x.via[i][s] = max(graph.NoChannel, x.g.Target(int32(s), row[i]).Channel())
 		}
 	}
 }
@@ -75,20 +76,20 @@ func (x *siblings) read(r *Routes, t *Terminal) {
 func (v *verification) disjointness(ctx context.Context, r *Routes) (*Disjointness, error) {
 	g := v.g
 	var several []int
-	for i := range g.terminals {
-		if t := &g.terminals[i]; v.ends[i] && t.Count > 1 && t.Switch >= 0 {
+	for i := range g.Terminals() {
+		if t := &g.Terminals()[i]; v.ends[i] && t.Count > 1 && t.Switch >= 0 {
 			several = append(several, i)
 		}
 	}
 	if len(several) == 0 {
 		return nil, nil
 	}
-	workers := make([]*siblings, g.workers)
-	err := g.each(ctx, len(several), func(worker, i int) {
+	workers := make([]*siblings, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(several), func(worker, i int) {
 		if workers[worker] == nil {
 			workers[worker] = newSiblings(g)
 		}
-		x, t := workers[worker], &g.terminals[several[i]]
+		x, t := workers[worker], &g.Terminals()[several[i]]
 		x.read(r, t)
 		for _, s := range v.sources {
 			if int(s) != t.Switch {
@@ -99,7 +100,7 @@ func (v *verification) disjointness(ctx context.Context, r *Routes) (*Disjointne
 	})
 	d := &Disjointness{Ports: len(several)}
 	for _, i := range several {
-		d.LIDs = max(d.LIDs, g.terminals[i].Count)
+		d.LIDs = max(d.LIDs, g.Terminals()[i].Count)
 	}
 	d.Links, d.Switches = make([]int64, d.LIDs+1), make([]int64, d.LIDs+1)
 	for _, x := range workers {
@@ -124,7 +125,7 @@ func (d *Disjointness) count(links, switches, lids int, pairs int64) {
 }
 
 // from is how many paths from switch s to t are disjoint, in links and in switches.
-func (x *siblings) from(s int32, t *Terminal) (links, switches int) {
+func (x *siblings) from(s int32, t *graph.Terminal) (links, switches int) {
 	var arrive lidSet
 	for k := range x.conflict {
 		x.conflict[k] = append(x.conflict[k][:0], make([]lidSet, t.Count)...)
@@ -136,10 +137,10 @@ func (x *siblings) from(s int32, t *Terminal) (links, switches int) {
 	}
 	for i := range t.Count {
 		at := s
-		for steps := 0; at != int32(t.Switch) && steps < len(x.g.switches) && x.via[i][at] >= 0; steps++ {
+		for steps := 0; at != int32(t.Switch) && steps < len(x.g.Switches()) && x.via[i][at] >= 0; steps++ {
 			c := x.via[i][at]
 			x.conflict[0][i].or(&x.marked[c])
-			if at = x.g.chanTo[c]; at != int32(t.Switch) {
+			if at = x.g.ChannelTo(c); at != int32(t.Switch) {
 				x.conflict[1][i].or(&x.passed[at])
 			}
 			x.conflict[1][i].or(&x.marked[c])
@@ -154,7 +155,7 @@ func (x *siblings) from(s int32, t *Terminal) (links, switches int) {
 // arrive there.
 func (x *siblings) mark(s, home int32, i int) bool {
 	at := s
-	for range x.g.switches {
+	for range x.g.Switches() {
 		if at == home {
 			return true
 		}
@@ -164,7 +165,7 @@ func (x *siblings) mark(s, home int32, i int) bool {
 		}
 		x.marked[c].add(i)
 		x.links = append(x.links, c)
-		if at = x.g.chanTo[c]; at != home {
+		if at = x.g.ChannelTo(c); at != home {
 			x.passed[at].add(i)
 			x.switches = append(x.switches, at)
 		}
@@ -233,8 +234,8 @@ const siblingCost = 1 << 32
 
 // avoidSiblings makes the channels dear that the paths to the LIDs of the same port
 // take, and those of the port before cheap again.
-func (n *nueSearch) avoidSiblings(next dest) {
-	if next.terminal == n.port {
+func (n *nueSearch) avoidSiblings(next graph.Dest) {
+	if next.Terminal == n.port {
 		for s, via := range n.via {
 			if via >= 0 && n.flow[s] > 0 && n.load[via] < siblingCost {
 				n.load[via] += siblingCost
@@ -244,7 +245,7 @@ func (n *nueSearch) avoidSiblings(next dest) {
 		return
 	}
 	n.forgetSiblings()
-	n.port = next.terminal
+	n.port = next.Terminal
 }
 
 // forgetSiblings makes all channels cheap again.
@@ -272,18 +273,18 @@ func (a *assigner) separates() bool {
 func (a *assigner) separate(ctx context.Context) error {
 	g := a.routes.graph
 	var several []int
-	for i := range g.terminals {
-		if t := &g.terminals[i]; t.Count > 1 && t.Switch >= 0 {
+	for i := range g.Terminals() {
+		if t := &g.Terminals()[i]; t.Count > 1 && t.Switch >= 0 {
 			several = append(several, i)
 		}
 	}
 	if len(several) == 0 {
 		return nil
 	}
-	a.endpoints = g.endpointsOn()
+	a.endpoints = g.Endpoints()
 	if a.next == nil {
-		a.next = make([]nextHops, len(g.switches))
-		if err := g.each(ctx, len(g.switches), func(_, s int) { a.next[s].load(a.h, s) }); err != nil {
+		a.next = make([]graph.NextHops, len(g.Switches()))
+		if err := graph.Each(ctx, g.Workers(), len(g.Switches()), func(_, s int) { a.next[s].Load(a.h, s) }); err != nil {
 			return err
 		}
 	}
@@ -302,9 +303,9 @@ func (a *assigner) separate(ctx context.Context) error {
 		home  int
 		order []int32 // switches, nearest to home first
 	}
-	workers := make([]memory, g.workers)
-	return g.each(ctx, len(several), func(worker, i int) {
-		w, t := &workers[worker], &g.terminals[several[i]]
+	workers := make([]memory, g.Workers())
+	return graph.Each(ctx, g.Workers(), len(several), func(worker, i int) {
+		w, t := &workers[worker], &g.Terminals()[several[i]]
 		if w.siblings == nil {
 			w.siblings, w.home = newSiblings(g), -1
 		}
@@ -323,7 +324,7 @@ func (a *assigner) separate(ctx context.Context) error {
 // nearest are the switches with CAs that have a path to home, nearest first, home left
 // out.
 func (a *assigner) nearest(order []int32, home int) []int32 {
-	for s := range a.routes.graph.switches {
+	for s := range a.routes.graph.Switches() {
 		if a.h.Distance(s, home) > 0 && a.endpoints[s] > 0 {
 			order = append(order, int32(s))
 		}
@@ -333,14 +334,14 @@ func (a *assigner) nearest(order []int32, home int) []int32 {
 }
 
 // separateLID is separate for the k-th LID of t.
-func (a *assigner) separateLID(x *siblings, t *Terminal, k int, order []int32) {
+func (a *assigner) separateLID(x *siblings, t *graph.Terminal, k int, order []int32) {
 	g, home, via := x.g, int32(t.Switch), x.via[k]
 	shared := func(c int32) (n int) { // by the path over channel c: a link counts more than any number of switches
-		for range g.switches {
+		for range g.Switches() {
 			if x.marked[c] != (lidSet{}) {
 				n += 1 << 16
 			}
-			s := g.chanTo[c]
+			s := g.ChannelTo(c)
 			if s == home {
 				return n
 			}
@@ -354,7 +355,7 @@ func (a *assigner) separateLID(x *siblings, t *Terminal, k int, order []int32) {
 		return 1 << 30
 	}
 	for _, s := range order {
-		if via[s] < 0 || a.keep != nil && a.keep.Row(int(s)).Port(t.LID+mad.LID(k)) == g.channels[via[s]].Port {
+		if via[s] < 0 || a.keep != nil && a.keep.Row(int(s)).Port(t.LID+mad.LID(k)) == g.Channels()[via[s]].Port {
 			continue
 		}
 		for i := range k {
@@ -371,25 +372,18 @@ func (a *assigner) separateLID(x *siblings, t *Terminal, k int, order []int32) {
 		x.forget()
 		if best != via[s] {
 			via[s] = best
-			a.routes.rows[s][int(t.LID)+k] = g.channels[best].Port
+			a.routes.rows[s][int(t.LID)+k] = g.Channels()[best].Port
 		}
 	}
 }
 
 // eachNext calls do for the channels of the next hops from switch s to switch home.
 func (a *assigner) eachNext(s, home int32, do func(c int32)) {
-	g, h := a.h.graph, a.h
-	at := int(home)
-	for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i += 8 {
-		set := a.next[s].sets[at]
-		at += h.stride
-		for j := i; set != 0; j, set = j+1, set>>1 {
-			if set&1 == 0 {
-				continue
-			}
-			for _, p := range g.neighbours[j].Ports {
-				do(g.target(s, p))
-			}
+	g := a.routes.graph
+	nbrs := g.Neighbours(int(s))
+	for i := range a.next[s].Neighbours(int(home)) {
+		for _, p := range nbrs[i].Ports {
+			do(g.Target(s, p).Channel())
 		}
 	}
 }

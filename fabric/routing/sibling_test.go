@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -126,7 +127,7 @@ func apartOf(t *testing.T, r *Routes, lids int) (links, switches, possible []int
 			}
 			links[apart(overLinks)]++
 			switches[apart(overSwitches)]++
-			possible[flow(g.switches[a.Switch], g.switches[b.Switch], lids)]++
+			possible[flow(g.Switches()[a.Switch], g.Switches()[b.Switch], lids)]++
 		}
 	}
 	return links, switches, possible
@@ -159,7 +160,7 @@ func TestDisjointness(t *testing.T) {
 			sample{fmt.Sprintf("fattree:k=4,levels=3,remove_links=4,seed=%d", seed+1), 1, true})
 	}
 	for _, x := range samples {
-		g, err := NewGraph(withLMC(t, topology(t, x.spec), x.lmc), GraphOptions{})
+		g, err := graph.New(withLMC(t, topology(t, x.spec), x.lmc), graph.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -23,8 +24,8 @@ var sssp = Engine{
 	Options: []Option{hopWeightsOption},
 	Minimal: true,
 	Repair:  KeepLIDs,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		h, err := g.Hops(ctx)
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
@@ -37,23 +38,23 @@ var sssp = Engine{
 // on their channels so far. The distances are known, so no queue is needed: it goes through
 // the switches in the order of their distance, and of each only through the
 // channels to next hops, which are the same for all LIDs on a switch.
-func (r *Routes) balance(ctx context.Context, h *Hops) error {
+func (r *Routes) balance(ctx context.Context, h *graph.Hops) error {
 	g := r.graph
-	load, endpoints := make([]int64, len(g.channels)), g.endpointsOn()
-	cost, flow := make([]int64, len(g.switches)), make([]int64, len(g.switches))
-	var byDistance [maxDistance + 1][]int32
+	load, endpoints := make([]int64, len(g.Channels())), g.Endpoints()
+	cost, flow := make([]int64, len(g.Switches())), make([]int64, len(g.Switches()))
+	var byDistance [graph.MaxDistance + 1][]int32
 	type step struct{ s, first, last int32 } // channels next[first:last]
 	var steps []step
 	var next []int32
-	via := make([]int32, len(g.switches))
-	for d := range g.switches {
+	via := make([]int32, len(g.Switches()))
+	for d := range g.Switches() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		for i := range byDistance {
 			byDistance[i] = byDistance[i][:0]
 		}
-		for s := range g.switches {
+		for s := range g.Switches() {
 			if x := h.Distance(s, d); x > 0 {
 				byDistance[x] = append(byDistance[x], int32(s))
 			}
@@ -62,35 +63,35 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 		for x, list := range byDistance {
 			for _, s := range list {
 				first := int32(len(next))
-				for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-					if to := int(g.chanTo[c]); h.Distance(to, d)+int(g.channels[c].Weight) == x && (h.rank == nil || h.agrees(int(s), to, d)) {
+				for c := g.FirstChannel(int(s)); c < g.FirstChannel(int(s+1)); c++ {
+					if to := int(g.ChannelTo(c)); h.Distance(to, d)+int(g.Channels()[c].Weight) == x && (h.Ranks() == nil || h.Agrees(int(s), to, d)) {
 						next = append(next, c)
 					}
 				}
 				steps = append(steps, step{s, first, int32(len(next))})
 			}
 		}
-		for _, dest := range g.destsOf(d) {
-			r.Row(d)[dest.lid] = dest.out
+		for _, dest := range g.DestsOf(d) {
+			r.Row(d)[dest.LID] = dest.Out
 			cost[d] = 0
 			for _, st := range steps {
 				best, at := int64(-1), int32(-1)
 				for _, c := range next[st.first:st.last] {
-					if x := load[c] + cost[g.chanTo[c]]; best < 0 || x < best {
+					if x := load[c] + cost[g.ChannelTo(c)]; best < 0 || x < best {
 						best, at = x, c
 					}
 				}
 				cost[st.s], via[st.s] = best, at
-				r.Row(int(st.s))[dest.lid] = g.channels[at].Port
+				r.Row(int(st.s))[dest.LID] = g.Channels()[at].Port
 			}
-			if dest.out == 0 {
+			if dest.Out == 0 {
 				continue // little traffic goes to a switch
 			}
 			copy(flow, endpoints)
 			for i := len(steps) - 1; i >= 0; i-- {
 				c := via[steps[i].s]
 				load[c] += flow[steps[i].s]
-				flow[g.chanTo[c]] += flow[steps[i].s]
+				flow[g.ChannelTo(c)] += flow[steps[i].s]
 			}
 		}
 	}
@@ -108,39 +109,39 @@ func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error
 	r.Edited()
 	r.ownAll()
 	g := r.graph
-	if err := g.checkWeights(weight); err != nil {
+	if err := graph.CheckWeights(g, weight); err != nil {
 		return fmt.Errorf("sssp: %w", err)
 	}
 	if lids == nil {
 		lids = g.LIDs(0)
 	}
-	x := dijkstra{g: g}
-	endpoints, flow := g.endpointsOn(), make([]int64, len(g.switches))
+	x := graph.NewCheapest(g)
+	endpoints, flow := g.Endpoints(), make([]int64, len(g.Switches()))
 	for _, lid := range lids {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		i := g.TerminalByLID(lid)
-		if i < 0 || g.terminals[i].Switch < 0 {
+		if i < 0 || g.Terminals()[i].Switch < 0 {
 			return fmt.Errorf("sssp: no port on a switch has LID %d", lid)
 		}
-		t := &g.terminals[i]
-		x.from(t.Switch, weight)
-		for s := range g.switches {
+		t := &g.Terminals()[i]
+		x.From(t.Switch, weight)
+		for s := range g.Switches() {
 			r.Row(s)[lid] = NoPort
 		}
 		r.Row(t.Switch)[lid] = t.Out
-		for _, s := range x.done[1:] {
-			r.Row(int(s))[lid] = g.channels[x.via[s]].Port
+		for _, s := range x.Done[1:] {
+			r.Row(int(s))[lid] = g.Channels()[x.Via[s]].Port
 		}
 		if t.Out == 0 {
 			continue
 		}
 		copy(flow, endpoints)
-		for _, s := range slices.Backward(x.done[1:]) {
-			c := x.via[s]
-			weight[c] = min(weight[c]+flow[s], hopCost)
-			flow[g.chanTo[c]] += flow[s]
+		for _, s := range slices.Backward(x.Done[1:]) {
+			c := x.Via[s]
+			weight[c] = min(weight[c]+flow[s], graph.MaxWeight)
+			flow[g.ChannelTo(c)] += flow[s]
 		}
 	}
 	return nil

@@ -3,17 +3,18 @@ package routing
 import (
 	"testing"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
 // TestSSSP: with weights that scripts give, which then count the routes.
 func TestSSSP(t *testing.T) {
-	g := graph(t, "ring:n=4", GraphOptions{})
-	weight := make([]int64, len(g.channels))
+	g := newGraph(t, "ring:n=4", graph.Options{})
+	weight := make([]int64, len(g.Channels()))
 	for c := range weight {
 		weight[c] = 1
 	}
-	heavy := g.ChannelOf(g.switches[0].Port(3)) // from the first switch to the second
+	heavy := g.ChannelOf(g.Switches()[0].Port(3)) // from the first switch to the second
 	weight[heavy] = 100
 	r := NewRoutes(g, 0)
 	if err := r.SSSP(t.Context(), weight, nil); err != nil {
@@ -47,7 +48,7 @@ func TestSSSP(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, x.want)
 		}
 	}
-	if _, _, err := g.Dijkstra(4, weight); err == nil || err.Error() != "dijkstra: no switch 4; there are 4" {
+	if _, _, err := graph.Dijkstra(g, 4, weight); err == nil || err.Error() != "dijkstra: no switch 4; there are 4" {
 		t.Error(err)
 	}
 }

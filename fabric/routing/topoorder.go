@@ -2,6 +2,7 @@ package routing
 
 import (
 	"cmp"
+	"fabsh/fabric/routing/graph"
 	"slices"
 )
 
@@ -40,14 +41,14 @@ func newTopoOrder(d *CDG, position []int32) *topoOrder {
 }
 
 // upDownOrder are positions in which all dependencies of up*/down* lead forward.
-func (g *Graph) upDownOrder(r *Ranks) []int32 {
-	list := make([]int32, len(g.channels))
+func upDownOrder(g *graph.Graph, r *graph.Ranks) []int32 {
+	list := make([]int32, len(g.Channels()))
 	for c := range list {
 		list[c] = int32(c)
 	}
 	// Up from the lowest switches first, then down from the highest.
 	slices.SortFunc(list, func(i, j int32) int {
-		a, b := &g.channels[i], &g.channels[j]
+		a, b := &g.Channels()[i], &g.Channels()[j]
 		up, alsoUp := r.Up(int(a.From), int(a.To)), r.Up(int(b.From), int(b.To))
 		switch {
 		case up && !alsoUp:
@@ -165,9 +166,9 @@ func (o *topoOrder) reorder(v, w int32) bool {
 		x := o.stack[len(o.stack)-1]
 		o.stack = o.stack[:len(o.stack)-1]
 		o.backward = append(o.backward, x)
-		from := o.g.channels[x].From
-		for c := o.g.chanBase[from]; c < o.g.chanBase[from+1]; c++ {
-			y := o.g.channels[c].Reverse
+		from := o.g.Channels()[x].From
+		for c := o.g.FirstChannel(int(from)); c < o.g.FirstChannel(int(from+1)); c++ {
+			y := o.g.Channels()[c].Reverse
 			if o.mark[y] != o.search && o.position[y] > o.position[w] && o.Has(y, x) {
 				o.mark[y] = o.search
 				o.stack = append(o.stack, y)

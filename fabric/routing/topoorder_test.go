@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"fabsh/fabric/routing/graph"
 	"math/rand/v2"
 	"testing"
 
@@ -11,10 +12,10 @@ import (
 // TestTopoOrder: the order that edges are added in never matters, and an edge is
 // refused only if it closes a cycle.
 func TestTopoOrder(t *testing.T) {
-	g := graph(t, "torus:dims=3/3,hosts=1", GraphOptions{})
+	g := newGraph(t, "torus:dims=3/3,hosts=1", graph.Options{})
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		position := make([]int32, len(g.channels))
+		position := make([]int32, len(g.Channels()))
 		for i, p := range random.Perm(len(position)) {
 			position[i] = int32(p)
 		}
@@ -26,9 +27,9 @@ func TestTopoOrder(t *testing.T) {
 		var tentative [][2]int32
 		for range 400 {
 			v := int32(random.IntN(len(position)))
-			to := g.chanTo[v]
-			w := g.chanBase[to] + int32(random.IntN(int(g.chanBase[to+1]-g.chanBase[to])))
-			if w == g.channels[v].Reverse {
+			to := g.ChannelTo(v)
+			w := g.FirstChannel(int(to)) + int32(random.IntN(int(g.FirstChannel(int(to+1))-g.FirstChannel(int(to)))))
+			if w == g.Channels()[v].Reverse {
 				continue
 			}
 			closes := topo.PathExistsIn(want, simple.Node(w), simple.Node(v))

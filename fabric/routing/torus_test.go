@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestTorus: whole tori and meshes are found, whatever the numbers of switches and ports,
@@ -28,7 +29,7 @@ func TestTorus(t *testing.T) {
 			if seed > 0 {
 				f = shuffled(t, f, seed)
 			}
-			g, err := NewGraph(f, GraphOptions{})
+			g, err := graph.New(f, graph.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,14 +61,14 @@ func TestByDatelines(t *testing.T) {
 			if seed > 0 {
 				f = shuffled(t, f, seed)
 			}
-			g, err := NewGraph(f, GraphOptions{})
+			g, err := graph.New(f, graph.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x.lanes > 1 && g.byDatelines(t.Context(), x.lanes-1) != nil {
+			if x.lanes > 1 && byDatelines(t.Context(), g, x.lanes-1) != nil {
 				t.Errorf("%s: it does with fewer than %d lanes", x.spec, x.lanes)
 			}
-			r := g.byDatelines(t.Context(), x.lanes)
+			r := byDatelines(t.Context(), g, x.lanes)
 			if r == nil {
 				t.Errorf("%s, seed %d: no whole torus", x.spec, seed)
 				continue
@@ -76,8 +77,8 @@ func TestByDatelines(t *testing.T) {
 			if unreachable, acyclic := oracle(r); v.Unreachable > 0 || !v.Acyclic || !acyclic || unreachable > 0 || len(v.Detours) > 1 || r.Lanes() != x.lanes {
 				t.Errorf("%s, seed %d: %+v; the oracle: %d, %v; %d lanes", x.spec, seed, v, unreachable, acyclic, r.Lanes())
 			}
-			for i, from := range g.terminals {
-				for j, to := range g.terminals {
+			for i, from := range g.Terminals() {
+				for j, to := range g.Terminals() {
 					if from.Out > 0 && to.Out > 0 && r.SL.Of(i, to.LID) != r.SL.Of(j, from.LID) {
 						t.Fatalf("%s, seed %d: from %d to %d SL %d, and back %d", x.spec, seed, from.LID, to.LID, r.SL.Of(i, to.LID), r.SL.Of(j, from.LID))
 					}
@@ -85,12 +86,12 @@ func TestByDatelines(t *testing.T) {
 			}
 		}
 	}
-	r := compute(t, graph(t, "torus:dims=10/10/2,hosts=1,links=1", GraphOptions{}), "lash", Options{MaxVLs: 4})
+	r := compute(t, newGraph(t, "torus:dims=10/10/2,hosts=1,links=1", graph.Options{}), "lash", Options{MaxVLs: 4})
 	if v := verify(t, r, VerifyOptions{}); v.Unreachable > 0 || !v.Acyclic || len(v.Detours) > 1 || r.Lanes() != 4 {
 		t.Errorf("%+v on %d lanes", v, r.Lanes())
 	}
 	for _, spec := range []string{"torus:dims=10/10,hosts=1,remove_links=1", "fattree:k=4,levels=3"} {
-		if g := graph(t, spec, GraphOptions{}); g.byDatelines(t.Context(), 0) != nil {
+		if g := newGraph(t, spec, graph.Options{}); byDatelines(t.Context(), g, 0) != nil {
 			t.Errorf("%s is taken for a whole torus", spec)
 		}
 	}
@@ -110,7 +111,7 @@ func TestTorusDamaged(t *testing.T) {
 		applied := 0
 		for seed := range 8 {
 			spec := fmt.Sprintf("%s,seed=%d", damage.spec, seed)
-			r, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "torus-2qos", Options{})
+			r, err := Compute(t.Context(), newGraph(t, spec, graph.Options{}), "torus-2qos", Options{})
 			if p := new(Precondition); errors.As(err, &p) {
 				t.Logf("%s: %v", spec, err)
 				continue
@@ -139,7 +140,7 @@ func TestTorusRefuses(t *testing.T) {
 		{"fattree:k=8,levels=2", "no torus: \"spine-1\" (0x0002c90300100080) has links to 8 switches, and in a torus of 3 dimensions no more than 6"},
 		{"hyperx:dims=4/4,hosts=1", "no torus: which links are opposite to each other can be told at no switch; not at \"switch-1-1\" (0x0002c90300100000) either"},
 	} {
-		_, err := Compute(t.Context(), graph(t, x.spec, GraphOptions{}), "torus-2qos", Options{})
+		_, err := Compute(t.Context(), newGraph(t, x.spec, graph.Options{}), "torus-2qos", Options{})
 		if p := new(Precondition); !errors.As(err, &p) || p.Reason.Error() != x.want {
 			t.Errorf("%s: %v\nwant %s", x.spec, err, x.want)
 		}
@@ -153,7 +154,7 @@ func TestTorusRefuses(t *testing.T) {
 			cables = append(cables, [4]any{fmt.Sprint("S", x, y), 1, fmt.Sprint("S", (x+1)%n, up), 2}, [4]any{fmt.Sprint("S", x, y), 3, fmt.Sprint("S", x, (y+1)%n), 4})
 		}
 	}
-	g, err := NewGraph(draw(t, 0, cables...), GraphOptions{})
+	g, err := graph.New(draw(t, 0, cables...), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestTorusRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for vls, spec := range map[int]string{1: "torus:dims=4/4,hosts=1", 3: "torus:dims=4/4,hosts=1,remove_switches=1"} {
-		_, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "torus-2qos", Options{MaxVLs: vls})
+		_, err := Compute(t.Context(), newGraph(t, spec, graph.Options{}), "torus-2qos", Options{MaxVLs: vls})
 		if want := fmt.Sprintf("torus-2qos does not apply: torus 4x4 needs %d virtual lanes, of which %d may be used (max_vls)", vls+1, vls); err == nil || err.Error() != want {
 			t.Error(err)
 		}
@@ -193,13 +194,13 @@ func TestOpenSMTorus(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := theirs.graph
-			theirs.SL = &SL{Pair: make([][]uint8, len(g.terminals))}
-			for i, from := range g.terminals {
+			theirs.SL = &SL{Pair: make([][]uint8, len(g.Terminals()))}
+			for i, from := range g.Terminals() {
 				theirs.SL.Pair[i] = make([]uint8, int(g.Top())+1)
-				for _, to := range g.terminals {
+				for _, to := range g.Terminals() {
 					for d, n := range x.dims {
-						a := (coordinate(t, g.switches[from.Switch], d) - origin[d] + n) % n
-						b := (coordinate(t, g.switches[to.Switch], d) - origin[d] + n) % n
+						a := (coordinate(t, g.Switches()[from.Switch], d) - origin[d] + n) % n
+						b := (coordinate(t, g.Switches()[to.Switch], d) - origin[d] + n) % n
 						if direct := max(a-b, b-a); direct > n-direct {
 							theirs.SL.Pair[i][to.LID] |= 1 << d
 						}
@@ -207,9 +208,9 @@ func TestOpenSMTorus(t *testing.T) {
 				}
 			}
 			ours := compute(t, g, "torus-2qos", Options{TorusConfig: readTorusConfig(t, config)})
-			for i := range g.terminals { // rings of even size have two shortest ways, those of 3 need no dateline
-				for _, to := range g.terminals {
-					if want := theirs.SL.Pair[i][to.LID]; x.dims[0] == 5 && ours.SL.Of(i, to.LID) != want && to.Out > 0 && g.terminals[i].Out > 0 {
+			for i := range g.Terminals() { // rings of even size have two shortest ways, those of 3 need no dateline
+				for _, to := range g.Terminals() {
+					if want := theirs.SL.Pair[i][to.LID]; x.dims[0] == 5 && ours.SL.Of(i, to.LID) != want && to.Out > 0 && g.Terminals()[i].Out > 0 {
 						t.Fatalf("SL %d, OpenSM: %d", ours.SL.Of(i, to.LID), want)
 					}
 				}
@@ -325,16 +326,16 @@ func TestTorusConfig(t *testing.T) {
 				config.Seeds[0].Dateline[0] = 2
 				origin[0] += 2
 			}
-			g, err := NewGraph(f, GraphOptions{})
+			g, err := graph.New(f, graph.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			torus, err := g.torus(t.Context(), config)
+			torus, err := findTorus(t.Context(), g, config)
 			if err != nil {
 				t.Errorf("%s: %v", x.spec, err)
 				continue
 			}
-			for s, n := range g.switches {
+			for s, n := range g.Switches() {
 				for d, size := range x.dims {
 					if got, want := int(torus.Points[s][d]), (coordinate(t, n, d)-origin[d]+size)%size; got != want {
 						t.Fatalf("%s: %s is at %d of dimension %d, want %d", x.spec, n.Name(), got, d, want)
@@ -347,7 +348,7 @@ func TestTorusConfig(t *testing.T) {
 		}
 	}
 	f := topology(t, "torus:dims=5/5,hosts=1")
-	g, err := NewGraph(f, GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -41,7 +42,7 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 			return nil, fmt.Errorf("trace: no port has LID %d; the highest is %d", end.lid, g.Top())
 		}
 	}
-	t := &g.terminals[from]
+	t := &g.Terminals()[from]
 	p := &Path{From: from, LID: dst, SL: r.SL.Of(from, dst), routes: r}
 	if from == to {
 		return p, nil
@@ -51,46 +52,38 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 		return p, nil
 	}
 	at, in := int32(t.Switch), t.Out
-	for range len(g.switches) + 1 {
+	for range len(g.Switches()) + 1 {
 		out := r.Row(int(at)).Port(dst)
-		h := Hop{Switch: int(at), In: in, Out: out, VL: r.SL2VL.VL(int(at), in, min(out, uint8(g.switches[at].NumPorts())), p.SL)}
+		h := Hop{Switch: int(at), In: in, Out: out, VL: r.SL2VL.VL(int(at), in, min(out, uint8(g.Switches()[at].NumPorts())), p.SL)}
 		p.Hops = append(p.Hops, h)
-		target := g.target(at, out)
+		target := g.Target(at, out)
 		switch {
-		case target == int32(-2-to):
+		case target == graph.ToTerminal(int32(to)):
 			return p, nil
 		case target < 0:
 			p.Broken = r.deadEnd(int(at), out, dst)
 			return p, nil
 		case h.VL == mad.DropVL && r.SL2VL != nil:
-			p.Broken = fmt.Sprintf("%s drops SL %d from port %d to port %d", g.switches[at].Label(), p.SL, in, out)
+			p.Broken = fmt.Sprintf("%s drops SL %d from port %d to port %d", g.Switches()[at].Label(), p.SL, in, out)
 			return p, nil
 		}
-		c := &g.channels[target]
+		c := &g.Channels()[target]
 		at, in = c.To, c.PeerPort
 	}
 	p.Broken = "goes round in circles"
 	return p, nil
 }
 
-// target is what port p of switch s leads to, as in Graph.targets.
-func (g *Graph) target(s int32, p uint8) int32 {
-	if at := g.portBase[s] + int32(p); at < g.portBase[s+1] {
-		return g.targets[at]
-	}
-	return noTarget
-}
-
 // deadEnd says why port out of switch s does not lead to lid.
 func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
-	n := r.graph.switches[s]
-	switch target := r.graph.target(int32(s), out); {
+	n := r.graph.Switches()[s]
+	switch target := r.graph.Target(int32(s), out); {
 	case out == NoPort:
 		return fmt.Sprintf("%s drops LID %d", n.Label(), lid)
 	case int(out) > n.NumPorts():
 		return fmt.Sprintf("%s sends LID %d to port %d, which it does not have", n.Label(), lid, out)
 	case target <= -2:
-		return fmt.Sprintf("%s sends LID %d to %s, which has another LID", n.Label(), lid, r.graph.terminals[-2-target].Port.Label())
+		return fmt.Sprintf("%s sends LID %d to %s, which has another LID", n.Label(), lid, r.graph.Terminals()[-2-target].Port.Label())
 	}
 	return fmt.Sprintf("%s sends LID %d to port %d, which has no link", n.Label(), lid, out)
 }
@@ -98,9 +91,9 @@ func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
 // Ports are all ports on the path, in order.
 func (p *Path) Ports() []*fabric.Port {
 	g := p.routes.graph
-	ports := []*fabric.Port{g.terminals[p.From].Port}
+	ports := []*fabric.Port{g.Terminals()[p.From].Port}
 	for _, h := range p.Hops {
-		n := g.switches[h.Switch]
+		n := g.Switches()[h.Switch]
 		if in := n.Port(int(h.In)); in != ports[len(ports)-1] {
 			ports = append(ports, in)
 		}
@@ -108,8 +101,8 @@ func (p *Path) Ports() []*fabric.Port {
 			ports = append(ports, out)
 		}
 	}
-	if t := g.TerminalByLID(p.LID); p.Broken == "" && g.terminals[t].Port != ports[len(ports)-1] && g.terminals[t].Out > 0 {
-		ports = append(ports, g.terminals[t].Port)
+	if t := g.TerminalByLID(p.LID); p.Broken == "" && g.Terminals()[t].Port != ports[len(ports)-1] && g.Terminals()[t].Out > 0 {
+		ports = append(ports, g.Terminals()[t].Port)
 	}
 	return ports
 }

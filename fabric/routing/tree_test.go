@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 func TestTree(t *testing.T) {
@@ -19,7 +20,7 @@ func TestTree(t *testing.T) {
 		"fattree:k=4,remove_links=1":    `2 [2 4] [1 2] [1 1] false "leaf-3" (0x0002c90300100020) has 1 of 2 parents`,
 		"fattree:k=4,remove_switches=1": `2 [2 3] [1 2] [1 1] true `,
 	} {
-		tree, err := graph(t, spec, GraphOptions{}).Tree()
+		tree, err := graph.FindTree(newGraph(t, spec, graph.Options{}))
 		if err != nil {
 			t.Errorf("%s: %v", spec, err)
 			continue
@@ -28,13 +29,13 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", spec, got, want)
 		}
 	}
-	g := graph(t, "fattree:k=4,levels=3", GraphOptions{})
-	tree, err := g.Tree()
+	g := newGraph(t, "fattree:k=4,levels=3", graph.Options{})
+	tree, err := graph.FindTree(g)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for s, n := range g.switches {
+	for s, n := range g.Switches() {
 		got = append(got, fmt.Sprint(n.Name(), " ", tree.Level[s], " ", tree.Digits[s]))
 	}
 	want := []string{
@@ -51,7 +52,7 @@ func TestTree(t *testing.T) {
 		"ring:n=3,hosts=0": "no fat tree: no switch has a compute node",
 		"ring:n=3":         `no fat tree: port 3 of "switch-1" (0x0002c90300100000) and port 2 of "switch-2" (0x0002c90300100010) are linked, but both on switches with compute nodes; if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)`,
 	} {
-		if _, err := graph(t, spec, GraphOptions{}).Tree(); err == nil || err.Error() != want {
+		if _, err := graph.FindTree(newGraph(t, spec, graph.Options{})); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", spec, err, want)
 		}
 	}
@@ -61,7 +62,7 @@ func TestTree(t *testing.T) {
 // neither does it that shifts meet no contention.
 func TestTreeShuffled(t *testing.T) {
 	for seed := range uint64(3) {
-		g, err := NewGraph(shuffled(t, topology(t, "pgft:m=4/3/5,w=1/4/3,p=1/1/1"), seed), GraphOptions{})
+		g, err := graph.New(shuffled(t, topology(t, "pgft:m=4/3/5,w=1/4/3,p=1/1/1"), seed), graph.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,14 +80,14 @@ func TestTreeShuffled(t *testing.T) {
 
 // A switch without links is no part of the tree: ftree passes over it.
 func TestSwitchWithoutLinks(t *testing.T) {
-	g := graph(t, "pgft:m=4/4,w=1/4,p=1/1", GraphOptions{})
+	g := newGraph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.Options{})
 	alone := -1
-	for s := range g.switches {
-		if g.endpointsOn()[s] == 0 {
+	for s := range g.Switches() {
+		if g.Endpoints()[s] == 0 {
 			alone = s
 		}
 	}
-	g = graph(t, "pgft:m=4/4,w=1/4,p=1/1", GraphOptions{Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == g.switches[alone].GUID() }})
+	g = newGraph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.Options{Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == g.Switches()[alone].GUID() }})
 	if v := verify(t, compute(t, g, "ftree", Options{}), VerifyOptions{}); !v.OK() {
 		t.Errorf("unreachable %d, %q", v.Unreachable, v.Notes)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestNueBeside(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"torus:dims=3/4,hosts=1", "random:n=12,degree=3,hosts=1,remove_links=2,seed=2", "dragonfly:a=4,p=1,h=1", "fattree:k=4,levels=3,remove_links=3,seed=1"} {
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		all := g.LIDs(0)
 		half := slices.DeleteFunc(slices.Clone(all), func(lid mad.LID) bool { return lid%2 == 0 })
 		r := compute(t, g, "updn", Options{})
@@ -37,7 +38,7 @@ func TestNueBeside(t *testing.T) {
 		}
 		// A lane each: both reach all, and neither has a loop of its own.
 		alone := NewRoutes(g, 0)
-		if n, err := alone.Nue(t.Context(), half, []Turn{}); n != 0 || err != nil {
+		if n, err := alone.Nue(t.Context(), half, []graph.Turn{}); n != 0 || err != nil {
 			t.Errorf("%s, alone: %d LIDs left out, %v", spec, n, err)
 		}
 		if v := verify(t, alone, VerifyOptions{}); !v.Acyclic {
@@ -57,14 +58,14 @@ func TestNueBeside(t *testing.T) {
 // themselves are refused.
 func TestNueTurns(t *testing.T) {
 	t.Parallel()
-	g := graph(t, "ring:n=4", GraphOptions{})
-	ring := func(n int) (turns []Turn) { // around, as the names have it
+	g := newGraph(t, "ring:n=4", graph.Options{})
+	ring := func(n int) (turns []graph.Turn) { // around, as the names have it
 		var at []int
 		for i := range 4 {
 			at = append(at, named(t, g, fmt.Sprintf("switch-%d", i+1)))
 		}
 		for i := range n {
-			turns = append(turns, Turn{at[i], at[(i+1)%4], at[(i+2)%4]})
+			turns = append(turns, graph.Turn{From: at[i], At: at[(i+1)%4], To: at[(i+2)%4]})
 		}
 		return turns
 	}
@@ -88,23 +89,23 @@ func TestNueTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := 2; i < len(p.Hops); i++ {
-				if (Turn{p.Hops[i-2].Switch, p.Hops[i-1].Switch, p.Hops[i].Switch}) == last && from.Out > 0 && term.Out > 0 {
+				if (graph.Turn{From: p.Hops[i-2].Switch, At: p.Hops[i-1].Switch, To: p.Hops[i].Switch}) == last && from.Out > 0 && term.Out > 0 {
 					t.Errorf("the fourth turn is taken from LID %d to %d", from.LID, term.LID)
 				}
 			}
 		}
 	}
-	for _, bad := range []Turn{{0, 0, 1}, {0, 2, 1}} {
-		if _, err := g.turnGraph([]Turn{bad}); err == nil && g.channelTo(bad.From, bad.At) < 0 {
+	for _, bad := range []graph.Turn{{From: 0, At: 0, To: 1}, {From: 0, At: 2, To: 1}} {
+		if _, err := turnGraph(g, []graph.Turn{bad}); err == nil && channelTo(g, bad.From, bad.At) < 0 {
 			t.Errorf("%v: no error", bad)
 		}
 	}
 }
 
 // channelTo is a channel between two switches, or -1.
-func (g *Graph) channelTo(s, to int) int {
-	for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-		if int(g.chanTo[c]) == to {
+func channelTo(g *graph.Graph, s, to int) int {
+	for c := g.FirstChannel(s); c < g.FirstChannel(s+1); c++ {
+		if int(g.ChannelTo(c)) == to {
 			return int(c)
 		}
 	}
@@ -118,23 +119,23 @@ func TestUpDownTurns(t *testing.T) {
 	more := 0
 	for seed := range 6 {
 		spec := fmt.Sprintf("fattree:k=8,levels=2,remove_links=%d,seed=%d", 12+seed%3, seed+1)
-		g := graph(t, spec, GraphOptions{})
-		ranks := g.Ranks([]int{named(t, g, "spine-1"), named(t, g, "spine-2"), named(t, g, "spine-3"), named(t, g, "spine-4")})
-		var turns []Turn // down and up again, at every third leaf
-		for at := range g.switches {
+		g := newGraph(t, spec, graph.Options{})
+		ranks := graph.RanksFrom(g, []int{named(t, g, "spine-1"), named(t, g, "spine-2"), named(t, g, "spine-3"), named(t, g, "spine-4")})
+		var turns []graph.Turn // down and up again, at every third leaf
+		for at := range g.Switches() {
 			for _, from := range g.Neighbours(at) {
 				for _, to := range g.Neighbours(at) {
 					if at%3 == 0 && from.To != to.To && ranks.Up(at, int(from.To)) && ranks.Up(at, int(to.To)) {
-						turns = append(turns, Turn{int(from.To), at, int(to.To)})
+						turns = append(turns, graph.Turn{From: int(from.To), At: at, To: int(to.To)})
 					}
 				}
 			}
 		}
-		plain, err := g.UpDown(t.Context(), ranks)
+		plain, err := graph.UpDown(t.Context(), g, ranks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := g.UpDownTurns(t.Context(), ranks, turns)
+		h, err := graph.UpDownTurns(t.Context(), g, ranks, turns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,30 +143,30 @@ func TestUpDownTurns(t *testing.T) {
 		if err := r.Assign(t.Context(), h, AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		for s := range g.switches {
-			for d := range g.switches {
+		for s := range g.Switches() {
+			for d := range g.Switches() {
 				if plain.Distance(s, d) >= 0 && plain.Distance(s, d) != h.Distance(s, d) {
 					t.Errorf("%s: %d to %d was %d, and is %d", spec, s, d, plain.Distance(s, d), h.Distance(s, d))
 				}
 				if plain.Distance(s, d) < 0 && h.Distance(s, d) >= 0 {
 					more++
 				}
-				if got, want := h.Distance(s, d) >= 0, plain.Distance(s, d) >= 0 || g.reaches(s, d, ranks, turns); got && !want {
+				if got, want := h.Distance(s, d) >= 0, plain.Distance(s, d) >= 0 || reaches(g, s, d, ranks, turns); got && !want {
 					t.Errorf("%s: %d to %d has a path, and cannot", spec, s, d)
 				}
 				if h.Distance(s, d) <= 0 {
 					continue
 				}
 				for _, out := range h.Next(s, d) { // of any next hop, any next hop may follow
-					at := int(g.channels[g.target(int32(s), out)].To)
+					at := int(g.Channels()[g.Target(int32(s), out)].To)
 					for _, out := range h.Next(at, d) {
-						turn := Turn{s, at, int(g.channels[g.target(int32(at), out)].To)}
+						turn := graph.Turn{From: s, At: at, To: int(g.Channels()[g.Target(int32(at), out)].To)}
 						if !ranks.Up(s, at) && ranks.Up(at, turn.To) && !slices.Contains(turns, turn) {
 							t.Errorf("%s: %d to %d may turn at %v", spec, s, d, turn)
 						}
 					}
 				}
-				p, err := r.Trace(g.terminals[g.dests[g.destBase[s]].terminal].LID, g.dests[g.destBase[d]].lid)
+				p, err := r.Trace(g.Terminals()[g.Dests()[g.FirstDest(s)].Terminal].LID, g.Dests()[g.FirstDest(d)].LID)
 				if err != nil || p.Broken != "" || len(p.Hops)-1 != h.Distance(s, d) {
 					t.Errorf("%s: %d to %d: %v, %s, %d hops, want %d", spec, s, d, err, p.Broken, len(p.Hops)-1, h.Distance(s, d))
 				}
@@ -179,7 +180,7 @@ func TestUpDownTurns(t *testing.T) {
 
 // reaches says whether a packet can go from s to d, up and down and up again where turns
 // allow it.
-func (g *Graph) reaches(s, d int, ranks *Ranks, turns []Turn) bool {
+func reaches(g *graph.Graph, s, d int, ranks *graph.Ranks, turns []graph.Turn) bool {
 	type state struct{ from, at int }
 	seen := map[state]bool{}
 	queue := []state{{-1, s}}
@@ -190,7 +191,7 @@ func (g *Graph) reaches(s, d int, ranks *Ranks, turns []Turn) bool {
 		}
 		for _, n := range g.Neighbours(x.at) {
 			next := state{x.at, int(n.To)}
-			ok := x.from < 0 || ranks.Up(x.from, x.at) || !ranks.Up(x.at, int(n.To)) || slices.Contains(turns, Turn{x.from, x.at, int(n.To)})
+			ok := x.from < 0 || ranks.Up(x.from, x.at) || !ranks.Up(x.at, int(n.To)) || slices.Contains(turns, graph.Turn{From: x.from, At: x.at, To: int(n.To)})
 			if ok && !seen[next] {
 				seen[next] = true
 				queue = append(queue, next)

@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 	"errors"
+	"fabsh/fabric/routing/graph"
 	"fmt"
 )
 
@@ -23,30 +24,30 @@ var updn = Engine{
 	Options: []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
 		if len(o.Roots) > 0 {
-			return g.upDownRoutes(ctx, g.Ranks(o.Roots), o)
+			return upDownRoutes(ctx, g, graph.RanksFrom(g, o.Roots), o)
 		}
-		if l := g.levels(); l.check() == nil {
-			r, err := g.upDownRoutes(ctx, (&Ranks{l.level}).Reverse(), o)
-			return g.orCentre(ctx, r, err, o)
+		if l := graph.FindLevels(g); l.Check() == nil {
+			r, err := upDownRoutes(ctx, g, l.Ranks(), o)
+			return orCentre(ctx, g, r, err, o)
 		}
-		roots, err := g.FindRoots(ctx, "histogram")
+		roots, err := graph.FindRoots(ctx, g, "histogram")
 		if err != nil {
-			return g.orCentre(ctx, nil, nil, o)
+			return orCentre(ctx, g, nil, nil, o)
 		}
-		r, err := g.upDownRoutes(ctx, g.Ranks(roots), o)
-		return g.orCentre(ctx, r, err, o)
+		r, err := upDownRoutes(ctx, g, graph.RanksFrom(g, roots), o)
+		return orCentre(ctx, g, r, err, o)
 	},
 }
 
 // upDownRoutes are the tables of up*/down* under ranks, completed.
-func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Routes, error) {
-	h, err := g.UpDown(ctx, ranks)
+func upDownRoutes(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, o *Options) (*Routes, error) {
+	h, err := graph.UpDown(ctx, g, ranks)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	r, err := g.assigned(ctx, h, g.levels(), ranks, o)
+	r, err := assigned(ctx, g, h, graph.FindLevels(g), ranks, o)
 	if err != nil {
 		return nil, err
 	}
@@ -55,19 +56,19 @@ func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Ro
 
 // orCentre is r if no path is missing in it, else up*/down* from one root, the
 // centre: then all pairs have a path, up to the root and down.
-func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) (*Routes, error) {
+func orCentre(ctx context.Context, g *graph.Graph, r *Routes, err error, o *Options) (*Routes, error) {
 	if err != nil || r != nil && r.missing == 0 {
 		return r, err
 	}
-	root, err := g.center(ctx)
+	root, err := graph.Center(ctx, g)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	one, err := g.upDownRoutes(ctx, g.Ranks(root), o)
+	one, err := upDownRoutes(ctx, g, graph.RanksFrom(g, root), o)
 	if err != nil || r != nil && r.missing <= one.missing {
 		return r, err
 	}
-	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.switches[root[0]].Label()))
+	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.Switches()[root[0]].Label()))
 	return one, nil
 }
 
@@ -83,12 +84,12 @@ var dnup = Engine{
 	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		leaves := g.leaves()
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+		leaves := graph.Leaves(g)
 		if leaves == nil {
 			return nil, &Precondition{Reason: errors.New("no switch has a CA")}
 		}
-		r, err := g.upDownRoutes(ctx, g.Ranks(leaves).Reverse(), o)
-		return g.orCentre(ctx, r, err, o)
+		r, err := upDownRoutes(ctx, g, graph.RanksFrom(g, leaves).Reverse(), o)
+		return orCentre(ctx, g, r, err, o)
 	},
 }

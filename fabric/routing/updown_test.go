@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestUpDown: a pair has a distance if a legal path exists (a search that knows
@@ -13,22 +14,22 @@ import (
 func TestUpDown(t *testing.T) {
 	for i, spec := range small() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
-		o := GraphOptions{}
+		o := graph.Options{}
 		if i%2 == 1 {
 			o.Weight = func(*fabric.Port) int { return 1 + random.IntN(3) }
 		}
-		g := graph(t, spec, o)
-		roots := []int{random.IntN(len(g.switches)), random.IntN(len(g.switches))}
-		ranks := g.Ranks(roots[:1+i%2])
-		h, err := g.UpDown(t.Context(), ranks)
+		g := newGraph(t, spec, o)
+		roots := []int{random.IntN(len(g.Switches())), random.IntN(len(g.Switches()))}
+		ranks := graph.RanksFrom(g, roots[:1+i%2])
+		h, err := graph.UpDown(t.Context(), g, ranks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var next nextHops
-		for s := range g.switches {
+		var next graph.NextHops
+		for s := range g.Switches() {
 			legal := legalFrom(g, ranks, s)
-			next.load(h, s)
-			for d := range g.switches {
+			next.Load(h, s)
+			for d := range g.Switches() {
 				if got := h.Distance(s, d) >= 0; got != legal[d] {
 					t.Fatalf("%s: from %d to %d: %v, want %v", spec, s, d, got, legal[d])
 				}
@@ -39,7 +40,7 @@ func TestUpDown(t *testing.T) {
 					if len(ports) == 0 {
 						t.Fatalf("%s: from %d to %d: stuck at %d", spec, s, d, at)
 					}
-					c := &g.channels[g.targets[int(g.portBase[at])+int(ports[random.IntN(len(ports))])]]
+					c := &g.Channels()[g.Target(int32(at), ports[random.IntN(len(ports))])]
 					if up := ranks.Up(at, int(c.To)); up && down {
 						t.Fatalf("%s: from %d to %d: up at %d after down", spec, s, d, at)
 					} else if !up {
@@ -53,7 +54,7 @@ func TestUpDown(t *testing.T) {
 				}
 				list := h.Next(s, d)
 				slices.Sort(list)
-				fast, _ := next.ports(d)
+				fast, _ := next.Ports(d)
 				fast = slices.Clone(fast)
 				slices.Sort(fast)
 				if !slices.Equal(list, fast) {
@@ -65,8 +66,8 @@ func TestUpDown(t *testing.T) {
 }
 
 // legalFrom tells where paths lead that never go up after they went down.
-func legalFrom(g *Graph, r *Ranks, from int) []bool {
-	seen := make([][2]bool, len(g.switches))
+func legalFrom(g *graph.Graph, r *graph.Ranks, from int) []bool {
+	seen := make([][2]bool, len(g.Switches()))
 	type state struct{ s, down int }
 	queue := []state{{from, 0}}
 	seen[from][0] = true

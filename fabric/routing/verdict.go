@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -71,7 +72,7 @@ func (v *Verdict) Wrong() bool {
 // EndpointCounts are the endpoints by what their nodes are, and by class.
 type EndpointCounts struct {
 	CAs, Routers, Switches int
-	Classes                map[Class]int
+	Classes                map[graph.Class]int
 }
 
 // CycleChannel is a channel of a credit loop: packets on the link out of Port, on
@@ -142,14 +143,14 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	}
 	s.Counts = v.countEndpoints()
 	s.Endpoints = v.describeEndpoints(s.Counts.Classes)
-	s.Notes = slices.Concat(r.ReadNotes, v.g.notes, r.Notes)
+	s.Notes = slices.Concat(r.ReadNotes, v.g.Notes(), r.Notes)
 	switch {
 	case r.SL.Any():
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone; "+r.RunInstead())
 	case r.ChangesLanes():
 		s.Notes = append(s.Notes, "paths change to virtual lanes that OpenSM's engine file does not set: under it this is analysis alone; "+r.RunInstead())
 	}
-	s.LeftOut = v.g.leftOut
+	s.LeftOut = v.g.LeftOut()
 	switch {
 	case v.all == 0:
 		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
@@ -177,14 +178,14 @@ func (v *verification) judgeCycle(s *Verdict, r *Routes, graph *CDG) {
 // example is the first LID whose packets take channel c and then channel next, in r
 // or in the tables of Union.
 func (v *verification) example(r *Routes, c, next int) mad.LID {
-	a, b := v.g.channels[c], v.g.channels[next]
+	a, b := v.g.Channels()[c], v.g.Channels()[next]
 	w := newWalk(v.g)
 	for _, t := range []*Routes{r, v.o.Union} {
 		if t == nil {
 			continue
 		}
 		first, second := t.Row(int(a.From)), t.Row(int(b.From))
-		ports := make([]uint8, len(v.g.switches))
+		ports := make([]uint8, len(v.g.Switches()))
 		for lid := range v.wanted {
 			if !v.wanted[lid] || first[lid] != a.Port || second[lid] != b.Port {
 				continue
@@ -194,7 +195,7 @@ func (v *verification) example(r *Routes, c, next int) mad.LID {
 			}
 			w.begin()
 			for _, s := range v.sources {
-				w.from(s, ports, v.g.byLID[lid])
+				w.from(s, ports, int32(v.g.TerminalByLID(mad.LID(lid))))
 			}
 			if w.state[a.From] != unknown {
 				return mad.LID(lid)
@@ -206,12 +207,12 @@ func (v *verification) example(r *Routes, c, next int) mad.LID {
 
 // countEndpoints counts those between which packets were followed.
 func (v *verification) countEndpoints() EndpointCounts {
-	n := EndpointCounts{Classes: map[Class]int{}}
+	n := EndpointCounts{Classes: map[graph.Class]int{}}
 	for i, is := range v.ends {
 		if !is {
 			continue
 		}
-		t := &v.g.terminals[i]
+		t := &v.g.Terminals()[i]
 		switch t.Port.Node().Type() {
 		case mad.NodeTypeSwitch:
 			n.Switches++
@@ -220,7 +221,7 @@ func (v *verification) countEndpoints() EndpointCounts {
 		default:
 			n.CAs++
 		}
-		for c := ClassCN; c <= ClassSwitch; c <<= 1 {
+		for c := graph.ClassCN; c <= graph.ClassSwitch; c <<= 1 {
 			if t.Class&c != 0 {
 				n.Classes[c]++
 			}
@@ -230,10 +231,10 @@ func (v *verification) countEndpoints() EndpointCounts {
 }
 
 // describeEndpoints says between which endpoints packets were followed.
-func (v *verification) describeEndpoints(count map[Class]int) string {
+func (v *verification) describeEndpoints(count map[graph.Class]int) string {
 	var parts []string
-	for c := ClassCN; c <= ClassSwitch; c <<= 1 {
-		if count[c] > 0 && c != ClassSM {
+	for c := graph.ClassCN; c <= graph.ClassSwitch; c <<= 1 {
+		if count[c] > 0 && c != graph.ClassSM {
 			parts = append(parts, fmt.Sprintf("%d %s", count[c], c))
 		}
 	}

@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -10,10 +11,10 @@ import (
 type VerifyOptions struct {
 	// Endpoints are the terminals between which packets go; 0: all ports of
 	// CAs and routers, aggregation nodes included.
-	Endpoints Class
+	Endpoints graph.Class
 	// Require, if not nil, says whether src must reach dst. It is asked only
 	// about pairs that are unreachable, from one goroutine.
-	Require func(src, dst *Terminal) bool
+	Require func(src, dst *graph.Terminal) bool
 	// Union are tables that may be in force beside these, while one replaces
 	// the other: the channel dependency graph is the union of both.
 	Union *Routes
@@ -46,7 +47,7 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	}
 	v.selectEndpoints()
 	var err error
-	if v.nearest, err = r.graph.linkHops(ctx); err != nil {
+	if v.nearest, err = graph.LinkHops(ctx, r.graph); err != nil {
 		return nil, err
 	}
 	if err := v.followAll(ctx, r, true); err != nil {
@@ -101,18 +102,18 @@ func (r *Routes) judged(o *VerifyOptions) string {
 
 // verification is the state of a Verify.
 type verification struct {
-	g        *Graph
+	g        *graph.Graph
 	o        VerifyOptions
-	vls      int      // virtual lanes
-	inLanes  bool     // it matters which are used
-	ends     []bool   // by terminal: it is an endpoint
-	on       []uint32 // by switch: endpoints on it
-	self     []bool   // by switch: its port 0 is an endpoint
-	sources  []int32  // switches with endpoints
-	wanted   []bool   // by LID: it is an endpoint's
-	all      int      // endpoints
-	detached int      // of these, those on no switch
-	nearest  *Hops    // distances in links
+	vls      int         // virtual lanes
+	inLanes  bool        // it matters which are used
+	ends     []bool      // by terminal: it is an endpoint
+	on       []uint32    // by switch: endpoints on it
+	self     []bool      // by switch: its port 0 is an endpoint
+	sources  []int32     // switches with endpoints
+	wanted   []bool      // by LID: it is an endpoint's
+	all      int         // endpoints
+	detached int         // of these, those on no switch
+	nearest  *graph.Hops // distances in links
 	workers  []findings
 	choices  *choices // of adaptive routing; nil: the tables alone
 	chosen   *CDG     // what packets may wait for under these
@@ -137,11 +138,11 @@ type findings struct {
 // selectEndpoints finds the endpoints, and where they are.
 func (v *verification) selectEndpoints() {
 	g := v.g
-	v.ends, v.wanted = make([]bool, len(g.terminals)), make([]bool, len(g.byLID))
-	v.on, v.self = make([]uint32, len(g.switches)), make([]bool, len(g.switches))
-	for i := range g.terminals {
-		t := &g.terminals[i]
-		if t.Count == 0 || v.o.Endpoints == 0 && t.Class&ClassSwitch != 0 || v.o.Endpoints != 0 && t.Class&v.o.Endpoints == 0 {
+	v.ends, v.wanted = make([]bool, len(g.Terminals())), make([]bool, int(g.Top())+1)
+	v.on, v.self = make([]uint32, len(g.Switches())), make([]bool, len(g.Switches()))
+	for i := range g.Terminals() {
+		t := &g.Terminals()[i]
+		if t.Count == 0 || v.o.Endpoints == 0 && t.Class&graph.ClassSwitch != 0 || v.o.Endpoints != 0 && t.Class&v.o.Endpoints == 0 {
 			continue
 		}
 		v.ends[i] = true
@@ -167,20 +168,18 @@ func (v *verification) selectEndpoints() {
 // the other findings too.
 func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) error {
 	if v.workers == nil {
-		v.workers = make([]findings, v.g.workers)
+		v.workers = make([]findings, v.g.Workers())
 	}
+	workers := v.g.Workers()
 	if whole && v.o.Require != nil {
-		alone := *v.g // the predicate is asked from one goroutine
-		alone.workers = 1
-		one := *r
-		one.graph, r = &alone, &one
+		workers = 1 // the predicate is asked from one goroutine
 	}
 	var groups []vlGroup
 	direct := false
 	if v.inLanes {
 		groups, direct = v.vlGroups(r), r.SL2VL.direct()
 	}
-	err := r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
+	err := r.eachDest(ctx, workers, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
 			f.graph = NewCDG(v.g, v.vls)
@@ -207,7 +206,7 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 
 // follow walks to lid from all sources, and adds the dependencies of these paths.
 func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
-	t := v.g.byLID[lid]
+	t := int32(v.g.TerminalByLID(lid))
 	ports := w.column(lid)
 	for _, s := range v.sources {
 		w.from(s, ports, t)
@@ -218,7 +217,7 @@ func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
 			continue
 		}
 		f.graph.Use(c)
-		if next := w.via[v.g.chanTo[c]]; next >= 0 {
+		if next := w.via[v.g.ChannelTo(c)]; next >= 0 {
 			f.graph.Add(c, next)
 		}
 	}
@@ -226,7 +225,7 @@ func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
 
 // countPairs counts the pairs of a walk to lid.
 func (v *verification) countPairs(f *findings, r *Routes, w *walk, lid mad.LID) {
-	dst := &v.g.terminals[v.g.byLID[lid]]
+	dst := &v.g.Terminals()[v.g.TerminalByLID(lid)]
 	for _, s := range v.sources {
 		n := int64(v.on[s])
 		if int(s) == dst.Switch {
@@ -259,13 +258,13 @@ func (v *verification) countPairs(f *findings, r *Routes, w *walk, lid mad.LID) 
 // endpoint itself, and how many arrive, whatever their virtual lane.
 func (v *verification) followToSwitches(ctx context.Context, r *Routes) error {
 	ofSwitch := make([]bool, len(v.wanted))
-	for _, d := range v.g.dests {
-		ofSwitch[d.lid] = d.out == 0 && !v.wanted[d.lid]
+	for _, d := range v.g.Dests() {
+		ofSwitch[d.LID] = d.Out == 0 && !v.wanted[d.LID]
 	}
-	return r.eachDest(ctx, ofSwitch, func(worker int, w *walk, lid mad.LID) {
+	return r.eachDest(ctx, v.g.Workers(), ofSwitch, func(worker int, w *walk, lid mad.LID) {
 		f, ports := &v.workers[worker], w.column(lid)
 		for _, s := range v.sources {
-			w.from(s, ports, v.g.byLID[lid])
+			w.from(s, ports, int32(v.g.TerminalByLID(lid)))
 			f.switchPairs += int64(v.on[s])
 			if w.state[s] >= 0 {
 				f.toSwitches += int64(v.on[s])
@@ -307,19 +306,19 @@ func (v *verification) fail(f *findings, r *Routes, s int32, lid mad.LID, n int6
 		f.unreachable += n
 		return
 	}
-	dst := v.g.byLID[lid]
-	for _, d := range v.g.destsOf(int(s)) {
-		src := &v.g.terminals[d.terminal]
-		if v.ends[d.terminal] && d.terminal != dst && d.lid == src.LID {
-			v.failPair(f, r, d.terminal, lid)
+	dst := int32(v.g.TerminalByLID(lid))
+	for _, d := range v.g.DestsOf(int(s)) {
+		src := &v.g.Terminals()[d.Terminal]
+		if v.ends[d.Terminal] && d.Terminal != dst && d.LID == src.LID {
+			v.failPair(f, r, d.Terminal, lid)
 		}
 	}
 }
 
 // failDetached counts the pairs from endpoints that are on no switch.
 func (v *verification) failDetached(f *findings, lid mad.LID) {
-	for i := range v.g.terminals {
-		if v.ends[i] && v.g.terminals[i].Switch < 0 && int32(i) != v.g.byLID[lid] {
+	for i := range v.g.Terminals() {
+		if v.ends[i] && v.g.Terminals()[i].Switch < 0 && int32(i) != int32(v.g.TerminalByLID(lid)) {
 			v.failPair(f, nil, int32(i), lid)
 		}
 	}
@@ -327,8 +326,8 @@ func (v *verification) failDetached(f *findings, lid mad.LID) {
 
 // failPair counts an unreachable pair, unless it is excused.
 func (v *verification) failPair(f *findings, r *Routes, src int32, lid mad.LID) {
-	from := &v.g.terminals[src]
-	if v.o.Require != nil && !v.o.Require(from, &v.g.terminals[v.g.byLID[lid]]) {
+	from := &v.g.Terminals()[src]
+	if v.o.Require != nil && !v.o.Require(from, &v.g.Terminals()[v.g.TerminalByLID(lid)]) {
 		f.excused++
 		return
 	}

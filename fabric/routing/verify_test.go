@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -19,7 +20,7 @@ func TestVerifyOracle(t *testing.T) {
 	verdicts, longer, rounds := map[bool]int{}, 0, 0
 	for i, spec := range small() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		for _, engine := range []string{"minhop", "updn", "nue", "damaged"} {
 			name := engine
 			if engine == "damaged" {
@@ -27,16 +28,16 @@ func TestVerifyOracle(t *testing.T) {
 			}
 			r := compute(t, g, name, Options{})
 			for k := 0; engine == "damaged" && k < 10; k++ {
-				r.Row(random.IntN(len(g.switches)))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
+				r.Row(random.IntN(len(g.Switches())))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
 			}
 			v := verify(t, r, VerifyOptions{Examples: 1 << 20})
 			waits := simple.NewDirectedGraph()
 			var lost, arrived, circles int64
 			hops, detours := map[int]int64{}, map[int]int64{}
 			edges := map[[2]int]bool{}
-			for from := range g.terminals {
-				for to := range g.terminals {
-					a, b := &g.terminals[from], &g.terminals[to]
+			for from := range g.Terminals() {
+				for to := range g.Terminals() {
+					a, b := &g.Terminals()[from], &g.Terminals()[to]
 					if from == to || a.Out == 0 || b.Out == 0 {
 						continue
 					}
@@ -50,11 +51,11 @@ func TestVerifyOracle(t *testing.T) {
 					} else {
 						arrived++
 						hops[len(p.Hops)+1]++
-						detours[len(p.Hops)-1-g.distancesFrom([]int{b.Switch})[a.Switch]]++
+						detours[len(p.Hops)-1-graph.DistancesFrom(g, []int{b.Switch})[a.Switch]]++
 					}
 					before := -1
 					for _, h := range p.Hops {
-						c := g.target(int32(h.Switch), h.Out)
+						c := g.Target(int32(h.Switch), h.Out)
 						if before >= 0 && c >= 0 && before != int(c) && !edges[[2]int{before, int(c)}] {
 							edges[[2]int{before, int(c)}] = true
 							waits.SetEdge(waits.NewEdge(simple.Node(before), simple.Node(c)))
@@ -114,9 +115,9 @@ func TestVerifyOracle(t *testing.T) {
 
 // TestVerifyMixture: tables that are fine each may deadlock together.
 func TestVerifyMixture(t *testing.T) {
-	g := graph(t, "mesh:dims=2/2,hosts=1", GraphOptions{})
+	g := newGraph(t, "mesh:dims=2/2,hosts=1", graph.Options{})
 	xy := compute(t, g, "dor", Options{})
-	yx, err := NewGraph(g.fabric, GraphOptions{PortOrder: func(*fabric.Node) []int { return []int{4, 5, 2, 3} }})
+	yx, err := graph.New(g.Fabric(), graph.Options{PortOrder: func(*fabric.Node) []int { return []int{4, 5, 2, 3} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestVerifyMixture(t *testing.T) {
 }
 
 func TestVerifyWords(t *testing.T) {
-	g := graph(t, "ring:n=5", GraphOptions{})
+	g := newGraph(t, "ring:n=5", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
 	v := verify(t, r, VerifyOptions{})
 	want := `switch-1/2 -> switch-5/3, VL 0, to LID 9
@@ -151,17 +152,17 @@ switch-2/2 -> switch-1/3, VL 0, to LID 10
 	if v.Endpoints != "all 5 ports of CAs and routers (5 cn)" || v.MaxHops != 4 || fmt.Sprint(v.Hops, v.Detours, v.Notes) != "[0 0 0 10 10] [20] [no port has a LID: they are numbered from 1, in the order of the fabric adaptive routing not determined]" {
 		t.Errorf("%+v", v)
 	}
-	v = verify(t, r, VerifyOptions{Endpoints: ClassSwitch})
+	v = verify(t, r, VerifyOptions{Endpoints: graph.ClassSwitch})
 	if v.Endpoints != "5 ports (5 switch)" || v.Terminals != 5 || fmt.Sprint(v.Hops) != "[0 10 10]" {
 		t.Errorf("%+v", v)
 	}
-	v = verify(t, r, VerifyOptions{Endpoints: ClassSwitch | ClassCN})
+	v = verify(t, r, VerifyOptions{Endpoints: graph.ClassSwitch | graph.ClassCN})
 	if v.Endpoints != "10 ports (5 cn, 5 switch)" || fmt.Sprint(v.Hops) != "[0 20 30 30 10]" {
 		t.Errorf("%+v", v)
 	}
 	// Pairs that need not reach each other.
 	r.Row(0).Fill([]mad.LID{7, 8}, NoPort)
-	v = verify(t, r, VerifyOptions{Require: func(src, dst *Terminal) bool { return dst.LID != 7 }, Examples: 2})
+	v = verify(t, r, VerifyOptions{Require: func(src, dst *graph.Terminal) bool { return dst.LID != 7 }, Examples: 2})
 	var broken []string
 	for _, b := range v.Broken {
 		broken = append(broken, fmt.Sprintf("%s to %d: %s", b.From.Name(), b.LID, b.Why))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -53,7 +54,7 @@ func (r *Routes) checkVia(ctx context.Context, rules []ViaRule, examples int) (n
 		rule := &rules[i]
 		number := numbers[rule.Must]
 		numbers[rule.Must]++
-		w := &viaWalk{r: r, nodes: make([]bool, len(g.fabric.Nodes())), ports: make([]bool, len(g.fabric.Ports())), state: make([]viaState, len(g.switches))}
+		w := &viaWalk{r: r, nodes: make([]bool, len(g.Fabric().Nodes())), ports: make([]bool, len(g.Fabric().Ports())), state: make([]viaState, len(g.Switches()))}
 		for _, n := range rule.Nodes {
 			w.nodes[n.ID()] = true
 		}
@@ -68,7 +69,7 @@ func (r *Routes) checkVia(ctx context.Context, rules []ViaRule, examples int) (n
 			wrong = viaMisses
 		}
 		for _, to := range rule.To {
-			t := &g.terminals[to]
+			t := &g.Terminals()[to]
 			for lid := t.LID; lid < t.LID+mad.LID(t.Count); lid++ {
 				if ctx.Err() != nil {
 					return 0, nil, context.Cause(ctx)
@@ -79,7 +80,7 @@ func (r *Routes) checkVia(ctx context.Context, rules []ViaRule, examples int) (n
 						continue
 					}
 					if n++; len(found) < examples {
-						p, err := r.Trace(g.terminals[from].LID, lid)
+						p, err := r.Trace(g.Terminals()[from].LID, lid)
 						if err != nil {
 							return 0, nil, err
 						}
@@ -94,7 +95,7 @@ func (r *Routes) checkVia(ctx context.Context, rules []ViaRule, examples int) (n
 
 // pair is what becomes of packets of a terminal.
 func (w *viaWalk) pair(from, to int, lid mad.LID) viaState {
-	t := &w.r.graph.terminals[from]
+	t := &w.r.graph.Terminals()[from]
 	if t.Switch < 0 {
 		return viaLost
 	}
@@ -118,10 +119,10 @@ func (w *viaWalk) from(s int32, to int, lid mad.LID) viaState {
 		}
 		w.state[at] = viaLost // of a loop
 		w.stack = append(w.stack, at)
-		target := g.target(at, w.r.Row(int(at)).Port(lid))
-		if target == int32(-2-to) {
+		target := g.Target(at, w.r.Row(int(at)).Port(lid))
+		if target == graph.ToTerminal(int32(to)) {
 			end = viaMisses
-			if w.nodes[g.terminals[to].Port.Node().ID()] {
+			if w.nodes[g.Terminals()[to].Port.Node().ID()] {
 				end = viaCrosses
 			}
 			break
@@ -129,11 +130,11 @@ func (w *viaWalk) from(s int32, to int, lid mad.LID) viaState {
 		if target < 0 {
 			break
 		}
-		at = g.channels[target].To
+		at = g.Channels()[target].To
 	}
 	for i := len(w.stack) - 1; i >= 0; i-- {
 		at := w.stack[i]
-		n := g.switches[at]
+		n := g.Switches()[at]
 		out := n.Port(int(w.r.Row(int(at)).Port(lid)))
 		if end == viaMisses && (w.nodes[n.ID()] || out != nil && out.Num() > 0 && w.ports[out.ID()]) {
 			end = viaCrosses

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 )
 
 // TestViaOracle: the violations that are counted are those of single paths.
@@ -14,26 +15,26 @@ func TestViaOracle(t *testing.T) {
 	total := map[bool]int64{}
 	for i, spec := range small() {
 		random := rand.New(rand.NewPCG(uint64(i), 1))
-		g := graph(t, spec, GraphOptions{})
+		g := newGraph(t, spec, graph.Options{})
 		r := compute(t, g, "minhop", Options{})
 		for k := 0; i%2 == 0 && k < 10; k++ { // some do not arrive, or loop
-			r.Row(random.IntN(len(g.switches)))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
+			r.Row(random.IntN(len(g.Switches())))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
 		}
-		all := make([]int, len(g.terminals))
+		all := make([]int, len(g.Terminals()))
 		for i := range all {
 			all[i] = i
 		}
-		nodes, ports := g.fabric.Nodes(), g.fabric.Ports()
+		nodes, ports := g.Fabric().Nodes(), g.Fabric().Ports()
 		for _, must := range []bool{false, true} {
 			rule := ViaRule{From: all, To: all[:len(all)/2], Must: must,
-				Nodes: []*fabric.Node{&nodes[random.IntN(len(nodes))], g.switches[random.IntN(len(g.switches))]},
+				Nodes: []*fabric.Node{&nodes[random.IntN(len(nodes))], g.Switches()[random.IntN(len(g.Switches()))]},
 				Ports: []*fabric.Port{&ports[random.IntN(len(ports))], &ports[random.IntN(len(ports))]}}
 			var want int64
 			var first *Path
 			for _, to := range rule.To {
-				for lid := g.terminals[to].LID; lid < g.terminals[to].LID+1<<g.terminals[to].Port.LMC(); lid++ {
+				for lid := g.Terminals()[to].LID; lid < g.Terminals()[to].LID+1<<g.Terminals()[to].Port.LMC(); lid++ {
 					for _, from := range rule.From {
-						p, err := r.Trace(g.terminals[from].LID, lid)
+						p, err := r.Trace(g.Terminals()[from].LID, lid)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -72,9 +73,9 @@ func TestViaOracle(t *testing.T) {
 }
 
 func TestViaVerdict(t *testing.T) {
-	g := graph(t, "ring:n=4", GraphOptions{})
+	g := newGraph(t, "ring:n=4", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
-	rule := ViaRule{From: []int{4}, To: []int{6}, Nodes: []*fabric.Node{g.switches[0]}, Must: true}
+	rule := ViaRule{From: []int{4}, To: []int{6}, Nodes: []*fabric.Node{g.Switches()[0]}, Must: true}
 	if v := verify(t, r, VerifyOptions{Via: []ViaRule{rule}}); !v.OK() || v.Violations != 0 {
 		t.Errorf("got %+v", v)
 	}

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -28,8 +29,8 @@ type vlGroup struct {
 	terminals []int32
 }
 
-func newVLWalk(g *Graph, vls int) *vlWalk {
-	w := &vlWalk{state: make([]int32, len(g.channels)*vls)}
+func newVLWalk(g *graph.Graph, vls int) *vlWalk {
+	w := &vlWalk{state: make([]int32, len(g.Channels())*vls)}
 	for i := range w.state {
 		w.state[i] = unknown
 	}
@@ -47,15 +48,15 @@ func (w *vlWalk) forget() {
 // vlGroups groups the endpoints.
 func (v *verification) vlGroups(r *Routes) []vlGroup {
 	var groups []vlGroup
-	of := make([][]int, len(v.g.switches)) // groups, by switch
+	of := make([][]int, len(v.g.Switches())) // groups, by switch
 	for i, is := range v.ends {
-		t := &v.g.terminals[i]
+		t := &v.g.Terminals()[i]
 		if !is || t.Switch < 0 {
 			continue
 		}
 		at := slices.IndexFunc(of[t.Switch], func(x int) bool {
 			o := groups[x].first
-			return r.SL.sameFrom(int(o), i) && r.SL2VL.sameInto(t.Switch, v.g.terminals[o].Out, t.Out)
+			return r.SL.sameFrom(int(o), i) && r.SL2VL.sameInto(t.Switch, v.g.Terminals()[o].Out, t.Out)
 		})
 		if at < 0 {
 			of[t.Switch] = append(of[t.Switch], len(groups))
@@ -68,95 +69,11 @@ func (v *verification) vlGroups(r *Routes) []vlGroup {
 	return groups
 }
 
-// sameFrom says whether the paths from two terminals have the same service levels.
-func (l *SL) sameFrom(t, u int) bool {
-	row := func(t int) []uint8 {
-		if l == nil || t >= len(l.Pair) {
-			return nil
-		}
-		return l.Pair[t]
-	}
-	a, b := row(t), row(u)
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
-}
-
-// sameInto says whether packets that come in by two ports of switch s get the same
-// lanes.
-func (v *SL2VL) sameInto(s int, in, other uint8) bool {
-	if in == other || v == nil || v.tables == nil || v.tables[s] == nil {
-		return true
-	}
-	size := (v.graph.switches[s].NumPorts() + 1) * 16
-	return slices.Equal(v.tables[s][int(in)*size:][:size], v.tables[s][int(other)*size:][:size])
-}
-
-// Used are the service levels that paths have, a bit each: that of 0 always.
-func (l *SL) Used() uint16 {
-	used := uint16(1)
-	if l == nil {
-		return used
-	}
-	note := func(row []uint8) {
-		mask := uint16(0)
-		for _, sl := range row {
-			mask |= 1 << (sl & 15)
-		}
-		used |= mask
-	}
-	note(l.Dest)
-	var last *uint8
-	for _, row := range l.Pair {
-		if len(row) > 0 && &row[0] != last { // ports of a switch often share one
-			last = &row[0]
-			note(row)
-		}
-	}
-	return used
-}
-
-// Lanes is how many virtual lanes paths can have: one more than the highest lane of
-// any of their service levels.
-func (r *Routes) Lanes() int {
-	if r.SL2VL == nil {
-		return 1
-	}
-	used := r.SL.Used()
-	most := uint8(0)
-	if slices.ContainsFunc(r.SL2VL.tables, func(t []uint8) bool { return t == nil }) {
-		most = uint8(bits.Len16(used) - 1)
-	}
-	for s, t := range r.SL2VL.tables {
-		ports := r.graph.switches[s].NumPorts() + 1
-		for i, vl := range t {
-			if used>>(i%16)&1 != 0 && vl < mad.DropVL && i/16%ports > 0 { // what goes to port 0 is on no link
-				most = max(most, vl)
-			}
-		}
-	}
-	return int(most) + 1
-}
-
-// direct says whether lane n is that of service level n at all switches; or no lanes are
-// used.
-func (v *SL2VL) direct() bool {
-	if v == nil {
-		return true
-	}
-	for _, t := range v.tables {
-		for i, vl := range t {
-			if int(vl) != i%16 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // followDirect is follow where the lanes of a path are all that of its service level: the
 // paths to a LID are one tree, and a link has the lanes of all service levels behind it.
 // False: some packets loop, and the tree is none.
 func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w *walk, lid mad.LID) bool {
-	t, ports := v.g.byLID[lid], w.column(lid)
+	t, ports := int32(v.g.TerminalByLID(lid)), w.column(lid)
 	for _, s := range v.sources {
 		w.from(s, ports, t)
 	}
@@ -165,7 +82,7 @@ func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w 
 		return false
 	}
 	if f.levels == nil {
-		f.levels, f.edges = make([]uint16, len(v.g.switches)), newLaneEdges(v.g)
+		f.levels, f.edges = make([]uint16, len(v.g.Switches())), newLaneEdges(v.g)
 	}
 	clear(f.levels)
 	for i := range groups {
@@ -181,11 +98,11 @@ func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w 
 		if c < 0 {
 			continue
 		}
-		to := v.g.chanTo[c]
+		to := v.g.ChannelTo(c)
 		f.levels[to] |= f.levels[s]
 		f.edges.used[c] |= f.levels[s]
 		if next := w.via[to]; next >= 0 {
-			f.edges.lanes[f.edges.start[c]+next-v.g.chanBase[to]] |= f.levels[s]
+			f.edges.lanes[f.edges.start[c]+next-v.g.FirstChannel(int(to))] |= f.levels[s]
 		}
 	}
 	return true
@@ -194,18 +111,19 @@ func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w 
 // laneEdges are dependencies of packets that stay on their lane: a CDG takes an edge for
 // each lane, this a bit.
 type laneEdges struct {
-	g     *Graph
+	g     *graph.Graph
 	start []int32  // by channel: its place in lanes
 	lanes []uint16 // by channel, and by each that leads out of the switch it ends at
 	used  []uint16 // by channel: the lanes that some path takes
 }
 
-func newLaneEdges(g *Graph) *laneEdges {
-	e := &laneEdges{g: g, start: make([]int32, len(g.channels)), used: make([]uint16, len(g.channels))}
+func newLaneEdges(g *graph.Graph) *laneEdges {
+	e := &laneEdges{g: g, start: make([]int32, len(g.Channels())), used: make([]uint16, len(g.Channels()))}
 	size := int32(0)
-	for c, to := range g.chanTo {
+	for c, ch := range g.Channels() {
+		to := ch.To
 		e.start[c] = size
-		size += g.chanBase[to+1] - g.chanBase[to]
+		size += g.FirstChannel(int(to+1)) - g.FirstChannel(int(to))
 	}
 	e.lanes = make([]uint16, size)
 	return e
@@ -213,12 +131,13 @@ func newLaneEdges(g *Graph) *laneEdges {
 
 // addTo adds the dependencies to d.
 func (e *laneEdges) addTo(d *CDG) {
-	for c, to := range e.g.chanTo {
+	for c, ch := range e.g.Channels() {
+		to := ch.To
 		for m := e.used[c]; m != 0; m &= m - 1 {
 			d.Use(d.Vertex(int32(c), uint8(bits.TrailingZeros16(m))))
 		}
-		for next := e.g.chanBase[to]; next < e.g.chanBase[to+1]; next++ {
-			for m := e.lanes[e.start[c]+next-e.g.chanBase[to]]; m != 0; m &= m - 1 {
+		for next := e.g.FirstChannel(int(to)); next < e.g.FirstChannel(int(to+1)); next++ {
+			for m := e.lanes[e.start[c]+next-e.g.FirstChannel(int(to))]; m != 0; m &= m - 1 {
 				vl := uint8(bits.TrailingZeros16(m))
 				d.Add(d.Vertex(int32(c), vl), d.Vertex(next, vl))
 			}
@@ -233,8 +152,8 @@ func (v *verification) followVLs(f *findings, r *Routes, groups []vlGroup, w *wa
 		f.walk = newVLWalk(v.g, v.vls)
 	}
 	l := f.walk
-	dst := v.g.byLID[lid]
-	home := v.g.terminals[dst].Switch
+	dst := int32(v.g.TerminalByLID(lid))
+	home := v.g.Terminals()[dst].Switch
 	for sl := range l.sls {
 		l.sls[sl] = l.sls[sl][:0]
 	}
@@ -246,7 +165,7 @@ func (v *verification) followVLs(f *findings, r *Routes, groups []vlGroup, w *wa
 	for sl, list := range l.sls {
 		for _, i := range list {
 			x := &groups[i]
-			t := &v.g.terminals[x.first]
+			t := &v.g.Terminals()[x.first]
 			n := int64(len(x.terminals))
 			if t.Switch == home && slices.Contains(x.terminals, dst) {
 				if n--; n == 0 {
@@ -268,13 +187,13 @@ func (v *verification) followVLs(f *findings, r *Routes, groups []vlGroup, w *wa
 				}
 			default:
 				for _, i := range x.terminals {
-					if v.g.terminals[i].Out == 0 && i != dst { // one at most: the switch itself
-						f.addPairs(1, int(state)+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
+					if v.g.Terminals()[i].Out == 0 && i != dst { // one at most: the switch itself
+						f.addPairs(1, int(state)+min(1, int(v.g.Terminals()[dst].Out)), v.detour(t.Switch, home, int(state)))
 						n--
 					}
 				}
 				if n > 0 {
-					f.addPairs(n, int(state)+1+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
+					f.addPairs(n, int(state)+1+min(1, int(v.g.Terminals()[dst].Out)), v.detour(t.Switch, home, int(state)))
 				}
 			}
 		}
@@ -291,9 +210,9 @@ func (l *vlWalk) from(d *CDG, r *Routes, at int32, in, sl uint8, ports []uint8, 
 	before := int32(-1)
 	state := int32(0)
 	for {
-		target := g.target(at, ports[at])
+		target := g.Target(at, ports[at])
 		if target < 0 {
-			if target != -2-dst {
+			if target != graph.ToTerminal(dst) {
 				state = misrouted
 			}
 			break
@@ -303,7 +222,7 @@ func (l *vlWalk) from(d *CDG, r *Routes, at int32, in, sl uint8, ports []uint8, 
 			state = misrouted
 			break
 		}
-		vertex := d.Vertex(target, vl)
+		vertex := d.Vertex(target.Channel(), vl)
 		d.Use(vertex)
 		if before >= 0 {
 			d.Add(before, vertex)
@@ -318,7 +237,7 @@ func (l *vlWalk) from(d *CDG, r *Routes, at int32, in, sl uint8, ports []uint8, 
 		l.seen = append(l.seen, vertex)
 		l.stack = append(l.stack, vertex)
 		before, state = vertex, 0
-		at, in = g.channels[target].To, g.channels[target].PeerPort
+		at, in = g.Channels()[target].To, g.Channels()[target].PeerPort
 	}
 	// The state of a vertex counts the links from its own on.
 	for i := len(l.stack) - 1; i >= 0; i-- {

@@ -4,11 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
 func TestLanes(t *testing.T) {
-	g := graph(t, "ring:n=3", GraphOptions{})
+	g := newGraph(t, "ring:n=3", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
 	from, to := lidOf(t, g, "node-0001 HCA-1"), lidOf(t, g, "node-0002 HCA-1")
 	r.SL = &SL{Dest: []uint8{0, 1, 2, 3, 4, 5, 6}}
@@ -19,7 +20,7 @@ func TestLanes(t *testing.T) {
 	if p, _ := r.Trace(from, to); p.Hops[0].VL != uint8(to) {
 		t.Errorf("%+v", p)
 	}
-	one := g.terminals[g.TerminalByLID(from)]
+	one := g.Terminals()[g.TerminalByLID(from)]
 	out := r.Row(one.Switch).Port(to)
 	if err := r.SL2VL.Set(one.Switch, one.Out, out, [16]uint8{0, 0, 0, 0, 0, 7, 0}); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestLanes(t *testing.T) {
 	if err := r.SL2VL.Set(0, 1, 4, [16]uint8{}); err == nil || err.Error() != `"switch-1" (0x0002c90300100000) has ports 0..3, not 4` {
 		t.Error(err)
 	}
-	r.SL.Pair = make([][]uint8, len(g.terminals))
+	r.SL.Pair = make([][]uint8, len(g.Terminals()))
 	r.SL.Pair[0] = []uint8{9, 9}
 	if r.SL.Of(0, 1) != 9 || r.SL.Of(0, 2) != 2 || r.SL.Of(1, 1) != 1 || r.SL.Of(1, 99) != 0 {
 		t.Error("service levels of pairs")
@@ -52,22 +53,22 @@ func TestLanes(t *testing.T) {
 // TestLanesBreakLoops: a ring's credit loop is gone when packets change lanes
 // where they pass the dateline.
 func TestLanesBreakLoops(t *testing.T) {
-	g := graph(t, "ring:n=6,hosts=1", GraphOptions{})
+	g := newGraph(t, "ring:n=6,hosts=1", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
 	if v := verify(t, r, VerifyOptions{}); v.Acyclic || len(v.Cycle) != 6 || v.OK() {
 		t.Errorf("%+v", v)
 	}
 	// SL 1 for paths that pass between the last switch and the first.
-	r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.terminals))}, NewSL2VL(g)
-	for i, from := range g.terminals {
+	r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.Terminals()))}, NewSL2VL(g)
+	for i, from := range g.Terminals() {
 		r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
-		for _, to := range g.LIDs(ClassCN) {
+		for _, to := range g.LIDs(graph.ClassCN) {
 			p, err := r.Trace(from.LID, to)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, h := range p.Hops {
-				if c := g.target(int32(h.Switch), h.Out); c >= 0 && g.channels[c].From+g.channels[c].To == 5 && g.channels[c].From%5 == 0 {
+				if c := g.Target(int32(h.Switch), h.Out); c >= 0 && g.Channels()[c].From+g.Channels()[c].To == 5 && g.Channels()[c].From%5 == 0 {
 					r.SL.Pair[i][to] = 1
 				}
 			}
@@ -78,7 +79,7 @@ func TestLanesBreakLoops(t *testing.T) {
 		t.Errorf("%+v\n%s", v, FormatCycle(v.Cycle))
 	}
 	// The lanes stay with the tables in another graph of the subnet.
-	again, err := NewGraph(g.fabric, GraphOptions{})
+	again, err := graph.New(g.Fabric(), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -22,30 +23,30 @@ const (
 //
 // Time: O(S) for each LID, whatever the number of sources.
 type walk struct {
-	g     *Graph
+	g     *graph.Graph
 	rows  []uint8  // entries of a block of LIDs, by LID, then switch
 	state []int32  // by switch
-	via   []int32  // by switch: the channel its packets take; noTarget: none
+	via   []int32  // by switch: the channel its packets take; NoChannel: none
 	order []int32  // switches whose state is known, each after its next hop
 	flow  []uint32 // by switch, for callers that count packets
 	stack []int32
 }
 
-func newWalk(g *Graph) *walk {
-	n := len(g.switches)
+func newWalk(g *graph.Graph) *walk {
+	n := len(g.Switches())
 	return &walk{g: g, rows: make([]uint8, block*n), state: make([]int32, n), via: make([]int32, n), flow: make([]uint32, n)}
 }
 
 // eachDest calls do for each LID that is wanted (nil: all), with a walk that has
 // begun. Workers get blocks of LIDs, which share cache lines, in rising order.
-func (r *Routes) eachDest(ctx context.Context, wanted []bool, do func(worker int, w *walk, lid mad.LID)) error {
+func (r *Routes) eachDest(ctx context.Context, workers int, wanted []bool, do func(worker int, w *walk, lid mad.LID)) error {
 	g := r.graph
-	walks := make([]*walk, g.workers)
-	return g.each(ctx, (int(g.Top())+block)/block, func(worker, b int) {
+	walks := make([]*walk, workers)
+	return graph.Each(ctx, workers, (int(g.Top())+block)/block, func(worker, b int) {
 		first := b * block
 		any := false
-		for lid := first; lid < min(first+block, len(g.byLID)); lid++ {
-			any = any || g.byLID[lid] >= 0 && (wanted == nil || wanted[lid])
+		for lid := first; lid < min(first+block, int(g.Top())+1); lid++ {
+			any = any || int32(g.TerminalByLID(mad.LID(lid))) >= 0 && (wanted == nil || wanted[lid])
 		}
 		if !any {
 			return
@@ -57,7 +58,7 @@ func (r *Routes) eachDest(ctx context.Context, wanted []bool, do func(worker int
 		w.transpose(r, b)
 		for i := range block {
 			lid := first + i
-			if lid < len(g.byLID) && g.byLID[lid] >= 0 && (wanted == nil || wanted[lid]) {
+			if lid < int(g.Top())+1 && int32(g.TerminalByLID(mad.LID(lid))) >= 0 && (wanted == nil || wanted[lid]) {
 				w.begin()
 				do(worker, w, mad.LID(lid))
 			}
@@ -135,20 +136,17 @@ func (w *walk) from(s int32, ports []uint8, t int32) {
 	g := w.g
 	at := s
 	for w.state[at] == unknown {
-		target := int32(noTarget)
-		if i := g.portBase[at] + int32(ports[at]); i < g.portBase[at+1] {
-			target = g.targets[i]
-		}
-		w.via[at] = target
-		if target >= 0 {
+		target := g.Target(at, ports[at])
+		if c := target.Channel(); c >= 0 {
+			w.via[at] = c
 			w.state[at] = onStack
 			w.stack = append(w.stack, at)
-			at = g.chanTo[target]
+			at = g.ChannelTo(c)
 			continue
 		}
-		w.via[at] = noTarget
+		w.via[at] = graph.NoChannel
 		w.state[at] = misrouted
-		if target == -2-t {
+		if target == graph.ToTerminal(t) {
 			w.state[at] = 0
 		}
 		w.order = append(w.order, at)

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -41,7 +42,7 @@ func BenchmarkApply(b *testing.B) {
 		b.Fatal(err, failed)
 	}
 	lost := live.Graph().ChannelPort(1811)
-	less, err := routing.NewGraph(f, routing.GraphOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	less, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -150,7 +151,7 @@ func hardCases(t testing.TB, large bool, tries int) (list []hardCase) {
 		}
 		f := w.fabric(t)
 		dead := f.Nodes()[link[0]].Port(link[1] + 1)
-		g, err := routing.NewGraph(f, routing.GraphOptions{Exclude: func(p *fabric.Port) bool { return p == dead }})
+		g, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == dead }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -41,7 +42,7 @@ func TestLanes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 0))
 	cyclic := 0
 	for range 60 {
-		g, err := routing.NewGraph(topology(t, "torus:dims=4/4,hosts=1"), routing.GraphOptions{})
+		g, err := graph.New(topology(t, "torus:dims=4/4,hosts=1"), graph.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func lanesOf(t *testing.T, r *routing.Routes, lanes ...uint8) *routing.Routes {
 // TestLanesChange: two classes of packets, each without a credit loop on a lane of its
 // own, and with one where they share a lane.
 func TestLanesChange(t *testing.T) {
-	g, err := routing.NewGraph(topology(t, "ring:n=6,hosts=1"), routing.GraphOptions{})
+	g, err := graph.New(topology(t, "ring:n=6,hosts=1"), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestLanesChange(t *testing.T) {
 // TestLanesLast: tables that need lanes of their own get others before the lanes go, and
 // on the way back the lanes first: packets that are under way are gone between.
 func TestLanesLast(t *testing.T) {
-	g, err := routing.NewGraph(topology(t, "ring:n=6,hosts=1"), routing.GraphOptions{})
+	g, err := graph.New(topology(t, "ring:n=6,hosts=1"), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,16 +6,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
 // net is the fabric as the proofs need it.
 type net struct {
-	g         *routing.Graph
+	g         *graph.Graph
 	n         int // switches
-	terminals []routing.Terminal
-	channels  []routing.Channel
+	terminals []graph.Terminal
+	channels  []graph.Channel
 	chanBase  []int32 // first channel of a switch, and the end
 	// What port p of switch s leads to is targets[portBase[s]+p]: a channel, or
 	// -2-t for terminal t, or nowhere.
@@ -29,7 +29,7 @@ type net struct {
 // nowhere is the target of a port at which packets are dropped.
 const nowhere = -1
 
-func newNet(g *routing.Graph) *net {
+func newNet(g *graph.Graph) *net {
 	t := &net{g: g, n: len(g.Switches()), terminals: g.Terminals(), channels: g.Channels(), top: g.Top()}
 	for _, n := range g.Switches() {
 		t.portBase = append(t.portBase, int32(len(t.targets)))

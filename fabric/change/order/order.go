@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -112,7 +113,7 @@ type Figures struct {
 // Drains are how long a packet may wait in each switch, as Input.Drain has it: the
 // longest HOQLife of the ports with a link, in units of 4.096 us times two to its
 // power; 0: above 19 it waits for ever (IBA 14.2.5.6).
-func Drains(g *routing.Graph) []time.Duration {
+func Drains(g *graph.Graph) []time.Duration {
 	all := make([]time.Duration, len(g.Switches()))
 	for s, n := range g.Switches() {
 		longest := uint8(0)

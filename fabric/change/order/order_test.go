@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 )
 
@@ -18,22 +19,22 @@ func topology(t testing.TB, spec string) *fabric.Fabric {
 }
 
 // graphs are those of a fabric, and of it without the link of channel c.
-func graphs(t testing.TB, spec string, c int) (whole, cut *routing.Graph) {
+func graphs(t testing.TB, spec string, c int) (whole, cut *graph.Graph) {
 	t.Helper()
 	f := topology(t, spec)
-	whole, err := routing.NewGraph(f, routing.GraphOptions{})
+	whole, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := whole.ChannelPort(c)
-	cut, err = routing.NewGraph(f, routing.GraphOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	cut, err = graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return whole, cut
 }
 
-func compute(t testing.TB, g *routing.Graph, engine string, o routing.Options) *routing.Routes {
+func compute(t testing.TB, g *graph.Graph, engine string, o routing.Options) *routing.Routes {
 	t.Helper()
 	r, err := routing.Compute(t.Context(), g, engine, o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -87,7 +88,7 @@ func TestPlanRefuses(t *testing.T) {
 	if s, err := Plan(t.Context(), in); err != nil || len(s.Rounds) != 0 || s.Figures.Blocks != 0 {
 		t.Errorf("no change: %+v, %v", s, err)
 	}
-	host := whole.LIDs(routing.ClassCN)[0]
+	host := whole.LIDs(graph.ClassCN)[0]
 	for s := range whole.Switches() {
 		in.New.Row(s)[host] = mad.NoPort
 	}
@@ -132,7 +133,7 @@ func TestLast(t *testing.T) {
 // TestWorkers: the same schedule, or refusal, for any number of workers.
 func TestWorkers(t *testing.T) {
 	plan := func(workers, root int) string {
-		g, err := routing.NewGraph(topology(t, "mesh:dims=4/4,hosts=5"), routing.GraphOptions{Workers: workers})
+		g, err := graph.New(topology(t, "mesh:dims=4/4,hosts=5"), graph.Options{Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}

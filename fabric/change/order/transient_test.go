@@ -12,6 +12,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -34,7 +35,7 @@ type host struct {
 
 const none = 1 << 30
 
-func newModel(g *routing.Graph, dead *fabric.Port) *model {
+func newModel(g *graph.Graph, dead *fabric.Port) *model {
 	m := &model{f: g.Fabric(), number: map[*fabric.Node]int{}}
 	for _, n := range g.Switches() {
 		m.number[n] = len(m.switches)
@@ -286,12 +287,12 @@ func cyclic(waits map[wait]bool) bool {
 func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port, what string) {
 	spec := fmt.Sprintf("random:n=%d,degree=%d,hosts=%d,remove_links=%d,seed=%d", n, 3+n%2, 1+random.IntN(2), random.IntN(3), random.IntN(1<<20))
 	f := topology(t, spec)
-	whole, err := routing.NewGraph(f, routing.GraphOptions{})
+	whole, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := whole.ChannelPort(random.IntN(len(whole.Channels())))
-	cut, err := routing.NewGraph(f, routing.GraphOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	cut, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +460,7 @@ func TestTransientTree(t *testing.T) {
 }
 
 // lostPort is a port whose link the second graph lacks.
-func lostPort(whole, cut *routing.Graph) *fabric.Port {
+func lostPort(whole, cut *graph.Graph) *fabric.Port {
 	for c := range whole.Channels() {
 		if p := whole.ChannelPort(c); cut.ChannelOf(p) < 0 {
 			return p

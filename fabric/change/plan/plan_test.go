@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -124,7 +125,7 @@ func TestPorts(t *testing.T) {
 		for _, port := range test.ports {
 			p.Sets = append(p.Sets, plan.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: plan.Target{GUID: n.GUID()}, Fields: []plan.Field{{Name: "port_physical_state", Old: 5, New: uint64(to)}}})
 		}
-		g, err := routing.NewGraph(f, routing.GraphOptions{})
+		g, err := graph.New(f, graph.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

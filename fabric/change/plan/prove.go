@@ -11,7 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -89,7 +89,7 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 }
 
 // inactive are ports of switches with a link that forwards nothing yet.
-func inactive(g *routing.Graph) []string {
+func inactive(g *graph.Graph) []string {
 	n, first := 0, ""
 	for _, sw := range g.Switches() {
 		for p := range sw.Ports() {
@@ -137,7 +137,7 @@ func (t *Tables) target() string {
 }
 
 // notJudged is what no proof covers, besides what order.Plan tells.
-func (p *Plan) notJudged(g *routing.Graph) []string {
+func (p *Plan) notJudged(g *graph.Graph) []string {
 	var notes []string
 	kinds := map[string]bool{}
 	changes := p.Changes()

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -150,7 +151,7 @@ func (t *Tables) levels(ctx context.Context) (err error) {
 }
 
 // put takes w over into the tables before and after it.
-func (w *Write) put(g *routing.Graph, before, after *routing.Routes) error {
+func (w *Write) put(g *graph.Graph, before, after *routing.Routes) error {
 	s := g.SwitchByGUID(w.Node)
 	switch {
 	case w.Attr == mad.AttrLinearForwardingTable && s < 0:
@@ -193,7 +194,7 @@ func CreditLoop(err error) bool {
 }
 
 // ofSwitches: all changes of SL2VL are of switches of g, whose lanes are proven.
-func ofSwitches(changes []Change, g *routing.Graph) bool {
+func ofSwitches(changes []Change, g *graph.Graph) bool {
 	return !slices.ContainsFunc(changes, func(c Change) bool {
 		return c.Attr == mad.AttrSLtoVLMappingTable && g.SwitchByGUID(c.Target.GUID) < 0
 	})

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -35,7 +36,7 @@ func TestLanesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -23,7 +24,7 @@ import (
 //
 // A step whose engine does not apply is made up for by the step that falls back to it;
 // without one that is the error, a *routing.Precondition.
-func Compute(ctx context.Context, g *routing.Graph, p *Policy, open format.Opener) (*routing.Routes, error) {
+func Compute(ctx context.Context, g *graph.Graph, p *Policy, open format.Opener) (*routing.Routes, error) {
 	switch {
 	case len(p.Steps) == 0:
 		return nil, errors.New("chain: there is no unicast-step")
@@ -63,7 +64,7 @@ func Compute(ctx context.Context, g *routing.Graph, p *Policy, open format.Opene
 
 // chain is the state of a Compute.
 type chain struct {
-	g      *routing.Graph
+	g      *graph.Graph
 	policy *Policy
 	open   format.Opener
 	groups *groups
@@ -142,7 +143,7 @@ func used(p *fabric.Port, switches, cas members) bool {
 
 // compute is routing.Compute of an engine whose paths need no lanes: the steps of a chain
 // have one service level.
-func compute(ctx context.Context, g *routing.Graph, s *Step, o routing.Options) (*routing.Routes, error) {
+func compute(ctx context.Context, g *graph.Graph, s *Step, o routing.Options) (*routing.Routes, error) {
 	r, err := routing.Compute(ctx, g, s.Engine, o)
 	if err == nil && (r.SL != nil || r.SL2VL != nil) {
 		err = fmt.Errorf("%s gives paths service levels, and the steps of a chain have none: use an engine that needs one lane", s.Engine)
@@ -153,7 +154,7 @@ func compute(ctx context.Context, g *routing.Graph, s *Step, o routing.Options) 
 // take takes the entries of r over: those to the LIDs of the step. What is not in its
 // topology has none in r.
 func (x *chain) take(r *routing.Routes, s *Step) {
-	if s.PathBit > 0 && !slices.ContainsFunc(x.g.Terminals(), func(t routing.Terminal) bool { return t.Count > s.PathBit }) {
+	if s.PathBit > 0 && !slices.ContainsFunc(x.g.Terminals(), func(t graph.Terminal) bool { return t.Count > s.PathBit }) {
 		x.note("step %d routes nothing: no port has a LID for path-bit %d (LMC)", s.ID, s.PathBit)
 	}
 	var lids []mad.LID

@@ -10,16 +10,17 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 )
 
-func graph(t testing.TB, spec string) *routing.Graph {
+func newGraph(t testing.TB, spec string) *graph.Graph {
 	t.Helper()
 	f, _, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func read(t testing.TB, text string) *Policy {
 }
 
 // compute is the chain of text on g, with files by name.
-func computeText(t testing.TB, g *routing.Graph, text string, files map[string]string) (*routing.Routes, error) {
+func computeText(t testing.TB, g *graph.Graph, text string, files map[string]string) (*routing.Routes, error) {
 	t.Helper()
 	return Compute(t.Context(), g, read(t, text), func(name string) (io.ReadCloser, error) {
 		if content, ok := files[name]; ok {
@@ -82,7 +83,7 @@ end-unicast-step
 // first step has it.
 func TestChain(t *testing.T) {
 	t.Parallel()
-	g := graph(t, "fattree:k=8")
+	g := newGraph(t, "fattree:k=8")
 	r, err := computeText(t, g, tenants, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestChain(t *testing.T) {
 // TestFallback: a step whose engine does not apply is replaced by its fallback.
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	g := graph(t, "ring:n=5")
+	g := newGraph(t, "ring:n=5")
 	step := "unicast-step\nid: 1\nengine: ftree\nend-unicast-step\n"
 	_, err := computeText(t, g, step, nil)
 	if not := new(routing.Precondition); !errors.As(err, &not) || !strings.Contains(err.Error(), "x:1: step 1: ftree does not apply") {
@@ -144,7 +145,7 @@ func TestFallback(t *testing.T) {
 // TestConfig: the roots of a step are those of its own file.
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	g := graph(t, "torus:dims=3/3,hosts=1")
+	g := newGraph(t, "torus:dims=3/3,hosts=1")
 	text := "unicast-step\nid: 1\nengine: updn\nconfig: updn.conf\nend-unicast-step\n"
 	root := g.Switches()[4]
 	files := map[string]string{"updn.conf": "# options\nroot_guid_file roots\nlog_file /tmp/x\ncn_guid_file (null)\n", "roots": root.GUID().String() + "\n"}
@@ -172,7 +173,7 @@ func group(rules ...string) string {
 // TestGroups: which ports are in a group, by the names of nodes and ports.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	f := graph(t, "ring:n=2,hosts=2").Fabric()
+	f := newGraph(t, "ring:n=2,hosts=2").Fabric()
 	guids := map[string]string{}
 	for i := range f.Nodes() {
 		guids[f.Nodes()[i].Name()] = f.Nodes()[i].GUID().String()
@@ -256,7 +257,7 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%.60q: %v, want %q", x[0], err, x[1])
 		}
 	}
-	g := graph(t, "ring:n=2")
+	g := newGraph(t, "ring:n=2")
 	for _, x := range [][2]string{
 		{"", "there is no unicast-step"},
 		{"unicast-step\nid: 1\nengine: updn\ntopology: 3\nend-unicast-step\n", "the first step must route the whole fabric"},

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 )
 
 // Max is the greatest number of paths that Shortest finds.
@@ -36,7 +36,7 @@ func compare(a, b Path) int {
 // by the distances of the whole graph, so that it mostly goes straight.
 //
 // Time: O(k*D) searches of O(C*log C) at most, D switches on a path, C channels.
-func Shortest(ctx context.Context, g *routing.Graph, from, to, k int) ([]Path, error) {
+func Shortest(ctx context.Context, g *graph.Graph, from, to, k int) ([]Path, error) {
 	n := len(g.Switches())
 	switch {
 	case k < 1 || k > Max:
@@ -100,7 +100,7 @@ func Shortest(ctx context.Context, g *routing.Graph, from, to, k int) ([]Path, e
 
 // search finds the cheapest rest of a way to one switch.
 type search struct {
-	channels []routing.Channel
+	channels []graph.Channel
 	base     []int32 // first channel of a switch, and the end
 	to       int
 	bound    []int64 // by switch: what the cheapest way to to costs, on any switches; -1: none
@@ -112,7 +112,7 @@ type search struct {
 	queue   queue
 }
 
-func newSearch(g *routing.Graph, to int) (*search, error) {
+func newSearch(g *graph.Graph, to int) (*search, error) {
 	n := len(g.Switches())
 	x := &search{channels: g.Channels(), to: to, base: make([]int32, n+1), used: make([]bool, n), paid: slices.Repeat([]int64{-1}, n), via: make([]int32, n)}
 	weight := make([]int64, len(x.channels))
@@ -124,7 +124,7 @@ func newSearch(g *routing.Graph, to int) (*search, error) {
 		x.base[s+1] += x.base[s]
 	}
 	var err error
-	x.bound, _, err = g.Dijkstra(to, weight)
+	x.bound, _, err = graph.Dijkstra(g, to, weight)
 	return x, err
 }
 

@@ -10,17 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 )
 
-func graph(t testing.TB, spec string, weight func(*fabric.Port) int) *routing.Graph {
+func newGraph(t testing.TB, spec string, weight func(*fabric.Port) int) *graph.Graph {
 	t.Helper()
 	f, _, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := routing.NewGraph(f, routing.GraphOptions{Weight: weight})
+	g, err := graph.New(f, graph.Options{Weight: weight})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func graph(t testing.TB, spec string, weight func(*fabric.Port) int) *routing.Gr
 }
 
 // every is all paths without a switch twice, by trying all links, in order.
-func every(g *routing.Graph, from, to int) (found []Path) {
+func every(g *graph.Graph, from, to int) (found []Path) {
 	on := make([]bool, len(g.Switches()))
 	var way []int32
 	var follow func(at, cost int)
@@ -62,7 +62,7 @@ func TestShortest(t *testing.T) {
 	}
 	for _, spec := range specs {
 		for _, weight := range []func(*fabric.Port) int{nil, func(p *fabric.Port) int { return 1 + (p.ID()*7+p.Num())%5 }} {
-			g := graph(t, spec, weight)
+			g := newGraph(t, spec, weight)
 			for _, ends := range [][2]int{{0, len(g.Switches()) - 1}, {1, 2}, {2, 0}} {
 				want := every(g, ends[0], ends[1])
 				for _, k := range []int{1, 2, 7, Max} {
@@ -92,7 +92,7 @@ func TestShortest(t *testing.T) {
 
 func TestShortestErrors(t *testing.T) {
 	t.Parallel()
-	g := graph(t, "ring:n=4", nil)
+	g := newGraph(t, "ring:n=4", nil)
 	for _, k := range []int{0, -1, Max + 1, 1_000_000_000} {
 		if _, err := Shortest(t.Context(), g, 0, 1, k); err == nil {
 			t.Errorf("k %d: no error", k)
@@ -108,13 +108,13 @@ func TestShortestErrors(t *testing.T) {
 		t.Errorf("when it is over: %v", err)
 	}
 	// Two switches, no cable.
-	if p, err := Shortest(t.Context(), graph(t, "ring:n=2,remove_links=1", nil), 0, 1, 3); err != nil || len(p) != 0 {
+	if p, err := Shortest(t.Context(), newGraph(t, "ring:n=2,remove_links=1", nil), 0, 1, 3); err != nil || len(p) != 0 {
 		t.Errorf("without a way: %v, %v", p, err)
 	}
 }
 
 func BenchmarkShortest(b *testing.B) {
-	g := graph(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1", nil)
+	g := newGraph(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1", nil)
 	last := len(g.Switches()) - 1
 	for _, k := range []int{18, 1000} {
 		b.Run(fmt.Sprintf("ft11664/k=%d", k), func(b *testing.B) {

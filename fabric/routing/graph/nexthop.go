@@ -1,8 +1,9 @@
-package routing
+package graph
 
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -13,31 +14,31 @@ const (
 	lows  = 0x7f7f7f7f7f7f7f7f
 )
 
-// nextHops are the next hops of one switch to all destinations: the neighbours
+// NextHops are the next hops of one switch to all destinations: the neighbours
 // that are one link nearer. Bit i%8 of sets[i/8*stride+d] is neighbour i.
 //
 // They are computed for eight destinations at a time, in the bytes of a word
 // (SIMD within a register), in a third of the instructions of a plain loop.
 //
 // Time: O(S) for each neighbour, so O(S*N) for all switches.
-type nextHops struct {
+type NextHops struct {
 	hops *Hops
 	s    int // the switch
 	sets []uint8
-	list *portList // of the last destination; nil: there is none
+	list *PortList // of the last destination; nil: there is none
 
 	// known has lists that came before, by a hash of their sets: where parts are missing,
 	// a switch has few different sets, but they alternate. Nil until it is needed;
-	// several nextHops may share one, by turns.
-	known *[knownLists]portList
-	key   []uint8 // memory of ports
+	// several NextHops may share one, by turns.
+	known *PortLists
+	key   []uint8 // memory of Ports
 }
 
-// knownLists is a power of two.
-const knownLists = 64
+// PortLists are lists of ports that NextHops have made, for reuse.
+type PortLists [64]PortList // a power of two
 
-// load computes them for switch s.
-func (x *nextHops) load(h *Hops, s int) {
+// Load computes them for switch s.
+func (x *NextHops) Load(h *Hops, s int) {
 	g := h.graph
 	first, last := int(g.nbrBase[s]), int(g.nbrBase[s+1])
 	x.hops, x.s = h, s
@@ -84,14 +85,30 @@ func (x *nextHops) load(h *Hops, s int) {
 	}
 }
 
-// ports are the ports of the next hops to d, in order of preference: the first
+// Neighbours are the indices of the next hops to d among the neighbours of the switch.
+func (x *NextHops) Neighbours(d int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if x.s == d || x.hops.d[x.s*x.hops.stride+d] == noPath {
+			return
+		}
+		for i, at := 0, d; at < len(x.sets); i, at = i+8, at+x.hops.stride {
+			for set := x.sets[at]; set != 0; set &= set - 1 {
+				if !yield(i + bits.TrailingZeros8(set)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Ports are the ports of the next hops to d, in order of preference: the first
 // port to each neighbour, then the second ones. same: the last call had the same.
-func (x *nextHops) ports(d int) (ports []uint8, same bool) {
+func (x *NextHops) Ports(d int) (ports []uint8, same bool) {
 	if x.same(d) {
-		return x.list.ports, true
+		return x.list.Ports, true
 	}
 	if x.known == nil {
-		x.known = new([knownLists]portList)
+		x.known = new(PortLists)
 	}
 	x.key = x.key[:0]
 	hash := uint64(0)
@@ -101,16 +118,25 @@ func (x *nextHops) ports(d int) (ports []uint8, same bool) {
 			hash = (hash ^ uint64(x.sets[at])) * 0x9e3779b97f4a7c15
 		}
 	}
-	x.list = &x.known[hash>>32%knownLists]
+	x.list = &x.known[hash>>32%uint64(len(x.known))]
 	if !x.list.valid || !slices.Equal(x.list.last, x.key) {
 		x.list.last = append(x.list.last[:0], x.key...)
 		x.expand()
 	}
-	return x.list.ports, false
+	return x.list.Ports, false
+}
+
+// List is the list of the last destination.
+func (x *NextHops) List() *PortList { return x.list }
+
+// Share makes lists those that x reuses, and forgets what they have.
+func (x *NextHops) Share(lists *PortLists) {
+	x.known = lists
+	x.forget()
 }
 
 // forget forgets the lists of the last switch.
-func (x *nextHops) forget() {
+func (x *NextHops) forget() {
 	x.list = nil
 	if x.known != nil {
 		for i := range x.known {
@@ -120,7 +146,7 @@ func (x *nextHops) forget() {
 }
 
 // same says whether the next hops to d are those of the last destination.
-func (x *nextHops) same(d int) bool {
+func (x *NextHops) same(d int) bool {
 	if x.list == nil {
 		return false
 	}
@@ -137,50 +163,60 @@ func (x *nextHops) same(d int) bool {
 	return at >= len(x.sets)
 }
 
-// portList has the ports of a set of neighbours.
-type portList struct {
+// PortList has the ports of a set of neighbours.
+type PortList struct {
 	valid  bool
 	last   []uint8 // the set
-	ports  []uint8
-	groups []Neighbour // the neighbours that they lead to
-	slots  []int16     // of DModK: the group of each digit, or -1; none: not yet found
+	Ports  []uint8
+	Groups []Neighbour // the neighbours that they lead to
+	Slots  []int16     // of DModK: the group of each digit, or -1; none: not yet found
+}
+
+// Regroup makes each of ports a group of its own, where their order is not that of their
+// neighbours.
+func (l *PortList) Regroup(ports []uint8) {
+	l.valid = false
+	l.Groups = l.Groups[:0]
+	for i := range ports {
+		l.Groups = append(l.Groups, Neighbour{Ports: ports[i : i+1]})
+	}
 }
 
 // expand lists the ports of the neighbours in list.last.
-func (x *nextHops) expand() {
+func (x *NextHops) expand() {
 	g, l := x.hops.graph, x.list
-	l.valid, l.ports, l.groups, l.slots = true, l.ports[:0], l.groups[:0], l.slots[:0]
+	l.valid, l.Ports, l.Groups, l.Slots = true, l.Ports[:0], l.Groups[:0], l.Slots[:0]
 	nbrs := g.Neighbours(x.s)
 	most := 0
 	for i, set := range l.last {
 		for ; set != 0; set &= set - 1 {
 			n := nbrs[i*8+bits.TrailingZeros8(set)]
-			l.groups = append(l.groups, n)
+			l.Groups = append(l.Groups, n)
 			most = max(most, len(n.Ports))
 		}
 	}
-	if place := x.hops.place; place != nil {
-		slices.SortFunc(l.groups, func(m, n Neighbour) int { return cmp.Compare(place[m.To], place[n.To]) })
+	if place := x.hops.Place; place != nil {
+		slices.SortFunc(l.Groups, func(m, n Neighbour) int { return cmp.Compare(place[m.To], place[n.To]) })
 	}
 	for k := range most {
-		for _, n := range l.groups {
+		for _, n := range l.Groups {
 			if k < len(n.Ports) {
-				l.ports = append(l.ports, n.Ports[k])
+				l.Ports = append(l.Ports, n.Ports[k])
 			}
 		}
 	}
 	if g.order != nil && g.order[x.s] != nil {
-		slices.SortStableFunc(l.ports, func(p, q uint8) int { return int(g.order[x.s][p]) - int(g.order[x.s][q]) })
-		slices.SortStableFunc(l.groups, func(m, n Neighbour) int {
+		slices.SortStableFunc(l.Ports, func(p, q uint8) int { return int(g.order[x.s][p]) - int(g.order[x.s][q]) })
+		slices.SortStableFunc(l.Groups, func(m, n Neighbour) int {
 			return int(g.order[x.s][m.Ports[0]]) - int(g.order[x.s][n.Ports[0]])
 		})
 	}
 }
 
-// isNextHop says whether port out of switch s is on a shortest path to switch d,
+// IsNextHop says whether port out of switch s is on a shortest path to switch d,
 // where all links are allowed.
-func (h *Hops) isNextHop(s, d int, out uint8) bool {
-	c := h.graph.target(int32(s), out)
+func (h *Hops) IsNextHop(s, d int, out uint8) bool {
+	c := h.graph.Target(int32(s), out)
 	if c < 0 {
 		return false
 	}
@@ -191,22 +227,20 @@ func (h *Hops) isNextHop(s, d int, out uint8) bool {
 // Next are the ports of switch s that lead one link nearer to switch d, in order
 // of preference; none if s is d, or there is no path.
 func (h *Hops) Next(s, d int) []uint8 {
-	var x nextHops
-	x.find(h, s, d)
-	return x.list.ports
+	return new(NextHops).Find(h, s, d)
 }
 
-// find is ports for one destination of switch s, without load.
-func (x *nextHops) find(h *Hops, s, d int) {
+// Find is ports for one destination of switch s, without load.
+func (x *NextHops) Find(h *Hops, s, d int) []uint8 {
 	g := h.graph
 	own := h.d[s*h.stride+d]
 	if x.list == nil {
-		x.list = new(portList)
+		x.list = new(PortList)
 	}
 	x.hops, x.s, x.list.last = h, s, x.list.last[:0]
 	if s == d || own == noPath {
 		x.expand()
-		return
+		return x.list.Ports
 	}
 	var set uint8
 	for i, n := range g.Neighbours(s) {
@@ -226,4 +260,5 @@ func (x *nextHops) find(h *Hops, s, d int) {
 		}
 	}
 	x.expand()
+	return x.list.Ports
 }

@@ -1,4 +1,4 @@
-package routing
+package graph
 
 import (
 	"context"
@@ -21,18 +21,18 @@ func RootMethods() []string { return []string{"color", "farthest", "histogram", 
 //	center     the one switch with the least sum of distances to CAs and routers
 //
 // Time: O(S + N) for the first two; that of Hops, and O(S*S), for the others.
-func (g *Graph) FindRoots(ctx context.Context, method string) ([]int, error) {
+func FindRoots(ctx context.Context, g *Graph, method string) ([]int, error) {
 	switch method {
 	case "color", "farthest":
-		l := g.levels()
-		if err := l.check(); err != nil {
+		l := FindLevels(g)
+		if err := l.Check(); err != nil {
 			return nil, fmt.Errorf("roots by %s: %w", method, err)
 		}
 		var roots []int
-		for s, level := range l.level {
-			top := level == l.height-1
+		for s, level := range l.Level {
+			top := level == l.Height-1
 			if method == "color" {
-				top = !slices.ContainsFunc(g.Neighbours(s), func(n Neighbour) bool { return l.level[n.To] > level })
+				top = !slices.ContainsFunc(g.Neighbours(s), func(n Neighbour) bool { return l.Level[n.To] > level })
 			}
 			if top {
 				roots = append(roots, s)
@@ -40,25 +40,25 @@ func (g *Graph) FindRoots(ctx context.Context, method string) ([]int, error) {
 		}
 		return roots, nil
 	case "histogram":
-		return g.histogramRoots(ctx)
+		return histogramRoots(ctx, g)
 	case "center":
-		return g.center(ctx)
+		return Center(ctx, g)
 	}
 	return nil, fmt.Errorf("no way %q to find roots; there are %s", method, strings.Join(RootMethods(), ", "))
 }
 
-func (g *Graph) histogramRoots(ctx context.Context) ([]int, error) {
-	h, err := g.Hops(ctx)
+func histogramRoots(ctx context.Context, g *Graph) ([]int, error) {
+	h, err := AllHops(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	endpoints, all := g.endpointsOn(), int64(0)
+	endpoints, all := g.Endpoints(), int64(0)
 	for _, n := range endpoints {
 		all += n
 	}
 	var roots []int
 	for s := range g.switches {
-		var count [maxDistance + 1]int64
+		var count [MaxDistance + 1]int64
 		for d, n := range endpoints {
 			if x := h.Distance(s, d); x >= 0 {
 				count[x] += n
@@ -83,12 +83,12 @@ func (g *Graph) histogramRoots(ctx context.Context) ([]int, error) {
 	return roots, nil
 }
 
-func (g *Graph) center(ctx context.Context) ([]int, error) {
-	h, err := g.Hops(ctx)
+func Center(ctx context.Context, g *Graph) ([]int, error) {
+	h, err := AllHops(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	endpoints := g.endpointsOn()
+	endpoints := g.Endpoints()
 	best, at := int64(-1), -1
 	for s := range g.switches {
 		sum := int64(0)
@@ -96,7 +96,7 @@ func (g *Graph) center(ctx context.Context) ([]int, error) {
 			if x := h.Distance(s, d); x >= 0 {
 				sum += n * int64(x)
 			} else {
-				sum += n * 2 * maxDistance
+				sum += n * 2 * MaxDistance
 			}
 		}
 		if at < 0 || sum < best {

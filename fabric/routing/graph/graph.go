@@ -1,4 +1,32 @@
-package routing
+// Package graph makes of a fabric what routing needs: switches, links and LIDs with dense
+// numbers, side by side in memory; and it finds distances, levels and orders in it.
+//
+//	graph.go    Graph: the network as a value; build.go makes it
+//	target.go   Target: what a port of a switch leads to
+//	variant.go  graphs with other weights, and parallel channels
+//	class.go    what terminals are for: cn io an gateway sm
+//	hops.go     Hops: the distances between all switches, found by breadth-first search,
+//	            with weights by buckets
+//	update.go   distances after a small change
+//	updown.go   ranks, and the distances of up*/down*; turn.go: with turns allowed beside
+//	nexthop.go  NextHops: the next hops that distances allow
+//	dijkstra.go cheapest paths
+//	roots.go    the switches at the top
+//	levels.go   Levels: the levels of what may be a fat tree; tree.go: its shape
+//	numbering.go the numbers and the order of LIDs for d-mod-k
+//
+// Switches are numbered as in the fabric: by GUID. A channel is one direction of a link
+// between two switches. A terminal is where paths begin and end: a port of a CA or router,
+// or port 0 of a switch.
+//
+// A Graph is immutable and safe for concurrent use. What its methods return is its own
+// memory, which callers must not change. Hops, Levels and Ranks are safe for concurrent
+// reading; NextHops and Cheapest belong to one goroutine.
+//
+// Times are given in S switches, N pairs of switches with links, C channels, L LIDs, and D,
+// the longest distance between two switches. Results depend on the arguments alone, never
+// on the number of workers.
+package graph
 
 import (
 	"cmp"
@@ -13,8 +41,8 @@ import (
 	"fabsh/mad"
 )
 
-// GraphOptions say which links of a fabric a graph has, and their properties.
-type GraphOptions struct {
+// Options say which links of a fabric a graph has, and their properties.
+type Options struct {
 	// Exclude leaves a link out if it is true for either of its ports.
 	Exclude func(*fabric.Port) bool
 	// Weight is the weight of the link out of a switch's port, at least 1; nil: 1.
@@ -34,7 +62,7 @@ type GraphOptions struct {
 // destinations have dense numbers, and lie side by side in memory. It is immutable.
 type Graph struct {
 	fabric   *fabric.Fabric
-	options  GraphOptions
+	options  Options
 	switches []*fabric.Node
 	index    []int32 // switch by node id, or -1
 	notes    []string
@@ -43,7 +71,7 @@ type Graph struct {
 
 	terminals []Terminal
 	byLID     []int32 // terminal by LID, or -1; up to the highest LID
-	dests     []dest  // those of switch s are dests[destBase[s]:destBase[s+1]]
+	dests     []Dest  // those of switch s are dests[destBase[s]:destBase[s+1]]
 	destBase  []int32
 
 	channels   []Channel // by switch, then port
@@ -56,15 +84,9 @@ type Graph struct {
 	weighted   bool
 	order      [][]int16 // of switches that have a PortOrder: rank by port
 
-	// What port p of switch s leads to is targets[portBase[s]+p]: a channel, or
-	// -2-t for terminal t, or noTarget.
-	targets  []int32
+	targets  []Target // what port p of switch s leads to is targets[portBase[s]+p]
 	portBase []int32
 }
-
-// noTarget is the target of a port that leads nowhere: a free port, or one whose
-// link is down or left out.
-const noTarget = -1
 
 // Terminal is where paths begin and end: a port that has LIDs.
 type Terminal struct {
@@ -91,18 +113,18 @@ type Neighbour struct {
 	Ports  []uint8 // of the lightest links, in order of preference
 }
 
-// dest is a destination LID on a switch.
-type dest struct {
-	lid      mad.LID
-	out      uint8 // as of its Terminal
-	terminal int32
+// Dest is a destination LID on a switch.
+type Dest struct {
+	LID      mad.LID
+	Out      uint8 // as of its Terminal
+	Terminal int32
 }
 
-// NewGraph makes the graph of f with the links that are not down. Oddities that do
+// New makes the graph of f with the links that are not down. Oddities that do
 // not stop it are in Notes.
 //
 // Time: O(P*log P) for P ports.
-func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
+func New(f *fabric.Fabric, o Options) (*Graph, error) {
 	g := &Graph{fabric: f, options: o, workers: o.Workers}
 	if g.workers <= 0 {
 		g.workers = runtime.GOMAXPROCS(0)
@@ -111,7 +133,7 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 		o.Rules = DefaultRules()
 	}
 	g.addSwitches()
-	if d := g.disguised(); d != "" {
+	if d := g.Disguised(); d != "" {
 		g.note("%s", d)
 	}
 	usable := func(p *fabric.Port) bool {
@@ -175,7 +197,7 @@ func (g *Graph) For(f *fabric.Fabric) (*Graph, error) {
 			return nil
 		}
 	}
-	return NewGraph(f, o)
+	return New(f, o)
 }
 
 // Part is g with those links alone for both of whose ports use is true.
@@ -184,14 +206,14 @@ func (g *Graph) Part(use func(*fabric.Port) bool) (*Graph, error) {
 	o.Exclude = func(p *fabric.Port) bool {
 		return !use(p) || g.options.Exclude != nil && g.options.Exclude(p)
 	}
-	return NewGraph(g.fabric, o)
+	return New(g.fabric, o)
 }
 
 // Fabric is what g was made of.
 func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
 
-// Notes say what of the fabric g lacks, and what differs from it.
-func (g *Graph) Notes() []string { return slices.Concat(g.notes, g.leftOut) }
+// Notes say what of the fabric g lacks, and what differs from it, but for LeftOut.
+func (g *Graph) Notes() []string { return g.notes }
 
 // LeftOut are the ports that have no LID, or share one, each with the reason: nothing, or
 // not all, is routed to them.
@@ -255,6 +277,13 @@ func (g *Graph) ChannelOf(p *fabric.Port) int {
 	return -1
 }
 
+// FirstChannel is the first channel out of switch s. The others follow, up to
+// FirstChannel(s+1).
+func (g *Graph) FirstChannel(s int) int32 { return g.chanBase[s] }
+
+// ChannelTo is the switch that channel c leads to.
+func (g *Graph) ChannelTo(c int32) int32 { return g.chanTo[c] }
+
 // ChannelPort is the port that channel c begins at.
 func (g *Graph) ChannelPort(c int) *fabric.Port {
 	return g.switches[g.channels[c].From].Port(int(g.channels[c].Port))
@@ -263,20 +292,46 @@ func (g *Graph) ChannelPort(c int) *fabric.Port {
 // Neighbours are the switches that s has links to, by number.
 func (g *Graph) Neighbours(s int) []Neighbour { return g.neighbours[g.nbrBase[s]:g.nbrBase[s+1]] }
 
+// FirstNeighbour is the place of the first neighbour of switch s among those of all
+// switches. The others follow, up to FirstNeighbour(s+1).
+func (g *Graph) FirstNeighbour(s int) int32 { return g.nbrBase[s] }
+
+// NeighbourTo is the switch that the neighbour at place i is.
+func (g *Graph) NeighbourTo(i int32) int32 { return g.nbrTo[i] }
+
+// FirstPort is the place of port 0 of switch s among the ports of all switches. The
+// others follow, up to FirstPort(s+1).
+func (g *Graph) FirstPort(s int) int32 { return g.portBase[s] }
+
+// Weighted reports whether some link has another weight than 1.
+func (g *Graph) Weighted() bool { return g.weighted }
+
+// HasPortOrder reports whether switch s has preferred ports; s < 0: whether any has.
+func (g *Graph) HasPortOrder(s int) bool {
+	return g.order != nil && (s < 0 || g.order[s] != nil)
+}
+
+// Dests are all destinations, by switch, then port, then LID.
+func (g *Graph) Dests() []Dest { return g.dests }
+
+// FirstDest is the place in Dests of the first destination on switch s. The others
+// follow, up to FirstDest(s+1).
+func (g *Graph) FirstDest(s int) int32 { return g.destBase[s] }
+
 // LIDs are all LIDs of terminals of class c that are on switches, in the order
 // of switches and their ports; of class 0, all.
 func (g *Graph) LIDs(c Class) []mad.LID {
 	var lids []mad.LID
 	for _, d := range g.dests {
-		if c == 0 || g.terminals[d.terminal].Class&c != 0 {
-			lids = append(lids, d.lid)
+		if c == 0 || g.terminals[d.Terminal].Class&c != 0 {
+			lids = append(lids, d.LID)
 		}
 	}
 	return lids
 }
 
-// destsOf are the LIDs on switch s, by port, then LID.
-func (g *Graph) destsOf(s int) []dest { return g.dests[g.destBase[s]:g.destBase[s+1]] }
+// DestsOf are the LIDs on switch s, by port, then LID.
+func (g *Graph) DestsOf(s int) []Dest { return g.dests[g.destBase[s]:g.destBase[s+1]] }
 
 func (g *Graph) note(format string, args ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, args...))
@@ -288,8 +343,8 @@ func (g *Graph) leaveOut(format string, args ...any) {
 	g.leftOut = append(g.leftOut, fmt.Sprintf(format, args...))
 }
 
-// endpointsOn counts the ports of CAs and routers, by the switch they are on.
-func (g *Graph) endpointsOn() []int64 {
+// Endpoints counts the ports of CAs and routers, by the switch they are on.
+func (g *Graph) Endpoints() []int64 {
 	on := make([]int64, len(g.switches))
 	for _, t := range g.terminals {
 		if t.Switch >= 0 && t.Out > 0 {
@@ -299,10 +354,11 @@ func (g *Graph) endpointsOn() []int64 {
 	return on
 }
 
-// each calls do for 0..n-1 on all workers. Each worker has a number, for memory of its
-// own. When ctx ends it returns early, with the cause.
-func (g *Graph) each(ctx context.Context, n int, do func(worker, i int)) error {
-	workers := min(g.workers, n)
+// Each calls do for 0..n-1 on so many goroutines. Each worker has a number, for memory
+// of its own; one worker goes in order, on the caller's goroutine. When ctx ends, Each
+// returns early, with the cause.
+func Each(ctx context.Context, workers, n int, do func(worker, i int)) error {
+	workers = min(workers, n)
 	if workers <= 1 {
 		for i := range n {
 			if ctx.Err() != nil {
@@ -327,4 +383,12 @@ func (g *Graph) each(ctx context.Context, n int, do func(worker, i int)) error {
 	}
 	wait.Wait()
 	return context.Cause(ctx)
+}
+
+// Target is what port p of switch s leads to.
+func (g *Graph) Target(s int32, p uint8) Target {
+	if at := g.portBase[s] + int32(p); at < g.portBase[s+1] {
+		return g.targets[at]
+	}
+	return NoTarget
 }

@@ -1,4 +1,4 @@
-package routing
+package graph
 
 import (
 	"cmp"
@@ -24,14 +24,14 @@ func (g *Graph) addSwitches() {
 		}
 	}
 	g.portBase = append(g.portBase, base)
-	g.targets = slices.Repeat([]int32{noTarget}, int(base))
+	g.targets = slices.Repeat([]Target{NoTarget}, int(base))
 }
 
 // manyPorts: no CA has links at more of its ports.
 const manyPorts = 8
 
-// disguised says which CAs are plainly switches, as in files of some old programs; "": none.
-func (g *Graph) disguised() string {
+// Disguised says which CAs are plainly switches, as in files of some old programs; "": none.
+func (g *Graph) Disguised() string {
 	var first *fabric.Node
 	n := 0
 	for i := range g.fabric.Nodes() {
@@ -74,13 +74,13 @@ func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.
 			c := Channel{From: int32(s), To: int32(to), Port: uint8(p.Num()), PeerPort: uint8(p.Peer().Num()), Weight: 1}
 			if weight != nil {
 				w := weight(p)
-				if w < 1 || w > maxDistance {
-					return fmt.Errorf("weight %d of %s: it must be from 1 to %d", w, p.Label(), maxDistance)
+				if w < 1 || w > MaxDistance {
+					return fmt.Errorf("weight %d of %s: it must be from 1 to %d", w, p.Label(), MaxDistance)
 				}
 				c.Weight = uint8(w)
 				g.weighted = g.weighted || w != 1
 			}
-			g.targets[int(g.portBase[s])+p.Num()] = int32(len(g.channels))
+			g.targets[int(g.portBase[s])+p.Num()] = Target(len(g.channels))
 			g.channels = append(g.channels, c)
 			g.chanTo = append(g.chanTo, c.To)
 		}
@@ -88,7 +88,7 @@ func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.
 	g.chanBase = append(g.chanBase, int32(len(g.channels)))
 	for i := range g.channels {
 		c := &g.channels[i]
-		c.Reverse = g.targets[g.portBase[c.To]+int32(c.PeerPort)]
+		c.Reverse = g.targets[g.portBase[c.To]+int32(c.PeerPort)].Channel()
 	}
 	return nil
 }
@@ -212,13 +212,13 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, lids func(*fabric.P
 // addLIDs indexes the terminals by LID and by switch.
 func (g *Graph) addLIDs() {
 	g.byLID = append(g.byLID, -1)
-	of := make([][]dest, len(g.switches))
+	of := make([][]Dest, len(g.switches))
 	for i := range g.terminals {
 		t := &g.terminals[i]
 		if t.Out > 0 {
-			g.targets[g.portBase[t.Switch]+int32(t.Out)] = int32(-2 - i)
+			g.targets[g.portBase[t.Switch]+int32(t.Out)] = ToTerminal(int32(i))
 		} else if t.Switch >= 0 {
-			g.targets[g.portBase[t.Switch]] = int32(-2 - i)
+			g.targets[g.portBase[t.Switch]] = ToTerminal(int32(i))
 		}
 		if t.LID == 0 {
 			t.Count = 0
@@ -242,12 +242,12 @@ func (g *Graph) addLIDs() {
 			}
 			g.byLID[lid] = int32(i)
 			if t.Switch >= 0 {
-				of[t.Switch] = append(of[t.Switch], dest{mad.LID(lid), t.Out, int32(i)})
+				of[t.Switch] = append(of[t.Switch], Dest{mad.LID(lid), t.Out, int32(i)})
 			}
 		}
 	}
 	for _, d := range of {
-		slices.SortFunc(d, func(a, b dest) int { return cmp.Or(cmp.Compare(a.out, b.out), cmp.Compare(a.lid, b.lid)) })
+		slices.SortFunc(d, func(a, b Dest) int { return cmp.Or(cmp.Compare(a.Out, b.Out), cmp.Compare(a.LID, b.LID)) })
 		g.destBase = append(g.destBase, int32(len(g.dests)))
 		g.dests = append(g.dests, d...)
 	}

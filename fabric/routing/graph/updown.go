@@ -1,4 +1,4 @@
-package routing
+package graph
 
 import (
 	"context"
@@ -11,15 +11,15 @@ type Ranks struct {
 	Rank []int // by switch; -1: no path to any switch of rank 0
 }
 
-// Ranks are the distances from the nearest of the roots, in links: a breadth-first
+// RanksFrom are the distances from the nearest of the roots, in links: a breadth-first
 // search, O(S + N).
-func (g *Graph) Ranks(roots []int) *Ranks {
-	return &Ranks{g.distancesFrom(roots)}
+func RanksFrom(g *Graph, roots []int) *Ranks {
+	return &Ranks{DistancesFrom(g, roots)}
 }
 
-// distancesFrom is a breadth-first search: the distance from the nearest of the
+// DistancesFrom is a breadth-first search: the distance from the nearest of the
 // switches, in links, whatever their weights; -1: no path.
-func (g *Graph) distancesFrom(from []int) []int {
+func DistancesFrom(g *Graph, from []int) []int {
 	distance := slices.Repeat([]int{-1}, len(g.switches))
 	var queue []int
 	for _, s := range from {
@@ -60,6 +60,17 @@ func (r *Ranks) Up(s, t int) bool {
 	return t < s
 }
 
+// ups says of each neighbour of each switch whether the links to it go up.
+func (r *Ranks) ups(g *Graph) []bool {
+	up := make([]bool, len(g.neighbours))
+	for s := range g.switches {
+		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
+			up[i] = r.Up(s, int(g.nbrTo[i]))
+		}
+	}
+	return up
+}
+
 // UpDown are the distances of up*/down* routing (Schroeder et al., "Autonet",
 // 1991), where no path goes up after it went down. A forwarding table knows only
 // the destination, not where a packet came from. So a switch from which a path
@@ -67,15 +78,9 @@ func (r *Ranks) Up(s, t int) bool {
 // shorter, and all others go up. Then every pair that has a legal path has one.
 //
 // Time: twice that of Hops.
-func (g *Graph) UpDown(ctx context.Context, r *Ranks) (*Hops, error) {
+func UpDown(ctx context.Context, g *Graph, r *Ranks) (*Hops, error) {
 	h := newHops(g)
-	h.rank = r
-	h.up = make([]bool, len(g.neighbours))
-	for s := range g.switches {
-		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
-			h.up[i] = r.Up(s, int(g.nbrTo[i]))
-		}
-	}
+	h.rank, h.up = r, r.ups(g)
 	return h, h.search(ctx, h.bfsUpDown)
 }
 
@@ -100,7 +105,7 @@ func (h *Hops) bfsUpDown(w *searcher, first int) {
 			fresh &^= w.seen[s]
 			next[s] = fresh
 			found |= fresh
-			h.put(s, first, fresh, uint8(min(step, maxDistance)))
+			h.put(s, first, fresh, uint8(min(step, MaxDistance)))
 		}
 		for s, fresh := range next {
 			w.seen[s] |= fresh
@@ -109,7 +114,7 @@ func (h *Hops) bfsUpDown(w *searcher, first int) {
 			last = step
 			break
 		}
-		if step > maxDistance {
+		if step > MaxDistance {
 			h.failAny(w, next, first)
 			return
 		}
@@ -135,7 +140,7 @@ func (h *Hops) bfsUpDown(w *searcher, first int) {
 			fresh &^= w.seen[s]
 			next[s] = fresh
 			found |= fresh
-			h.put(s, first, fresh, uint8(min(step, maxDistance))|viaUp)
+			h.put(s, first, fresh, uint8(min(step, MaxDistance))|viaUp)
 		}
 		for s, fresh := range next {
 			w.seen[s] |= fresh
@@ -143,7 +148,7 @@ func (h *Hops) bfsUpDown(w *searcher, first int) {
 		if found == 0 && step >= last {
 			return
 		}
-		if step > maxDistance && found != 0 {
+		if step > MaxDistance && found != 0 {
 			h.failAny(w, next, first)
 			return
 		}

@@ -1,6 +1,7 @@
-package routing
+package graph
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/bits"
@@ -10,9 +11,9 @@ import (
 )
 
 const (
-	// maxDistance is the greatest distance that Hops holds. A directed route
+	// MaxDistance is the greatest distance that Hops holds. A directed route
 	// has 63 hops at most (IBA 14.2.1.2).
-	maxDistance = 125
+	MaxDistance = 125
 	// Entries of Hops: a distance, with viaUp where the path begins upwards.
 	viaUp  = 0x80
 	noPath = 0x7f
@@ -30,29 +31,29 @@ type Hops struct {
 	rank   *Ranks        // of up*/down*; nil: all links are allowed
 	up     []bool        // by neighbour, whether its links go up; nil: all links are allowed
 	turned [][]turnedHop // by switch: next hops that given turns allow beside; nil: none
-	place  []int32       // by switch: neighbours are preferred in this order; nil: by number
+	Place  []int32       // by switch: neighbours are preferred in this order; nil: by number
 }
 
-// Hops are the distances in links, or, where links have weights, the least sums
+// AllHops are the distances in links, or, where links have weights, the least sums
 // of weights.
 //
 // Without weights it is a breadth-first search from 64 destinations at once, a
 // bit of a word each (Then et al., "The more the merrier: efficient multi-source
 // graph traversal", 2014): O(D*S*(S + N)/64) time. With weights, it is Dial's
 // algorithm from each destination: O(S*(S + N)) time.
-func (g *Graph) Hops(ctx context.Context) (*Hops, error) {
+func AllHops(ctx context.Context, g *Graph) (*Hops, error) {
 	h := newHops(g)
 	return h, h.search(ctx, h.bfs)
 }
 
-// linkHops are the distances in links, whatever their weights.
-func (g *Graph) linkHops(ctx context.Context) (*Hops, error) {
+// LinkHops are the distances in links, whatever their weights.
+func LinkHops(ctx context.Context, g *Graph) (*Hops, error) {
 	if !g.weighted {
-		return g.Hops(ctx)
+		return AllHops(ctx, g)
 	}
 	plain := *g
 	plain.weighted = false
-	return plain.Hops(ctx)
+	return AllHops(ctx, &plain)
 }
 
 func newHops(g *Graph) *Hops {
@@ -69,6 +70,32 @@ func (h *Hops) Distance(s, d int) int {
 	return -1
 }
 
+// IsOf reports whether the distances are those of g.
+func (h *Hops) IsOf(g *Graph) bool { return h.graph == g }
+
+// Ranks are those of up*/down*; nil: all links are allowed, or the distances are those
+// of a HopsUpdate.
+func (h *Hops) Ranks() *Ranks { return h.rank }
+
+// IsUpDown reports whether the distances are those of up*/down*.
+func (h *Hops) IsUpDown() bool { return h.up != nil }
+
+// GoesUp reports whether links to the neighbour at place i, as FirstNeighbour counts
+// them, go up. The distances must be those of up*/down*.
+func (h *Hops) GoesUp(i int32) bool { return h.up[i] }
+
+// SameDirections reports whether the same links go up as in o, of the same graph.
+func (h *Hops) SameDirections(o *Hops) bool { return o != nil && slices.Equal(h.up, o.up) }
+
+// NextUnreachable is the first switch from d on that s has no path to, or -1.
+func (h *Hops) NextUnreachable(s, d int) int {
+	i := bytes.IndexByte(h.row(s)[d:len(h.graph.switches)], noPath)
+	if i < 0 {
+		return -1
+	}
+	return d + i
+}
+
 // Max is the longest distance.
 func (h *Hops) Max() int {
 	longest := uint8(0)
@@ -80,9 +107,9 @@ func (h *Hops) Max() int {
 	return int(longest)
 }
 
-// agrees says whether up*/down* allows the first link of a path from s by way of to:
+// Agrees says whether up*/down* allows the first link of a path from s by way of to:
 // one that goes down all the way, or the links up before.
-func (h *Hops) agrees(s, to, d int) bool {
+func (h *Hops) Agrees(s, to, d int) bool {
 	own, far := h.d[s*h.stride+d], h.d[to*h.stride+d]
 	if h.rank.Up(s, to) {
 		return own&viaUp != 0
@@ -109,14 +136,14 @@ type searcher struct {
 	err      *distanceError
 }
 
-// distanceError is the error of switches that are farther apart than maxDistance.
+// distanceError is the error of switches that are farther apart than MaxDistance.
 type distanceError struct {
 	from, to *fabric.Node
 	d        int // number of to
 }
 
 func (e *distanceError) Error() string {
-	return fmt.Sprintf("from %s to %s it is more than %d, in hops or weights of links", e.from.Label(), e.to.Label(), maxDistance)
+	return fmt.Sprintf("from %s to %s it is more than %d, in hops or weights of links", e.from.Label(), e.to.Label(), MaxDistance)
 }
 
 // fail notes that the distance from s to d is too great.
@@ -134,7 +161,7 @@ func (h *Hops) search(ctx context.Context, bfs func(w *searcher, first int)) err
 		n, step, bfs = len(g.switches), 1, h.dial
 	}
 	workers := make([]searcher, g.workers)
-	err := g.each(ctx, n, func(worker, i int) {
+	err := Each(ctx, g.workers, n, func(worker, i int) {
 		w := &workers[worker]
 		if w.seen == nil {
 			w.seen, w.now = make([]uint64, len(g.switches)), make([]uint64, len(g.switches))
@@ -179,7 +206,7 @@ func (h *Hops) bfs(w *searcher, first int) {
 		if found == 0 {
 			return
 		}
-		if step > maxDistance {
+		if step > MaxDistance {
 			h.failAny(w, next, first)
 			return
 		}
@@ -188,7 +215,7 @@ func (h *Hops) bfs(w *searcher, first int) {
 }
 
 // failAny is fail for the lowest destination of which found, the frontier of a
-// step beyond maxDistance, has a switch.
+// step beyond MaxDistance, has a switch.
 func (h *Hops) failAny(w *searcher, found []uint64, first int) {
 	all := uint64(0)
 	for _, fresh := range found {
@@ -250,12 +277,12 @@ func (h *Hops) put(s, first int, which uint64, distance uint8) {
 // shortest-path forest with topological ordering", 1969). With up*/down* it runs
 // twice: for the paths that only go down, then for those that go up to one of these.
 //
-// Time: O(S + N + maxDistance).
+// Time: O(S + N + MaxDistance).
 func (h *Hops) dial(w *searcher, d int) {
 	g := h.graph
 	if w.distance == nil {
 		w.distance = make([]uint8, len(g.switches))
-		w.buckets = make([][]int32, 2*maxDistance+1)
+		w.buckets = make([][]int32, 2*MaxDistance+1)
 	}
 	for s := range w.distance {
 		w.distance[s] = noPath
@@ -302,7 +329,7 @@ func (h *Hops) relax(w *searcher, up bool) {
 				if h.up != nil && h.up[j] == up || up && w.distance[s]&viaUp == 0 && w.distance[s] != noPath {
 					continue
 				}
-				if distance+weight > maxDistance {
+				if distance+weight > MaxDistance {
 					w.beyond = append(w.beyond, s)
 					continue
 				}

@@ -1,0 +1,236 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// levels are the levels of switches in what may be a fat tree: their distances from
+// the switches with compute nodes.
+type Levels struct {
+	g      *Graph
+	Level  []int // by switch; -1: no path
+	Height int   // number of levels
+	// subtree[k] and plane[k] are, by switch, its component among the levels below
+	// k, and among the levels from k up; -1: it is on none of these. divide finds
+	// them.
+	subtree, plane [][]int32
+}
+
+// FindLevels are the distances from leaves.
+func FindLevels(g *Graph) *Levels { return LevelsOf(g, DistancesFrom(g, Leaves(g))) }
+
+// LevelsOf makes levels of a number for each switch.
+func LevelsOf(g *Graph, level []int) *Levels {
+	return &Levels{g: g, Level: level, Height: 1 + slices.Max(append([]int{-1}, level...))}
+}
+
+// Leaves are the switches with compute nodes, or, where there are no compute nodes,
+// those with any CA or router.
+func Leaves(g *Graph) []int {
+	for _, class := range []Class{ClassCN, ClassCN | ClassIO | ClassAN | ClassGateway | ClassSM} {
+		var found []int
+		for s := range g.switches {
+			for _, d := range g.DestsOf(s) {
+				if g.terminals[d.Terminal].Class&class != 0 {
+					found = append(found, s)
+					break
+				}
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// Ranks are those of up*/down* where up is away from level 0.
+func (l *Levels) Ranks() *Ranks { return (&Ranks{l.Level}).Reverse() }
+
+// Check is nil for a fat tree, perhaps with parts missing: all switches with links have
+// a level, and links join neighbouring levels only.
+func (l *Levels) Check() error {
+	g := l.g
+	if l.Height == 0 {
+		return fmt.Errorf("no fat tree: no switch has a compute node")
+	}
+	for s, level := range l.Level {
+		if level < 0 && len(g.Neighbours(s)) > 0 {
+			return fmt.Errorf("no fat tree: %s is cut off from all compute nodes", g.switches[s].Label())
+		}
+		for _, n := range g.Neighbours(s) {
+			if l.Level[n.To] != level {
+				continue
+			}
+			port := g.switches[s].Port(int(n.Ports[0]))
+			where := "on switches with compute nodes"
+			if level > 0 {
+				where = fmt.Sprintf("on switches of level %d", level)
+			}
+			return fmt.Errorf("no fat tree: %s and %s are linked, but both %s; "+
+				"if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)", port.Label(), port.Peer().Label(), where)
+		}
+	}
+	return nil
+}
+
+// divide finds the subtrees and planes, in O(H*(S + N)) for height H.
+func (l *Levels) divide() {
+	if l.subtree != nil {
+		return
+	}
+	for k := range l.Height + 1 {
+		l.subtree = append(l.subtree, components(l.g, func(s int) bool { return 0 <= l.Level[s] && l.Level[s] < k }))
+		l.plane = append(l.plane, components(l.g, func(s int) bool { return l.Level[s] >= k }))
+	}
+}
+
+// Components are the components of all switches.
+func Components(g *Graph) []int32 {
+	return components(g, func(int) bool { return true })
+}
+
+// components are the connected components of the graph of those switches for which
+// among is true: by switch the lowest switch of its component, or -1. It is a
+// breadth-first search, O(S + N).
+func components(g *Graph, among func(s int) bool) []int32 {
+	component := slices.Repeat([]int32{-1}, len(g.switches))
+	var queue []int32
+	for s := range component {
+		if component[s] >= 0 || !among(s) {
+			continue
+		}
+		component[s] = int32(s)
+		queue = append(queue[:0], int32(s))
+		for i := 0; i < len(queue); i++ {
+			for _, t := range g.nbrTo[g.nbrBase[queue[i]]:g.nbrBase[queue[i]+1]] {
+				if component[t] < 0 && among(int(t)) {
+					component[t] = int32(s)
+					queue = append(queue, t)
+				}
+			}
+		}
+	}
+	return component
+}
+
+// Places order the switches by level and plane, so that the switches at the same
+// places of two subtrees come in the same order.
+func (l *Levels) Places() []int32 {
+	l.divide()
+	order := make([]int32, len(l.Level))
+	for s := range order {
+		order[s] = int32(s)
+	}
+	slices.SortFunc(order, func(s, t int32) int {
+		if c := cmp.Compare(l.Level[s], l.Level[t]); c != 0 {
+			return c
+		}
+		for k := 1; k <= l.Level[s]; k++ {
+			if c := cmp.Compare(l.plane[k][s], l.plane[k][t]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(s, t)
+	})
+	place := make([]int32, len(order))
+	for i, s := range order {
+		place[s] = int32(i)
+	}
+	return place
+}
+
+// Parents are, by switch, the parents it would have if nothing were missing: those
+// of all switches at its place of the tree, in the order of places. Where these are
+// more than twice as many as any one of the switches has, it is no place of a tree,
+// and each has its own.
+func (l *Levels) Parents(place []int32) [][]int32 {
+	l.divide()
+	type position struct{ level, subtree, plane int32 }
+	of := func(s int) position {
+		p := position{level: int32(l.Level[s]), subtree: -1, plane: -1}
+		if k := l.Level[s] + 2; k <= l.Height {
+			p.subtree = l.subtree[k][s]
+		}
+		if l.Level[s] > 0 {
+			p.plane = l.plane[l.Level[s]][s]
+		}
+		return p
+	}
+	inOrder := func(list []int32) []int32 {
+		slices.SortFunc(list, func(s, t int32) int { return cmp.Compare(place[s], place[t]) })
+		return slices.Compact(list)
+	}
+	own := make([][]int32, len(l.Level))
+	all, most := map[position][]int32{}, map[position]int{}
+	for s, level := range l.Level {
+		if level < 0 {
+			continue
+		}
+		for _, n := range l.g.Neighbours(s) {
+			if l.Level[n.To] == level+1 {
+				own[s] = append(own[s], n.To)
+			}
+		}
+		p := of(s)
+		all[p], most[p] = append(all[p], own[s]...), max(most[p], len(own[s]))
+	}
+	for p, list := range all {
+		all[p] = inOrder(list)
+	}
+	for s, level := range l.Level {
+		if level < 0 {
+			continue
+		}
+		if p := of(s); len(all[p]) <= 2*most[p] {
+			own[s] = all[p]
+		} else {
+			own[s] = inOrder(own[s])
+		}
+	}
+	return own
+}
+
+// Dividers are the weights of the digits of d-mod-k, by switch: the product of
+// the numbers of parents on the way up to it, the largest where they differ.
+func (l *Levels) Dividers(parents [][]int32) []int {
+	divider := slices.Repeat([]int{1}, len(l.Level))
+	byLevel := make([][]int, l.Height)
+	for s, level := range l.Level {
+		if level >= 0 {
+			byLevel[level] = append(byLevel[level], s)
+		}
+	}
+	for _, switches := range byLevel {
+		for _, s := range switches {
+			for _, p := range parents[s] {
+				divider[p] = max(divider[p], min(divider[s]*len(parents[s]), 1<<30))
+			}
+		}
+	}
+	return divider
+}
+
+// LeafOrder has the switches with compute nodes, each subtree in one piece, and then
+// all others.
+func (l *Levels) LeafOrder() []int {
+	l.divide()
+	order := make([]int, len(l.Level))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortFunc(order, func(s, t int) int {
+		if c := cmp.Compare(uint(l.Level[s]), uint(l.Level[t])); c != 0 { // -1 last
+			return c
+		}
+		for k := l.Height; k > 0; k-- {
+			if c := cmp.Compare(l.subtree[k][s], l.subtree[k][t]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(s, t)
+	})
+	return order
+}

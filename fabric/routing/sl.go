@@ -1,0 +1,265 @@
+package routing
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/mad"
+)
+
+// SL are the service levels of paths.
+type SL struct {
+	// Dest are those of the paths to each LID, by LID; beyond its end: 0.
+	Dest []uint8
+	// Pair, if not nil, has for each terminal at which paths begin their levels
+	// by LID, or nil if they are those of Dest.
+	Pair [][]uint8
+
+	shared bool // rows of Pair may be those of several terminals
+}
+
+// Of is the service level of paths from terminal t to lid.
+func (l *SL) Of(t int, lid mad.LID) uint8 {
+	switch {
+	case l == nil:
+	case t < len(l.Pair) && int(lid) < len(l.Pair[t]):
+		return l.Pair[t][lid]
+	case int(lid) < len(l.Dest):
+		return l.Dest[lid]
+	}
+	return 0
+}
+
+// Any says whether some path has another service level than 0. OpenSM's engine file
+// does not learn of these: its PathRecords follow its own rules.
+func (l *SL) Any() bool {
+	if l == nil {
+		return false
+	}
+	other := func(sl uint8) bool { return sl != 0 }
+	return slices.ContainsFunc(l.Dest, other) || slices.ContainsFunc(l.Pair, func(row []uint8) bool { return slices.ContainsFunc(row, other) })
+}
+
+func (l *SL) clone() *SL {
+	if l == nil {
+		return nil
+	}
+	c := &SL{Dest: slices.Clone(l.Dest), Pair: slices.Clone(l.Pair)}
+	for i := range c.Pair {
+		c.Pair[i] = slices.Clone(c.Pair[i])
+	}
+	return c
+}
+
+// SL2VL are the SLtoVLMappingTables of switches. The zero value maps SL n to VL n.
+type SL2VL struct {
+	graph  *graph.Graph
+	tables [][]uint8 // by switch: by port in, port out, SL
+}
+
+// NewSL2VL makes tables that map SL n to VL n.
+func NewSL2VL(g *graph.Graph) *SL2VL { return &SL2VL{g, make([][]uint8, len(g.Switches()))} }
+
+// VL is the lane of a packet of service level sl that comes in by port in (0: from
+// the switch itself) and leaves by port out of switch s.
+func (v *SL2VL) VL(s int, in, out, sl uint8) uint8 {
+	if v == nil {
+		return 0
+	}
+	if v.tables == nil || v.tables[s] == nil {
+		return sl
+	}
+	return v.tables[s][v.at(s, in, out)+int(sl&15)]
+}
+
+// Set sets the lanes of the 16 service levels from port in to port out.
+func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
+	n := v.graph.Switches()[s]
+	if int(max(in, out)) > n.NumPorts() {
+		return fmt.Errorf("%s has ports 0..%d, not %d", n.Label(), n.NumPorts(), max(in, out))
+	}
+	if v.tables[s] == nil {
+		ports := n.NumPorts() + 1
+		v.tables[s] = make([]uint8, ports*ports*16)
+		for i := range v.tables[s] {
+			v.tables[s][i] = uint8(i % 16)
+		}
+	}
+	copy(v.tables[s][v.at(s, in, out):], vls[:])
+	return nil
+}
+
+// Equal says whether the lanes are the same, of two of one graph.
+func (v *SL2VL) Equal(o *SL2VL) bool {
+	switch {
+	case v == o:
+		return true
+	case v == nil || o == nil:
+		return false
+	case v.tables == nil || o.tables == nil:
+		return v.tables == nil && o.tables == nil
+	}
+	return slices.EqualFunc(v.tables, o.tables, slices.Equal[[]uint8])
+}
+
+// Uniform says whether no lane depends on the switch or on its ports: then each lane has
+// the dependencies that there would be if all packets were on one.
+func (v *SL2VL) Uniform() bool {
+	if v == nil || v.tables == nil {
+		return true
+	}
+	var first []uint8
+	for _, t := range v.tables {
+		for row := range slices.Chunk(t, 16) {
+			if first == nil {
+				first = row
+			}
+			if !slices.Equal(row, first) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (v *SL2VL) at(s int, in, out uint8) int {
+	return (int(in)*(v.graph.Switches()[s].NumPorts()+1) + int(out)) * 16
+}
+
+func (v *SL2VL) clone() *SL2VL {
+	if v == nil {
+		return nil
+	}
+	c := &SL2VL{v.graph, slices.Clone(v.tables)}
+	for i := range c.tables {
+		c.tables[i] = slices.Clone(c.tables[i])
+	}
+	return c
+}
+
+// sameFrom says whether the paths from two terminals have the same service levels.
+func (l *SL) sameFrom(t, u int) bool {
+	row := func(t int) []uint8 {
+		if l == nil || t >= len(l.Pair) {
+			return nil
+		}
+		return l.Pair[t]
+	}
+	a, b := row(t), row(u)
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+// sameInto says whether packets that come in by two ports of switch s get the same
+// lanes.
+func (v *SL2VL) sameInto(s int, in, other uint8) bool {
+	if in == other || v == nil || v.tables == nil || v.tables[s] == nil {
+		return true
+	}
+	size := (v.graph.Switches()[s].NumPorts() + 1) * 16
+	return slices.Equal(v.tables[s][int(in)*size:][:size], v.tables[s][int(other)*size:][:size])
+}
+
+// Used are the service levels that paths have, a bit each: that of 0 always.
+func (l *SL) Used() uint16 {
+	used := uint16(1)
+	if l == nil {
+		return used
+	}
+	note := func(row []uint8) {
+		mask := uint16(0)
+		for _, sl := range row {
+			mask |= 1 << (sl & 15)
+		}
+		used |= mask
+	}
+	note(l.Dest)
+	var last *uint8
+	for _, row := range l.Pair {
+		if len(row) > 0 && &row[0] != last { // ports of a switch often share one
+			last = &row[0]
+			note(row)
+		}
+	}
+	return used
+}
+
+// Lanes is how many virtual lanes paths can have: one more than the highest lane of
+// any of their service levels.
+func (r *Routes) Lanes() int {
+	if r.SL2VL == nil {
+		return 1
+	}
+	used := r.SL.Used()
+	most := uint8(0)
+	if slices.ContainsFunc(r.SL2VL.tables, func(t []uint8) bool { return t == nil }) {
+		most = uint8(bits.Len16(used) - 1)
+	}
+	for s, t := range r.SL2VL.tables {
+		ports := r.graph.Switches()[s].NumPorts() + 1
+		for i, vl := range t {
+			if used>>(i%16)&1 != 0 && vl < mad.DropVL && i/16%ports > 0 { // what goes to port 0 is on no link
+				most = max(most, vl)
+			}
+		}
+	}
+	return int(most) + 1
+}
+
+// direct says whether lane n is that of service level n at all switches; or no lanes are
+// used.
+func (v *SL2VL) direct() bool {
+	if v == nil {
+		return true
+	}
+	for _, t := range v.tables {
+		for i, vl := range t {
+			if int(vl) != i%16 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// SetSL gives the paths from terminals to LIDs a service level. Without any lanes so
+// far, SL n gets VL n.
+func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
+	if sl > 15 {
+		return fmt.Errorf("service level %d: there are 0 to 15", sl)
+	}
+	switch {
+	case r.SL == nil:
+		r.SL = &SL{}
+	case r.SL.shared:
+		r.SL = r.SL.clone()
+	}
+	if r.SL2VL == nil {
+		r.SL2VL = NewSL2VL(r.graph)
+	}
+	r.SL.Pair = append(r.SL.Pair, make([][]uint8, len(r.graph.Terminals())-len(r.SL.Pair))...)
+	for _, t := range from {
+		row := &r.SL.Pair[t]
+		if *row == nil {
+			*row = make([]uint8, int(r.top)+1)
+			copy(*row, r.SL.Dest)
+		}
+		for _, lid := range lids {
+			if lid > r.top {
+				return fmt.Errorf("no path goes to LID %d: the highest is %d", lid, r.top)
+			}
+			*row = grown(*row, int(lid))
+			(*row)[lid] = sl
+		}
+	}
+	return nil
+}
+
+// grown makes i an index of list.
+func grown(list []uint8, i int) []uint8 {
+	if i < len(list) {
+		return list
+	}
+	return append(list, slices.Repeat([]uint8{0}, i+1-len(list))...)
+}
