@@ -8,8 +8,8 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/change"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -95,7 +95,7 @@ func (r *auditRun) observe(a *mad.Attribute, t *topology.Target, err error) {
 // outcomeOf is what a request came to.
 func outcomeOf(err error) audit.Outcome {
 	var me *engine.Error
-	var unsupported *change.UnsupportedError
+	var unsupported *table.UnsupportedError
 	var register *datagrams.RegisterError
 	switch {
 	case err == nil:

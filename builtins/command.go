@@ -12,10 +12,10 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/change"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 )
 
 // What commands written in Go need of a session: the fabric and its tables as
@@ -64,7 +64,7 @@ func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 // maxWarned is how many requests without an answer warnings name.
 const maxWarned = 8
 
-// ReadAnswers is f with what audits read of it besides; change.ReadAnswers has it. What
+// ReadAnswers is f with what audits read of it besides; table.ReadAnswers has it. What
 // got no answer is among the fabric's problems, and is warned of.
 func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fabric, error) {
 	t, release := s.mainThread(ctx, "command")
@@ -72,7 +72,7 @@ func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fa
 	var r fabric.Reading
 	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
 		err = c.Block(func(ctx context.Context) (err error) {
-			r, err = change.ReadAnswers(ctx, s.env.SA, f, s.Clock.Now)
+			r, err = table.ReadAnswers(ctx, s.env.SA, f, s.Clock.Now)
 			return err
 		})
 		for i, p := range r.Problems {

@@ -7,9 +7,9 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 	"fabsh/mad/engine"
 )
 
@@ -51,7 +51,7 @@ func fabricFailure(err error) bool {
 	var re *topology.RequestError
 	var te *topology.TargetError
 	var late *lang.DeadlineError
-	var unsupported *change.UnsupportedError
+	var unsupported *table.UnsupportedError
 	var unsent *apply.FabricError
 	var pkey *sa.PKeyError
 	var state *audits.StateError

@@ -16,7 +16,7 @@
 //	            nameorder.go, the order of names
 //
 // The packages below it: discover sweeps, sa is the client of the subnet
-// administrator, change reads and writes tables and ports, diff compares two
+// administrator, table reads and writes tables and ports, diff compares two
 // snapshots, routing computes and
 // verifies tables, format reads and writes files, sim is a simulated subnet.
 //

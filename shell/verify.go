@@ -12,9 +12,10 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/table"
 	"fabsh/shell/session"
 )
 
@@ -74,8 +75,8 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
 	default:
 		if r, err = s.LiveRoutes(ctx, f); err == nil && o.tables.SL != "" {
-			if err = change.ReadLanes(ctx, s.Engine, r); err == nil {
-				r.SL, _, err = change.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
+			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
+				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
 			}
 		}
 	}

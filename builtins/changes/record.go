@@ -16,11 +16,11 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -115,7 +115,7 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 	if env(c).Levels == "" { // else those of the file are in use, and no others
 		t.Target = p.Target
 	}
-	levels := change.Levels{Client: env(c).SA, File: env(c).Levels}
+	levels := plan.Levels{Client: env(c).SA, File: env(c).Levels}
 	return c.Block(func(ctx context.Context) error {
 		levels.Open = func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }
 		levels.InForce(&t, env(c).Engine)
@@ -134,9 +134,9 @@ func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routing.Routes, erro
 		return routing.NewRoutes(g, 0), nil
 	}
 	var live *routing.Routes
-	var failed []change.SwitchError
+	var failed []table.SwitchError
 	err := c.Block(func(ctx context.Context) (err error) {
-		live, failed, err = change.ReadRoutes(ctx, env(c).Engine, f)
+		live, failed, err = table.ReadRoutes(ctx, env(c).Engine, f)
 		return err
 	})
 	if err == nil && len(failed) > 0 {

@@ -6,9 +6,9 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -24,14 +24,14 @@ func WriteRoutes(c *lang.Call, r, live *routing.Routes) error {
 	if err := writeLanes(c, e, r); err != nil {
 		return err
 	}
-	var all []*change.Table
+	var all []*table.Table
 	for _, sd := range r.Diff(live).Switches {
 		n := r.Graph().Switches()[sd.Switch]
 		if n.Route() == nil && n.LID() == 0 {
-			return lang.Errorf("%s: %w", n.Label(), change.ErrNoAddress)
+			return lang.Errorf("%s: %w", n.Label(), table.ErrNoAddress)
 		}
-		t := &change.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: change.NoPortNumber}
-		change.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
+		t := &table.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: table.NoPortNumber}
+		table.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
 		all = append(all, t)
 	}
 	return write(c, e, "forwarding table", all)
@@ -47,15 +47,15 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routing.Routes) error {
 		rec.Target = r
 	}
 	used := r.SL.Used()
-	var all []*change.Table
+	var all []*table.Table
 	for s, n := range r.Graph().Switches() {
 		if n.Route() == nil && n.LID() == 0 {
-			return lang.Errorf("%s: %w", n.Label(), change.ErrNoAddress)
+			return lang.Errorf("%s: %w", n.Label(), table.ErrNoAddress)
 		}
-		t := &change.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: change.NoPortNumber}
-		change.EditLanes(t, func(t *change.Table, rows [][mad.ServiceLevels]uint8) error {
+		t := &table.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: table.NoPortNumber}
+		table.EditLanes(t, func(t *table.Table, rows [][mad.ServiceLevels]uint8) error {
 			for i := range rows {
-				p := change.LanePorts(t, i)
+				p := table.LanePorts(t, i)
 				if in := n.Port(int(p.In)); p.Out == 0 || p.In == p.Out || n.Port(int(p.Out)).Peer() == nil || p.In > 0 && in.Peer() == nil {
 					continue
 				}
@@ -95,8 +95,8 @@ func lanesOf(p *fabric.Port) uint8 {
 }
 
 // write writes tables of switches, which are called what.
-func write(c *lang.Call, e *engine.Engine, what string, all []*change.Table) error {
-	if err := topology.Change(c, func(ctx context.Context) error { return change.WriteTables(ctx, e, all...) }); err != nil {
+func write(c *lang.Call, e *engine.Engine, what string, all []*table.Table) error {
+	if err := topology.Change(c, func(ctx context.Context) error { return table.WriteTables(ctx, e, all...) }); err != nil {
 		return err
 	}
 	for _, t := range all {

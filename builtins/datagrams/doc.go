@@ -1,7 +1,7 @@
 // Package datagrams is the builtins that send MADs: requests of all management
 // classes, whole tables, links, subscriptions. What a request says is here; how
 // it is addressed and sent is builtins/topology's, what a table or a port goes
-// through is fabric/change's.
+// through is fabric/table's.
 //
 // Each builtin takes a struct of its arguments; those that builtins share are
 // embedded. Errors about arguments end the script. What goes wrong at one of

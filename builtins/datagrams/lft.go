@@ -9,14 +9,14 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
 // LFTKind is the value lft, a linear forwarding table (IBA 14.2.5.10). Row i is of
 // LID i.
 var LFTKind = &tableKind{
-	table: change.LinearTable,
+	table: table.LinearTable,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := lang.ToInt(key)
@@ -28,14 +28,14 @@ var LFTKind = &tableKind{
 		}
 		return lid, nil
 	},
-	size:  func(t *change.Table) int { return len(change.LinearEntries(t)) },
-	entry: func(t *change.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },
-	bytes: change.LinearEntries,
+	size:  func(t *table.Table) int { return len(table.LinearEntries(t)) },
+	entry: func(t *table.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },
+	bytes: table.LinearEntries,
 	repr: func(v *wholeTable) string {
-		entries := change.LinearEntries(v.t)
+		entries := table.LinearEntries(v.t)
 		return fmt.Sprintf("top=%d, %s", len(entries)-1, lang.Count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route"))
 	},
-	display: func(v *wholeTable) string { return topology.LFTText(change.LinearEntries(v.t)) },
+	display: func(v *wholeTable) string { return topology.LFTText(table.LinearEntries(v.t)) },
 }
 
 func init() {
@@ -88,7 +88,7 @@ True
 	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		if v, ok := a.Table.(linear); ok {
 			row := slices.Clone(v.Linear()) // fibers run meanwhile, which may change it
-			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.ReplaceLinear(t, row) })
+			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.ReplaceLinear(t, row) })
 		}
 		entries, row := map[mad.LID]uint8{}, []uint8(nil)
 		replace, err := tableEntries(a.Table, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
@@ -115,11 +115,11 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) {
+		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) {
 			if replace {
-				change.ReplaceLinear(t, row)
+				table.ReplaceLinear(t, row)
 			} else {
-				change.EditLinear(t, entries)
+				table.EditLinear(t, entries)
 			}
 		})
 	}),

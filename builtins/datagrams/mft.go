@@ -9,7 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -22,7 +22,7 @@ const (
 // MFTKind is the value mft, a multicast forwarding table (IBA 14.2.5.12). Row i is
 // of multicast LID firstMLID+i.
 var MFTKind = &tableKind{
-	table: change.MulticastTable,
+	table: table.MulticastTable,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := lang.ToInt(key)
@@ -34,18 +34,18 @@ var MFTKind = &tableKind{
 		}
 		return lid - firstMLID, nil
 	},
-	size: change.MulticastRows,
-	entry: func(t *change.Table, i int) starlark.Value {
-		ports := change.MulticastPorts(t, i)
+	size: table.MulticastRows,
+	entry: func(t *table.Table, i int) starlark.Value {
+		ports := table.MulticastPorts(t, i)
 		if len(ports) == 0 {
 			return starlark.None
 		}
 		return portNumbers(ports)
 	},
-	bytes: func(t *change.Table) []byte {
+	bytes: func(t *table.Table) []byte {
 		var b []byte
-		for i := range change.MulticastRows(t) {
-			for _, p := range change.MulticastPorts(t, i) {
+		for i := range table.MulticastRows(t) {
+			for _, p := range table.MulticastPorts(t, i) {
 				b = append(b, byte(i>>8), byte(i), p)
 			}
 		}
@@ -58,7 +58,7 @@ var MFTKind = &tableKind{
 		var b strings.Builder
 		b.WriteString("mlid    ports\n")
 		for i := range v.Len() {
-			if ports := change.MulticastPorts(v.t, i); len(ports) > 0 {
+			if ports := table.MulticastPorts(v.t, i); len(ports) > 0 {
 				fmt.Fprintf(&b, "0x%04x  %s\n", firstMLID+i, strings.Trim(fmt.Sprint(ports), "[]"))
 			}
 		}
@@ -146,7 +146,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 		if err != nil {
 			return nil, err
 		}
-		return MFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
+		return MFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.EditMulticast(t, entries, replace) })
 	}),
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 )
 
 // fullMember is the bit of a P_Key that makes a full member (IBA 10.9.1.1).
@@ -18,24 +18,24 @@ const fullMember = 0x8000
 // PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows
 // without keys, None where there is no P_Key.
 var PKeysKind = &tableKind{
-	table: change.PKeyTable,
+	table: table.PKeyTable,
 	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
-	size:  change.PartitionCap,
-	entry: func(t *change.Table, i int) starlark.Value {
+	size:  table.PartitionCap,
+	entry: func(t *table.Table, i int) starlark.Value {
 		if key := binary.BigEndian.Uint16(t.Data[2*i:]); key&^fullMember != 0 {
 			return starlark.MakeInt(int(key))
 		}
 		return starlark.None
 	},
 	within: true,
-	bytes:  func(t *change.Table) []byte { return t.Data[:2*change.PartitionCap(t)] },
+	bytes:  func(t *table.Table) []byte { return t.Data[:2*table.PartitionCap(t)] },
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "partition"))
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
-		for i, key := range change.PKeys(v.t) {
+		for i, key := range table.PKeys(v.t) {
 			member := "full"
 			if key&fullMember == 0 {
 				member = "limited"
@@ -115,6 +115,6 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return PKeysKind.set(c, &a.portArgs, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
+		return PKeysKind.set(c, &a.portArgs, func(t *table.Table) { table.EditPKeys(t, entries, replace) })
 	}),
 }

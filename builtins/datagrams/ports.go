@@ -12,7 +12,7 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -57,7 +57,7 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 "down"
 `,
 	Run: lang.Do(func(c *lang.Call, a *forcedLinkArgs) (starlark.Value, error) {
-		return changePorts(c, change.Disable, &a.linkArgs, a.Force)
+		return changePorts(c, table.Disable, &a.linkArgs, a.Force)
 	}),
 }
 
@@ -76,7 +76,7 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 "link_up"
 `,
 	Run: lang.Do(func(c *lang.Call, a *linkArgs) (starlark.Value, error) {
-		return changePorts(c, change.Enable, a, false)
+		return changePorts(c, table.Enable, a, false)
 	}),
 }
 
@@ -93,12 +93,12 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 "link_up"
 `,
 	Run: lang.Do(func(c *lang.Call, a *forcedLinkArgs) (starlark.Value, error) {
-		return changePorts(c, change.Reset, &a.linkArgs, a.Force)
+		return changePorts(c, table.Reset, &a.linkArgs, a.Force)
 	}),
 }
 
 // changePorts takes the links of ports down or up, all at once.
-func changePorts(c *lang.Call, action change.Action, a *linkArgs, force bool) (starlark.Value, error) {
+func changePorts(c *lang.Call, action table.Action, a *linkArgs, force bool) (starlark.Value, error) {
 	targets, at, many, err := portTargets(c, &a.portArgs)
 	if err != nil {
 		return nil, err
@@ -107,21 +107,21 @@ func changePorts(c *lang.Call, action change.Action, a *linkArgs, force bool) (s
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]*change.PortState, len(at))
-	var open []*change.PortState
+	changes := make([]*table.PortState, len(at))
+	var open []*table.PortState
 	for i := range at {
-		changes[i] = &change.PortState{Port: at[i], Action: action, Force: force, Wait: a.Wait}
+		changes[i] = &table.PortState{Port: at[i], Action: action, Force: force, Wait: a.Wait}
 		if at[i].Err == nil {
 			open = append(open, changes[i])
 		}
 	}
-	if err := topology.Change(c, func(ctx context.Context) error { return change.SetPortStates(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return table.SetPortStates(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	results := make([]*change.Port, len(changes))
+	results := make([]*table.Port, len(changes))
 	for i, one := range changes {
 		results[i] = &one.Port
-		if action == change.Disable && one.Err == nil && !one.IsSwitch() {
+		if action == table.Disable && one.Err == nil && !one.IsSwitch() {
 			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].Label)
 		}
 	}
@@ -130,16 +130,16 @@ func changePorts(c *lang.Call, action change.Action, a *linkArgs, force bool) (s
 
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
-func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []change.Port, many bool, err error) {
+func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []table.Port, many bool, err error) {
 	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
 		return nil, nil, many, err
 	}
-	at = make([]change.Port, len(targets))
+	at = make([]table.Port, len(targets))
 	for i := range targets {
 		t := &targets[i]
 		p := &at[i]
-		*p = change.Port{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
+		*p = table.Port{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
 		if p.Num, err = portsTable(c, a.Port, t); err != nil {
 			return nil, nil, many, err
 		}
@@ -151,7 +151,7 @@ func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []cha
 }
 
 // portResults is what the builtins return.
-func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, many bool) (starlark.Value, error) {
+func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
@@ -212,15 +212,15 @@ It takes effect when the link trains again: port_reset(port). What the port does
 		if err != nil {
 			return nil, err
 		}
-		results := make([]*change.Port, len(at))
-		var open []*change.LinkSettings
+		results := make([]*table.Port, len(at))
+		var open []*table.LinkSettings
 		for i := range at {
-			link := &change.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: a.Force}
+			link := &table.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: a.Force}
 			if results[i] = &link.Port; link.Err == nil {
 				open = append(open, link)
 			}
 		}
-		if err := topology.Change(c, func(ctx context.Context) error { return change.SetLinks(ctx, e, open...) }); err != nil {
+		if err := topology.Change(c, func(ctx context.Context) error { return table.SetLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return portResults(c, targets, results, many)
@@ -229,7 +229,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 
 // choiceOf reads an argument that is one of the words, or a list of some; nil:
 // it was not given.
-func choiceOf(param string, v starlark.Value, all []string) (choice change.Choice, err error) {
+func choiceOf(param string, v starlark.Value, all []string) (choice table.Choice, err error) {
 	if v == nil {
 		return choice, nil
 	}

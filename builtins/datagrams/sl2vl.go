@@ -10,7 +10,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -18,7 +18,7 @@ import (
 // or of an output port. A row has the VL of each SL; its key is the pair of
 // input and output port.
 var SL2VLKind = &tableKind{
-	table: change.SL2VLTable,
+	table: table.SL2VLTable,
 	port:  anyPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		pair, err := portPair(key, v.t.IsSwitch())
@@ -31,10 +31,10 @@ var SL2VLKind = &tableKind{
 		}
 		return rows[0], nil
 	},
-	size:  func(t *change.Table) int { return len(t.Modifiers) },
-	entry: func(t *change.Table, i int) starlark.Value { return lanesValue(change.Lanes(t, i)) },
-	key:   func(t *change.Table, i int) starlark.Value { return pairValue(change.LanePorts(t, i)) },
-	bytes: func(t *change.Table) []byte {
+	size:  func(t *table.Table) int { return len(t.Modifiers) },
+	entry: func(t *table.Table, i int) starlark.Value { return lanesValue(table.Lanes(t, i)) },
+	key:   func(t *table.Table, i int) starlark.Value { return pairValue(table.LanePorts(t, i)) },
+	bytes: func(t *table.Table) []byte {
 		b := slices.Clone(t.Data)
 		for _, m := range t.Modifiers {
 			b = append(b, byte(m>>8), byte(m))
@@ -50,9 +50,9 @@ var SL2VLKind = &tableKind{
 		}
 		b.WriteByte('\n')
 		for i := range v.Len() {
-			p := change.LanePorts(v.t, i)
+			p := table.LanePorts(v.t, i)
 			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
-			for _, vl := range change.Lanes(v.t, i) {
+			for _, vl := range table.Lanes(v.t, i) {
 				if vl == mad.DropVL {
 					b.WriteString("  -")
 				} else {
@@ -70,11 +70,11 @@ func init() {
 		lang.Member[*wholeTable]{Name: "rows", Type: "list of dict", Column: true, Doc: "a list of dicts, one a pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
 			var rows []starlark.Value
 			for i := range v.Len() {
-				p := change.LanePorts(v.t, i)
+				p := table.LanePorts(v.t, i)
 				d := starlark.NewDict(3)
 				d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
 				d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
-				d.SetKey(starlark.String("vls"), lanesValue(change.Lanes(v.t, i)))
+				d.SetKey(starlark.String("vls"), lanesValue(table.Lanes(v.t, i)))
 				rows = append(rows, d)
 			}
 			return starlark.NewList(rows)
@@ -83,7 +83,7 @@ func init() {
 }
 
 // pairValue is (in_port, out_port).
-func pairValue(p change.PortPair) starlark.Value {
+func pairValue(p table.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
@@ -113,9 +113,9 @@ func (k pairKey) String() string {
 }
 
 // rows are the numbers of the rows that are meant.
-func (k pairKey) rows(t *change.Table) (rows []int) {
+func (k pairKey) rows(t *table.Table) (rows []int) {
 	for i := range t.Modifiers {
-		p := change.LanePorts(t, i)
+		p := table.LanePorts(t, i)
 		if (k.in < 0 || k.in == int(p.In)) && (k.out < 0 || k.out == int(p.Out)) {
 			rows = append(rows, i)
 		}
@@ -192,12 +192,12 @@ It returns the table as it was read back. Only rows that change are written; a s
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return SL2VLKind.set(c, &a.portArgs, func(t *change.Table) {
-			change.EditLanes(t, func(t *change.Table, lanes [][mad.ServiceLevels]uint8) error {
+		return SL2VLKind.set(c, &a.portArgs, func(t *table.Table) {
+			table.EditLanes(t, func(t *table.Table, lanes [][mad.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
 					if len(rows) == 0 {
-						return &change.UnsupportedError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
+						return &table.UnsupportedError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
 					}
 					for _, row := range rows {
 						for sl, vl := range e.lanes {
@@ -227,9 +227,9 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 			return nil, fmt.Errorf("got %s, want sl2vl", v.Type())
 		}
 		for i := range v.Len() {
-			p := change.LanePorts(v.t, i)
+			p := table.LanePorts(v.t, i)
 			e := laneEdit{pairKey{int(p.In), int(p.Out)}, map[int]uint8{}}
-			for sl, vl := range change.Lanes(v.t, i) {
+			for sl, vl := range table.Lanes(v.t, i) {
 				e.lanes[sl] = vl
 			}
 			edits = append(edits, e)

@@ -9,7 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -58,8 +58,8 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			return nil, lang.ParamError("known", "got %s for %s", lang.Count(len(a.Known), "record"), lang.Count(len(targets), "target"))
 		}
 		values := make([]starlark.Value, len(targets))
-		changes := make([]*change.Set, len(targets))
-		var open []*change.Set
+		changes := make([]*table.Set, len(targets))
+		var open []*table.Set
 		for i := range targets {
 			t := &targets[i]
 			modifier, err := a.modifier(c, attr, t)
@@ -70,7 +70,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 				values[i] = lang.NewFailure(topology.FailedRequest(c, t, err))
 				continue
 			}
-			changes[i] = &change.Set{Dest: t.Dest(), GUID: t.GUID(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
+			changes[i] = &table.Set{Dest: t.Dest(), GUID: t.GUID(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
 				for _, name := range named {
 					copyField(attr.Field(name), data, given)
 				}
@@ -93,7 +93,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 				return nil, err
 			}
 		}
-		if err := topology.Change(c, func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
+		if err := topology.Change(c, func(ctx context.Context) error { return table.Apply(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, set := range changes {

@@ -7,7 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 )
 
 // portArgs are the arguments that say which node or port is meant.
@@ -43,7 +43,7 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 		know(c, &targets[i], t)
 	}
 	open := reached(tables)
-	if err := c.Block(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return table.ReadTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many)
@@ -51,7 +51,7 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 
 // set is what set_lft and its like do. edit makes a table the change that is
 // wanted.
-func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *change.Table)) (starlark.Value, error) {
+func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (starlark.Value, error) {
 	targets, tables, many, err := k.tables(c, a)
 	if err != nil {
 		return nil, err
@@ -64,36 +64,36 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *change.Table)) (
 	for _, t := range open {
 		edit(t)
 	}
-	if err := topology.Change(c, func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return table.WriteTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many)
 }
 
 // tables are the tables of the targets; Err is set where one cannot be asked.
-func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target, tables []*change.Table, many bool, err error) {
+func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target, tables []*table.Table, many bool, err error) {
 	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
 		return nil, nil, many, err
 	}
-	tables = make([]*change.Table, len(targets))
+	tables = make([]*table.Table, len(targets))
 	for i := range targets {
 		t := &targets[i]
-		table := &change.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
-		if table.Port, err = k.port(c, a.Port, t); err != nil {
+		x := &table.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
+		if x.Port, err = k.port(c, a.Port, t); err != nil {
 			return nil, nil, many, err
 		}
-		if table.Err = t.Reachable(); table.Err == nil && t.Node != nil {
-			table.Err = k.table.Fits(t.Node.Type())
+		if x.Err = t.Reachable(); x.Err == nil && t.Node != nil {
+			x.Err = k.table.Fits(t.Node.Type())
 		}
-		tables[i] = table
+		tables[i] = x
 	}
 	return targets, tables, many, nil
 }
 
 // know tells a table that is only read what an audit's sweep has just read of the node,
 // which need not be asked again.
-func know(c *lang.Call, at *topology.Target, t *change.Table) {
+func know(c *lang.Call, at *topology.Target, t *table.Table) {
 	n := at.Node
 	if n == nil || n.Route() == nil || !topology.JustSwept(c, n.Fabric()) {
 		return
@@ -101,13 +101,13 @@ func know(c *lang.Call, at *topology.Target, t *change.Table) {
 	switch info := n.Info(); {
 	case n.IsSwitch() && n.SwitchInfo() != nil:
 		t.Known, t.Node, t.Switch = true, *info, *n.SwitchInfo()
-	case !n.IsSwitch() && (t.Port == change.NoPortNumber || t.Port == int(info.LocalPortNum)): // else another port answers
+	case !n.IsSwitch() && (t.Port == table.NoPortNumber || t.Port == int(info.LocalPortNum)): // else another port answers
 		t.Known, t.Node = true, *info
 	}
 }
 
 // nodesTable is the port of tables that a node has one of: none.
-func nodesTable(*lang.Call, *int, *topology.Target) (int, error) { return change.NoPortNumber, nil }
+func nodesTable(*lang.Call, *int, *topology.Target) (int, error) { return table.NoPortNumber, nil }
 
 // endPortsTable is the port of tables that each end port has: a switch is one
 // end port, a CA has one for each of its ports.
@@ -115,13 +115,13 @@ func endPortsTable(c *lang.Call, _ *int, t *topology.Target) (int, error) {
 	if t.Node != nil && !t.Node.IsSwitch() {
 		return t.Port, nil
 	}
-	return change.NoPortNumber, nil
+	return table.NoPortNumber, nil
 }
 
 // anyPortsTable is the port that is named, if one is.
 func anyPortsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 	if port == nil && t.Port == topology.NoPortGiven {
-		return change.NoPortNumber, nil
+		return table.NoPortNumber, nil
 	}
 	return portOf(c, nil, port, t)
 }
@@ -136,7 +136,7 @@ func portsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 }
 
 // reached are the tables that can be asked for.
-func reached(tables []*change.Table) (open []*change.Table) {
+func reached(tables []*table.Table) (open []*table.Table) {
 	for _, t := range tables {
 		if t.Err == nil {
 			open = append(open, t)
@@ -146,7 +146,7 @@ func reached(tables []*change.Table) (open []*change.Table) {
 }
 
 // results is what the builtin returns.
-func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*change.Table, many bool) (starlark.Value, error) {
+func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*table.Table, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
 		if t.Err != nil {

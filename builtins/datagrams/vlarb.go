@@ -7,7 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -17,13 +17,13 @@ var priorities = [2]string{"low", "high"}
 // VLArbKind is the value vlarb, the VLArbitrationTable of a port (IBA 14.2.5.9, 7.6.9):
 // two rows, by priority.
 var VLArbKind = &tableKind{
-	table: change.VLArbTable,
+	table: table.VLArbTable,
 	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return priority(key) },
-	size:  func(*change.Table) int { return len(priorities) },
-	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
-	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(priorities[i]) },
-	bytes: func(t *change.Table) (b []byte) {
+	size:  func(*table.Table) int { return len(priorities) },
+	entry: func(t *table.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
+	key:   func(_ *table.Table, i int) starlark.Value { return starlark.String(priorities[i]) },
+	bytes: func(t *table.Table) (b []byte) {
 		for _, list := range entriesOf(t) {
 			for _, a := range list {
 				b = append(b, a.VL, a.Weight)
@@ -70,13 +70,13 @@ func priority(key starlark.Value) (int, error) {
 }
 
 // entriesOf are the entries by priority, as many as the port has room for.
-func entriesOf(t *change.Table) [2][]change.VLWeight {
-	low, high := change.VLArbEntries(t)
-	return [2][]change.VLWeight{low, high}
+func entriesOf(t *table.Table) [2][]table.VLWeight {
+	low, high := table.VLArbEntries(t)
+	return [2][]table.VLWeight{low, high}
 }
 
 // arbitrationValue is a tuple of (vl, weight), weights in units of 64 bytes.
-func arbitrationValue(list []change.VLWeight) starlark.Value {
+func arbitrationValue(list []table.VLWeight) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
 		t[i] = starlark.Tuple{starlark.MakeInt(int(a.VL)), starlark.MakeInt(int(a.Weight))}
@@ -126,9 +126,9 @@ It returns them as they were read back. Only blocks that change are written. Wha
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return VLArbKind.set(c, &a.portArgs, func(t *change.Table) {
-			change.EditVLArb(t, func(low, high []change.VLWeight) error {
-				for i, list := range [][]change.VLWeight{low, high} {
+		return VLArbKind.set(c, &a.portArgs, func(t *table.Table) {
+			table.EditVLArb(t, func(low, high []table.VLWeight) error {
+				for i, list := range [][]table.VLWeight{low, high} {
 					if err := edits[i].apply(list); err != nil {
 						return fmt.Errorf("%s: %w", priorities[i], err)
 					}
@@ -143,12 +143,12 @@ It returns them as they were read back. Only blocks that change are written. Wha
 type arbitrationEdit struct {
 	replace bool  // the entries that are not given are cleared
 	numbers []int // of the entries, as given
-	entries []change.VLWeight
+	entries []table.VLWeight
 }
 
 // apply makes the change. An entry beyond the table is an error, unless its
 // weight is 0.
-func (e *arbitrationEdit) apply(list []change.VLWeight) error {
+func (e *arbitrationEdit) apply(list []table.VLWeight) error {
 	if e.replace {
 		clear(list)
 	}
@@ -157,7 +157,7 @@ func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 		case i < len(list):
 			list[i] = e.entries[k]
 		case e.entries[k].Weight > 0:
-			return &change.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, lang.Count(len(list), "entry"))}
+			return &table.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, lang.Count(len(list), "entry"))}
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range: they count from 0", i)
 	}
-	var a change.VLWeight
+	var a table.VLWeight
 	if v != starlark.None {
 		t, ok := v.(starlark.Iterable)
 		pair := []starlark.Value(nil)
@@ -192,7 +192,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
 		}
-		a = change.VLWeight{VL: uint8(vl), Weight: uint8(weight)}
+		a = table.VLWeight{VL: uint8(vl), Weight: uint8(weight)}
 	}
 	e.numbers, e.entries = append(e.numbers, i), append(e.entries, a)
 	return nil

@@ -10,26 +10,26 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 )
 
 // tableKind is what one of the whole tables is to scripts.
 type tableKind struct {
 	*lang.Type[*wholeTable]
-	table *change.TableKind
+	table *table.TableKind
 	// port is the port whose table is meant, by the argument port and by the
-	// target; change.NoPortNumber of tables of nodes.
+	// target; table.NoPortNumber of tables of nodes.
 	port func(c *lang.Call, port *int, t *topology.Target) (int, error)
 	// index is the entry that a key means; -1: one that is beyond the table.
 	index func(v *wholeTable, key starlark.Value) (int, error)
-	size  func(t *change.Table) int
-	entry func(t *change.Table, i int) starlark.Value // None: there is nothing
+	size  func(t *table.Table) int
+	entry func(t *table.Table, i int) starlark.Value // None: there is nothing
 	// key is what iteration yields; nil: the entries.
-	key func(t *change.Table, i int) starlark.Value
+	key func(t *table.Table, i int) starlark.Value
 	// within: `in` looks for an entry, not for a key.
 	within bool
 	// bytes are what makes tables equal.
-	bytes   func(t *change.Table) []byte
+	bytes   func(t *table.Table) []byte
 	repr    func(v *wholeTable) string
 	display func(v *wholeTable) string
 }
@@ -38,7 +38,7 @@ type tableKind struct {
 // never changes.
 type wholeTable struct {
 	kind *tableKind
-	t    *change.Table
+	t    *table.Table
 }
 
 var (

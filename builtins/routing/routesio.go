@@ -13,9 +13,9 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -119,9 +119,9 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 		return nil, err
 	}
 	var r *routing.Routes
-	var failed []change.SwitchError
+	var failed []table.SwitchError
 	err = c.Block(func(ctx context.Context) (err error) {
-		r, failed, err = change.ReadRoutes(ctx, e, f)
+		r, failed, err = table.ReadRoutes(ctx, e, f)
 		return err
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 	}
 	for _, x := range failed {
 		t := topology.NodeTarget(x.Switch)
-		if errors.Is(x.Err, change.ErrNoAddress) {
+		if errors.Is(x.Err, table.ErrNoAddress) {
 			x.Err = t.Reachable()
 		}
 		failure := topology.FailedRequest(c, &t, x.Err)

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -82,7 +82,7 @@ func (t *Target) wantsKey() bool {
 // adviceOn is what to try next; empty: nothing is known.
 func adviceOn(c *lang.Call, err error) string {
 	var me *engine.Error
-	var ke *change.KeyError
+	var ke *table.KeyError
 	switch {
 	case Cautious(err):
 		return "force=True does it all the same"
@@ -134,6 +134,6 @@ var statusAdvice = map[mad.Status]string{
 
 // Cautious: err says that something was not done that could have been.
 func Cautious(err error) bool {
-	var caution *change.CautionError
+	var caution *table.CautionError
 	return errors.As(err, &caution)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/stored"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -47,7 +47,7 @@ func live(t *testing.T) (*engine.Engine, *fabric.Fabric) {
 	if f, err = discover.Sweep(t.Context(), e, discover.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	answers, err := change.ReadAnswers(t.Context(), &sa.Client{Engine: e}, f, time.Now)
+	answers, err := table.ReadAnswers(t.Context(), &sa.Client{Engine: e}, f, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -78,13 +78,13 @@ func lastCut(local *engine.Port) []mad.LID {
 
 // levels returns the service levels that packets have: those of a file, "": of path
 // records. The guard process reads the file again, so it must be a regular one.
-func (h *Host) levels(file string) change.Levels {
-	return change.Levels{Client: h.SA, File: file, Open: format.OpenIncluded}
+func (h *Host) levels(file string) plan.Levels {
+	return plan.Levels{Client: h.SA, File: file, Open: format.OpenIncluded}
 }
 
 // readTables reads the forwarding tables in force: of each switch, or nothing is proven.
 func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routing.Routes, error) {
-	live, failed, err := change.ReadRoutes(ctx, e, f)
+	live, failed, err := table.ReadRoutes(ctx, e, f)
 	if err == nil && len(failed) > 0 {
 		err = &FabricError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
 	}

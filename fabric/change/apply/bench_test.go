@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -37,7 +37,7 @@ func BenchmarkApply(b *testing.B) {
 	if f, err = discover.Sweep(ctx, e, discover.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	live, failed, err := change.ReadRoutes(ctx, e, f)
+	live, failed, err := table.ReadRoutes(ctx, e, f)
 	if err != nil || len(failed) > 0 {
 		b.Fatal(err, failed)
 	}

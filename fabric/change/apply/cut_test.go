@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -82,7 +82,7 @@ func TestCuts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		live, _, err := change.ReadRoutes(t.Context(), e, r.f)
+		live, _, err := table.ReadRoutes(t.Context(), e, r.f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -116,7 +116,7 @@ type stage struct {
 // back.
 func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	if s.live == nil {
-		read, failed, err := change.ReadRoutes(ctx, c.Engine, s.f)
+		read, failed, err := table.ReadRoutes(ctx, c.Engine, s.f)
 		if err != nil {
 			return err
 		}

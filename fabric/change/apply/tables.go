@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -23,7 +23,7 @@ type Prover struct {
 	Fabric *fabric.Fabric
 	// Live are the forwarding tables of Fabric; nil: they are read.
 	Live   *routing.Routes
-	Levels change.Levels
+	Levels plan.Levels
 	Cells  []*Cell
 	// Back: the change is taken back. To stay half way is no better than to lose paths
 	// that the tables of before do not have, nor than a credit loop that ends by itself.
@@ -45,7 +45,7 @@ func (p *Prover) Order(ctx context.Context, now, want [][]byte) ([]Round, error)
 // tables orders the forwarding tables and virtual lanes among the cells.
 func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error) {
 	if p.Live == nil {
-		read, failed, err := change.ReadRoutes(ctx, p.Engine, p.Fabric)
+		read, failed, err := table.ReadRoutes(ctx, p.Engine, p.Fabric)
 		if err != nil {
 			return nil, err
 		}

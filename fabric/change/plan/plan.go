@@ -1,6 +1,7 @@
 // Package plan has the value of an intended change, and its file.
 //
 //	plan.go      Plan and Set: what is to be written, where, over what
+//	levels.go    which service levels packets have
 //	place.go     which block or port a Set is about; what plans may hold
 //	topology.go  Fingerprint: what a plan was made from
 //	since.go     what has changed since, in words

@@ -1,4 +1,4 @@
-package change_test
+package table_test
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -35,7 +35,7 @@ func TestSilentTable(t *testing.T) {
 		defer e.Close()
 		c := linear(fabric.Dest{LID: 2}, map[mad.LID]uint8{9: 1}, false)
 		want := "SubnSet(LinearForwardingTable) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"
-		var k *change.KeyError
+		var k *table.KeyError
 		if err := edit(t, e, c); err == nil || err.Error() != want || !errors.As(err, &k) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -58,8 +58,8 @@ func TestSilentSet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := writable(t, test.spec, test.keys)
 				defer e.Close()
-				c := &change.Set{Dest: fabric.Dest{LID: 2}, Attr: mad.AttrNodeDescription, Edit: func(data []byte) { copy(data, "new") }}
-				if err := change.Apply(t.Context(), e, c); err != nil {
+				c := &table.Set{Dest: fabric.Dest{LID: 2}, Attr: mad.AttrNodeDescription, Edit: func(data []byte) { copy(data, "new") }}
+				if err := table.Apply(t.Context(), e, c); err != nil {
 					t.Fatal(err)
 				}
 				got := ""
@@ -69,7 +69,7 @@ func TestSilentSet(t *testing.T) {
 				if d := cmp.Diff(test.want, got); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
 				}
-				var k *change.KeyError
+				var k *table.KeyError
 				if errors.As(c.Err, &k) != (test.want != "") || c.Err != nil && !errors.Is(c.Err, engine.ErrTimeout) {
 					t.Errorf("%T", c.Err)
 				}

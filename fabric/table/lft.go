@@ -1,4 +1,4 @@
-package change
+package table
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package change_test
+package table_test
 
 import (
 	"slices"

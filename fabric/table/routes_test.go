@@ -1,4 +1,4 @@
-package change_test
+package table_test
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -33,12 +33,12 @@ func TestReadRoutes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, failed, err := change.ReadRoutes(t.Context(), e, f)
+		whole, failed, err := table.ReadRoutes(t.Context(), e, f)
 		if err != nil || len(failed) > 0 {
 			t.Fatal(err, failed)
 		}
 		for s, n := range whole.Graph().Switches() {
-			lfts, err := change.ReadLFTs(t.Context(), e, []fabric.Dest{{Route: n.Route()}})
+			lfts, err := table.ReadLFTs(t.Context(), e, []fabric.Dest{{Route: n.Route()}})
 			if err != nil || !bytes.Equal(lfts[0].Entries, whole.Row(s)[:len(lfts[0].Entries)]) {
 				t.Errorf("%v: %v, %v, want %v", n, err, whole.Row(s), lfts)
 			}
@@ -55,13 +55,13 @@ func TestReadRoutes(t *testing.T) {
 				}
 			}
 		}
-		part, failed, err := change.ReadRoutes(t.Context(), e, f)
+		part, failed, err := table.ReadRoutes(t.Context(), e, f)
 		if err != nil || len(failed) != 1 || failed[0].Switch != silent || !errors.Is(failed[0].Err, engine.ErrTimeout) || part.Entries() != 12 {
 			t.Errorf("%v, failed %v, %d entries", err, failed, part.Entries())
 		}
 
-		_, failed, err = change.ReadRoutes(t.Context(), e, topology)
-		if err != nil || len(failed) != 3 || !errors.Is(failed[2].Err, change.ErrNoAddress) {
+		_, failed, err = table.ReadRoutes(t.Context(), e, topology)
+		if err != nil || len(failed) != 3 || !errors.Is(failed[2].Err, table.ErrNoAddress) {
 			t.Errorf("a file without LIDs: %v, failed %v", err, failed)
 		}
 	})

@@ -1,4 +1,4 @@
-package change_test
+package table_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -15,33 +15,33 @@ import (
 var edits = []struct {
 	name string
 	port int
-	edit func(t *change.Table)
+	edit func(t *table.Table)
 	// The Sets that go out.
 	modifiers []uint32
 	// The error for a node that loses bits of byte at of the first block.
 	at       int
 	mismatch string
 }{
-	{"lft", change.NoPortNumber, func(t *change.Table) { change.EditLinear(t, map[mad.LID]uint8{66: 1, 200: 2}) },
+	{"lft", table.NoPortNumber, func(t *table.Table) { table.EditLinear(t, map[mad.LID]uint8{66: 1, 200: 2}) },
 		[]uint32{1, 3}, 2, "LID 66 reads back as port 14, not port 1 as it was written"},
-	{"mft", change.NoPortNumber, func(t *change.Table) {
-		change.EditMulticast(t, map[mad.LID][]uint8{0xc021: {1, 9, 20}, 0xcfff: {34}}, false)
+	{"mft", table.NoPortNumber, func(t *table.Table) {
+		table.EditMulticast(t, map[mad.LID][]uint8{0xc021: {1, 9, 20}, 0xcfff: {34}}, false)
 	}, []uint32{0x1000_0001, 1, 0x2000_007f}, 3, "multicast LID 0xc021 at ports 0 to 15 reads back as mask 0x020d, not mask 0x0202 as it was written"},
-	{"sl2vl", 3, func(t *change.Table) {
-		change.EditLanes(t, func(_ *change.Table, lanes [][16]uint8) error {
+	{"sl2vl", 3, func(t *table.Table) {
+		table.EditLanes(t, func(_ *table.Table, lanes [][16]uint8) error {
 			lanes[2][3], lanes[34][15] = 5, 0
 			return nil
 		})
 	}, []uint32{0x0203, 0x2203}, 1, "from port 2 to port 3, service level 2 and the next reads back as lanes 2 and 10, not lanes 2 and 5 as it was written"},
-	{"vlarb", 3, func(t *change.Table) {
-		change.EditVLArb(t, func(low, high []change.VLWeight) error {
-			low[2], high[7] = change.VLWeight{VL: 1, Weight: 9}, change.VLWeight{VL: 3, Weight: 255}
+	{"vlarb", 3, func(t *table.Table) {
+		table.EditVLArb(t, func(low, high []table.VLWeight) error {
+			low[2], high[7] = table.VLWeight{VL: 1, Weight: 9}, table.VLWeight{VL: 3, Weight: 255}
 			return nil
 		})
 	}, []uint32{0x0001_0003, 0x0003_0003}, 5, "entry 2 of the low-priority table reads back as lane 1, weight 6, not lane 1, weight 9 as it was written"},
-	{"pkeys", 3, func(t *change.Table) { change.EditPKeys(t, map[int]uint16{1: 0x8001, 31: 0x12}, false) },
+	{"pkeys", 3, func(t *table.Table) { table.EditPKeys(t, map[int]uint16{1: 0x8001, 31: 0x12}, false) },
 		[]uint32{0x0003_0000}, 3, "entry 1 reads back as 0x800e, not 0x8001 as it was written"},
-	{"guids", change.NoPortNumber, func(t *change.Table) { change.EditGUIDs(t, map[int]mad.GUID{2: 0x77}, false) },
+	{"guids", table.NoPortNumber, func(t *table.Table) { table.EditGUIDs(t, map[int]mad.GUID{2: 0x77}, false) },
 		[]uint32{0}, 23, "entry 2 reads back as 0x0000000000000078, not 0x0000000000000077 as it was written"},
 }
 
@@ -56,7 +56,7 @@ func TestTables(t *testing.T) {
 			onTapOf(t, wide, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 				for _, again := range []bool{false, true} {
 					tap.sets = nil
-					c := &change.Table{Dest: leaf, Port: test.port}
+					c := &table.Table{Dest: leaf, Port: test.port}
 					test.edit(c)
 					if err := edit(t, e, c); err != nil {
 						t.Fatal(err)
@@ -77,8 +77,8 @@ func TestTables(t *testing.T) {
 					if diff := cmp.Diff(want, got); diff != "" || len(c.Written) != len(want) {
 						t.Errorf("again: %v; %d written (-want +got):\n%s", again, len(c.Written), diff)
 					}
-					read := &change.Table{Kind: c.Kind, Dest: leaf, Port: test.port}
-					if err := change.ReadTables(t.Context(), e, read); err != nil || read.Err != nil {
+					read := &table.Table{Kind: c.Kind, Dest: leaf, Port: test.port}
+					if err := table.ReadTables(t.Context(), e, read); err != nil || read.Err != nil {
 						t.Fatal(err, read.Err)
 					}
 					if diff := cmp.Diff(c.Data, read.Data); diff != "" {
@@ -95,7 +95,7 @@ func TestTableCompares(t *testing.T) {
 	for _, test := range edits {
 		t.Run(test.name, func(t *testing.T) {
 			onTapOf(t, wide, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
-				c := &change.Table{Dest: leaf, Port: test.port}
+				c := &table.Table{Dest: leaf, Port: test.port}
 				test.edit(c)
 				first := test.modifiers[0]
 				if test.name == "mft" {
@@ -148,8 +148,8 @@ func TestTableReserved(t *testing.T) {
 				data[0] |= 0xf0
 			}
 		}
-		c := &change.Table{Dest: leaf, Port: 1}
-		change.EditVLArb(c, func(low, high []change.VLWeight) error { return nil })
+		c := &table.Table{Dest: leaf, Port: 1}
+		table.EditVLArb(c, func(low, high []table.VLWeight) error { return nil })
 		if err := edit(t, e, c); err != nil || len(tap.sets) > 0 {
 			t.Errorf("%v, %d Sets", err, len(tap.sets))
 		}
@@ -191,54 +191,54 @@ func TestTableSizes(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		table  change.Table
+		table  table.Table
 		answer func(mad.Header, []byte)
 		want   []uint32
 		err    string
 	}{
-		{"multicast, no top", change.Table{Kind: change.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_cap", 33), []uint32{0, 1}, ""},
-		{"multicast, nothing looked up", change.Table{Kind: change.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xbfff), nil, ""},
-		{"multicast, one block", change.Table{Kind: change.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xc01f), []uint32{0}, ""},
-		{"multicast, top above all", change.Table{Kind: change.MulticastTable, Dest: leaf}, func(h mad.Header, data []byte) {
+		{"multicast, no top", table.Table{Kind: table.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_cap", 33), []uint32{0, 1}, ""},
+		{"multicast, nothing looked up", table.Table{Kind: table.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xbfff), nil, ""},
+		{"multicast, one block", table.Table{Kind: table.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xc01f), []uint32{0}, ""},
+		{"multicast, top above all", table.Table{Kind: table.MulticastTable, Dest: leaf}, func(h mad.Header, data []byte) {
 			field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xfffe)(h, data)
 			field(mad.AttrSwitchInfo, "multicast_fdb_cap", 40)(h, data)
 		}, []uint32{0, 1}, ""},
-		{"multicast of a CA", change.Table{Kind: change.MulticastTable, Dest: here}, nil, nil, "it is a ca: only switches have forwarding tables"},
-		{"lanes of a CA", change.Table{Kind: change.SL2VLTable, Dest: here, Port: change.NoPortNumber}, nil, []uint32{0}, ""},
-		{"lanes of another port of a CA", change.Table{Kind: change.SL2VLTable, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
+		{"multicast of a CA", table.Table{Kind: table.MulticastTable, Dest: here}, nil, nil, "it is a ca: only switches have forwarding tables"},
+		{"lanes of a CA", table.Table{Kind: table.SL2VLTable, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0}, ""},
+		{"lanes of another port of a CA", table.Table{Kind: table.SL2VLTable, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
 			"the request came in through port 1, and a ca shows its SLtoVLMappingTable of that port only: reach port 2 by its own LID or route"},
-		{"lanes of port 0", change.Table{Kind: change.SL2VLTable, Dest: leaf, Port: change.NoPortNumber}, func(h mad.Header, data []byte) {
+		{"lanes of port 0", table.Table{Kind: table.SL2VLTable, Dest: leaf, Port: table.NoPortNumber}, func(h mad.Header, data []byte) {
 			field(mad.AttrSwitchInfo, "enhanced_port0", 1)(h, data)
 			field(mad.AttrNodeInfo, "num_ports", 1)(h, data)
 		}, []uint32{0, 0x100, 1, 0x101}, ""},
-		{"arbitration, two blocks", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
+		{"arbitration, two blocks", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
 			field(mad.AttrPortInfo, "vl_arbitration_low_cap", 33)(h, data)
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 64)(h, data)
 		}, []uint32{0x1_0002, 0x2_0002, 0x3_0002, 0x4_0002}, "of block 2"},
-		{"arbitration, none", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
+		{"arbitration, none", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
 			field(mad.AttrPortInfo, "vl_arbitration_low_cap", 0)(h, data)
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 0)(h, data)
 		}, nil, ""},
-		{"arbitration of a CA", change.Table{Kind: change.VLArbTable, Dest: here, Port: change.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
-		{"arbitration of a base port 0", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
-		{"arbitration of a switch", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: change.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
-		{"partitions of port 0", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
-		{"partitions of a port", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
-		{"partitions not enforced", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
+		{"arbitration of a CA", table.Table{Kind: table.VLArbTable, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
+		{"arbitration of a base port 0", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
+		{"arbitration of a switch", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: table.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
+		{"partitions of port 0", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
+		{"partitions of a port", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
+		{"partitions not enforced", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
 			"the switch enforces no partitions: its external ports have no P_Key tables"},
-		{"no GUIDs", change.Table{Kind: change.GUIDTable, Dest: leaf, Port: change.NoPortNumber}, field(mad.AttrPortInfo, "guid_cap", 0), nil, ""},
-		{"no such port", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
+		{"no GUIDs", table.Table{Kind: table.GUIDTable, Dest: leaf, Port: table.NoPortNumber}, field(mad.AttrPortInfo, "guid_cap", 0), nil, ""},
+		{"no such port", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, func(tap *tap) { tap.answer = test.answer }, func(t *testing.T, e *engine.Engine, _ *tap) {
-				table := test.table
-				if err := change.ReadTables(t.Context(), e, &table); err != nil {
+				read := test.table
+				if err := table.ReadTables(t.Context(), e, &read); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(test.want, table.Modifiers); diff != "" {
+				if diff := cmp.Diff(test.want, read.Modifiers); diff != "" {
 					t.Errorf("blocks (-want +got):\n%s", diff)
 				}
-				switch got := table.Err; {
+				switch got := read.Err; {
 				case test.err == "of block 2": // which the simulated switch does not have
 					if got == nil {
 						t.Error("block 2 is there")

@@ -1,4 +1,4 @@
-// Package change reads and writes tables and ports: read, modify, write, compare.
+// Package table reads and writes tables and ports: read, modify, write, compare.
 //
 //	set.go        Set, of one attribute
 //	table.go      Table, a table in blocks; lft.go mft.go sl2vl.go vlarb.go
@@ -13,7 +13,7 @@
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).
-package change
+package table
 
 import (
 	"context"

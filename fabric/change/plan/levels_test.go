@@ -1,4 +1,4 @@
-package change_test
+package plan_test
 
 import (
 	"encoding/binary"
@@ -8,10 +8,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"fabsh/fabric/change"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -83,11 +84,11 @@ func TestLevels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			live, _, err := change.ReadRoutes(t.Context(), e, f)
+			live, _, err := table.ReadRoutes(t.Context(), e, f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := change.Levels{Client: &sa.Client{Engine: e}}
+			l := plan.Levels{Client: &sa.Client{Engine: e}}
 			if strings.Contains(c.basis+c.err, "levels") {
 				l.File, l.Open = "levels", func(name string) (io.ReadCloser, error) {
 					if name != "levels" {

@@ -1,4 +1,4 @@
-package change
+package plan
 
 import (
 	"bytes"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -28,8 +28,8 @@ type Levels struct {
 const maxPaths = 1 << 18
 
 // InForce has t's lanes read by e, and its service levels told by l, where they matter.
-func (l Levels) InForce(t *plan.Tables, e *engine.Engine) {
-	t.Lanes = func(ctx context.Context, live *routing.Routes) error { return ReadLanes(ctx, e, live) }
+func (l Levels) InForce(t *Tables, e *engine.Engine) {
+	t.Lanes = func(ctx context.Context, live *routing.Routes) error { return table.ReadLanes(ctx, e, live) }
 	t.Levels = l.Of
 }
 

@@ -1,4 +1,4 @@
-package change_test
+package table_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -20,10 +20,10 @@ import (
 // those that ask for an action, which go out as 0.
 func TestSetOnWire(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
-		c := change.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
+		c := table.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
 			mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
 		}}
-		if err := change.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+		if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
 			t.Fatal(err, c.Err)
 		}
 		var want mad.PortInfo
@@ -54,10 +54,10 @@ func TestSetKnown(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		known := make([]byte, mad.AttrSwitchInfo.Size)
 		(&mad.SwitchInfo{LinearFDBTop: 77, LifeTimeValue: 3}).Encode(known)
-		c := change.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Before: known, Edit: func(data []byte) {
+		c := table.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Before: known, Edit: func(data []byte) {
 			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
 		}}
-		if err := change.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+		if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
 			t.Fatal(err, c.Err)
 		}
 		var sent mad.SwitchInfo
@@ -82,10 +82,10 @@ func TestSetSwitchInfo(t *testing.T) {
 			bit   uint64
 		}{{"life_time_value", 9, 0}, {"port_state_change", 1, 1}} {
 			tap.sets = nil
-			c := change.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{test.field}, Edit: func(data []byte) {
+			c := table.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{test.field}, Edit: func(data []byte) {
 				mad.AttrSwitchInfo.Field(test.field).SetUint(data, test.value)
 			}}
-			if err := change.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+			if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
 				t.Fatal(err, c.Err)
 			}
 			if got := mad.AttrSwitchInfo.Field("port_state_change").Uint(tap.sets[0].Data); got != test.bit {
@@ -103,10 +103,10 @@ func TestSetCompares(t *testing.T) {
 		}
 	}
 	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
-		c := change.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) {
+		c := table.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) {
 			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
 		}}
-		if err := change.Apply(t.Context(), e, &c); err != nil {
+		if err := table.Apply(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
 		if want := "the Set of SwitchInfo was answered, but life_time_value is 5, not 9"; c.Err == nil || c.Err.Error() != want {
@@ -119,11 +119,11 @@ func TestSetCompares(t *testing.T) {
 func TestManySets(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, _ *tap) {
 		life := mad.AttrSwitchInfo.Field("life_time_value")
-		sets := make([]*change.Set, 9000)
+		sets := make([]*table.Set, 9000)
 		for i := range sets {
-			sets[i] = &change.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) { life.SetUint(data, uint64(i%20)) }}
+			sets[i] = &table.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) { life.SetUint(data, uint64(i%20)) }}
 		}
-		if err := change.Apply(t.Context(), e, sets...); err != nil {
+		if err := table.Apply(t.Context(), e, sets...); err != nil {
 			t.Fatal(err)
 		}
 		if sent := e.Stats().Sent; sent < 2*9000 { // each is read, and set
@@ -158,10 +158,10 @@ func TestSetExtendedSpeeds(t *testing.T) {
 				}
 			}
 			onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
-				c := change.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
+				c := table.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
 					mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
 				}}
-				if err := change.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+				if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
 					t.Fatal(err, c.Err)
 				}
 				if tap.sets[0].Modifier != test.modifier {
@@ -185,10 +185,10 @@ func TestSetMayAnswerOtherwise(t *testing.T) {
 			}
 		}
 		onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
-			c := change.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 2, Named: []string{test.field}, Edit: func(data []byte) {
+			c := table.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 2, Named: []string{test.field}, Edit: func(data []byte) {
 				mad.AttrPortInfo.Field(test.field).SetUint(data, test.sent)
 			}}
-			if err := change.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+			if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
 				t.Error(test.field, err, c.Err)
 			}
 			if got := mad.AttrPortInfo.Field(test.field).Uint(tap.sets[0].Data); got != test.sent {
@@ -201,16 +201,16 @@ func TestSetMayAnswerOtherwise(t *testing.T) {
 // TestWrongNode: nothing is set where another node answers.
 func TestWrongNode(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
-		c := change.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Edit: func([]byte) {}}
-		table := linear(leaf, map[mad.LID]uint8{1: 1}, false)
-		table.GUID = 0x42
-		if err := change.Apply(t.Context(), e, &c); err != nil {
+		c := table.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Edit: func([]byte) {}}
+		written := linear(leaf, map[mad.LID]uint8{1: 1}, false)
+		written.GUID = 0x42
+		if err := table.Apply(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
-		if err := change.WriteTables(t.Context(), e, table); err != nil {
+		if err := table.WriteTables(t.Context(), e, written); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{c.Err, table.Err} {
+		for _, err := range []error{c.Err, written.Err} {
 			if err == nil || !strings.HasSuffix(err.Error(), ", not 0x0000000000000042; run discover() again") {
 				t.Errorf("got %v", err)
 			}
@@ -222,27 +222,27 @@ func TestWrongNode(t *testing.T) {
 }
 
 // linear is a change of a linear forwarding table.
-func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *change.Table {
-	t := &change.Table{Dest: d}
+func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *table.Table {
+	t := &table.Table{Dest: d}
 	if !replace {
-		change.EditLinear(t, entries)
+		table.EditLinear(t, entries)
 		return t
 	}
 	row := bytes.Repeat([]byte{mad.NoPort}, int(slices.Max(slices.Collect(maps.Keys(entries))))+1)
 	for lid, port := range entries {
 		row[lid] = port
 	}
-	change.ReplaceLinear(t, row)
+	table.ReplaceLinear(t, row)
 	return t
 }
 
-// change applies a change of a table.
-func edit(t *testing.T, e *engine.Engine, table *change.Table) error {
+// edit applies a change of a table.
+func edit(t *testing.T, e *engine.Engine, edited *table.Table) error {
 	t.Helper()
-	if err := change.WriteTables(t.Context(), e, table); err != nil {
+	if err := table.WriteTables(t.Context(), e, edited); err != nil {
 		t.Fatal(err)
 	}
-	return table.Err
+	return edited.Err
 }
 
 // TestLFTChange: only blocks that change are written, and LinearFDBTop last,
@@ -276,11 +276,11 @@ func TestLFTChange(t *testing.T) {
 			if diff := cmp.Diff(test.want, sets()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.name, diff)
 			}
-			read, err := change.ReadLFTs(t.Context(), e, []fabric.Dest{leaf})
+			read, err := table.ReadLFTs(t.Context(), e, []fabric.Dest{leaf})
 			if err != nil || read[0].Err != nil {
 				t.Fatal(err, read[0].Err)
 			}
-			if diff := cmp.Diff(read[0].Entries, change.LinearEntries(c)); diff != "" || len(read[0].Entries) != test.top+1 {
+			if diff := cmp.Diff(read[0].Entries, table.LinearEntries(c)); diff != "" || len(read[0].Entries) != test.top+1 {
 				t.Errorf("%s: the table ends at %d and differs from what is read:\n%s", test.name, len(read[0].Entries)-1, diff)
 			}
 			for lid, port := range test.entries {
@@ -305,8 +305,8 @@ func TestLFTChangeTopTooHigh(t *testing.T) {
 		if err := edit(t, e, c); err != nil {
 			t.Fatal(err)
 		}
-		if len(change.LinearEntries(c)) != int(mad.MaxUnicastLID)+1 || len(tap.sets) != 1 {
-			t.Errorf("%d entries, %d Sets", len(change.LinearEntries(c)), len(tap.sets))
+		if len(table.LinearEntries(c)) != int(mad.MaxUnicastLID)+1 || len(tap.sets) != 1 {
+			t.Errorf("%d entries, %d Sets", len(table.LinearEntries(c)), len(tap.sets))
 		}
 	})
 }

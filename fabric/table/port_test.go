@@ -1,4 +1,4 @@
-package change_test
+package table_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -16,13 +16,13 @@ import (
 // beyond is switch-2 of the ring; its port 1 is node-0002's.
 var beyond = fabric.Dest{Route: mad.DirectedRoute{0, 1, 3}}
 
-func portChange(d fabric.Dest, num int, action change.Action) *change.PortState {
-	return &change.PortState{Port: change.Port{Dest: d, Num: num}, Action: action, Wait: 2 * time.Second}
+func portChange(d fabric.Dest, num int, action table.Action) *table.PortState {
+	return &table.PortState{Port: table.Port{Dest: d, Num: num}, Action: action, Wait: 2 * time.Second}
 }
 
-func changePort(t *testing.T, e *engine.Engine, c *change.PortState) error {
+func changePort(t *testing.T, e *engine.Engine, c *table.PortState) error {
 	t.Helper()
-	if err := change.SetPortStates(t.Context(), e, c); err != nil {
+	if err := table.SetPortStates(t.Context(), e, c); err != nil {
 		t.Fatal(err)
 	}
 	return c.Err
@@ -32,9 +32,9 @@ func changePort(t *testing.T, e *engine.Engine, c *change.PortState) error {
 func TestPortStateGoesAlone(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		for _, step := range []struct {
-			action change.Action
+			action table.Action
 			phys   mad.PortPhysicalState
-		}{{change.Disable, mad.PortPhysicalStateDisabled}, {change.Enable, mad.PortPhysicalStatePolling}, {change.Reset, mad.PortPhysicalStatePolling}} {
+		}{{table.Disable, mad.PortPhysicalStateDisabled}, {table.Enable, mad.PortPhysicalStatePolling}, {table.Reset, mad.PortPhysicalStatePolling}} {
 			tap.sets = nil
 			c := portChange(beyond, 1, step.action)
 			if err := changePort(t, e, c); err != nil {
@@ -71,7 +71,7 @@ func TestPortSetOnce(t *testing.T) {
 					tp.Transport = &mute{Transport: tp.Transport.(lossy).Transport, of: isSet}
 				}
 			}, func(t *testing.T, e *engine.Engine, tap *tap) {
-				err := changePort(t, e, portChange(beyond, 1, change.Disable))
+				err := changePort(t, e, portChange(beyond, 1, table.Disable))
 				if len(tap.sets) != 1 {
 					t.Errorf("%d Sets", len(tap.sets))
 				}
@@ -122,18 +122,18 @@ func TestPortSettles(t *testing.T) {
 	const num = 1
 	for _, test := range []struct {
 		name   string
-		action change.Action
+		action table.Action
 		before mad.PortPhysicalState // what the port is shown as first
 		slow   time.Duration         // how long after the Set the port shows what it did
 		shows  mad.PortPhysicalState // meanwhile
 		want   string
 	}{
-		{"slowly disabled", change.Disable, 0, time.Second, mad.PortPhysicalStateLinkUp, ""},
-		{"never disabled", change.Disable, 0, time.Hour, mad.PortPhysicalStateLinkUp, "the Set was answered, but after 2s the port is active and link_up"},
-		{"slowly up", change.Reset, 0, time.Second, mad.PortPhysicalStatePolling, ""},
-		{"never up", change.Reset, 0, time.Hour, mad.PortPhysicalStatePolling, "the link is not up after 2s: the port is active and polling"},
-		{"enabled without a neighbour", change.Enable, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStatePolling, ""},
-		{"never enabled", change.Enable, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStateDisabled, "the link is not up after 2s: the port is active and disabled"},
+		{"slowly disabled", table.Disable, 0, time.Second, mad.PortPhysicalStateLinkUp, ""},
+		{"never disabled", table.Disable, 0, time.Hour, mad.PortPhysicalStateLinkUp, "the Set was answered, but after 2s the port is active and link_up"},
+		{"slowly up", table.Reset, 0, time.Second, mad.PortPhysicalStatePolling, ""},
+		{"never up", table.Reset, 0, time.Hour, mad.PortPhysicalStatePolling, "the link is not up after 2s: the port is active and polling"},
+		{"enabled without a neighbour", table.Enable, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStatePolling, ""},
+		{"never enabled", table.Enable, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStateDisabled, "the link is not up after 2s: the port is active and disabled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
@@ -177,7 +177,7 @@ func TestPortSettles(t *testing.T) {
 // TestPortRefused: an agent's refusal is the error at once.
 func TestPortRefused(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
-		c := portChange(beyond, 1, change.Disable)
+		c := portChange(beyond, 1, table.Disable)
 		c.GUID = 0x42
 		if got := text(changePort(t, e, c)); !strings.HasSuffix(got, "run discover() again") {
 			t.Errorf("another node: %q", got)
@@ -200,28 +200,28 @@ func TestLinkSettings(t *testing.T) {
 	type fields struct{ speed, ext, ext2, width uint64 }
 	for _, test := range []struct {
 		name         string
-		speed, width change.Choice
+		speed, width table.Choice
 		port         func(data []byte) // what the ports say
 		far          func(data []byte) // and the neighbour
 		want         fields
 		err          string
 	}{
-		{"up to EDR", change.Choice{Words: []string{"edr"}, UpTo: true}, change.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
-		{"SDR alone", change.Choice{Words: []string{"sdr"}, UpTo: true}, change.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
-		{"a list", change.Choice{Words: []string{"sdr", "qdr", "hdr"}}, change.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
-		{"without SDR", change.Choice{Words: []string{"qdr", "hdr"}}, change.Choice{}, nil, nil, fields{}, "sdr must be among the speeds: links begin with it, and sets without it are reserved"},
-		{"not supported", change.Choice{Words: []string{"ndr"}, UpTo: true}, change.Choice{}, nil, nil, fields{}, "ndr is not among what the port supports: sdr, ddr, qdr, fdr, edr, hdr"},
-		{"rubbish where there are no extended speeds", change.Choice{Words: []string{"fdr"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr is not among what the port supports: sdr, ddr, qdr"},
-		{"no extended speeds", change.Choice{Words: []string{"ddr"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
-		{"xdr", change.Choice{Words: []string{"xdr"}, UpTo: true}, change.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
-		{"less than XDR", change.Choice{Words: []string{"ndr"}, UpTo: true}, change.Choice{}, xdr, nil, fields{}, "xdr is enabled, and no public source says how it is switched off: it must be among the speeds"},
-		{"a width", change.Choice{}, change.Choice{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
-		{"just that width", change.Choice{}, change.Choice{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
-		{"a width that the neighbour lacks", change.Choice{}, change.Choice{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
+		{"up to EDR", table.Choice{Words: []string{"edr"}, UpTo: true}, table.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
+		{"SDR alone", table.Choice{Words: []string{"sdr"}, UpTo: true}, table.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
+		{"a list", table.Choice{Words: []string{"sdr", "qdr", "hdr"}}, table.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
+		{"without SDR", table.Choice{Words: []string{"qdr", "hdr"}}, table.Choice{}, nil, nil, fields{}, "sdr must be among the speeds: links begin with it, and sets without it are reserved"},
+		{"not supported", table.Choice{Words: []string{"ndr"}, UpTo: true}, table.Choice{}, nil, nil, fields{}, "ndr is not among what the port supports: sdr, ddr, qdr, fdr, edr, hdr"},
+		{"rubbish where there are no extended speeds", table.Choice{Words: []string{"fdr"}, UpTo: true}, table.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr is not among what the port supports: sdr, ddr, qdr"},
+		{"no extended speeds", table.Choice{Words: []string{"ddr"}, UpTo: true}, table.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
+		{"xdr", table.Choice{Words: []string{"xdr"}, UpTo: true}, table.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
+		{"less than XDR", table.Choice{Words: []string{"ndr"}, UpTo: true}, table.Choice{}, xdr, nil, fields{}, "xdr is enabled, and no public source says how it is switched off: it must be among the speeds"},
+		{"a width", table.Choice{}, table.Choice{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
+		{"just that width", table.Choice{}, table.Choice{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
+		{"a width that the neighbour lacks", table.Choice{}, table.Choice{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
 			"not set, for of these widths (4x) the neighbour has none enabled, but 1x: the link would not come up again"},
-		{"a speed that the neighbour lacks", change.Choice{Words: []string{"sdr"}}, change.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
+		{"a speed that the neighbour lacks", table.Choice{Words: []string{"sdr"}}, table.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
 			"not set, for of these speeds (sdr) the neighbour has none enabled, but qdr, fdr, edr, hdr: the link would not come up again"},
-		{"a speed that the neighbour has off", change.Choice{Words: []string{"sdr", "hdr"}}, change.Choice{}, nil, func(data []byte) {
+		{"a speed that the neighbour has off", table.Choice{Words: []string{"sdr", "hdr"}}, table.Choice{}, nil, func(data []byte) {
 			field(data, "link_speed_enabled", 4)
 			field(data, "link_speed_ext_enabled", 30)
 		}, fields{}, "not set, for of these speeds (sdr, hdr) the neighbour has none enabled, but qdr: the link would not come up again"},
@@ -242,8 +242,8 @@ func TestLinkSettings(t *testing.T) {
 						change(data)
 					}
 				}
-				c := &change.LinkSettings{Port: change.Port{Dest: beyond, Num: 1}, Speed: test.speed, Width: test.width}
-				if err := change.SetLinks(t.Context(), e, c); err != nil {
+				c := &table.LinkSettings{Port: table.Port{Dest: beyond, Num: 1}, Speed: test.speed, Width: test.width}
+				if err := table.SetLinks(t.Context(), e, c); err != nil {
 					t.Fatal(err)
 				}
 				// The agent refuses what it does not support.
