@@ -1,12 +1,6 @@
 package discover
 
-import (
-	"bytes"
-	"fmt"
-	"slices"
-
-	"fabsh/mad"
-)
+import "fmt"
 
 // Which node is behind a link? Its GUID should say so, but there are nodes that
 // share a GUID, and nodes whose GUID is 0. So the far end of a link is taken for
@@ -18,36 +12,20 @@ import (
 // Where they disagree, the node is another one, or the cabling changed between
 // two answers: see recheck.go.
 
-// guidGroup is all there is under one node GUID.
-type guidGroup struct {
-	nodes     []*found
-	open      []*farEnd // not identified yet
-	local     []byte    // their ports
-	rechecked *farEnd   // the one of open that is asked about again
+// joiner decides which nodes are behind links, and joins those.
+type joiner struct {
+	explorer  *explorer
+	rechecker rechecker
 }
 
-// farEnd is the far end of a link, as NodeInfo asked through a port tells it.
-type farEnd struct {
-	from  *found // the near end
-	port  int
-	route mad.DirectedRoute // of the request
-	info  mad.NodeInfo
-	local int // the port at the far end
-	// candidates are the known nodes with the same NodeInfo, and neighbours
-	// some of their ports with known peers: what a recheck has left to ask.
-	candidates []*found
-	neighbours []nodePort
-	loop       loopTest
-}
+// match says whether a far end is a known node's.
+type match uint8
 
-// nodePort is a port of a node.
-type nodePort struct {
-	node *found
-	port int
-}
-
-// upward: the request went towards the local port.
-func (f *farEnd) upward() bool { return len(f.route) < len(f.from.route) }
+const (
+	matchNo match = iota
+	matchUnknown
+	matchYes
+)
 
 // loopTest: does a link lead from a node to itself, or to another of the same
 // GUID that is cabled alike, port for port?
@@ -59,82 +37,39 @@ const (
 	loopFalse
 )
 
-// match says whether a far end is a known node's.
-type match uint8
-
-const (
-	matchNo match = iota
-	matchUnknown
-	matchYes
-)
-
-// group is the group of a node GUID.
-func (s *sweep) group(guid mad.GUID) *guidGroup {
-	g := s.groups[guid]
-	if g == nil {
-		g = new(guidGroup)
-		s.groups[guid] = g
+// settleNews settles all that there is news of.
+func (j *joiner) settleNews() {
+	x := j.explorer
+	for i := 0; i < len(x.news); i++ { // there may be more meanwhile
+		j.settle(x.news[i].group, x.news[i].port)
 	}
-	return g
+	x.news = x.news[:0]
 }
-
-func (s *sweep) groupOf(n *found) *guidGroup { return s.group(n.info.NodeGUID) }
-
-// nodeInfo reads an answer, and says which port of the far node the link is
-// connected to: the one that the request came in through, unless the route
-// ends on the near side of the node asked about (found.onStartRoute).
-func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
-	if r.Err != nil {
-		return info, 0, r.Err
-	}
-	info.Decode(r.Data())
-	local = int(info.LocalPortNum)
-	least := 1
-	if r.node == nil {
-		least = 0 // a switch is its own port 0
-	} else if h := r.node.route.Hops(); r.route.Hops() < h {
-		local = int(r.node.route[h])
-	}
-	if n := int(info.NumPorts); n == 0 || int(info.LocalPortNum) > n || local < least || local > n {
-		return info, 0, fmt.Errorf("its NodeInfo says that it was asked through port %d of %d", local, n)
-	}
-	return info, local, nil
-}
-
-// addFarEnd begins to identify f.
-func (s *sweep) addFarEnd(f *farEnd) {
-	g := s.group(f.info.NodeGUID)
-	g.open, g.local = append(g.open, f), append(g.local, byte(f.local))
-	s.settle(g, f.local)
-}
-
-// allPorts: see settle.
-const allPorts = -1
 
 // settle identifies those far ends of g that can be by now. It is called
 // whenever something that this depends on has become known: of far ends at one
 // port, or at allPorts. A switch has as many open far ends as ports, and each is
 // looked at a few times, not once for each of the others.
-func (s *sweep) settle(g *guidGroup, port int) {
+func (j *joiner) settle(g *guidGroup, port int) {
 	for i := g.next(0, port); i < len(g.open); i = g.next(i+1, port) {
 		f := g.open[i]
-		m, n := s.match(g, f)
+		m, n := j.match(g, f)
 		switch {
 		case f == g.rechecked, m == matchUnknown:
 			continue
 		case m == matchYes:
 			g.close(f)
-			s.identify(n, f)
+			j.identify(n, f)
 			if len(g.nodes) > 1 || f.from == n {
 				port = allPorts
 			}
 		case len(f.candidates) == 0:
 			g.close(f)
-			s.addFarNode(f)
+			j.addFarNode(f)
 			port = allPorts
 		case g.rechecked == nil:
 			g.rechecked = f
-			s.recheck(f)
+			j.rechecker.recheck(f)
 			continue
 		default:
 			continue
@@ -143,30 +78,9 @@ func (s *sweep) settle(g *guidGroup, port int) {
 	}
 }
 
-// next is the first of g's open far ends from i on that is at port, or their number.
-func (g *guidGroup) next(i, port int) int {
-	if port == allPorts || i >= len(g.open) {
-		return i
-	}
-	if n := bytes.IndexByte(g.local[i:], byte(port)); n >= 0 {
-		return i + n
-	}
-	return len(g.open)
-}
-
-// close takes f off the open far ends.
-func (g *guidGroup) close(f *farEnd) {
-	if i := slices.Index(g.open, f); i >= 0 {
-		g.open, g.local = slices.Delete(g.open, i, i+1), slices.Delete(g.local, i, i+1)
-	}
-	if g.rechecked == f {
-		g.rechecked = nil
-	}
-}
-
 // match says whether f is an end of one of g's nodes, and of which. Of matchNo,
 // f.candidates are those that are the same but for their links.
-func (s *sweep) match(g *guidGroup, f *farEnd) (match, *found) {
+func (j *joiner) match(g *guidGroup, f *farEnd) (match, *found) {
 	if f == g.rechecked {
 		return matchUnknown, nil
 	}
@@ -176,9 +90,9 @@ func (s *sweep) match(g *guidGroup, f *farEnd) (match, *found) {
 		if !sameNode(&n.info, &f.info) || n == f.from && f.loop == loopFalse {
 			continue
 		}
-		switch s.confirms(n, f) {
+		switch j.confirms(n, f) {
 		case matchYes:
-			if n != f.from || s.loops(g, f) {
+			if n != f.from || j.rechecker.loops(g, f) {
 				return matchYes, n
 			}
 			m = matchUnknown
@@ -190,19 +104,9 @@ func (s *sweep) match(g *guidGroup, f *farEnd) (match, *found) {
 	return m, nil
 }
 
-// sameNode: a and b may be answers of one node, asked on two routes.
-func sameNode(a, b *mad.NodeInfo) bool {
-	x, y := *a, *b
-	x.LocalPortNum, y.LocalPortNum = 0, 0
-	if x.NodeType != mad.NodeTypeSwitch {
-		x.PortGUID, y.PortGUID = 0, 0
-	}
-	return x == y
-}
-
 // confirms says whether n, asked what is behind its end of the link, names the
 // near end of f. Where n was not asked yet, it is now.
-func (s *sweep) confirms(n *found, f *farEnd) match {
+func (j *joiner) confirms(n *found, f *farEnd) match {
 	p, q := &n.ports[f.local], &f.from.ports[f.port]
 	switch {
 	case p.peer == f.from && p.peerPort == f.port:
@@ -220,41 +124,130 @@ func (s *sweep) confirms(n *found, f *farEnd) match {
 		if n.behind(f.local) == nil {
 			return matchYes
 		}
-		s.cross(n, f.local)
+		j.explorer.cross(n, f.local)
 	case !n.isSwitch() && !p.asked:
-		s.askPort(n, f.local, n.route)
+		j.explorer.askPort(n, f.local, n.route)
 	}
 	return matchUnknown
 }
 
 // identify: f is an end of n.
-func (s *sweep) identify(n *found, f *farEnd) {
+func (j *joiner) identify(n *found, f *farEnd) {
 	p := &n.ports[f.local]
 	if p.peer == nil {
-		s.link(n, f.local, f.from, f.port)
+		j.link(n, f.local, f.from, f.port)
 	}
 	if f.upward() && len(f.route) < len(n.route) {
 		n.onStartRoute, n.info, n.route = true, f.info, f.route
-		if n.route.Hops() > 0 && (s.opt.Hops == 0 || n.hops < s.opt.Hops) {
-			s.cross(n, n.via()) // the next node of the route, even if it is known
+		if n.route.Hops() > 0 && (j.explorer.hops == 0 || n.hops < j.explorer.hops) {
+			j.explorer.cross(n, n.via()) // the next node of the route, even if it is known
 		}
 	}
 	if !n.isSwitch() && int(f.info.LocalPortNum) == f.local {
 		p.guid = f.info.PortGUID
 		if !p.known && p.view == viewSomething { // it did not answer for its other port
-			s.askPort(n, f.local, f.route)
+			j.explorer.askPort(n, f.local, f.route)
 		}
 	}
 }
 
 // addFarNode makes a new node of f.
-func (s *sweep) addFarNode(f *farEnd) {
-	if s.tooMany(&f.info) {
+func (j *joiner) addFarNode(f *farEnd) {
+	if j.explorer.findings.tooMany(&f.info) {
 		return
 	}
-	n := s.add(f.info, f.route, f.from.hops+1)
+	n := j.explorer.findings.add(f.info, f.route, f.from.hops+1)
 	n.onStartRoute = f.upward()
 	f.from.unlink(f.port)
-	s.link(n, f.local, f.from, f.port)
-	s.explore(n)
+	j.link(n, f.local, f.from, f.port)
+	j.explorer.explore(n)
+}
+
+// link connects two ports.
+func (j *joiner) link(n *found, port int, m *found, mport int) {
+	n.ports[port].peer, n.ports[port].peerPort = m, mport
+	m.ports[mport].peer, m.ports[mport].peerPort = n, port
+	j.relax(n, m)
+	j.relax(m, n)
+}
+
+// relax is the relaxation of the link from n to m: m is no further away than n
+// and one link. Answers come in any order, so the first way found to a node need
+// not be the shortest.
+func (j *joiner) relax(n, m *found) {
+	if n.hops+1 >= m.hops || n.behind(n.via()) == nil && !n.isSwitch() {
+		return
+	}
+	m.hops = n.hops + 1
+	for port := range m.ports {
+		switch p := &m.ports[port]; {
+		case p.peer != nil:
+			j.relax(m, p.peer)
+		case p.view == viewOutside:
+			j.explorer.expand(m, port)
+		}
+	}
+}
+
+// conclude does what follows from the outcome of a recheck, whose last answer is r's.
+func (j *joiner) conclude(r *request, o outcome) {
+	if o.is == undecided {
+		return
+	}
+	f, all := o.farEnd, j.explorer.findings
+	g := all.group(f.info.NodeGUID)
+	if o.is == isLoop || o.is == isNoLoop {
+		g.endLoopTest(f, o.is)
+		j.settle(g, allPorts)
+		return
+	}
+	g.close(f)
+	switch o.is {
+	case isElsewhere:
+		all.changed(f.from, f.port, func() string {
+			return fmt.Sprintf("it led to port %d of node %s, and then no longer", f.local, f.info.NodeGUID)
+		})
+		j.relink(r)
+		j.settleNews()
+	case isCandidate:
+		all.changed(o.node, f.local, func() string {
+			return fmt.Sprintf("it is connected to port %d of %s now", f.port, f.from.label())
+		})
+		o.node.unlink(f.local)
+		f.from.unlink(f.port)
+		j.identify(o.node, f)
+	case isNew:
+		j.addFarNode(f)
+	}
+	j.settle(g, allPorts)
+	if o.relinks {
+		j.settleNews()
+		j.relink(r)
+	}
+}
+
+// relink takes the answer to a repeated request for a first one.
+func (j *joiner) relink(r *request) {
+	r.node.unlink(r.port)
+	if r.Err != nil {
+		r.node.ports[r.port].view = viewSomething // reported as changed
+		j.explorer.tell(r.node, r.port)
+		return
+	}
+	r.purpose = readFar
+	j.explorer.gotFar(r)
+}
+
+// endLoopTest notes whether f leads back to the node that it comes from.
+func (g *guidGroup) endLoopTest(f *farEnd, is verdict) {
+	f.loop = loopFalse
+	if is == isLoop {
+		f.loop = loopReal
+		for _, o := range g.open { // the other end need not be tested
+			if o.from == f.from && o.port == f.local && o.local == f.port {
+				o.loop = loopReal
+			}
+		}
+	}
+	g.rechecked = nil
 }

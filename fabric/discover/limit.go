@@ -19,25 +19,24 @@ const (
 // errTooMany ends a sweep that has found more. What was found is kept.
 var errTooMany = errors.New("there are more nodes than a subnet can have")
 
-// tooMany ends the sweep, if with one more node there were too many.
-func (s *sweep) tooMany(info *mad.NodeInfo) bool {
-	if s.ended == nil && (len(s.nodes) >= maxNodes || s.ports+int(info.NumPorts)+1 > maxPorts) {
-		s.ended = errTooMany
-	}
-	return s.ended != nil
+// tooMany reports whether with one more node there are too many, and notes it: that ends
+// the sweep.
+func (f *findings) tooMany(info *mad.NodeInfo) bool {
+	f.full = f.full || len(f.nodes) >= maxNodes || f.ports+int(info.NumPorts)+1 > maxPorts
+	return f.full
 }
 
 // tooManyText says where they are.
-func (s *sweep) tooManyText() string {
+func (f *findings) tooManyText() string {
 	return fmt.Sprintf("the sweep was ended at %s with %s, for a subnet cannot have more; most are behind %s at route %s: look at its management agent",
-		fabric.Plural(len(s.nodes), "node", "nodes"), fabric.Plural(s.ports, "port", "ports"), s.crowded().label(), s.crowded().route)
+		fabric.Plural(len(f.nodes), "node", "nodes"), fabric.Plural(f.ports, "port", "ports"), f.crowded().label(), f.crowded().route)
 }
 
 // crowded is the node furthest from the local port with more than half of all
 // nodes behind it: who invents them, or is nearest to who does.
-func (s *sweep) crowded() *found {
-	at := s.nodes[0]
-	behind := s.nodes
+func (f *findings) crowded() *found {
+	at := f.nodes[0]
+	behind := f.nodes
 	for {
 		hops := len(at.route)
 		var next [256][]*found // by the port that the route leaves at
@@ -48,7 +47,7 @@ func (s *sweep) crowded() *found {
 		}
 		further := at
 		for _, nodes := range next {
-			if 2*len(nodes) > len(s.nodes) {
+			if 2*len(nodes) > len(f.nodes) {
 				behind = nodes
 				for _, n := range nodes {
 					if len(n.route) == hops+1 {

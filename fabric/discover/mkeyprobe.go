@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -19,19 +20,18 @@ type keyProbe struct {
 	done     bool  // a neighbour has answered
 	open     int   // requests for NodeInfo of neighbours
 	deferred []int // ports of the first node that wait for an answer
-	retries  int   // of requests for NodeInfo: 0, the engine's; -1, none
 }
 
 // probeFirst is how many neighbours are asked first.
 const probeFirst = 4
 
-// defers: what is behind port of n is not asked for yet.
-func (s *sweep) defers(n *found, port int) bool {
-	p := &s.probe
+// defers reports whether what is behind port of n is not asked for yet.
+func (x *explorer) defers(n *found, port int) bool {
+	p := &x.probe
 	switch {
-	case p.done || n != s.nodes[0]:
+	case p.done || n != x.findings.nodes[0]:
 		return false
-	case p.open < probeFirst || p.retries < 0:
+	case p.open < probeFirst || x.queue.retries < 0:
 		p.open++
 		return false
 	}
@@ -42,73 +42,81 @@ func (s *sweep) defers(n *found, port int) bool {
 // probed takes note of the end of a request for NodeInfo. Once one neighbour has
 // answered, or the first few have not, the deferred ones are asked; those that
 // were asked without retries in the meantime are asked again when one answers.
-func (s *sweep) probed(r *request) {
-	p, first := &s.probe, s.nodes[0]
+func (x *explorer) probed(r *request) {
+	p, first := &x.probe, x.findings.nodes[0]
 	if r.node != first {
 		return
 	}
 	silent, once := errors.Is(r.Err, engine.ErrTimeout), r.Retries < 0
 	if p.done {
 		if silent && once {
-			s.retryCross(r.port)
+			x.retryCross(r.port)
 		}
 		return
 	}
 	p.open--
 	switch {
 	case !silent:
-		p.done, p.retries = true, 0
+		p.done, x.queue.retries = true, 0
 	case once, p.open > 0:
 		return
 	default:
-		p.retries = -1
+		x.queue.retries = -1
 	}
 	deferred := p.deferred
 	p.deferred = nil
 	for _, port := range deferred {
-		s.retryCross(port)
+		x.retryCross(port)
 	}
 }
 
 // retryCross asks what is behind a port of the first node, whatever came of
 // asking before.
-func (s *sweep) retryCross(port int) {
-	first := s.nodes[0]
-	s.failures = slices.DeleteFunc(s.failures, func(f failure) bool {
+func (x *explorer) retryCross(port int) {
+	first := x.findings.nodes[0]
+	x.findings.failures = slices.DeleteFunc(x.findings.failures, func(f failure) bool {
 		return f.node == first && f.port == port && f.attr == mad.AttrNodeInfo
 	})
-	s.cross(first, port)
+	x.cross(first, port)
 }
 
-// allSilent: the first node has neighbours, and none of them answers.
-func (s *sweep) allSilent() bool { return !s.probe.done && len(s.nodes) == 1 }
-
-// keyAdvice says in words how to ask nodes with an M_Key.
-func (s *sweep) keyAdvice() string {
-	if s.engine.Options().Keys == nil {
+// keyAdvice says in words how to ask nodes with an M_Key, where that may help: the first
+// node has neighbours, and none of them answers. Else it is empty.
+func (x *explorer) keyAdvice(keys *engine.Keys) string {
+	switch {
+	case x.probe.done || len(x.findings.nodes) != 1:
+		return ""
+	case keys == nil:
 		return `an M_Key: give it with --keys FILE, or ask the subnet administrator with discover(via="sa")`
 	}
 	return `another M_Key than that of --keys; or ask the subnet administrator with discover(via="sa")`
 }
 
-// guard is whose M_Key a request needs that is about n, or, for NodeInfo, about
+// guards are whose M_Keys requests need.
+type guards struct {
+	local  engine.Guard      // of the local port, where there are keys
+	known  *fabric.Fabric    // Options.Known
+	around mad.DirectedRoute // Options.Around
+}
+
+// of is whose M_Key a request needs that is about a node, or, for NodeInfo, about
 // what is behind one of its ports.
-func (s *sweep) guard(n *found, port int, a *mad.Attribute) (g engine.Guard) {
-	switch {
-	case a != mad.AttrNodeInfo:
+func (k *guards) of(q *question) (g engine.Guard) {
+	switch n := q.node; {
+	case q.attr != mad.AttrNodeInfo:
 		return engine.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID}
-	case n == nil && s.local != g:
-		return s.local
-	case s.opt.Known == nil:
+	case n == nil && k.local != g:
+		return k.local
+	case k.known == nil:
 		return g
 	case n == nil:
-		if p := s.opt.Known.PortAt(s.opt.Around); p != nil {
+		if p := k.known.PortAt(k.around); p != nil {
 			g = p.Guard()
 		}
 		return g
 	}
-	for _, known := range s.opt.Known.NodeByGUID(n.info.NodeGUID) {
-		if p := known.Port(port); p != nil && p.Peer() != nil {
+	for _, known := range k.known.NodeByGUID(q.node.info.NodeGUID) {
+		if p := known.Port(q.port); p != nil && p.Peer() != nil {
 			return p.Peer().Guard()
 		}
 	}

@@ -21,8 +21,8 @@ type failure struct {
 	err  error
 }
 
-func (s *sweep) fail(r *request, a *mad.Attribute) {
-	s.failures = append(s.failures, failure{r.node, a, r.port, r.Err})
+func (f *findings) fail(r *request, a *mad.Attribute) {
+	f.failures = append(f.failures, failure{r.node, a, r.port, r.Err})
 }
 
 // note is a problem found during the sweep. Its text is made at the end, when
@@ -32,8 +32,8 @@ type note struct {
 	text func() string
 }
 
-func (s *sweep) note(k fabric.ProblemKind, text func() string) {
-	s.notes = append(s.notes, note{k, text})
+func (f *findings) note(k fabric.ProblemKind, text func() string) {
+	f.notes = append(f.notes, note{k, text})
 }
 
 // text is f.err as it would have been on the node's final route.
@@ -51,23 +51,31 @@ func (f *failure) text() string {
 	return x.Error()
 }
 
-// report makes problems of what went wrong.
-func (s *sweep) report(b *fabric.Builder) {
+// changed reports that the cabling changed during the sweep.
+func (f *findings) changed(n *found, port int, how func() string) {
+	f.note(fabric.ProblemChanged, func() string {
+		return fmt.Sprintf("port %d of %s changed during the sweep: %s; discover again", port, n.label(), how())
+	})
+}
+
+// report makes problems of what went wrong: ended is why the sweep was not done, and
+// keyAdvice how to ask nodes with an M_Key, if that may help.
+func (f *findings) report(b *fabric.Builder, ended error, keyAdvice string) {
 	add := func(k fabric.ProblemKind, format string, args ...any) {
 		b.AddProblem(fabric.Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
 	}
-	for _, n := range s.notes {
+	for _, n := range f.notes {
 		add(n.kind, "%s", n.text())
 	}
-	switch s.ended {
+	switch ended {
 	case nil:
 	case errTooMany:
-		add(fabric.ProblemCut, "%s", s.tooManyText())
+		add(fabric.ProblemCut, "%s", f.tooManyText())
 	default:
-		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
+		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", ended)
 	}
-	s.reportFailures(b)
-	for _, n := range s.nodes {
+	f.reportFailures(b, keyAdvice)
+	for _, n := range f.nodes {
 		for i, p := range n.ports {
 			if n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops {
 				add(fabric.ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
@@ -78,14 +86,14 @@ func (s *sweep) report(b *fabric.Builder) {
 
 // reportFailures makes problems of failures, one for all ports of a node. What
 // another request answered in the end is left out.
-func (s *sweep) reportFailures(b *fabric.Builder) {
+func (all *findings) reportFailures(b *fabric.Builder, keyAdvice string) {
 	type key struct {
 		node *found
 		attr *mad.Attribute
 		kind fabric.ProblemKind
 	}
 	groups := map[key][]failure{}
-	for _, f := range s.failures {
+	for _, f := range all.failures {
 		p := &f.node.ports[f.port]
 		if f.attr == mad.AttrPortInfo && p.known || f.attr == mad.AttrNodeInfo && p.peer != nil {
 			continue
@@ -110,8 +118,8 @@ func (s *sweep) reportFailures(b *fabric.Builder) {
 			what = "ports " + strings.Join(ports, ", ")
 		}
 		switch {
-		case k.attr == mad.AttrNodeInfo && s.allSilent():
-			add(k.kind, "what is behind %s of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable; or else what is there wants %s", what, k.node.label(), fs[0].text(), s.keyAdvice())
+		case k.attr == mad.AttrNodeInfo && keyAdvice != "":
+			add(k.kind, "what is behind %s of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable; or else what is there wants %s", what, k.node.label(), fs[0].text(), keyAdvice)
 		case k.attr == mad.AttrNodeInfo:
 			for _, f := range fs {
 				add(k.kind, "what is behind port %d of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.text())

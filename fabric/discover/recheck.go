@@ -1,10 +1,8 @@
 package discover
 
 import (
-	"fmt"
 	"slices"
 
-	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -14,34 +12,52 @@ import (
 // candidates. Of a group one far end is rechecked at a time, for the result may
 // identify the others.
 
-// recheck begins with the near end: is f still behind it?
-func (s *sweep) recheck(f *farEnd) {
-	f.candidates = slices.Clone(f.candidates)
-	s.askNode((*sweep).gotRecheck, f.from, f.port, f.route).farEnd = f
+// rechecker asks again. It changes nothing that was found, but for what it is told of
+// candidates' ports: the joiner does, by the outcome.
+type rechecker struct{ queue *queue }
+
+// outcome is what a recheck has come to.
+type outcome struct {
+	farEnd  *farEnd
+	is      verdict
+	node    *found // of isCandidate: whose end farEnd is
+	relinks bool   // the answer counts as that to a first request, too
 }
 
-func (s *sweep) gotRecheck(r *request) {
+// verdict is what is known of a far end.
+type verdict uint8
+
+const (
+	undecided   verdict = iota // more is asked
+	isCandidate                // it is a known node's after all: the cabling changed
+	isNew                      // it is a new node's
+	isElsewhere                // it is not there any more: the cabling changed
+	isLoop                     // it is the near end's node
+	isNoLoop                   // it is another node
+)
+
+// recheck begins with the near end: is f still behind it?
+func (c *rechecker) recheck(f *farEnd) {
+	f.candidates = slices.Clone(f.candidates)
+	c.queue.askNode(recheckNear, f.from, f.port, f.route).farEnd = f
+}
+
+// gotNear handles NodeInfo from behind the near end.
+func (c *rechecker) gotNear(r *request) outcome {
 	f := r.farEnd
 	info, local, err := r.nodeInfo()
 	if err == nil && info == f.info && local == f.local {
 		for _, n := range f.candidates {
 			f.neighbours = append(f.neighbours, n.knownNeighbours(f)...)
 		}
-		s.checkCandidate(f)
-		return
+		return c.checkCandidate(f)
 	}
-	g := s.group(f.info.NodeGUID)
-	g.close(f)
-	s.changed(f.from, f.port, func() string {
-		return fmt.Sprintf("it led to port %d of node %s, and then no longer", f.local, f.info.NodeGUID)
-	})
-	s.relink(r)
-	s.settle(g, allPorts)
+	return outcome{farEnd: f, is: isElsewhere}
 }
 
 // checkCandidate asks the next candidate, or the node that it is connected to,
 // once more.
-func (s *sweep) checkCandidate(f *farEnd) {
+func (c *rechecker) checkCandidate(f *farEnd) outcome {
 	for ; len(f.candidates) > 0; f.candidates = f.candidates[1:] {
 		n := f.candidates[0]
 		p := &n.ports[f.local]
@@ -49,144 +65,104 @@ func (s *sweep) checkCandidate(f *farEnd) {
 		case p.peer != nil && p.peer.behind(p.peerPort) != nil:
 			// One port cannot have two cables: if this one is still there, f is
 			// another node's.
-			s.askNode((*sweep).gotOtherEnd, p.peer, p.peerPort, p.peer.behind(p.peerPort)).farEnd = f
-			return
+			c.queue.askNode(recheckOtherEnd, p.peer, p.peerPort, p.peer.behind(p.peerPort)).farEnd = f
+			return outcome{}
 		case n.isSwitch() && p.view == viewNothing:
-			s.ask((*sweep).gotCandidatePort, n, f.local, n.route, mad.AttrPortInfo, uint32(f.local)).farEnd = f
-			return
+			c.queue.ask(recheckCandidatePort, n, f.local, n.route, mad.AttrPortInfo, uint32(f.local)).farEnd = f
+			return outcome{}
 		case n.isSwitch() && n.behind(f.local) != nil:
-			s.askNode((*sweep).gotCandidateFar, n, f.local, n.behind(f.local)).farEnd = f
-			return
+			c.queue.askNode(recheckCandidateFar, n, f.local, n.behind(f.local)).farEnd = f
+			return outcome{}
 		}
 	}
-	s.compareNeighbours(f)
+	return c.compareNeighbours(f)
 }
 
 // gotOtherEnd handles NodeInfo from behind the port that the candidate's port
 // is known to be connected to.
-func (s *sweep) gotOtherEnd(r *request) {
+func (c *rechecker) gotOtherEnd(r *request) outcome {
 	f := r.farEnd
 	n := f.candidates[0]
 	info, local, err := r.nodeInfo()
 	if err == nil && sameNode(&info, &n.info) && local == f.local {
-		s.reject(f)
-		return
+		return c.reject(f)
 	}
-	s.accept(f, n)
-	s.relink(r)
+	return outcome{farEnd: f, is: isCandidate, node: n, relinks: true}
 }
 
 // gotCandidatePort handles PortInfo of the candidate's port, which was down.
-func (s *sweep) gotCandidatePort(r *request) {
+func (c *rechecker) gotCandidatePort(r *request) outcome {
 	f := r.farEnd
 	if r.Err == nil {
 		p := &r.node.ports[r.port]
 		p.info.Decode(r.Data())
 		if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
-			s.reject(f)
-			return
+			return c.reject(f)
 		}
 		p.view = viewSomething
 		if route := r.node.behind(r.port); route != nil {
-			s.askNode((*sweep).gotCandidateFar, r.node, r.port, route).farEnd = f
-			return
+			c.queue.askNode(recheckCandidateFar, r.node, r.port, route).farEnd = f
+			return outcome{}
 		}
 	}
-	s.accept(f, f.candidates[0])
+	return outcome{farEnd: f, is: isCandidate, node: f.candidates[0]}
 }
 
 // gotCandidateFar handles NodeInfo from behind the candidate's port.
-func (s *sweep) gotCandidateFar(r *request) {
+func (c *rechecker) gotCandidateFar(r *request) outcome {
 	f := r.farEnd
 	info, local, err := r.nodeInfo()
 	if err == nil && (info.NodeGUID != f.from.info.NodeGUID || local != f.port) {
-		s.reject(f)
-		return
+		return c.reject(f)
 	}
-	s.accept(f, f.candidates[0])
+	return outcome{farEnd: f, is: isCandidate, node: f.candidates[0]}
 }
 
 // reject: f is not the candidate's.
-func (s *sweep) reject(f *farEnd) {
+func (c *rechecker) reject(f *farEnd) outcome {
 	f.candidates = f.candidates[1:]
-	s.checkCandidate(f)
-}
-
-// accept: f is n's after all; the cabling changed.
-func (s *sweep) accept(f *farEnd, n *found) {
-	g := s.group(f.info.NodeGUID)
-	g.close(f)
-	s.changed(n, f.local, func() string {
-		return fmt.Sprintf("it is connected to port %d of %s now", f.port, f.from.label())
-	})
-	n.unlink(f.local)
-	f.from.unlink(f.port)
-	s.identify(n, f)
-	s.settle(g, allPorts)
+	return c.checkCandidate(f)
 }
 
 // compareNeighbours is the last test. All candidates are rejected, so f is a new
 // node, unless a cable moved between two requests; a switch that is taken for
 // new by mistake would have the sweep find all that is behind it once more. So
 // candidates' neighbours are asked for from behind f.
-func (s *sweep) compareNeighbours(f *farEnd) {
+func (c *rechecker) compareNeighbours(f *farEnd) outcome {
 	if len(f.neighbours) > 0 && f.route.Hops() < mad.MaxHops {
 		at := f.neighbours[0]
-		s.ask((*sweep).gotNeighbourPort, at.node, at.port, f.route, mad.AttrPortInfo, uint32(at.port)).farEnd = f
-		return
+		c.queue.ask(recheckNeighbourPort, at.node, at.port, f.route, mad.AttrPortInfo, uint32(at.port)).farEnd = f
+		return outcome{}
 	}
-	g := s.group(f.info.NodeGUID)
-	g.close(f)
-	s.addFarNode(f)
-	s.settle(g, allPorts)
+	return outcome{farEnd: f, is: isNew}
 }
 
 // gotNeighbourPort handles PortInfo that the node at f gives of the port that
 // leads to a candidate's neighbour.
-func (s *sweep) gotNeighbourPort(r *request) {
+func (c *rechecker) gotNeighbourPort(r *request) outcome {
 	var i mad.PortInfo
 	i.Decode(r.Data())
 	if r.Err == nil && i.PortPhysicalState == mad.PortPhysicalStateLinkUp {
-		s.askNode((*sweep).gotNeighbour, r.node, r.port, r.farEnd.route.Append(uint8(r.port))).farEnd = r.farEnd
-		return
+		c.queue.askNode(recheckNeighbour, r.node, r.port, r.farEnd.route.Append(uint8(r.port))).farEnd = r.farEnd
+		return outcome{}
 	}
-	s.nextNeighbour(r.farEnd)
+	return c.nextNeighbour(r.farEnd)
 }
 
 // gotNeighbour handles NodeInfo from behind that port.
-func (s *sweep) gotNeighbour(r *request) {
+func (c *rechecker) gotNeighbour(r *request) outcome {
 	f := r.farEnd
 	var info mad.NodeInfo
 	info.Decode(r.Data())
 	if p := &r.node.ports[r.port]; r.Err == nil && p.peer != nil && sameNode(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort {
-		s.accept(f, r.node)
-		return
+		return outcome{farEnd: f, is: isCandidate, node: r.node}
 	}
-	s.nextNeighbour(f)
+	return c.nextNeighbour(f)
 }
 
-func (s *sweep) nextNeighbour(f *farEnd) {
+func (c *rechecker) nextNeighbour(f *farEnd) outcome {
 	f.neighbours = f.neighbours[1:]
-	s.compareNeighbours(f)
-}
-
-// relink takes the answer to a repeated request for a first one.
-func (s *sweep) relink(r *request) {
-	r.node.unlink(r.port)
-	p := &r.node.ports[r.port]
-	if r.Err != nil {
-		p.view = viewSomething // reported as changed
-		s.settle(s.groupOf(r.node), r.port)
-		return
-	}
-	s.gotFar(r)
-}
-
-// changed reports that the cabling changed during the sweep.
-func (s *sweep) changed(n *found, port int, how func() string) {
-	s.note(fabric.ProblemChanged, func() string {
-		return fmt.Sprintf("port %d of %s changed during the sweep: %s; discover again", port, n.label(), how())
-	})
+	return c.compareNeighbours(f)
 }
 
 // knownNeighbours are some of n's ports with known peers, none of them at the

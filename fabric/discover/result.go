@@ -9,11 +9,11 @@ import (
 )
 
 // fabric makes a Fabric of what was found, the same one whatever order the
-// answers came in.
-func (s *sweep) fabric() *fabric.Fabric {
-	s.shortenRoutes()
+// answers came in. ended is why the sweep was not done.
+func (f *findings) fabric(o *Options, ended error, keyAdvice string) *fabric.Fabric {
+	f.shortenRoutes()
 	b := fabric.NewBuilder()
-	for _, n := range s.nodes {
+	for _, n := range f.nodes {
 		h := b.AddNode(fabric.NodeSpec{Info: n.info, Name: n.name, Switch: n.sw, Route: n.route})
 		n.handle = h
 		for i := range n.ports {
@@ -27,7 +27,7 @@ func (s *sweep) fabric() *fabric.Fabric {
 			b.SetFDR10(h, i, p.fdr10)
 		}
 	}
-	for _, n := range s.nodes {
+	for _, n := range f.nodes {
 		for i := range n.ports {
 			p := &n.ports[i]
 			if p.peer == nil {
@@ -38,20 +38,20 @@ func (s *sweep) fabric() *fabric.Fabric {
 			}
 		}
 	}
-	b.SetFrom(s.nodes[0].handle, s.nodes[0].via())
-	if s.opt.Hops > 0 {
-		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Plural(s.opt.Hops, "hop", "hops"), s.opt.Around))
+	b.SetFrom(f.nodes[0].handle, f.nodes[0].via())
+	if o.Hops > 0 {
+		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Plural(o.Hops, "hop", "hops"), o.Around))
 	}
-	s.report(b)
+	f.report(b, ended, keyAdvice)
 	return b.Build()
 }
 
 // shortenRoutes gives each node its shortest route, of those of equal length the
 // one with the lowest ports, by a breadth-first search: the route that it was
 // found on depends on the order of the answers.
-func (s *sweep) shortenRoutes() {
+func (f *findings) shortenRoutes() {
 	var levels [mad.MaxHops + 1][]*found // by hops of the route
-	for _, n := range s.nodes {
+	for _, n := range f.nodes {
 		if n.onStartRoute {
 			levels[n.route.Hops()] = append(levels[n.route.Hops()], n)
 			n.rerouted = true

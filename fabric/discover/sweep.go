@@ -1,7 +1,9 @@
 // Package discover finds out what a subnet consists of.
 //
-//	sweep.go      Sweep, by directed-route SMPs: its requests
-//	explore.go    what each answer gives rise to
+//	sweep.go      Sweep, by directed-route SMPs: what each answer is for
+//	queue.go      the requests of a sweep
+//	found.go      the nodes, ports and far ends that it has found
+//	explore.go    what answers give rise to
 //	identity.go   which node is behind a link; recheck.go and loop.go, where
 //	              answers disagree
 //	limit.go      ends a sweep that finds more than a subnet can have
@@ -13,10 +15,7 @@ package discover
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -60,180 +59,107 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {
 		return nil, fmt.Errorf("%s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
 	}
-	s := &sweep{engine: e, opt: o, groups: map[mad.GUID]*guidGroup{}, done: make(chan struct{})}
+	q := &queue{engine: e, done: make(chan struct{}), guards: guards{known: o.Known, around: o.Around}}
 	if e.Options().Keys != nil && o.Around.Hops() == 0 {
 		port, err := e.Port()
 		if err != nil {
 			return nil, err
 		}
-		s.local = engine.Guard{Port: port.PortGUID, Node: port.NodeGUID}
+		q.guards.local = engine.Guard{Port: port.PortGUID, Node: port.NodeGUID}
 	}
-	s.mu.Lock()
-	s.askNode((*sweep).gotStart, nil, 0, o.Around)
-	s.startSome()
-	s.mu.Unlock()
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		s.stop(context.Cause(ctx))
-		<-s.done
+	all := &findings{groups: map[mad.GUID]*guidGroup{}, names: o.Names, progress: o.Progress}
+	x := &explorer{queue: q, findings: all, hops: o.Hops, plainSpeeds: o.PlainSpeeds}
+	s := &sweep{explorer: x, joiner: joiner{x, rechecker{q}}}
+	q.handle = s.handle
+	q.askNode(readStart, nil, 0, o.Around)
+	ended := q.run(ctx)
+	if len(all.nodes) == 0 {
+		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, ended)
 	}
-	if len(s.nodes) == 0 {
-		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, s.ended)
-	}
-	f := s.fabric()
+	f := all.fabric(&o, ended, x.keyAdvice(e.Options().Keys))
 	e.KnowLMCs(f.LMCs())
-	if s.ended != nil && s.ended != errTooMany {
-		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(s.nodes), "node", "nodes"), s.ended)
+	if ended != nil && ended != errTooMany {
+		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(all.nodes), "node", "nodes"), ended)
 	}
 	return f, nil
 }
 
-// sweep is a discovery under way. The engine's goroutines drive it: each
-// answer is handled, and the requests that follow from it are started, under mu.
+// sweep is what follows from answers: each is read by the explorer, or is of a recheck.
+// What that tells of links is news, from which the joiner makes nodes.
 type sweep struct {
-	engine *engine.Engine
-	opt    Options
-	local  engine.Guard  // of the local port, where there are keys
-	done   chan struct{} // closed when nothing is open any more
-
-	mu       sync.Mutex // guards all that follows
-	nodes    []*found
-	ports    int // of all nodes
-	groups   map[mad.GUID]*guidGroup
-	waiting  []question // to be asked, in this order, from asked on
-	asked    int
-	open     []*request // at the engine
-	free     []*request // to be used again
-	ended    error      // why no more requests are sent
-	failures []failure
-	notes    []note
-	probe    keyProbe
+	explorer *explorer
+	joiner   joiner
 }
 
-// maxOpen requests are at the engine at most: as many as it can have out, silent
-// ones too. The others wait in a form that takes a tenth of the memory.
-const maxOpen = 4096
+// purpose is what a request is for.
+type purpose uint8
 
-// question is what a request is to ask, and what it is about.
-type question struct {
-	then     func(*sweep, *request) // handles the end
-	node     *found                 // NodeInfo: whose port it leaves; else: who is asked
-	port     int
-	route    mad.DirectedRoute
-	attr     *mad.Attribute
-	modifier uint32
-	farEnd   *farEnd // of those that recheck one
-}
+const (
+	readStart   purpose = iota // NodeInfo of the node that the sweep begins at
+	readName                   // NodeDescription
+	readSwitch                 // SwitchInfo
+	readPort0                  // PortInfo of a switch's port 0
+	readPort                   // PortInfo of another port
+	readExtPort                // the vendor's attribute of a port
+	readFar                    // NodeInfo of what is behind a port
 
-// request is one SMP of a sweep.
-type request struct {
-	engine.Call
-	question
-	sweep *sweep
-	index int // in sweep.open
-}
+	// Those of rechecks have a farEnd.
+	recheckNear          // NodeInfo through its near end
+	recheckOtherEnd      // NodeInfo from behind the port that the candidate's port is known to be connected to
+	recheckCandidatePort // PortInfo of the candidate's port, which was down
+	recheckCandidateFar  // NodeInfo from behind the candidate's port
+	recheckNeighbourPort // PortInfo that the node at the far end gives of the port to a candidate's neighbour
+	recheckNeighbour     // NodeInfo from behind that port
+	recheckLoop          // NodeInfo of the near end's neighbour, through the link
+	recheckLoopPort      // PortInfo of the port to that neighbour, through the link
+)
 
-// askNode asks for the NodeInfo of what is at route, behind port of n.
-func (s *sweep) askNode(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute) *question {
-	return s.ask(then, n, port, route, mad.AttrNodeInfo, 0)
-}
-
-// ask puts a Get in the queue. The question may be changed until another is asked.
-func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *question {
-	s.waiting = append(s.waiting, question{then, n, port, route, a, modifier, nil})
-	return &s.waiting[len(s.waiting)-1]
-}
-
-// startSome starts what waits, as far as there is room.
-func (s *sweep) startSome() {
-	for s.asked < len(s.waiting) && len(s.open) < maxOpen && s.ended == nil {
-		s.start(&s.waiting[s.asked])
-		s.asked++
+// handle handles the end of a request; the error ends the sweep.
+func (s *sweep) handle(r *request) error {
+	x, recheck := s.explorer, &s.joiner.rechecker
+	var o outcome
+	switch r.purpose {
+	case readStart:
+		if err := x.gotStart(r); err != nil {
+			return err
+		}
+	case readName:
+		x.gotName(r)
+	case readSwitch:
+		x.gotSwitch(r)
+	case readPort0:
+		x.gotPort0(r)
+	case readPort:
+		x.gotPort(r)
+	case readExtPort:
+		x.gotExtPort(r)
+	case readFar:
+		x.gotFar(r)
+	case recheckNear:
+		o = recheck.gotNear(r)
+	case recheckOtherEnd:
+		o = recheck.gotOtherEnd(r)
+	case recheckCandidatePort:
+		o = recheck.gotCandidatePort(r)
+	case recheckCandidateFar:
+		o = recheck.gotCandidateFar(r)
+	case recheckNeighbourPort:
+		o = recheck.gotNeighbourPort(r)
+	case recheckNeighbour:
+		o = recheck.gotNeighbour(r)
+	case recheckLoop:
+		o = recheck.gotLoopNeighbour(r)
+	case recheckLoopPort:
+		o = recheck.gotLoopPort(r)
 	}
-	if s.asked > len(s.waiting)/2 {
-		n := copy(s.waiting, s.waiting[s.asked:])
-		clear(s.waiting[n:])
-		s.waiting, s.asked = s.waiting[:n], 0
+	s.joiner.conclude(r, o)
+	s.joiner.settleNews()
+	if r.purpose == readFar {
+		x.probed(r)
+		s.joiner.settleNews()
 	}
-}
-
-func (s *sweep) start(q *question) {
-	var r *request
-	if i := len(s.free); i > 0 {
-		r, s.free = s.free[i-1], s.free[:i-1]
-	} else {
-		r = &request{sweep: s}
-		r.Notify = r
+	if x.findings.full {
+		return errTooMany
 	}
-	r.question = *q
-	r.index = len(s.open)
-	s.open = append(s.open, r)
-	fabric.Dest{Route: q.route, Guard: s.guard(q.node, q.port, q.attr)}.Put(&r.Call, mad.MethodGet, q.attr, q.modifier, nil)
-	if r.Retries = 0; q.attr == mad.AttrNodeInfo {
-		r.Retries = s.probe.retries
-	}
-	s.engine.Start(&r.Call)
-}
-
-// Complete handles the end of a request.
-func (r *request) Complete(*engine.Call) {
-	s := r.sweep
-	s.mu.Lock()
-	last := s.open[len(s.open)-1]
-	s.open[r.index], last.index = last, r.index
-	s.open = s.open[:len(s.open)-1]
-	var broken error
-	before := s.ended
-	switch {
-	case s.ended != nil:
-	case isBroken(r.Err):
-		broken = r.Err
-	default:
-		r.then(s, r)
-	}
-	s.free = append(s.free, r)
-	if broken == nil {
-		s.startSome()
-	}
-	idle := len(s.open) == 0
-	switch {
-	case idle && broken != nil:
-		s.ended = broken
-	case before == nil && s.ended == errTooMany:
-		broken = s.ended // the others are open still
-	}
-	s.mu.Unlock()
-	switch {
-	case idle:
-		close(s.done)
-	case broken != nil:
-		s.stop(broken)
-	}
-}
-
-// stop ends all that is open. It must not be called with mu held, for the
-// engine tells of each end before Cancel returns.
-func (s *sweep) stop(cause error) {
-	s.mu.Lock()
-	if s.ended == nil {
-		s.ended = cause
-	}
-	open := slices.Clone(s.open)
-	s.mu.Unlock()
-	for _, r := range slices.Backward(open) { // the last have not been sent yet
-		s.engine.Cancel(&r.Call, cause)
-	}
-}
-
-// isBroken: err is not about one request, but ends them all.
-func isBroken(err error) bool {
-	if err == nil || errors.Is(err, engine.ErrTimeout) {
-		return false
-	}
-	if _, ok := errors.AsType[*engine.SendError](err); ok {
-		return false
-	}
-	e, ok := errors.AsType[*engine.Error](err)
-	return ok && e.Status == 0
+	return nil
 }
