@@ -20,6 +20,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric/change/apply"
 	"fabsh/mad/engine"
+	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
 
@@ -151,7 +152,7 @@ func runScript(p *session.Program, code, words []string) error {
 			if isPrompt {
 				s.Runner.Statement = p.Settings.Deadline.Value
 			}
-			return prompt(p, s, nil)
+			return prompt.Run(p, s, prompt.Options{Commands: promptCommands(p)})
 		}
 	}
 	open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, opening) }

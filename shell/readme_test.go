@@ -2,6 +2,8 @@ package shell
 
 import (
 	"bytes"
+	"fabsh/shell/prompt"
+	"fabsh/shell/session"
 	"io"
 	"os"
 	"path/filepath"
@@ -114,7 +116,7 @@ func typed(t *testing.T, dir string, env []string, transcript string) string {
 		}
 		var prompted []string
 		for j := i + 1; j < len(lines) && !strings.HasPrefix(lines[j], "$ "); j++ {
-			for _, p := range []string{"> ", morePrompt} {
+			for _, p := range []string{"> ", "... "} {
 				if l, ok := strings.CutPrefix(lines[j], p); ok {
 					prompted = append(prompted, strings.TrimSuffix(l, "\n"))
 				}
@@ -134,9 +136,12 @@ func typed(t *testing.T, dir string, env []string, transcript string) string {
 func atPrompt(t *testing.T, flags, lines []string, out *bytes.Buffer) {
 	t.Helper()
 	p := testProgram(t, out, flags...)
-	r := newRepl(p, openSession(t, p))
-	r.read(&script{lines, out}, true)
-	r.loop()
+	s, err := session.Open(t.Context(), p, session.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	prompt.Run(p, s, prompt.Options{Lines: &script{lines, out}})
 }
 
 // script is somebody typing.
@@ -151,7 +156,7 @@ func (s *script) ReadLine(prompt string) (string, error) {
 	}
 	l := s.lines[0]
 	s.lines = s.lines[1:]
-	if prompt != morePrompt {
+	if prompt != "... " {
 		prompt = "> "
 	}
 	io.WriteString(s.echo, strings.TrimRight(prompt+l, " ")+"\n")

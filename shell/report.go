@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric/audit"
+	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
 
@@ -228,7 +229,7 @@ func reportProgram(name string) builtins.Program {
 
 // completeReport proposes what may stand behind report.
 func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
+	return prompt.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
 }
 
 // reportWords are what may stand behind words: reports, then their options.
@@ -258,77 +259,4 @@ func listShipped(p *session.Program, list []builtins.ShippedDoc) error {
 		}
 	}
 	return nil
-}
-
-// promptReport is the command report at the prompt.
-func (r *repl) promptReport(ctx context.Context, words []string) error {
-	switch {
-	case len(words) == 0 || words[0] == "--list":
-		return listShipped(r.program, builtins.ShippedReports())
-	case words[0] == "-h" || words[0] == "--help":
-		_, err := io.WriteString(r.Console.Out(), reportHelp)
-		return err
-	case words[0] != htmlReport:
-		r.seen.Named = words[0]
-		return r.RunReport(ctx, words[0], words[1:])
-	}
-	r.seen.Named = htmlReport
-	o, err := parsePage(r.program.Settings, words[1:])
-	if err != nil {
-		return err
-	}
-	if o.help {
-		_, err := io.WriteString(r.Console.Out(), reportHelp)
-		return err
-	}
-	var exit *lang.ExitError
-	r.seen.Report, err = writePage(ctx, r.Session, o, commandLine(r.program.Settings, words[1:]))
-	if err == nil || errors.As(err, &exit) {
-		fmt.Fprintf(r.Console.Out(), "%s: a page for a browser\n", o.out)
-	}
-	return err
-}
-
-// runReport runs a report at the prompt: words are what was typed behind its name.
-func (r *repl) runReport(ctx context.Context, name, words string) error {
-	args, err := splitWords(words)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	r.seen.Named = name
-	return r.RunReport(ctx, name, args)
-}
-
-// splitWords cuts a line into words, as Unix shells do: blanks part them, but
-// not between quotes.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	quote, begun := rune(0), false
-	for _, c := range line {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(c)
-		case c == '"' || c == '\'':
-			quote, begun = c, true
-		case c == ' ' || c == '\t' || c == '\n':
-			if begun {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			begun = false
-		default:
-			word.WriteRune(c)
-			begun = true
-		}
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("a quote %c is not closed", quote)
-	}
-	if begun {
-		words = append(words, word.String())
-	}
-	return words, nil
 }

@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
+	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
 
@@ -291,5 +292,5 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}
-	return matching(append(names, topologyFlags...), typed), cobra.ShellCompDirectiveDefault
+	return prompt.Matching(append(names, topologyFlags...), typed), cobra.ShellCompDirectiveDefault
 }

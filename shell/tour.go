@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.starlark.net/starlark"
 
-	"fabsh/fabric/routing"
+	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
 )
@@ -82,11 +81,10 @@ func runTour(p *session.Program, from int) (status int, err error) {
 	defer func() { status = session.Worse(status, p.Console.Fail(s.Close())) }()
 	s.Runner.Statement = p.Settings.Deadline.Value
 	var t *tour.Tour
-	status = prompt(p, s, func(r *repl) (err error) {
-		t, err = tour.Open(guided{r}, p.Console.Out(), p.Console.Width, session.StateFile("tour"), from)
-		r.tour = t
-		return err
-	})
+	status = prompt.Run(p, s, prompt.Options{Commands: promptCommands(p), Tour: func(at tour.Prompt) (*tour.Tour, error) {
+		t, err = tour.Open(at, p.Console.Out(), p.Console.Width, session.StateFile("tour"), from)
+		return t, err
+	}})
 	if t != nil {
 		t.Left()
 	}
@@ -115,39 +113,3 @@ func offer(p *session.Program, absent error) (spec string, err error) {
 
 // errTour: the tour is to be taken instead.
 var errTour = errors.New("the tour is wanted")
-
-// guided is a prompt as the tour sees it.
-type guided struct{ *repl }
-
-func (g guided) Globals() starlark.StringDict { return g.interp.globals }
-
-func (g guided) Run(statement string) error { return g.quietly(promptFile, statement) }
-
-func (g guided) Tables() (r *routing.Routes, err error) {
-	err = g.Runner.Attempt(func(ctx context.Context) error {
-		f, err := g.CurrentFabric(ctx)
-		if err == nil {
-			r, err = g.LiveRoutes(ctx, f)
-		}
-		return err
-	})
-	return r, err
-}
-
-// made keeps what a statement makes, for the tour.
-func (r *repl) made(v starlark.Value) {
-	if r.tour != nil && v != nil {
-		r.seen.Values = append(r.seen.Values, v)
-	}
-}
-
-// guide tells the tour of a statement that was run, unless it was a question, or was
-// interrupted.
-func (r *repl) guide(err error) {
-	var stop *session.Interruption
-	if r.tour == nil || r.seen.Text == "" || errors.As(err, &stop) || r.program.Interrupts.Ended() != nil {
-		return
-	}
-	r.seen.Failed = err != nil
-	r.tour.See(r.seen)
-}

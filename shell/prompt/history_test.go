@@ -1,4 +1,4 @@
-package shell
+package prompt
 
 import (
 	"fmt"
@@ -99,4 +99,14 @@ func TestHistoryPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	openHistory(path).add("x")
+}
+
+// filesIn are the names in a folder.
+func filesIn(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }

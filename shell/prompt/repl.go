@@ -1,4 +1,18 @@
-package shell
+// Package prompt reads statements, from a terminal or a pipe, and runs each before the
+// next is read. At a terminal it has editing, history, completion, questions and commands.
+//
+//	repl.go       Run: the loop
+//	question.go   what is no Starlark: questions, tools, commands
+//	statement.go  from lines to statements
+//	exec.go       statements run in one growing set of globals
+//	reader.go     where lines come from: readline, or a pipe; keys.go, the terminal's keys,
+//	              and what is pasted
+//	block.go      statements of several lines in readline's one
+//	history.go    what was typed before, for the arrow keys and Ctrl-R
+//	complete.go   what TAB proposes; propose.go, what the session knows; locate.go, where
+//	              the cursor stands; infer.go, what an expression is
+//	guided.go     a tour that goes along
+package prompt
 
 import (
 	"bytes"
@@ -31,6 +45,7 @@ const (
 type repl struct {
 	*session.Session
 	program     *session.Program
+	commands    map[string]Command // that run here too
 	interp      *interp
 	lines       *statements
 	interactive bool // people sit before it
@@ -47,13 +62,23 @@ type repl struct {
 	seen tour.Seen  // the statement, for it
 }
 
-// prompt runs statements from stdin until it ends and returns the exit status. begin,
-// unless it is nil, begins a session of its own kind, without rc file and history.
-// At a terminal that is what exit() says. From a pipe it is the worst that any
+// Options are what a prompt has besides its session. The zero value is usable.
+type Options struct {
+	Commands map[string]Command // that run here too
+	Lines    LineReader         // that people type; nil: stdin
+	// Tour begins a tour that goes along, without rc file and history; nil: none does.
+	Tour func(tour.Prompt) (*tour.Tour, error)
+}
+
+// Run runs statements from stdin until it ends and returns the exit status. At a terminal that is what exit() says. From a pipe it is the worst that any
 // statement came to; the statements after it are run all the same, as in other
 // shells.
-func prompt(p *session.Program, s *session.Session, begin func(*repl) error) int {
-	r := newRepl(p, s)
+func Run(p *session.Program, s *session.Session, o Options) int {
+	r := newRepl(p, s, o.Commands)
+	if o.Lines != nil {
+		r.read(o.Lines, true)
+		return r.loop()
+	}
 	if !p.AtTerminal() {
 		r.read(newPlainReader(p.Stdin), false)
 		// While nothing runs, the loop waits for whoever writes to the pipe.
@@ -65,7 +90,7 @@ func prompt(p *session.Program, s *session.Session, begin func(*repl) error) int
 		return r.loop()
 	}
 	past := openHistory("")
-	if begin == nil {
+	if o.Tour == nil {
 		past = openHistory(session.StateFile("history"))
 	}
 	in, err := newTerminalReader(p.Stdin, os.Stdout, past, r.completer())
@@ -79,8 +104,8 @@ func prompt(p *session.Program, s *session.Session, begin func(*repl) error) int
 	r.read(in, true)
 	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
-	if begin != nil {
-		if err := begin(r); err != nil {
+	if o.Tour != nil {
+		if r.tour, err = o.Tour(guided{r}); err != nil {
 			return p.Console.Fail(err)
 		}
 		return r.loop()
@@ -92,8 +117,8 @@ func prompt(p *session.Program, s *session.Session, begin func(*repl) error) int
 	return r.loop()
 }
 
-func newRepl(p *session.Program, s *session.Session) *repl {
-	r := &repl{Session: s, program: p}
+func newRepl(p *session.Program, s *session.Session, commands map[string]Command) *repl {
+	r := &repl{Session: s, program: p, commands: commands}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
 	s.Defined(r.interp.globals.Keys)
 	r.interp.check = s.WarnWords

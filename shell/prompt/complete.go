@@ -1,4 +1,4 @@
-package shell
+package prompt
 
 import (
 	"slices"
@@ -27,12 +27,12 @@ type completer struct {
 	files func(prefix string) []string
 	// exports are the names that a module defines.
 	exports func(module string) []string
-	// options are those of the report that a line begins with the name of, and
-	// reports are all names.
-	options func(report string) []string
+	// reports are the names of reports, each of which begins a line, and options those of
+	// one.
 	reports func() []string
-	// behind is what may stand behind the words of a line that is a command's.
-	behind func(command string, words []string) []string
+	options func(report string) []string
+	// commands are those that run at the prompt too.
+	commands map[string]Command
 }
 
 // argument is one argument of a call, a text that is being typed: by keyword,
@@ -74,7 +74,7 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	}
 	if start > 0 && text[start-1] == '.' {
 		of := c.known(primaryBefore(text[:start-1]), scope{text[:start-1], after})
-		return matching(of.Attributes(), word), start
+		return Matching(of.Attributes(), word), start
 	}
 	if at.call != nil && at.call.keyword == "" && strings.TrimSpace(text[at.call.argStart:start]) == "" {
 		if callee := c.callee(at.call, text, after); callee != nil {
@@ -84,33 +84,34 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 				}
 			}
 		}
-		words = matching(words, word)
+		words = Matching(words, word)
 	}
 	if word == "" {
 		return words, start // all names are too many to be of help
 	}
 	if start == 0 {
-		words = append(words, matching(c.reports(), word)...)
+		words = append(words, Matching(c.reports(), word)...)
 	}
-	return append(words, matching(c.names(), word)...), start
+	return append(words, Matching(c.names(), word)...), start
 }
 
 // inCommand proposes how the line of a command goes on that is one at the prompt too; ok:
 // text is such a line. A variable of that name makes it a statement.
 func (c *completer) inCommand(text string) (words []string, start int, ok bool) {
 	name, rest, isLine := strings.Cut(text, " ")
-	if !isLine || name != "audit" && name != "report" || strings.HasPrefix(strings.TrimSpace(rest), "=") || name == "audit" && c.globals().Has(name) {
+	command, ok := c.commands[name]
+	if !isLine || !ok || strings.HasPrefix(strings.TrimSpace(rest), "=") || name == "audit" && c.globals().Has(name) {
 		return nil, 0, false
 	}
 	start = strings.LastIndexByte(text, ' ') + 1
-	for _, w := range c.behind(name, strings.Fields(text[len(name):start])) {
+	for _, w := range command.Words(strings.Fields(text[len(name):start])) {
 		w, _, _ = strings.Cut(w, "\t")
 		words = append(words, w)
 	}
 	if len(words) == 0 {
 		return c.files(text[start:]), start, true
 	}
-	return matching(words, text[start:]), start, true
+	return Matching(words, text[start:]), start, true
 }
 
 // inReport proposes the options of a report; ok: text is its command line.
@@ -120,7 +121,7 @@ func (c *completer) inReport(text string) (words []string, start int, ok bool) {
 		return nil, 0, false
 	}
 	start = strings.LastIndexByte(text, ' ') + 1
-	return matching(c.options(name), text[start:]), start, true
+	return Matching(c.options(name), text[start:]), start, true
 }
 
 // names are all names and keywords, sorted.
@@ -199,7 +200,8 @@ func quoted(words []string, typed, quote string) []string {
 	return out
 }
 
-func matching(words []string, prefix string) []string {
+// Matching returns the words that begin with prefix; without any, no private ones.
+func Matching(words []string, prefix string) []string {
 	var out []string
 	for _, w := range words {
 		if strings.HasPrefix(w, prefix) && (prefix != "" || !strings.HasPrefix(w, "_")) {

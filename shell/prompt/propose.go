@@ -1,4 +1,4 @@
-package shell
+package prompt
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ import (
 func (r *repl) completer() *completer {
 	return &completer{
 		reports:  reportNames,
-		options:  func(report string) []string { return reportProgram(report).Options },
-		behind:   wordsBehind,
+		options:  reportOptions,
+		commands: r.commands,
 		globals:  func() starlark.StringDict { return r.interp.globals },
 		keywords: keywordsOf,
 		words:    func(callee starlark.Value, arg argument) ([]string, bool) { return wordsFor(r.Session, callee, arg) },
@@ -34,20 +34,23 @@ func (r *repl) completer() *completer {
 	}
 }
 
-// wordsBehind are what may stand behind the words of a command.
-func wordsBehind(command string, words []string) []string {
-	if command == "audit" {
-		return auditWords(words)
-	}
-	return reportWords(words)
-}
-
 func reportNames() []string {
 	var names []string
 	for _, d := range builtins.ShippedReports() {
 		names = append(names, d.Name)
 	}
 	return names
+}
+
+// reportOptions are the options of a shipped report.
+func reportOptions(name string) []string {
+	path, _ := builtins.ReportPath(name)
+	for _, p := range builtins.Programs() {
+		if p.Name == path {
+			return p.Options
+		}
+	}
+	return nil
 }
 
 // keywordsOf are the names of a function's parameters, and where it takes an
@@ -194,7 +197,7 @@ func nodeNames(s *session.Session) []string {
 // of a package. Hidden files must be asked for.
 func filesWith(prefix string) []string {
 	if strings.HasPrefix(prefix, "@") {
-		return matching(builtins.Modules(), prefix)
+		return Matching(builtins.Modules(), prefix)
 	}
 	dir, base := filepath.Split(prefix)
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))

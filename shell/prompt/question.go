@@ -1,17 +1,18 @@
-package shell
+package prompt
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"sync"
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/shell/session"
+	"fabsh/shell/tour"
 )
 
 var (
@@ -25,8 +26,8 @@ var (
 
 // ask answers what is no Starlark but a question: "help smp_get", "smp_get?",
 // "?"; and the command line of a tool that people are used to: its report, or
-// what to type here; and the commands audit and report. asked is false where text is none of these, and where no
-// people sit: from a pipe it is an error, which the exit status tells.
+// what to type here; and commands. asked is false where text is none of these, and
+// where no people sit: from a pipe it is an error, which the exit status tells.
 func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if !r.interactive {
 		return false, nil
@@ -35,9 +36,9 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if r.tour != nil && !r.interp.globals.Has(text) && r.tour.Word(text) {
 		return true, nil
 	}
-	if run, words := r.command(text); run != nil {
+	if run := r.command(text); run != nil {
 		r.seen.Text = text
-		return true, r.showing(func() error { return run(ctx, words) })
+		return true, r.showing(func() error { return run(ctx) })
 	}
 	topic := ""
 	if m := helpWord().FindStringSubmatch(text); m != nil {
@@ -55,8 +56,8 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 		return false, nil
 	}
 	answer, err := r.Help(topic)
-	if text := map[string]string{"audit": auditHelp, "report": reportHelp}[topic]; text != "" && err != nil {
-		answer, err = text, nil
+	if c, ok := r.commands[topic]; ok && err != nil {
+		answer, err = c.Help, nil
 	}
 	if v := r.completer().evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
 		answer, err = r.HelpOn(v)
@@ -67,27 +68,35 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	return true, r.Console.Page(r.program.Interrupts, answer)
 }
 
-// command is the command of text that runs at the prompt too, on its fabric, and the
-// words behind it; nil: text is none. What Starlark understands is Starlark.
-func (r *repl) command(text string) (run func(context.Context, []string) error, words []string) {
+// Command is a command of the program that runs at the prompt too, in its session.
+type Command struct {
+	Help string
+	// Words returns what may stand behind words, each with a description behind a tab, if
+	// it has one.
+	Words func(words []string) []string
+	// Run runs it with the words behind its name, and notes in seen what the tour asks for.
+	Run func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error
+}
+
+// command returns the command of text, with the words behind it; nil: text is none. What
+// Starlark understands is Starlark.
+func (r *repl) command(text string) (run func(context.Context) error) {
 	name, rest, _ := strings.Cut(text, " ")
-	switch name {
-	case "audit":
-		run = r.promptAudit
-	case "report":
-		run = r.promptReport
-	default:
-		return nil, nil
+	c, ok := r.commands[name]
+	if !ok {
+		return nil
 	}
 	// Without a value audit --list could be a difference, but only of nothing.
 	if _, err := r.interp.opts.Parse(promptFile, text, 0); err == nil && (r.interp.globals.Has(name) || strings.HasPrefix(strings.TrimSpace(rest), "=")) {
-		return nil, nil
+		return nil
 	}
-	words, err := splitWords(rest)
-	if err != nil {
-		return func(context.Context, []string) error { return fmt.Errorf("%s: %w", name, err) }, nil
+	return func(ctx context.Context) error {
+		words, err := splitWords(rest)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return c.Run(ctx, r.Session, words, &r.seen)
 	}
-	return run, words
 }
 
 // showing runs a command at the prompt. What it shows goes by way of a pager where it is
@@ -107,31 +116,6 @@ func (r *repl) showing(run func() error) error {
 	return err
 }
 
-// promptAudit is the command audit at the prompt.
-func (r *repl) promptAudit(ctx context.Context, words []string) error {
-	o, err := parseAudit(words)
-	switch {
-	case err != nil:
-		return err
-	case o.help:
-		_, err := io.WriteString(r.Console.Out(), auditHelp)
-		return err
-	case o.list:
-		return listAudits(r.program)
-	case o.ack != nil:
-		return acknowledge(ctx, r.Session, o)
-	case o.eachPort:
-		return errors.New("audit: --each-port is for the command line: this session has one port")
-	}
-	results := new(auditResults)
-	err = runAudit(ctx, r.Session, o, results)
-	r.seen.Report = results.latest
-	if len(results.reports) == 0 {
-		return err
-	}
-	return results.write(ctx, r.Console, r.program.Settings.Output(), o.out)
-}
-
 // cutTool parts the command line of a tool into its name and the rest; "": it is
 // none, but perhaps an assignment to a variable of that name.
 func cutTool(text string) (name, words string) {
@@ -140,4 +124,48 @@ func cutTool(text string) (name, words string) {
 		return "", ""
 	}
 	return name, words
+}
+
+// runReport runs a report at the prompt: words are what was typed behind its name.
+func (r *repl) runReport(ctx context.Context, name, words string) error {
+	args, err := splitWords(words)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.seen.Named = name
+	return r.RunReport(ctx, name, args)
+}
+
+// splitWords cuts a line into words, as Unix shells do: blanks part them, but
+// not between quotes.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, c := range line {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '"' || c == '\'':
+			quote, begun = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if begun {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			begun = false
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote %c is not closed", quote)
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
 }

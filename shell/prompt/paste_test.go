@@ -1,11 +1,6 @@
-//go:build linux
-
-package shell
+package prompt
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -49,31 +44,5 @@ func TestPaste(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestTerminalPaste: a block that is pasted has blank lines in it.
-func TestTerminalPaste(t *testing.T) {
-	home := t.TempDir()
-	s := startTerminal(t, home, "-F", "sim:ring:n=2")
-	s.expect(pasteOn)
-	s.expect("TAB completes")
-	block := "def f(a):\n\tb = a # two\n\n    \n\tif b:\n\n\t\tb += 1\n\treturn b\n\nf(41)\n"
-	s.send(pasteBegin + strings.ReplaceAll(block, "\n", "\r") + pasteEnd)
-	if seen := s.expect("\n42\r\n"); strings.Contains(seen, "error") {
-		t.Errorf("the screen shows %q", seen)
-	}
-	s.expect("rw> ")
-	s.send("def g():\rreturn 3\r\rg()\r")
-	s.expect("\n3\r\n")
-	s.expect("rw> ")
-	s.send(ctrlD)
-	s.exit(0)
-	if !strings.Contains(s.text, pasteOff) {
-		t.Errorf("the terminal is left in its mode: %q", s.text)
-	}
-	history, err := os.ReadFile(filepath.Join(home, ".local/state/fabsh/history"))
-	if want := strings.ReplaceAll("def f(a):|\tb = a # two||    |\tif b:||\t\tb += 1|\treturn b\nf(41)\ndef g():|    return 3\ng()\n", "|", lineSeparator); err != nil || !strings.HasPrefix(string(history), want) {
-		t.Errorf("history %q, %v, want %q first", history, err, want)
 	}
 }

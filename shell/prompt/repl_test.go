@@ -1,23 +1,28 @@
-package shell
+package prompt
 
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fabsh/fabric/format"
 	"fabsh/shell/session"
 	"io"
 	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 )
 
 // testProgram is a program with session flags, that writes to out.
 func testProgram(t *testing.T, out io.Writer, flags ...string) *session.Program {
 	t.Helper()
-	p := newProgram(session.NewConsole(out, out))
+	p := &session.Program{Settings: new(session.Settings), Console: session.NewConsole(out, out)}
 	p.Interrupts = session.WatchInterrupts(p.Console)
 	t.Cleanup(p.Interrupts.Stop)
-	if err := rootCommand(p).ParseFlags(flags); err != nil {
+	f := pflag.NewFlagSet("fabsh", pflag.ContinueOnError)
+	p.Settings.AddFlags(f, f)
+	if err := f.Parse(flags); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -39,7 +44,7 @@ func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	p := testProgram(t, &out, flags...)
-	return newRepl(p, openSession(t, p)), &out
+	return newRepl(p, openSession(t, p), nil), &out
 }
 
 // TestPromptText: which fabric it is, and whether it may be changed, on every
@@ -47,10 +52,12 @@ func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
 func TestPromptText(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r, _ := openTest(t, "-F", "sim:ring:n=2", "--record", "today.pcap")
-	if _, err := r.CurrentFabric(context.Background()); err != nil {
+	f, err := r.CurrentFabric(context.Background())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeSnapshot(context.Background(), r.Session, "a\x1b[31m\u202e.snap", false); err != nil {
+	var snapshot bytes.Buffer
+	if err := errors.Join(format.WriteSnapshot(&snapshot, f), os.WriteFile("a\x1b[31m\u202e.snap", snapshot.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	r.CloseEngine()

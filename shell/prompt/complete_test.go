@@ -1,4 +1,4 @@
-package shell
+package prompt
 
 import (
 	"slices"
@@ -30,7 +30,12 @@ func testCompleter(t *testing.T) *completer {
 		exports: func(module string) []string { return []string{"a of " + module, "b"} },
 		reports: func() []string { return []string{"iblinkinfo", "ibtracert", "d"} },
 		options: func(report string) []string { return []string{"--" + report, "--down"} },
-		behind:  wordsBehind,
+		commands: map[string]Command{"audit": {Words: func(words []string) []string {
+			if slices.Contains(words, "--baseline") {
+				return nil
+			}
+			return []string{"config\twhat it does", "counters", "--deep"}[len(words):]
+		}}},
 		keywords: func(callee starlark.Value, args []string) []string {
 			return []string{"attr", "target", "port"}[min(2, len(args)):]
 		},
@@ -84,19 +89,10 @@ func TestComplete(t *testing.T) {
 		{"iblinkinfo = disc", []string{"discover"}, "disc"},
 		{"d --", nil, ""}, // a variable has that name
 
-		{"audit --lo", []string{"--load-cache"}, "--lo"},
 		{"audit c", []string{"config", "counters"}, "c"},
-		{"audit counters links co", []string{"config"}, "co"},
-		{"audit counters --th", []string{"--thresholds"}, "--th"},
-		{"audit counters --baseline no", []string{"notes.star"}, "no"},
-		{"audit --fail-on ", []string{"info", "warning", "error", "critical"}, ""},
-		{"audit a", []string{"ack"}, "a"},
-		{"audit ack x --", []string{"--subnet", "--until", "--reason", "--by"}, "--"},
+		{"audit config c", []string{"counters"}, "c"},
+		{"audit --baseline no", []string{"notes.star"}, "no"},
 		{"audit = disc", []string{"discover"}, "disc"},
-		{"report html co", []string{"config", "counters"}, "co"},
-		{"report html a", nil, "a"},
-		{"report ibh", []string{"ibhosts"}, "ibh"},
-		{"report ibtracert --m", []string{"--mlid"}, "--m"},
 
 		{"f.", []string{"nodes", "switches"}, ""},
 		{"f.sw", []string{"switches"}, "sw"},

@@ -1,0 +1,46 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fabsh/fabric/routing"
+	"fabsh/shell/session"
+
+	"go.starlark.net/starlark"
+)
+
+// guided is a prompt as the tour sees it.
+type guided struct{ *repl }
+
+func (g guided) Globals() starlark.StringDict { return g.interp.globals }
+
+func (g guided) Run(statement string) error { return g.quietly(promptFile, statement) }
+
+func (g guided) Tables() (r *routing.Routes, err error) {
+	err = g.Runner.Attempt(func(ctx context.Context) error {
+		f, err := g.CurrentFabric(ctx)
+		if err == nil {
+			r, err = g.LiveRoutes(ctx, f)
+		}
+		return err
+	})
+	return r, err
+}
+
+// made keeps what a statement makes, for the tour.
+func (r *repl) made(v starlark.Value) {
+	if r.tour != nil && v != nil {
+		r.seen.Values = append(r.seen.Values, v)
+	}
+}
+
+// guide tells the tour of a statement that was run, unless it was a question, or was
+// interrupted.
+func (r *repl) guide(err error) {
+	var stop *session.Interruption
+	if r.tour == nil || r.seen.Text == "" || errors.As(err, &stop) || r.program.Interrupts.Ended() != nil {
+		return
+	}
+	r.seen.Failed = err != nil
+	r.tour.See(r.seen)
+}
