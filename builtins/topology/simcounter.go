@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/spec"
 )
 
 // setCountersMethod is sim.set_counters().
@@ -142,7 +143,7 @@ True
 func toRate(v starlark.Value) (float64, error) {
 	rate, ok := number(v)
 	if text, is := v.(starlark.String); is {
-		rate, ok = sim.ParseRate(string(text))
+		rate, ok = spec.ParseRate(string(text))
 	}
 	if !ok {
 		return 0, fmt.Errorf(`got %v, want a rate: "2/s", "5/m", "1/h", or a number a second`, v)
@@ -154,7 +155,7 @@ func toRate(v starlark.Value) (float64, error) {
 func toBandwidth(v starlark.Value) (float64, error) {
 	rate, ok := number(v)
 	if text, is := v.(starlark.String); is {
-		rate, ok = sim.ParseBandwidth(string(text))
+		rate, ok = spec.ParseBandwidth(string(text))
 	}
 	if !ok {
 		return 0, fmt.Errorf(`got %v, want a rate: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes a second`, v)
@@ -168,5 +169,5 @@ func number(v starlark.Value) (float64, bool) {
 	if _, text := v.(starlark.String); text {
 		return 0, false
 	}
-	return f, ok && sim.ValidRate(f)
+	return f, ok && spec.ValidRate(f)
 }

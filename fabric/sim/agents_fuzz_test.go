@@ -3,11 +3,13 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"math/rand/v2"
-	"testing"
-
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"math/rand/v2"
+	"testing"
 )
 
 // fuzzSeeds are datagrams that agents answer: address, then MAD.
@@ -15,27 +17,32 @@ func fuzzSeeds(r *rig) (seeds [][]byte) {
 	add := func(c *engine.Call) {
 		seeds = append(seeds, append([]byte{byte(c.To.LID >> 8), byte(c.To.LID), byte(c.To.QP)}, c.MAD[:]...))
 	}
-	for i := range smpHandlers {
-		a := smpHandlers[i].attr
+	for _, a := range mad.Attributes() {
+		if a.Class != mad.ClassSubn {
+			continue
+		}
 		for _, m := range []mad.Method{mad.MethodGet, mad.MethodSet} {
 			add(smp(m, a, 0, leaf1, nil))
-			add(smp(m, a, 1, r.sm.lid, nil))
+			add(smp(m, a, 1, r.state.SM.LID, nil))
 		}
 	}
 	add(smp(mad.MethodTrapRepress, mad.AttrSubnNotice, 0, r.lid("leaf-1"), nil))
-	for i := range recordHandlers {
-		for _, m := range recordHandlers[i].attr.Methods {
-			c := sa(m, recordHandlers[i].attr, 0, ^uint64(0), nil, r.sm.lid)
+	for _, a := range mad.Attributes() {
+		if a.Class != mad.ClassSubnAdm {
+			continue
+		}
+		for _, m := range a.Methods {
+			c := saCall(m, a, 0, ^uint64(0), nil, r.state.SM.LID)
 			add(c)
 			binary.BigEndian.PutUint64(c.MAD[mad.SAMaskOffset:], 0)
-			c.MAD[mad.SAKeyOffset+7] = saKey
+			c.MAD[mad.SAKeyOffset+7] = sm.Key
 			add(c)
 		}
 	}
-	for a := range counterViews() {
+	for a := range counter.Views() {
 		c := &engine.Call{}
 		c.PutPerf(mad.MethodSet, a.ID, 0, bytes.Repeat([]byte{255}, 64))
-		c.SetLID(r.sm.lid)
+		c.SetLID(r.state.SM.LID)
 		add(c)
 	}
 	return seeds
@@ -74,11 +81,7 @@ func newRigOf(t testing.TB, spec string) *rig {
 
 // stopAll ends what goes on by itself.
 func (r *rig) stopAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for key := range r.repeated {
-		r.stopTrap(key)
-	}
+	r.StopTraps()
 }
 
 // checkSane: the agents still answer for what they are, and their state is
@@ -88,30 +91,30 @@ func (r *rig) checkSane(t *testing.T) {
 	for _, name := range []string{"node-0001 HCA-1", "leaf-1"} {
 		c := r.attach(name)
 		call := smp(mad.MethodGet, mad.AttrNodeInfo, 0, here, nil)
-		binary.BigEndian.PutUint64(call.MAD[mad.SMPKeyOffset:], c.port.endPort().mkey)
+		binary.BigEndian.PutUint64(call.MAD[mad.SMPKeyOffset:], c.node.EndPorts()[0].MKey)
 		if !c.ask(t, call) || call.Header().Status != 0 {
 			t.Errorf("%s does not answer any more", name)
 		}
 	}
-	for i := range r.ports {
-		p := &r.ports[i]
+	for i := range r.state.Ports {
+		p := &r.state.Ports[i]
 		var info mad.PortInfo
-		info.Decode(p.info[:])
+		info.Decode(p.Info[:])
 		switch {
-		case p.up && (p.peer == nil || !p.peer.up):
-			t.Errorf("port %d of %s: the link is up at one end", p.num, p.node.label)
-		case p.state != info.PortState, p.mkey != info.MKey, p.lmc != info.LMC:
-			t.Errorf("port %d of %s differs from its PortInfo", p.num, p.node.label)
-		case p.up == (info.PortState == mad.PortStateDown) && p.num > 0 && p.peer != nil:
-			t.Errorf("port %d of %s: up %v, %v", p.num, p.node.label, p.up, info.PortState)
+		case p.Up && (p.Peer == nil || !p.Peer.Up):
+			t.Errorf("port %d of %s: the link is up at one end", p.Num, p.Node.Label)
+		case p.State != info.PortState, p.MKey != info.MKey, p.LMC != info.LMC:
+			t.Errorf("port %d of %s differs from its PortInfo", p.Num, p.Node.Label)
+		case p.Up == (info.PortState == mad.PortStateDown) && p.Num > 0 && p.Peer != nil:
+			t.Errorf("port %d of %s: up %v, %v", p.Num, p.Node.Label, p.Up, info.PortState)
 		}
 	}
-	if len(r.subscriptions) > maxKept || len(r.services) > maxKept || len(r.groups) > multicastCap {
+	if len(r.Subscriptions) > 1<<16 || len(r.Services) > 1<<16 || len(r.state.Groups) > state.MulticastCap {
 		t.Error("too much is kept")
 	}
-	for i := range r.nodes {
-		if len(r.nodes[i].lft) > linearCap {
-			t.Errorf("an LFT of %d entries", len(r.nodes[i].lft))
+	for i := range r.state.Nodes {
+		if len(r.state.Nodes[i].LFT) > state.LinearCap {
+			t.Errorf("an LFT of %d entries", len(r.state.Nodes[i].LFT))
 		}
 	}
 }
@@ -147,12 +150,13 @@ func TestMutations(t *testing.T) {
 		case 3:
 			r.SetLink(n, num, "edr", "2x")
 		case 4:
-			r.Swap(Cable{n, num}, Cable{r.Fabric.Nodes()[random.IntN(6)].GUID(), 1})
+			r.Swap(Cable{Node: n, Num: num}, Cable{Node: r.Fabric.Nodes()[random.IntN(6)].GUID(), Num: 1})
 		case 5:
-			r.Recable([2]Cable{{n, num}, {r.Fabric.Nodes()[random.IntN(14)].GUID(), random.IntN(5)}})
+			r.Recable([2]Cable{{Node: n, Num: num}, {Node: r.Fabric.Nodes()[random.IntN(14)].GUID(), Num: random.IntN(5)}})
 		}
-		for r.conn.queue.waiting() > 0 || r.conn.queue.next < len(r.conn.queue.taken) {
-			if _, err := r.conn.queue.pop(); err != nil {
+		for r.conn.Waiting() > 0 {
+			var d engine.Datagram
+			if err := r.conn.Recv(&d); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,12 +1,12 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // bring does what a subnet manager does to a bare subnet: it gives each end port
@@ -21,44 +21,44 @@ func (r *rig) bring(model *Subnet, sm mad.LID) {
 			r.t.Fatal(status)
 		}
 	}
-	ports := func(do func(p *port, route mad.DirectedRoute, info *mad.PortInfo)) {
-		for i := range r.nodes {
-			for j := range r.nodes[i].ports {
-				p := &r.nodes[i].ports[j]
-				if route, ok := routes[p.node]; ok && (p.num > 0 || p.node.isSwitch) {
-					info := r.portInfo(uint32(p.num), route)
+	ports := func(do func(p *state.Port, route mad.DirectedRoute, info *mad.PortInfo)) {
+		for i := range r.state.Nodes {
+			for j := range r.state.Nodes[i].Ports {
+				p := &r.state.Nodes[i].Ports[j]
+				if route, ok := routes[p.Node]; ok && (p.Num > 0 || p.Node.IsSwitch) {
+					info := r.portInfo(uint32(p.Num), route)
 					info.PortState, info.PortPhysicalState = 0, 0
 					do(p, route, &info)
-					must(r.set(mad.AttrPortInfo, uint32(p.num), route, encode(&info)))
+					must(r.set(mad.AttrPortInfo, uint32(p.Num), route, encode(&info)))
 				}
 			}
 		}
 	}
-	ports(func(p *port, _ mad.DirectedRoute, info *mad.PortInfo) {
-		if p == p.endPort() {
-			info.LID, info.MasterSMLID = model.nodes[r.index(p.node)].ports[p.num].lid, sm
+	ports(func(p *state.Port, _ mad.DirectedRoute, info *mad.PortInfo) {
+		if p == p.EndPort() {
+			info.LID, info.MasterSMLID = model.state.Nodes[r.index(p.Node)].Ports[p.Num].LID, sm
 		}
 	})
-	for i := range r.nodes {
-		if n := &r.nodes[i]; n.isSwitch {
-			block := make([]byte, smpSize)
-			model.nodes[i].readLFT(0, block)
+	for i := range r.state.Nodes {
+		if n := &r.state.Nodes[i]; n.IsSwitch {
+			block := make([]byte, state.SMPSize)
+			model.state.Nodes[i].ReadLFT(0, block)
 			must(r.set(mad.AttrLinearForwardingTable, 0, routes[n], block))
 			must(r.set(mad.AttrSwitchInfo, 0, routes[n], encode(&mad.SwitchInfo{LinearFDBTop: 63, LifeTimeValue: 18, PortStateChange: true})))
 		}
 	}
-	for _, state := range []mad.PortState{mad.PortStateArmed, mad.PortStateActive} {
-		ports(func(p *port, _ mad.DirectedRoute, info *mad.PortInfo) {
-			if p.up {
-				info.PortState = state
+	for _, target := range []mad.PortState{mad.PortStateArmed, mad.PortStateActive} {
+		ports(func(p *state.Port, _ mad.DirectedRoute, info *mad.PortInfo) {
+			if p.Up {
+				info.PortState = target
 			}
 		})
 	}
 }
 
-func (r *rig) index(n *node) int {
-	for i := range r.nodes {
-		if &r.nodes[i] == n {
+func (r *rig) index(n *state.Node) int {
+	for i := range r.state.Nodes {
+		if &r.state.Nodes[i] == n {
 			return i
 		}
 	}
@@ -66,16 +66,16 @@ func (r *rig) index(n *node) int {
 }
 
 // routesTo are directed routes to all nodes that the first program reaches.
-func (r *rig) routesTo() map[*node]mad.DirectedRoute {
-	start := r.conn.port.node
-	routes := map[*node]mad.DirectedRoute{start: {0}}
-	for queue := []*node{start}; len(queue) > 0; queue = queue[1:] {
+func (r *rig) routesTo() map[*state.Node]mad.DirectedRoute {
+	start := r.conn.node
+	routes := map[*state.Node]mad.DirectedRoute{start: {0}}
+	for queue := []*state.Node{start}; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
-		for i := range n.ports {
-			if far := n.ports[i].neighbour(); far != nil && (n.isSwitch || n == start) {
-				if _, known := routes[far.node]; !known {
-					routes[far.node] = routes[n].Append(uint8(i))
-					queue = append(queue, far.node)
+		for i := range n.Ports {
+			if far := n.Ports[i].Neighbour(); far != nil && (n.IsSwitch || n == start) {
+				if _, known := routes[far.Node]; !known {
+					routes[far.Node] = routes[n].Append(uint8(i))
+					queue = append(queue, far.Node)
 				}
 			}
 		}
@@ -111,7 +111,7 @@ func TestBare(t *testing.T) {
 		t.Error("a subnet manager that is not there was restarted")
 	}
 
-	sm := model.sm.lid
+	sm := model.state.SM.LID
 	r.bring(model, sm)
 	for i := range f.Nodes() {
 		name := f.Nodes()[i].Name()
@@ -132,7 +132,7 @@ func TestBare(t *testing.T) {
 	if err := r.Link(r.named("leaf-4").GUID(), 2); err != nil {
 		t.Fatal(err)
 	}
-	if p := r.at("leaf-4", 2); p.state != mad.PortStateInitialize {
-		t.Errorf("the link is %v again: nobody made it so", p.state)
+	if p := r.at("leaf-4", 2); p.State != mad.PortStateInitialize {
+		t.Errorf("the link is %v again: nobody made it so", p.State)
 	}
 }

@@ -43,11 +43,11 @@ func BenchmarkMAD(b *testing.B) {
 			c.SetLID(far)
 		}},
 		{"PathRecord", func(c *engine.Call) {
-			q := mad.PathRecord{SLID: s.sm.lid, DLID: far}
+			q := mad.PathRecord{SLID: s.state.SM.LID, DLID: far}
 			var data [200]byte
 			q.Encode(data[:])
-			c.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, pathSLID|pathDLID, data[:])
-			c.SetLID(s.sm.lid)
+			c.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, pathSLIDMask|pathDLIDMask, data[:])
+			c.SetLID(s.state.SM.LID)
 		}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
@@ -97,7 +97,7 @@ func BenchmarkBringUp(b *testing.B) {
 		})
 		b.Run(spec+", tables", func(b *testing.B) {
 			for b.Loop() {
-				New(f, o).tables()
+				New(f, o).state.EnsureTables()
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func BenchmarkTable(b *testing.B) {
 	for b.Loop() {
 		var c engine.Call
 		c.PutSA(mad.MethodGetTable, mad.AttrPathRecord.ID, 0, 0, nil)
-		c.SetLID(s.sm.lid)
+		c.SetLID(s.state.SM.LID)
 		if e.Do(b.Context(), &c); c.Err != nil || len(c.Table) != 104976*mad.AttrPathRecord.Size {
 			b.Fatalf("%d bytes, %v", len(c.Table), c.Err)
 		}

@@ -2,16 +2,16 @@ package sim
 
 import (
 	"encoding/binary"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // cc asks for congestion control with a key; ok is false where nobody answers.
-func (r *rig) cc(m mad.Method, a *mad.Attribute, modifier uint32, name string, key uint64, e encoder) (status mad.Status, data []byte, ok bool) {
+func (r *rig) cc(m mad.Method, a *mad.Attribute, modifier uint32, name string, key uint64, e handler.Encoder) (status mad.Status, data []byte, ok bool) {
 	r.t.Helper()
 	c := &engine.Call{}
 	c.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: m, Attribute: a.ID, Modifier: modifier}, encode(e)[:192])

@@ -1,13 +1,13 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/client"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // TestEarlyRequests: a subnet manager gets what it is asked once it has sent
@@ -17,7 +17,7 @@ func TestEarlyRequests(t *testing.T) {
 	o.Bare = true
 	r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
 	var got []string
-	attach := func(name string) *Client {
+	attach := func(name string) *client.Client {
 		c, err := r.AttachClient(ClientOptions{Node: r.named("node-0001 HCA-1").ID(), Receive: func(m *Message) {
 			text := name + " " + mad.Method(m.MAD[mad.MethodOffset]).Name(mad.ClassSubn, 1)
 			if m.Undelivered {
@@ -37,7 +37,7 @@ func TestEarlyRequests(t *testing.T) {
 		}
 		got = nil
 	}
-	ask := func(c *Client, a *mad.Attribute) {
+	ask := func(c *client.Client, a *mad.Attribute) {
 		var call engine.Call
 		call.PutSMP(mad.MethodGet, a.ID, 0, nil)
 		call.SetRoute(mad.DirectedRoute{0})
@@ -57,7 +57,7 @@ func TestEarlyRequests(t *testing.T) {
 	mute := attach("mute")
 	mute.SetSM(true)
 	ask(other, mad.AttrSMInfo)
-	r.GiveUp(time.Now().Add(2 * waitFor))
+	r.GiveUp(time.Now().Add(20 * time.Second))
 	check("it has never sent anything", "other Get, undelivered")
 	ask(mute, mad.AttrNodeInfo)
 	check("nor gets it later", "mute GetResp")

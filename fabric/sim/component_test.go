@@ -2,11 +2,11 @@ package sim
 
 import (
 	"bytes"
-	"slices"
-	"testing"
-
+	"fabsh/fabric/sim/sm"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"slices"
+	"testing"
 )
 
 // TestComponents asks by each component of each record: the answer has all records
@@ -15,8 +15,8 @@ func TestComponents(t *testing.T) {
 	r := newRig(t, "fattree:k=4,levels=3")
 	// Some variety.
 	r.set(mad.AttrNodeDescription, 0, leaf1, []byte("another name"))
-	r.at("node-0005 HCA-1", 1).setDown(mad.PortPhysicalStatePolling)
-	r.at("node-0005 HCA-1", 1).train()
+	r.at("node-0005 HCA-1", 1).SetDown(mad.PortPhysicalStatePolling)
+	r.at("node-0005 HCA-1", 1).Train()
 	r.set(mad.AttrSLtoVLMappingTable, 2<<8|3, leaf1, bytes.Repeat([]byte{0x11}, 8))
 	r.set(mad.AttrVLArbitrationTable, 3<<16|4, leaf1, bytes.Repeat([]byte{0x02}, 64))
 	r.set(mad.AttrPKeyTable, 2<<16, leaf1, bytes.Repeat([]byte{0x85}, 64))
@@ -27,18 +27,18 @@ func TestComponents(t *testing.T) {
 		info := everything()
 		info.TrapNumber = uint16(128 + i)
 		r.inform(r.conn, info, 0)
-		c := sa(mad.MethodSet, mad.AttrServiceRecord, 0, 1<<64-1, encode(&mad.ServiceRecord{
-			ServiceID: 7 + i, ServiceGID: r.sm.gid(), ServicePKey: mad.DefaultPKey, ServiceName: [64]byte{'a' + byte(i)}, ServiceLease: 5,
+		c := saCall(mad.MethodSet, mad.AttrServiceRecord, 0, 1<<64-1, encode(&mad.ServiceRecord{
+			ServiceID: 7 + i, ServiceGID: r.state.SM.GID(), ServicePKey: mad.DefaultPKey, ServiceName: [64]byte{'a' + byte(i)}, ServiceLease: 5,
 			ServiceData8: [16]uint8{9: uint8(i)}, ServiceData32: [4]uint32{uint32(i), 1},
-		}), r.sm.lid)
+		}), r.state.SM.LID)
 		if !r.conn.ask(t, c) || c.Header().Status != 0 {
 			t.Fatal(c.Header().Status)
 		}
 	}
 	e := r.engine(engine.Options{})
 	records := func(a *mad.Attribute, mask uint64, query []byte) [][]byte {
-		c := sa(mad.MethodGetTable, a, 0, mask, query[:min(len(query), a.Size)], r.sm.lid)
-		c.MAD[mad.SAKeyOffset+7] = saKey
+		c := saCall(mad.MethodGetTable, a, 0, mask, query[:min(len(query), a.Size)], r.state.SM.LID)
+		c.MAD[mad.SAKeyOffset+7] = sm.Key
 		do(t, e, c)
 		return split(c.Table, (a.Size+7)&^7)
 	}

@@ -55,7 +55,7 @@ func TestDiscover(t *testing.T) {
 			}
 			for i := range got.Nodes() {
 				n := &got.Nodes()[i]
-				if at := r.lids[n.LID()]; at == nil || at.node.label != n.Label() {
+				if at := r.state.LIDs[n.LID()]; at == nil || at.Node.Label != n.Label() {
 					t.Errorf("%s has LID %d", n.Label(), n.LID())
 				}
 			}
@@ -65,9 +65,9 @@ func TestDiscover(t *testing.T) {
 			if diff := cmp.Diff(picture(r.Fabric), picture(again.discover(engine.Options{}))); diff != "" {
 				t.Errorf("the second time (-want +got)\n%s", diff)
 			}
-			for i := range again.ports {
-				if p, q := &again.ports[i], &r.ports[i]; p.lid != q.lid || p.rate != q.rate || p.state != q.state {
-					t.Fatalf("the second time, port %d of %s differs", p.num, p.node.label)
+			for i := range again.state.Ports {
+				if p, q := &again.state.Ports[i], &r.state.Ports[i]; p.LID != q.LID || p.Rate != q.Rate || p.State != q.State {
+					t.Fatalf("the second time, port %d of %s differs", p.Num, p.Node.Label)
 				}
 			}
 		})

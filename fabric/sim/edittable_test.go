@@ -2,11 +2,11 @@ package sim
 
 import (
 	"encoding/binary"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
 )
 
 // TestEditTables: what is edited is what a Get reads; what is not there is an
@@ -30,14 +30,14 @@ func TestEditTables(t *testing.T) {
 		{`"node-0001 HCA-1" (0x0002c90310000000) has no entry for multicast LID 0xc000`, text(s.EditMulticast(ca.GUID(), 0xc000, 1, true))},
 		{leaf1 + "has no entry for multicast LID 0x5", text(s.EditMulticast(leaf.GUID(), 5, 1, true))},
 		{leaf1 + "has no block 0x180 of MulticastForwardingTable", text(s.EditMulticast(leaf.GUID(), 0xf000, 1, true))},
-		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.AddGroup(mad.MCMemberRecord{}, 1, Cable{1, 1}))},
+		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.AddGroup(mad.MCMemberRecord{}, 1, Cable{Node: 1, Num: 1}))},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	}
-	var block [smpSize]byte
-	s.readBlock(pkeyBlocks, &s.nodes[ca.ID()].ports[1], 0, block[:])
+	var block [state.SMPSize]byte
+	s.state.ReadBlock(state.PKeyBlocks, &s.state.Nodes[ca.ID()].Ports[1], 0, block[:])
 	if got := binary.BigEndian.Uint64(block[:]); got != 0xffff_0000_8001_0000 {
 		t.Errorf("P_Keys are %#x", got)
 	}
@@ -59,7 +59,7 @@ func TestAddGroup(t *testing.T) {
 	}
 	s := New(fab, o)
 	cas := fab.OfType(mad.NodeTypeCA)
-	at := func(i int) Cable { return Cable{cas[i].GUID(), 1} }
+	at := func(i int) Cable { return Cable{Node: cas[i].GUID(), Num: 1} }
 	rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12a01bfe800000, 7), MLID: 0xc007}
 	if err := s.AddGroup(rec, mad.JoinStateFullMember, at(9), at(0), at(1)); err != nil {
 		t.Fatal(err)
@@ -71,10 +71,10 @@ func TestAddGroup(t *testing.T) {
 	got := map[string]uint16{}
 	switches := fab.OfType(mad.NodeTypeSwitch)
 	for i := range switches {
-		n := &s.nodes[switches[i].ID()]
+		n := &s.state.Nodes[switches[i].ID()]
 		for row := 7; row <= 8; row++ {
-			var block [smpSize]byte
-			s.readBlock(mftBlocks, &n.ports[0], 0, block[:])
+			var block [state.SMPSize]byte
+			s.state.ReadBlock(state.MFTBlocks, &n.Ports[0], 0, block[:])
 			if mask := binary.BigEndian.Uint16(block[2*row:]); mask != 0 {
 				got[switches[i].Name()] |= mask
 			}

@@ -1,14 +1,14 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // everything subscribes to all notices of the specification.
@@ -18,9 +18,9 @@ func everything() mad.InformInfo {
 }
 
 // inform sends a subscription from c, and returns the status of the answer.
-func (r *rig) inform(c *conn, info mad.InformInfo, smKey byte) mad.Status {
+func (r *rig) inform(c *program, info mad.InformInfo, smKey byte) mad.Status {
 	r.t.Helper()
-	call := sa(mad.MethodSet, mad.AttrInformInfo, 0, 0, encode(&info), r.sm.lid)
+	call := saCall(mad.MethodSet, mad.AttrInformInfo, 0, 0, encode(&info), r.state.SM.LID)
 	call.MAD[mad.SAKeyOffset+7] = smKey
 	if !c.ask(r.t, call) {
 		r.t.Fatal("no answer")
@@ -32,7 +32,7 @@ func (r *rig) inform(c *conn, info mad.InformInfo, smKey byte) mad.Status {
 }
 
 // accept makes c accept requests of a class and method.
-func (r *rig) accept(c *conn, class mad.Class, m mad.Method) {
+func (r *rig) accept(c *program, class mad.Class, m mad.Method) {
 	r.t.Helper()
 	if _, err := c.Accept(class, m); err != nil {
 		r.t.Fatal(err)
@@ -40,22 +40,22 @@ func (r *rig) accept(c *conn, class mad.Class, m mad.Method) {
 }
 
 // events are the requests that came to c, as text; nodes are named by their LID.
-func (r *rig) events(c *conn) []string {
+func (r *rig) events(c *program) []string {
 	names := map[string]string{}
-	for i := range r.nodes {
-		for _, p := range r.nodes[i].endPorts() {
-			names[p.gid().String()] = strings.Split(r.nodes[i].label, `"`)[1]
+	for i := range r.state.Nodes {
+		for _, p := range r.state.Nodes[i].EndPorts() {
+			names[p.GID().String()] = strings.Split(r.state.Nodes[i].Label, `"`)[1]
 		}
 	}
 	var list []string
-	for c.queue.waiting() > 0 || c.queue.next < len(c.queue.taken) {
+	for c.Waiting() > 0 {
 		var d engine.Datagram
 		if err := c.Recv(&d); err != nil {
 			r.t.Fatal(err)
 		}
 		h := mad.ParseHeader(d.MAD)
 		var n mad.Notice
-		n.Decode(append(append([]byte(nil), d.MAD[h.Class.DataOffset():]...), make([]byte, noticeSize)...))
+		n.Decode(append(append([]byte(nil), d.MAD[h.Class.DataOffset():]...), make([]byte, 80)...))
 		var gid mad.NoticeGID
 		gid.Decode(n.DataDetails[:])
 		var sw mad.NoticeSwitch
@@ -80,7 +80,7 @@ func TestCable(t *testing.T) {
 	const spec = "ring:n=3" // with a host each: port 1; the SM is on node-0001's
 	r := newRig(t, spec)
 	far := r.attach("node-0003 HCA-1")
-	for _, c := range []*conn{r.conn, far} {
+	for _, c := range []*program{r.conn, far} {
 		r.accept(c, mad.ClassSubnAdm, mad.MethodReport)
 		if s := r.inform(c, everything(), 0); s != 0 {
 			t.Fatal(s)
@@ -93,7 +93,7 @@ func TestCable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := func(what string, c *conn, want ...string) {
+	want := func(what string, c *program, want ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, r.events(c)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", what, diff)
@@ -107,8 +107,8 @@ func TestCable(t *testing.T) {
 	want("nothing more to pull", r.conn)
 	change(r.Link(r.named("node-0002 HCA-1").GUID(), 1))
 	want("plugged in at the other end", r.conn, "Report 5 4: trap 128 of LID 2 switch-2, switch 2", "Report 7 4: trap 64 of LID 4 node-0001 HCA-1, node-0002 HCA-1")
-	if p := r.at("node-0002 HCA-1", 1); p.state != mad.PortStateActive {
-		t.Errorf("the port is %v", p.state)
+	if p := r.at("node-0002 HCA-1", 1); p.State != mad.PortStateActive {
+		t.Errorf("the port is %v", p.State)
 	}
 	r.events(far)
 
@@ -123,7 +123,7 @@ func TestCable(t *testing.T) {
 	change(r.Unlink(from.GUID(), toward3))
 	// switch-3 had its way to the subnet manager over that cable.
 	want("a cable between switches", r.conn, "Report 9 4: trap 128 of LID 1 switch-1, switch 1", "Report 11 4: trap 128 of LID 3 switch-3, switch 3")
-	if to := forwardLID(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
+	if to := state.ForwardLID(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
 		t.Error("node-0003 has no way to node-0001")
 	}
 	r.events(far)
@@ -165,7 +165,7 @@ func TestInform(t *testing.T) {
 		change(&i)
 		return i
 	}
-	gid := r.at("switch-2", 0).gid()
+	gid := r.at("switch-2", 0).GID()
 	for _, c := range []struct {
 		name    string
 		info    mad.InformInfo
@@ -238,14 +238,14 @@ func TestInformRecords(t *testing.T) {
 		return list
 	}
 	want := []string{
-		fmt.Sprintf("%x trap 65535", r.at("node-0001 HCA-1", 1).guid&0xff),
-		fmt.Sprintf("%x trap 128", r.at("node-0003 HCA-1", 1).guid&0xff),
+		fmt.Sprintf("%x trap 65535", r.at("node-0001 HCA-1", 1).GUID&0xff),
+		fmt.Sprintf("%x trap 128", r.at("node-0003 HCA-1", 1).GUID&0xff),
 	}
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("records (-want +got)\n%s", diff)
 	}
 	info := func() (lid mad.LID, act uint32) {
-		c := sa(mad.MethodGet, mad.AttrSMInfoRecord, 0, 0, nil, r.sm.lid)
+		c := saCall(mad.MethodGet, mad.AttrSMInfoRecord, 0, 0, nil, r.state.SM.LID)
 		do(t, e, c)
 		var rec mad.SMInfoRecord
 		rec.Decode(c.Data())
@@ -271,10 +271,10 @@ func TestInformRecords(t *testing.T) {
 		t.Errorf("elsewhere: LID %d, ActCount %d", lid, act)
 	}
 	var is []string
-	for i := range r.nodes {
-		for _, p := range r.nodes[i].endPorts() {
+	for i := range r.state.Nodes {
+		for _, p := range r.state.Nodes[i].EndPorts() {
 			var info mad.PortInfo
-			info.Decode(p.info[:])
+			info.Decode(p.Info[:])
 			if is = append(is, fmt.Sprint(info.MasterSMLID)); info.CapabilityMask&mad.CapabilityMaskIsSM != 0 {
 				is = append(is, "here")
 			}
@@ -302,9 +302,9 @@ func TestAcceptTraps(t *testing.T) {
 	}
 	var info mad.PortInfo
 	p := r.at("switch-2", 0)
-	info.Decode(p.info[:])
+	info.Decode(p.Info[:])
 	info.MasterSMLID = 6
-	p.setInfo(&info)
+	p.SetInfo(&info)
 	sw := r.named("switch-2").GUID()
 	r.Unlink(sw, 1)
 	if diff := cmp.Diff([]string{"Trap 1 2: trap 128 of LID 2, switch 2"}, r.events(far)); diff != "" {

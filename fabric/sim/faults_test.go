@@ -3,10 +3,8 @@ package sim
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,81 +14,6 @@ import (
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
-
-// TestFaultRates: the rates of faults are those of the options.
-func TestFaultRates(t *testing.T) {
-	f := newFaultModel(withFaults(faultOptions{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7}))
-	const n = 20000
-	var p packet
-	var lost, twice, busy, jitter float64
-	for i := range n {
-		p.mad[100], p.mad[101] = byte(i/4), byte(i/4>>8) // each content four times
-		got := f.draw(&p, i%2 == 0)
-		if got.lost {
-			lost++
-		}
-		if got.duplicate {
-			twice++
-		}
-		if got.busy {
-			busy++
-		}
-		jitter += got.delay.Seconds() - 1
-	}
-	for name, d := range map[string]float64{"lost": lost/n - 0.05, "twice": twice/n - 0.1, "busy": busy/n - 0.2, "jitter": jitter/n - 0.5} {
-		if math.Abs(d) > 0.02 {
-			t.Errorf("%s: off by %.3f", name, d)
-		}
-	}
-}
-
-// TestLongestDelay: two durations whose sum is none are still no short delay.
-func TestLongestDelay(t *testing.T) {
-	f := newFaultModel(withFaults(faultOptions{Delay: math.MaxInt64, Jitter: math.MaxInt64}))
-	for range 9 {
-		if got := f.draw(&packet{}, false).delay; got != math.MaxInt64 {
-			t.Errorf("a delay of %v", got)
-		}
-	}
-}
-
-// TestFaultsDependOn: faults depend on the seed, the content, the direction and
-// how often the MAD was sent, not on the transaction ID.
-func TestFaultsDependOn(t *testing.T) {
-	lost := func(seed int64, change func(p *packet), before int, back bool) []bool {
-		f := newFaultModel(withFaults(faultOptions{Loss: 0.5, Seed: seed}))
-		var list []bool
-		for i := range 64 {
-			p := packet{}
-			p.mad[200] = byte(i)
-			change(&p)
-			for range before {
-				f.draw(&p, back)
-			}
-			list = append(list, f.draw(&p, back).lost)
-		}
-		return list
-	}
-	none := func(*packet) {}
-	base := lost(1, none, 0, false)
-	for name, test := range map[string]struct {
-		list []bool
-		same bool
-	}{
-		"again":              {lost(1, none, 0, false), true},
-		"another TID":        {lost(1, func(p *packet) { copy(p.mad[8:16], "differs!") }, 0, false), true},
-		"another seed":       {lost(2, none, 0, false), false},
-		"the second time":    {lost(1, none, 1, false), false},
-		"on the way back":    {lost(1, none, 0, true), false},
-		"to another LID":     {lost(1, func(p *packet) { p.LID = 3 }, 0, false), false},
-		"another byte of it": {lost(1, func(p *packet) { p.mad[255] = 1 }, 0, false), false},
-		"its first byte":     {lost(1, func(p *packet) { p.mad[0] = 1 }, 0, false), false},
-	} {
-		if got := slices.Equal(base, test.list); got != test.same {
-			t.Errorf("%s: same faults: %v", name, got)
-		}
-	}
-}
 
 // outcomes are the results of Get(NodeInfo) of each node, window at a time.
 func outcomes(t *testing.T, spec string, window int) map[string]string {
@@ -149,7 +72,7 @@ func TestBusy(t *testing.T) {
 	if status, _ := r.smp(c); status != mad.StatusBusy {
 		t.Error(status)
 	}
-	if got := mad.AttrNodeDescription.Field("node_string").Text(r.at("node-0001 HCA-1", 1).node.desc[:]); got != "node-0001 HCA-1" {
+	if got := mad.AttrNodeDescription.Field("node_string").Text(r.at("node-0001 HCA-1", 1).Node.Description[:]); got != "node-0001 HCA-1" {
 		t.Errorf("renamed to %q", got)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -261,10 +184,4 @@ func TestDead(t *testing.T) {
 			t.Errorf("port %d: %v %v", num, i.PortState, i.PortPhysicalState)
 		}
 	}
-}
-
-func withFaults(o faultOptions) *atomic.Pointer[faultOptions] {
-	var p atomic.Pointer[faultOptions]
-	p.Store(&o)
-	return &p
 }

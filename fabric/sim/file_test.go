@@ -2,16 +2,16 @@ package sim
 
 import (
 	"bytes"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim/agent/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/fabric/format"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // TestSpecFile: a file may be followed by keys, and may have colons in its name.
@@ -56,9 +56,9 @@ Ca	1 "H-0002c90310000010"		# "node 2 HCA-1"
 			// LID 5, which two claim, is left to the first.
 			s := New(f, Options{})
 			got := map[string]mad.LID{}
-			for i := range s.nodes {
-				p := s.nodes[i].endPorts()[0]
-				got[mad.AttrNodeDescription.Field("node_string").Text(s.nodes[i].desc[:])+" "+rateCode(p.managedPorts()[len(p.managedPorts())-1].rate).String()] = p.lid
+			for i := range s.state.Nodes {
+				p := s.state.Nodes[i].EndPorts()[0]
+				got[mad.AttrNodeDescription.Field("node_string").Text(s.state.Nodes[i].Description[:])+" "+sa.RateCode(p.ManagedPorts()[len(p.ManagedPorts())-1].Rate).String()] = p.LID
 			}
 			want := map[string]mad.LID{"leaf 1: left 10": 12, "node 1 HCA-1 100": 5, "node 2 HCA-1 200": 1}
 			if diff := cmp.Diff(want, got); diff != "" {

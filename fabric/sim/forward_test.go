@@ -72,7 +72,7 @@ func TestDirectedRouteDiscarded(t *testing.T) {
 		"64 hops":                 func(c *engine.Call) { c.MAD[7] = 64 },
 		"DrSLID not permissive":   func(c *engine.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 },
 		"DrDLID not permissive":   func(c *engine.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 },
-		"to a LID":                func(c *engine.Call) { c.To.LID = r.sm.lid },
+		"to a LID":                func(c *engine.Call) { c.To.LID = r.state.SM.LID },
 		"to queue pair 1":         func(c *engine.Call) { c.To.QP = 1 },
 		"a response":              func(c *engine.Call) { c.MAD[3] |= 0x80 },
 		"base version 2":          func(c *engine.Call) { c.MAD[0] = 2 },
@@ -83,8 +83,8 @@ func TestDirectedRouteDiscarded(t *testing.T) {
 		"LID-routed, above top":   func(c *engine.Call) { c.SetLID(0xbfff) },
 		"LID-routed, multicast":   func(c *engine.Call) { c.SetLID(0xc000) },
 		"LID-routed, permissive":  func(c *engine.Call) { c.SetLID(mad.PermissiveLID) },
-		"perf to queue pair 0":    func(c *engine.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(r.sm.lid); c.To.QP = 0 },
-		"LID-routed to queue 1":   func(c *engine.Call) { c.SetLID(r.sm.lid); c.To.QP = 1 },
+		"perf to queue pair 0":    func(c *engine.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(r.state.SM.LID); c.To.QP = 0 },
+		"LID-routed to queue 1":   func(c *engine.Call) { c.SetLID(r.state.SM.LID); c.To.QP = 1 },
 		"perf to the DR LID":      func(c *engine.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(mad.PermissiveLID) },
 		"class 0 to queue pair 0": func(c *engine.Call) { c.MAD[1] = 0 },
 	} {
@@ -186,11 +186,11 @@ func TestTablesCount(t *testing.T) {
 	change(leaf, far, up)
 	change(mad.DirectedRoute{0, 1, 3}, far, down)
 	// The way back, on leaf-4.
-	back := change(mad.DirectedRoute{0, 1, 3, 4}, r.sm.lid, 255)
+	back := change(mad.DirectedRoute{0, 1, 3, 4}, r.state.SM.LID, 255)
 	if ask() {
 		t.Error("an answer came back without a route")
 	}
-	change(mad.DirectedRoute{0, 1, 3, 4}, r.sm.lid, back)
+	change(mad.DirectedRoute{0, 1, 3, 4}, r.state.SM.LID, back)
 	if !ask() {
 		t.Error("unreachable in the end")
 	}
@@ -233,7 +233,7 @@ func TestActive(t *testing.T) {
 			t.Errorf("%s: wrong packets pass", what)
 		}
 	}
-	r.noSweep = true
+	r.state.SM.Node.Off = true // so that it does not sweep
 	check("active", true)
 	setState(mad.DirectedRoute{0, 1}, 2, mad.PortStateDown) // and up again
 	check("initialize", false)

@@ -13,9 +13,9 @@ func TestForeignMember(t *testing.T) {
 	const one, two = "node-0001 HCA-1", "node-0002 HCA-1"
 	ask := func(from string, m mad.Method, member string) mad.Status {
 		record := make([]byte, mad.AttrMCMemberRecord.Size)
-		rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12000100000000, 7), PortGID: r.at(member, 1).gid(), JoinState: mad.JoinStateFullMember, PKey: mad.DefaultPKey}
+		rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12000100000000, 7), PortGID: r.at(member, 1).GID(), JoinState: mad.JoinStateFullMember, PKey: mad.DefaultPKey}
 		rec.Encode(record)
-		c := sa(m, mad.AttrMCMemberRecord, 0, createComponents, record, r.sm.lid)
+		c := saCall(m, mad.AttrMCMemberRecord, 0, createMask, record, r.state.SM.LID)
 		if !r.attach(from).ask(t, c) {
 			t.Fatal("no answer")
 		}

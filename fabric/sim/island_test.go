@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"testing"
-
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"testing"
 )
 
 // TestIsland: the subnet administrator does not know ports that its sweep does not
@@ -12,10 +12,10 @@ import (
 func TestIsland(t *testing.T) {
 	r := newRig(t, small)
 	lid, far := r.lid("node-0004 HCA-1"), r.lid("node-0003 HCA-1")
-	guid := r.at("node-0004 HCA-1", 1).guid
+	guid := r.at("node-0004 HCA-1", 1).GUID
 	status := func(m mad.Method, a *mad.Attribute, mask uint64, record []byte) mad.Status {
 		t.Helper()
-		c := sa(m, a, 0, mask, record, r.sm.lid)
+		c := saCall(m, a, 0, mask, record, r.state.SM.LID)
 		if !r.conn.ask(t, c) {
 			t.Fatal("no answer")
 		}
@@ -29,23 +29,23 @@ func TestIsland(t *testing.T) {
 			mask uint64
 			rec  mad.PathRecord
 		}{
-			"both":   {pathSLID | pathDLID, mad.PathRecord{SLID: far, DLID: lid}},
-			"itself": {pathSLID | pathDLID, mad.PathRecord{SLID: lid, DLID: lid}},
+			"both":   {pathSLIDMask | pathDLIDMask, mad.PathRecord{SLID: far, DLID: lid}},
+			"itself": {pathSLIDMask | pathDLIDMask, mad.PathRecord{SLID: lid, DLID: lid}},
 		} {
 			if got := r.records(e, mad.AttrPathRecord, 0, q.mask, encode(&q.rec)); len(got) != paths {
 				t.Errorf("%s: %d paths of %s, want %d", when, len(got), what, paths)
 			}
 		}
-		gid := mad.MakeGID(gidPrefix, guid)
-		if got := status(mad.MethodGet, mad.AttrPathRecord, pathSGID|pathDGID, encode(&mad.PathRecord{SGID: gid, DGID: gid})); got != byGID {
+		gid := mad.MakeGID(state.GIDPrefix, guid)
+		if got := status(mad.MethodGet, mad.AttrPathRecord, pathSGIDMask|pathDGIDMask, encode(&mad.PathRecord{SGID: gid, DGID: gid})); got != byGID {
 			t.Errorf("%s: a path by GID: %v, want %v", when, got, byGID)
 		}
-		join := encode(&mad.MCMemberRecord{MGID: broadcastGroup().MGID, PortGID: gid, JoinState: mad.JoinStateFullMember})
-		if got := status(mad.MethodSet, mad.AttrMCMemberRecord, joinComponents, join); got != others {
+		join := encode(&mad.MCMemberRecord{MGID: r.state.Groups[0].MGID, PortGID: gid, JoinState: mad.JoinStateFullMember})
+		if got := status(mad.MethodSet, mad.AttrMCMemberRecord, joinMask, join); got != others {
 			t.Errorf("%s: a join: %v, want %v", when, got, others)
 		}
 		guids := encode(&mad.GUIDInfoRecord{LID: lid})
-		if got := status(mad.MethodSet, mad.AttrGUIDInfoRecord, guidRecordRID, guids); got != others {
+		if got := status(mad.MethodSet, mad.AttrGUIDInfoRecord, guidRecordMask, guids); got != others {
 			t.Errorf("%s: its GUIDs: %v, want %v", when, got, others)
 		}
 	}

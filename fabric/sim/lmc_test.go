@@ -17,20 +17,20 @@ func TestLMC(t *testing.T) {
 		}
 		s := New(f, o)
 		of := map[mad.LID]bool{}
-		for i := range s.nodes {
-			for _, p := range s.nodes[i].endPorts() {
-				if p.lid == 0 { // there are no more LIDs
+		for i := range s.state.Nodes {
+			for _, p := range s.state.Nodes[i].EndPorts() {
+				if p.LID == 0 { // there are no more LIDs
 					if spec != "ring:n=3,hosts=200,lmc=7" {
 						t.Errorf("%s: a port without a LID", spec)
 					}
 					continue
 				}
-				count := 1 << p.lmc
-				if p.lmc != o.LMC && !s.nodes[i].isSwitch || p.lmc != 0 && s.nodes[i].isSwitch || int(p.lid)%count != 0 || int(p.lid)+count-1 > int(mad.MaxUnicastLID) {
-					t.Errorf("%s: LID %d with LMC %d", spec, p.lid, p.lmc)
+				count := 1 << p.LMC
+				if p.LMC != o.LMC && !s.state.Nodes[i].IsSwitch || p.LMC != 0 && s.state.Nodes[i].IsSwitch || int(p.LID)%count != 0 || int(p.LID)+count-1 > int(mad.MaxUnicastLID) {
+					t.Errorf("%s: LID %d with LMC %d", spec, p.LID, p.LMC)
 				}
 				for j := range count {
-					if lid := p.lid + mad.LID(j); of[lid] || s.lids[lid] != p {
+					if lid := p.LID + mad.LID(j); of[lid] || s.state.LIDs[lid] != p {
 						t.Errorf("%s: LID %d is another's", spec, lid)
 					} else {
 						of[lid] = true

@@ -1,15 +1,15 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
-func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e encoder) (mad.Status, []byte) {
+func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e handler.Encoder) (mad.Status, []byte) {
 	r.t.Helper()
 	c := &engine.Call{}
 	c.PutPerf(m, a.ID, modifier, encode(e)[:192])

@@ -122,8 +122,8 @@ type link struct {
 
 func (r *rig) link() link {
 	var leaf, node mad.PortInfo
-	leaf.Decode(r.at("leaf-1", 2).info[:])
-	node.Decode(r.at("node-0002 HCA-1", 1).info[:])
+	leaf.Decode(r.at("leaf-1", 2).Info[:])
+	node.Decode(r.at("node-0002 HCA-1", 1).Info[:])
 	return link{leaf.PortState, node.PortState, leaf.PortPhysicalState, node.PortPhysicalState,
 		mad.ActiveWidth(&leaf) + mad.ActiveSpeed(&leaf) + mad.ActiveWidth(&node) + mad.ActiveSpeed(&node)}
 }
@@ -136,8 +136,8 @@ func TestLinkStates(t *testing.T) {
 		hdr                          = "4xhdr4xhdr"
 	)
 	r := newRig(t, small)
-	r.noSweep = true
-	sw := r.at("leaf-1", 0).node
+	r.state.SM.Node.Off = true // so that it does not sweep
+	sw := r.at("leaf-1", 0).Node
 	for i, step := range []struct {
 		change func(i *mad.PortInfo)
 		status mad.Status
@@ -159,7 +159,7 @@ func TestLinkStates(t *testing.T) {
 			i.LinkWidthEnabled, i.LinkSpeedExtEnabled = 255, 31
 		}, 0, link{initial, initial, up, up, hdr}},
 	} {
-		switchInfoStateChange.SetUint(sw.sw[:], 0)
+		switchInfoStateChangeField.SetUint(sw.SwitchInfo[:], 0)
 		before := r.link()
 		asked := r.portInfo(2, leaf1)
 		asked.PortState, asked.PortPhysicalState = 0, 0
@@ -169,7 +169,7 @@ func TestLinkStates(t *testing.T) {
 			t.Fatalf("step %d: %v, want %v; (-want +got)\n%s", i, status, step.status, diff)
 		}
 		trained := asked.PortPhysicalState != 0 || asked.PortState == down
-		if changed := switchInfoStateChange.Uint(sw.sw[:]) == 1; changed != trained {
+		if changed := switchInfoStateChangeField.Uint(sw.SwitchInfo[:]) == 1; changed != trained {
 			t.Errorf("step %d, from %v: PortStateChange %v", i, before, changed)
 		}
 	}
@@ -179,9 +179,9 @@ func TestLinkStates(t *testing.T) {
 		"width": func(i *mad.PortInfo) { i.LinkWidthEnabled, i.LinkSpeedEnabled, i.LinkSpeedExtEnabled = 1, 15, 31 },
 	} {
 		var far mad.PortInfo
-		far.Decode(r.at("node-0002 HCA-1", 1).info[:])
+		far.Decode(r.at("node-0002 HCA-1", 1).Info[:])
 		far.LinkSpeedEnabled, far.LinkWidthEnabled = 4, 2
-		r.at("node-0002 HCA-1", 1).setInfo(&far)
+		r.at("node-0002 HCA-1", 1).SetInfo(&far)
 		asked := r.portInfo(2, leaf1)
 		asked.PortState, asked.PortPhysicalState = 0, polling
 		enable(&asked)
@@ -214,17 +214,8 @@ func TestLinkComesBack(t *testing.T) {
 		if diff := cmp.Diff(step.after, r.link(), cmp.AllowUnexported(link{})); got.PortState != step.answer || diff != "" {
 			t.Errorf("the answer says %v, want %v; afterwards (-want +got)\n%s", got.PortState, step.answer, diff)
 		}
-		if got := mad.PortState(portInfoState.Uint(r.at("leaf-1", 2).info[:])); got != step.after.leafState {
+		if got := r.at("leaf-1", 2).PortInfo().PortState; got != step.after.leafState {
 			t.Errorf("PortInfo says %v, want %v", got, step.after.leafState)
-		}
-	}
-}
-
-// TestWidest: the width with the most lanes is not that of the highest bit.
-func TestWidest(t *testing.T) {
-	for set, want := range map[mad.LinkWidth]mad.LinkWidth{0: 0, 1: mad.LinkWidth1x, 0x11: mad.LinkWidth2x, 0x13: mad.LinkWidth4x, 0x17: mad.LinkWidth8x, 0x1f: mad.LinkWidth12x} {
-		if got := widest(set); got != want {
-			t.Errorf("of %#x: %#x, want %#x", set, got, want)
 		}
 	}
 }
@@ -281,7 +272,7 @@ func TestSetLID(t *testing.T) {
 		if got := r.conn.ask(t, smp(mad.MethodGet, mad.AttrNodeInfo, 0, lid, nil)); got != want {
 			t.Errorf("LID %d: answered: %v", lid, got)
 		}
-		if got := r.lids[lid] == r.at("node-0002 HCA-1", 1); got != want {
+		if got := r.state.LIDs[lid] == r.at("node-0002 HCA-1", 1); got != want {
 			t.Errorf("LID %d: known to the subnet administration: %v", lid, got)
 		}
 	}

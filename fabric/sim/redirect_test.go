@@ -1,11 +1,13 @@
 package sim
 
 import (
-	"fmt"
-	"testing"
-
+	"fabsh/fabric/sim/agent/pma"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fmt"
+	"testing"
 )
 
 // TestRedirect: a requester that uses the whole address of the redirection gets
@@ -23,8 +25,8 @@ func TestRedirect(t *testing.T) {
 		}
 		return c, c.Err
 	}
-	r.at("leaf-1", 1).setCounter(counterKey{"SymbolErrorCounter", 0}, 7)
-	r.at("spine-1", 1).setCounter(counterKey{"SymbolErrorCounter", 0}, 8)
+	r.at("leaf-1", 1).Counters.Set(counter.Key{Name: "SymbolErrorCounter", Element: 0}, 7)
+	r.at("spine-1", 1).Counters.Set(counter.Key{Name: "SymbolErrorCounter", Element: 0}, 8)
 	for name, want := range map[string]uint16{"leaf-1": 7, "spine-1": 8} {
 		c, err := counters(name)
 		if err != nil {
@@ -36,17 +38,17 @@ func TestRedirect(t *testing.T) {
 		}
 	}
 	lid := r.lid("node-0002 HCA-1")
-	guid := r.at("node-0002 HCA-1", 1).guid
+	guid := r.at("node-0002 HCA-1", 1).GUID
 	want := fmt.Sprintf("PerfGet(PortCounters) to LID %d: redirection required (status 0x0002): the redirections go round in a circle: LID %d, GID %v, GID %v; the agents there are set up wrongly",
-		lid, lid, mad.MakeGID(gidPrefix, guid), mad.MakeGID(gidPrefix, guid))
+		lid, lid, mad.MakeGID(state.GIDPrefix, guid), mad.MakeGID(state.GIDPrefix, guid))
 	if _, err := counters("node-0002 HCA-1"); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	for name, c := range map[string]engine.Address{
-		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: redirectQP, QKey: 0x12},
-		"no Q_Key":         {LID: r.lid("spine-1"), QP: redirectQP},
-		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: redirectQKey},
-		"another node":     {LID: lid, QP: redirectQP + 1, QKey: redirectQKey},
+		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: pma.RedirectQP, QKey: 0x12},
+		"no Q_Key":         {LID: r.lid("spine-1"), QP: pma.RedirectQP},
+		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: pma.RedirectQKey},
+		"another node":     {LID: lid, QP: pma.RedirectQP + 1, QKey: pma.RedirectQKey},
 	} {
 		call := &engine.Call{To: c}
 		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])

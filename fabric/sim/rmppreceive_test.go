@@ -3,20 +3,20 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // multi is a request for the paths from the subnet manager to itself, n times.
 func (r *rig) multi(n int) *engine.Call {
 	record := mad.MultiPathRecord{SGIDCount: 1, DGIDCount: uint8(n)}
-	self := mad.MakeGID(gidPrefix, r.sm.guid)
+	self := mad.MakeGID(state.GIDPrefix, r.state.SM.GUID)
 	record.SDGID[0] = self
 	var b [200]byte
 	record.Encode(b[:])
@@ -25,8 +25,8 @@ func (r *rig) multi(n int) *engine.Call {
 		payload = append(payload, self[:]...)
 	}
 	c := &engine.Call{Payload: payload}
-	c.PutSA(mad.MethodGetMulti, mad.AttrMultiPathRecord.ID, 0, multiPathComponent("sgid_count")|multiPathComponent("dgid_count"), nil)
-	c.SetLID(r.sm.lid)
+	c.PutSA(mad.MethodGetMulti, mad.AttrMultiPathRecord.ID, 0, multiPathMask("sgid_count")|multiPathMask("dgid_count"), nil)
+	c.SetLID(r.state.SM.LID)
 	return c
 }
 
@@ -91,7 +91,7 @@ func TestReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, small)
-				request := sa(mad.MethodGetMulti, mad.AttrMultiPathRecord, 0, 0, nil, r.sm.lid)
+				request := saCall(mad.MethodGetMulti, mad.AttrMultiPathRecord, 0, 0, nil, r.state.SM.LID)
 				for _, h := range test.send {
 					h.RMPPVersion, h.RMPPFlags = 1, h.RMPPFlags|mad.RMPPFlagsActive
 					h.Encode(request.MAD[mad.RMPPOffset:])
@@ -105,15 +105,15 @@ func TestReceiver(t *testing.T) {
 	}
 	t.Run("many", func(t *testing.T) {
 		r := newRig(t, small)
-		request := sa(mad.MethodGetMulti, mad.AttrMultiPathRecord, 0, 0, nil, r.sm.lid)
+		request := saCall(mad.MethodGetMulti, mad.AttrMultiPathRecord, 0, 0, nil, r.state.SM.LID)
 		h := mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RMPPFlags: mad.RMPPFlagsActive | mad.RMPPFlagsFirst, SegmentNumber: 1}
 		h.Encode(request.MAD[mad.RMPPOffset:])
 		for i := range uint64(1000) {
 			binary.BigEndian.PutUint64(request.MAD[8:], i)
 			r.send(request)
 		}
-		if n := len(r.conn.reassemblies); n != maxReassemblies {
-			t.Errorf("%d requests are remembered, want %d", n, maxReassemblies)
+		if n := r.conn.Reassemblies(); n != 64 {
+			t.Errorf("%d requests are remembered, want 64", n)
 		}
 	})
 }

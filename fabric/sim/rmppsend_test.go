@@ -37,8 +37,8 @@ func TestTableWithFaults(t *testing.T) {
 // wholeTable is the 208 NodeRecords and 848 PortInfoRecords.
 func (r *rig) wholeTable(t *testing.T) []byte {
 	e := r.engine(engine.Options{Retries: 10})
-	nodes := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
-	ports := sa(mad.MethodGetTable, mad.AttrPortInfoRecord, 0, 0, nil, r.sm.lid)
+	nodes := saCall(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.state.SM.LID)
+	ports := saCall(mad.MethodGetTable, mad.AttrPortInfoRecord, 0, 0, nil, r.state.SM.LID)
 	do(t, e, nodes, ports)
 	return append(bytes.Clone(nodes.Table), ports.Table...)
 }
@@ -49,7 +49,7 @@ func (r *rig) segments(wait time.Duration) (list []mad.RMPPHeader) {
 	deadline := time.Now().Add(wait)
 	for {
 		synctest.Wait()
-		for r.conn.waiting() {
+		for r.conn.Waiting() > 0 {
 			var d engine.Datagram
 			if err := r.conn.Recv(&d); err != nil {
 				r.t.Fatal(err)
@@ -63,12 +63,6 @@ func (r *rig) segments(wait time.Duration) (list []mad.RMPPHeader) {
 		}
 		<-time.After(time.Millisecond)
 	}
-}
-
-func (c *conn) waiting() bool {
-	c.queue.mu.Lock()
-	defer c.queue.mu.Unlock()
-	return c.queue.next < len(c.queue.taken) || len(c.queue.ready) > 0
 }
 
 func (r *rig) send(c *engine.Call) {
@@ -134,7 +128,7 @@ func TestSender(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, small)
-				request := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
+				request := saCall(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.state.SM.LID)
 				request.MAD[15] = 99
 				r.send(request)
 				for i, step := range steps {
@@ -145,7 +139,7 @@ func TestSender(t *testing.T) {
 						t.Fatalf("step %d (-want +got)\n%s", i, diff)
 					}
 				}
-				if len(r.conn.transfers) > 0 {
+				if r.conn.Transfers() > 0 {
 					t.Error("the transfer goes on")
 				}
 			})
@@ -154,7 +148,7 @@ func TestSender(t *testing.T) {
 	t.Run("empty", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, small)
-			r.send(sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 1, nil, r.sm.lid)) // LID 0
+			r.send(saCall(mad.MethodGetTable, mad.AttrNodeRecord, 0, 1, nil, r.state.SM.LID)) // LID 0
 			want := []mad.RMPPHeader{data(1, mad.RMPPFlagsFirst|mad.RMPPFlagsLast, 20)}
 			if diff := cmp.Diff(want, r.segments(tick)); diff != "" {
 				t.Error(diff)
@@ -164,14 +158,14 @@ func TestSender(t *testing.T) {
 	t.Run("asked again", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, small)
-			request := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
+			request := saCall(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.state.SM.LID)
 			r.send(request)
 			r.send(request)
 			if diff := cmp.Diff([]mad.RMPPHeader{first, first}, r.segments(tick)); diff != "" {
 				t.Error(diff)
 			}
-			if len(r.conn.transfers) != 1 {
-				t.Errorf("%d transfers", len(r.conn.transfers))
+			if r.conn.Transfers() != 1 {
+				t.Errorf("%d transfers", r.conn.Transfers())
 			}
 		})
 	})

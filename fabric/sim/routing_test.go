@@ -1,15 +1,16 @@
 package sim
 
 import (
+	"fabsh/fabric"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/fabric"
-	"fabsh/mad"
 )
 
 // testTopologies are the specs of the topologies on which properties are tested.
@@ -55,17 +56,17 @@ func subnets(t *testing.T, test func(t *testing.T, s *Subnet, tree bool)) {
 }
 
 // connected are the ports that cables join to p, p first.
-func connected(p *port) map[*port]bool {
-	seen, queue := map[*node]bool{p.node: true}, []*node{p.node}
-	ports := map[*port]bool{}
+func connected(p *state.Port) map[*state.Port]bool {
+	seen, queue := map[*state.Node]bool{p.Node: true}, []*state.Node{p.Node}
+	ports := map[*state.Port]bool{}
 	for ; len(queue) > 0; queue = queue[1:] {
-		for _, end := range queue[0].endPorts() {
+		for _, end := range queue[0].EndPorts() {
 			ports[end] = true
 		}
-		for i := range queue[0].ports {
-			if q := queue[0].ports[i].peer; q != nil && !seen[q.node] {
-				seen[q.node] = true
-				queue = append(queue, q.node)
+		for i := range queue[0].Ports {
+			if q := queue[0].Ports[i].Peer; q != nil && !seen[q.Node] {
+				seen[q.Node] = true
+				queue = append(queue, q.Node)
 			}
 		}
 	}
@@ -75,11 +76,11 @@ func connected(p *port) map[*port]bool {
 // TestReachable walks the tables between all pairs of end ports.
 func TestReachable(t *testing.T) {
 	subnets(t, func(t *testing.T, s *Subnet, _ bool) {
-		ports := s.endPortsWith(func(*port) bool { return true })
+		ports := s.state.EndPortsWith(func(*state.Port) bool { return true })
 		for _, from := range ports {
 			for to := range connected(from) {
-				if at := forwardLID(from, to.lid, false); at == nil || at.endPort() != to {
-					t.Fatalf("LID %d (%s) does not reach LID %d (%s)", from.lid, from.node.label, to.lid, to.node.label)
+				if at := state.ForwardLID(from, to.LID, false); at == nil || at.EndPort() != to {
+					t.Fatalf("LID %d (%s) does not reach LID %d (%s)", from.LID, from.Node.Label, to.LID, to.Node.Label)
 				}
 			}
 		}
@@ -92,7 +93,7 @@ func TestLIDs(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			f, o := mustParse(t, spec)
 			s := New(f, o)
-			ports := s.endPortsWith(func(*port) bool { return true })
+			ports := s.state.EndPortsWith(func(*state.Port) bool { return true })
 			want := len(f.OfType(mad.NodeTypeSwitch))
 			for i := range f.Ports() {
 				if p := &f.Ports()[i]; !p.Node().IsSwitch() && p.Peer() != nil {
@@ -115,29 +116,29 @@ func TestDeadlockFree(t *testing.T) {
 			return
 		}
 		checked++
-		next := map[*port]map[*port]bool{} // a channel is the port it leaves
-		hosts := s.endPortsWith(func(p *port) bool { return !p.node.isSwitch })
+		next := map[*state.Port]map[*state.Port]bool{} // a channel is the port it leaves
+		hosts := s.state.EndPortsWith(func(p *state.Port) bool { return !p.Node.IsSwitch })
 		for _, from := range hosts {
 			for _, to := range hosts {
-				var before *port
+				var before *state.Port
 				for at := from; ; {
-					out, there := at.nextHop(to.lid, before == nil)
+					out, there := at.NextHop(to.LID, before == nil)
 					if there {
 						break
 					}
 					if next[before] == nil {
-						next[before] = map[*port]bool{}
+						next[before] = map[*state.Port]bool{}
 					}
 					next[before][out] = true
-					before, at = out, out.peer
+					before, at = out, out.Peer
 				}
 			}
 		}
-		done, open := map[*port]bool{}, map[*port]bool{}
-		var visit func(p *port) error
-		visit = func(p *port) error {
+		done, open := map[*state.Port]bool{}, map[*state.Port]bool{}
+		var visit func(p *state.Port) error
+		visit = func(p *state.Port) error {
 			if open[p] {
-				return fmt.Errorf("cycle through port %d of %s", p.num, p.node.label)
+				return fmt.Errorf("cycle through port %d of %s", p.Num, p.Node.Label)
 			}
 			if done[p] {
 				return nil
@@ -161,23 +162,66 @@ func TestDeadlockFree(t *testing.T) {
 	}
 }
 
-// upDown: between all switches with hosts there are routes that go up and then
-// down. Where too many cables broke, others must do.
+// upDown reports whether all links between switches join neighbouring ranks, and
+// between all switches with hosts there are routes that go up and then down. Where too
+// many cables broke, others must do.
 func upDown(s *Subnet) bool {
-	r := s.newRouter()
-	if r.rank == nil {
-		return false
-	}
-	way := r.newDistances()
-	for d := range r.switches {
-		way.compute(d)
-		for at, rank := range r.rank {
-			if rank == 0 && len(r.destinations[d]) > 1 && way.path[at] == minimalPath {
-				return false
+	far := func(n *state.Node, visit func(*state.Node)) {
+		for i := range n.Ports {
+			if p := &n.Ports[i]; p.Up && p.Peer.Node.IsSwitch && p.Peer.Node != n {
+				visit(p.Peer.Node)
 			}
 		}
 	}
-	return true
+	rank := map[*state.Node]int{}
+	var leaves []*state.Node
+	for i := range s.state.Ports {
+		if p := &s.state.Ports[i]; !p.Node.IsSwitch && p.Up && p.LID != 0 && p.Peer.Node.IsSwitch {
+			if _, known := rank[p.Peer.Node]; !known {
+				rank[p.Peer.Node] = 0
+				leaves = append(leaves, p.Peer.Node)
+			}
+		}
+	}
+	queue := slices.Clone(leaves)
+	for ; len(queue) > 0; queue = queue[1:] {
+		far(queue[0], func(n *state.Node) {
+			if _, known := rank[n]; !known {
+				rank[n] = rank[queue[0]] + 1
+				queue = append(queue, n)
+			}
+		})
+	}
+	good := true
+	for i := range s.state.Nodes {
+		n := &s.state.Nodes[i]
+		if r, known := rank[n]; n.IsSwitch {
+			far(n, func(m *state.Node) { good = good && known && (rank[m] == r+1 || rank[m] == r-1) })
+		}
+	}
+	above := map[*state.Node]map[*state.Node]bool{} // of each leaf: the switches that it reaches by going up
+	for _, leaf := range leaves {
+		seen := map[*state.Node]bool{leaf: true}
+		for queue := []*state.Node{leaf}; len(queue) > 0; queue = queue[1:] {
+			far(queue[0], func(n *state.Node) {
+				if rank[n] > rank[queue[0]] && !seen[n] {
+					seen[n] = true
+					queue = append(queue, n)
+				}
+			})
+		}
+		above[leaf] = seen
+	}
+	for _, a := range leaves {
+		for _, b := range leaves {
+			meet := false
+			for n := range above[a] {
+				meet = meet || above[b][n]
+			}
+			good = good && meet
+		}
+	}
+	return good
 }
 
 // TestUpFirst has a switch x whose way to b is up over z, although a, below
@@ -208,7 +252,8 @@ func TestUpFirst(t *testing.T) {
 	to := r.lid("host of b")
 	got := map[string]uint8{}
 	for _, name := range []string{"a", "b", "x", "y", "z"} {
-		got[name] = r.at(name, 0).node.lftEntry(to)
+		out, _ := r.at(name, 0).NextHop(to, false)
+		got[name] = out.Num
 	}
 	if diff := cmp.Diff(map[string]uint8{"a": 2, "b": 3, "x": 2, "y": 2, "z": 2}, got); diff != "" {
 		t.Errorf("ports to b's host (-want +got)\n%s", diff)
@@ -220,24 +265,24 @@ func TestBalance(t *testing.T) {
 	for _, spec := range []string{"pgft:m=12/2,w=1/1,p=1/6", "pgft:m=8/8,w=1/1,p=1/4"} {
 		f, o := mustParse(t, spec)
 		s := New(f, o)
-		s.tables()
-		for i := range s.nodes {
-			n := &s.nodes[i]
-			if !n.isSwitch {
+		s.state.EnsureTables()
+		for i := range s.state.Nodes {
+			n := &s.state.Nodes[i]
+			if !n.IsSwitch {
 				continue
 			}
-			load := map[*node]map[uint8]int{} // by neighbour and port
-			for _, p := range n.ports[1:] {
-				if p.peer != nil && p.peer.node.isSwitch {
-					if load[p.peer.node] == nil {
-						load[p.peer.node] = map[uint8]int{}
+			load := map[*state.Node]map[uint8]int{} // by neighbour and port
+			for _, p := range n.Ports[1:] {
+				if p.Peer != nil && p.Peer.Node.IsSwitch {
+					if load[p.Peer.Node] == nil {
+						load[p.Peer.Node] = map[uint8]int{}
 					}
-					load[p.peer.node][p.num] = 0
+					load[p.Peer.Node][p.Num] = 0
 				}
 			}
-			for lid := 1; lid <= int(n.fdbTop); lid++ {
-				if p := &n.ports[n.lft[lid]]; p.num > 0 && p.peer.node.isSwitch {
-					load[p.peer.node][p.num]++
+			for lid := 1; lid <= int(n.FDBTop); lid++ {
+				if p := &n.Ports[n.LFT[lid]]; p.Num > 0 && p.Peer.Node.IsSwitch {
+					load[p.Peer.Node][p.Num]++
 				}
 			}
 			for _, ports := range load {
@@ -246,7 +291,7 @@ func TestBalance(t *testing.T) {
 					low, high = min(low, routes), max(high, routes)
 				}
 				if high-low > 2 { // the switches' own LIDs come on top
-					t.Errorf("%s: %s has %d to %d routes on parallel cables", spec, n.label, low, high)
+					t.Errorf("%s: %s has %d to %d routes on parallel cables", spec, n.Label, low, high)
 				}
 			}
 		}
@@ -259,20 +304,20 @@ func TestShift(t *testing.T) {
 	for _, spec := range []string{"", "fattree:k=8,levels=3", "fattree:k=4,levels=4"} {
 		f, o := mustParse(t, spec)
 		s := New(f, o)
-		hosts := s.endPortsWith(func(p *port) bool { return !p.node.isSwitch })
+		hosts := s.state.EndPortsWith(func(p *state.Port) bool { return !p.Node.IsSwitch })
 		for shift := 1; shift < len(hosts); shift++ {
-			used := map[*port]int{}
+			used := map[*state.Port]int{}
 			for i, from := range hosts {
 				to := hosts[(i+shift)%len(hosts)]
 				for at, sent := from, true; ; sent = false {
-					out, there := at.nextHop(to.lid, sent)
+					out, there := at.NextHop(to.LID, sent)
 					if there {
 						break
 					}
 					if used[out]++; used[out] > 1 {
-						t.Fatalf("%q, shift %d: two flows leave port %d of %s", spec, shift, out.num, out.node.label)
+						t.Fatalf("%q, shift %d: two flows leave port %d of %s", spec, shift, out.Num, out.Node.Label)
 					}
-					at = out.peer
+					at = out.Peer
 				}
 			}
 		}

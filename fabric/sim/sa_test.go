@@ -3,16 +3,16 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
-func sa(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []byte, lid mad.LID) *engine.Call {
+func saCall(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []byte, lid mad.LID) *engine.Call {
 	c := &engine.Call{}
 	c.PutSA(m, a.ID, modifier, mask, record)
 	c.SetLID(lid)
@@ -22,7 +22,7 @@ func sa(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []b
 // records runs a GetTable.
 func (r *rig) records(e *engine.Engine, a *mad.Attribute, modifier uint32, mask uint64, record []byte) [][]byte {
 	r.t.Helper()
-	c := sa(mad.MethodGetTable, a, modifier, mask, record, r.sm.lid)
+	c := saCall(mad.MethodGetTable, a, modifier, mask, record, r.state.SM.LID)
 	do(r.t, e, c)
 	if offset := int(binary.BigEndian.Uint16(c.MAD[mad.SAAttrOffsetOffset:])) * 8; offset != (a.Size+7)&^7 {
 		r.t.Fatalf("%s: AttributeOffset %d", a.Name, offset)
@@ -77,7 +77,7 @@ func TestAdminStatuses(t *testing.T) {
 	r := newRig(t, small)
 	lid := func(n uint16) []byte { return binary.BigEndian.AppendUint16(nil, n) }
 	path := func(p mad.PathRecord) []byte { return encode(&p) }
-	unknownGID := mad.MakeGID(gidPrefix, 0x77)
+	unknownGID := mad.MakeGID(state.GIDPrefix, 0x77)
 	for _, test := range []struct {
 		name   string
 		method mad.Method
@@ -100,22 +100,22 @@ func TestAdminStatuses(t *testing.T) {
 		{"Delete", mad.MethodDelete, mad.AttrNodeRecord, 0, nil, mad.StatusBadMethodAttribute},
 		{"an unknown method", 0x16, mad.AttrNodeRecord, 0, nil, mad.StatusBadMethod},
 		{"any path", mad.MethodGet, mad.AttrPathRecord, 0, nil, mad.StatusInsufficient},
-		{"paths from one", mad.MethodGet, mad.AttrPathRecord, pathSLID, path(mad.PathRecord{SLID: 1}), mad.StatusTooManyRecords},
-		{"a path", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID, path(mad.PathRecord{SLID: 1, DLID: 2}), 0},
-		{"a path to itself", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID, path(mad.PathRecord{SLID: 9, DLID: 9}), 0},
-		{"a path to nobody", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID, path(mad.PathRecord{SLID: 1, DLID: 200}), mad.StatusNoRecords},
-		{"unknown GID", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDGID, path(mad.PathRecord{SLID: 1, DGID: unknownGID}), mad.StatusInvalidGID},
-		{"unknown prefix", mad.MethodGet, mad.AttrPathRecord, pathSGID | pathDLID, path(mad.PathRecord{DLID: 1, SGID: mad.MakeGID(1, r.sm.guid)}), mad.StatusInvalidGID},
-		{"LID and GID of two", mad.MethodGet, mad.AttrPathRecord, pathSGID | pathSLID | pathDLID,
-			path(mad.PathRecord{DLID: 1, SLID: 1, SGID: mad.MakeGID(gidPrefix, r.sm.guid)}), mad.StatusNoRecords},
-		{"another partition", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID | pathPKey,
+		{"paths from one", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask, path(mad.PathRecord{SLID: 1}), mad.StatusTooManyRecords},
+		{"a path", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDLIDMask, path(mad.PathRecord{SLID: 1, DLID: 2}), 0},
+		{"a path to itself", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDLIDMask, path(mad.PathRecord{SLID: 9, DLID: 9}), 0},
+		{"a path to nobody", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDLIDMask, path(mad.PathRecord{SLID: 1, DLID: 200}), mad.StatusNoRecords},
+		{"unknown GID", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDGIDMask, path(mad.PathRecord{SLID: 1, DGID: unknownGID}), mad.StatusInvalidGID},
+		{"unknown prefix", mad.MethodGet, mad.AttrPathRecord, pathSGIDMask | pathDLIDMask, path(mad.PathRecord{DLID: 1, SGID: mad.MakeGID(1, r.state.SM.GUID)}), mad.StatusInvalidGID},
+		{"LID and GID of two", mad.MethodGet, mad.AttrPathRecord, pathSGIDMask | pathSLIDMask | pathDLIDMask,
+			path(mad.PathRecord{DLID: 1, SLID: 1, SGID: mad.MakeGID(state.GIDPrefix, r.state.SM.GUID)}), mad.StatusNoRecords},
+		{"another partition", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDLIDMask | pathPKeyMask,
 			path(mad.PathRecord{SLID: 1, DLID: 2, PKey: 0x8001}), mad.StatusNoRecords},
-		{"a limited member", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID | pathPKey,
+		{"a limited member", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDLIDMask | pathPKeyMask,
 			path(mad.PathRecord{SLID: 1, DLID: 2, PKey: 0x7fff}), 0},
-		{"another SL", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID | mad.AttrPathRecord.Field("sl").Mask(),
+		{"another SL", mad.MethodGet, mad.AttrPathRecord, pathSLIDMask | pathDLIDMask | mad.AttrPathRecord.Field("sl").Mask(),
 			path(mad.PathRecord{SLID: 1, DLID: 2, SL: 1}), mad.StatusNoRecords},
 	} {
-		c := sa(test.method, test.attr, 0, test.mask, test.record, r.sm.lid)
+		c := saCall(test.method, test.attr, 0, test.mask, test.record, r.state.SM.LID)
 		if !r.conn.ask(t, c) {
 			t.Errorf("%s: no answer", test.name)
 		} else if got := c.Header().Status; got != test.want {
@@ -123,11 +123,11 @@ func TestAdminStatuses(t *testing.T) {
 		}
 	}
 	// Elsewhere there is no subnet administration.
-	c := sa(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.lid("leaf-1"))
+	c := saCall(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.lid("leaf-1"))
 	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusBadMethodAttribute {
 		t.Errorf("on a switch: %v", c.Header().Status)
 	}
-	c = sa(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.sm.lid)
+	c = saCall(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.state.SM.LID)
 	c.MAD[2] = 3
 	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusBadVersion {
 		t.Errorf("class version 3: %v", c.Header().Status)
@@ -144,7 +144,7 @@ func TestCapabilityMatch(t *testing.T) {
 		t.Errorf("exactly IsSM: %d ports", len(got))
 	}
 	got := r.records(e, mad.AttrPortInfoRecord, 1<<31, mask, query)
-	if len(got) != 1 || mad.LID(binary.BigEndian.Uint16(got[0])) != r.sm.lid {
+	if len(got) != 1 || mad.LID(binary.BigEndian.Uint16(got[0])) != r.state.SM.LID {
 		t.Errorf("at least IsSM: %d ports", len(got))
 	}
 }
@@ -187,27 +187,27 @@ func TestPathSelectors(t *testing.T) {
 	r := newRig(t, small)
 	e := r.engine(engine.Options{})
 	slow := r.at("node-0002 HCA-1", 1)
-	for _, p := range []*port{slow, slow.peer} {
+	for _, p := range []*state.Port{slow, slow.Peer} {
 		var info mad.PortInfo
-		info.Decode(p.info[:])
+		info.Decode(p.Info[:])
 		info.NeighborMTU, info.LinkSpeedExtActive = mad.MTU2048, mad.LinkSpeedExtEDR
-		p.setInfo(&info)
+		p.SetInfo(&info)
 	}
-	from := pathSLID
-	base := mad.PathRecord{SLID: r.sm.lid}
+	from := pathSLIDMask
+	base := mad.PathRecord{SLID: r.state.SM.LID}
 	count := func(mask uint64, change func(p *mad.PathRecord)) int {
 		q := base
 		change(&q)
 		return len(r.records(e, mad.AttrPathRecord, 0, from|mask, encode(&q)))
 	}
 	want := mad.PathRecord{
-		SGID: mad.MakeGID(gidPrefix, r.sm.guid), DGID: mad.MakeGID(gidPrefix, slow.guid), SLID: r.sm.lid, DLID: slow.lid,
+		SGID: mad.MakeGID(state.GIDPrefix, r.state.SM.GUID), DGID: mad.MakeGID(state.GIDPrefix, slow.GUID), SLID: r.state.SM.LID, DLID: slow.LID,
 		Reversible: true, NumbPath: 1, PKey: 0xffff,
 		MTUSelector: mad.SelectorExactly, MTU: mad.MTU2048, RateSelector: mad.SelectorExactly, Rate: mad.Rate100,
 		PacketLifeTimeSelector: mad.LifeTimeSelectorExactly, PacketLifeTime: 18,
 	}
 	var got mad.PathRecord
-	got.Decode(r.records(e, mad.AttrPathRecord, 0, from|pathDGID, encode(&want))[0])
+	got.Decode(r.records(e, mad.AttrPathRecord, 0, from|pathDGIDMask, encode(&want))[0])
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -226,45 +226,45 @@ func TestPathSelectors(t *testing.T) {
 		change func(p *mad.PathRecord)
 		want   int
 	}{
-		{pathMTU | pathSelectMTU, mtu(mad.SelectorGreaterThan, mad.MTU1024), all},
-		{pathMTU | pathSelectMTU, mtu(mad.SelectorGreaterThan, mad.MTU2048), all - 1},
-		{pathMTU | pathSelectMTU, mtu(mad.SelectorLessThan, mad.MTU4096), 1},
-		{pathMTU | pathSelectMTU, mtu(mad.SelectorExactly, mad.MTU2048), 1},
-		{pathMTU, mtu(mad.SelectorGreaterThan, mad.MTU4096), all - 1}, // without a selector: exactly
-		{pathSelectMTU, mtu(mad.SelectorExactly, mad.MTU256), all},    // without a value: any
-		{pathMTU | pathSelectMTU, mtu(mad.SelectorLargestAvailable, 0), all},
-		{pathRate | pathSelectRate, rate(mad.SelectorGreaterThan, mad.Rate100), all - 1},
-		{pathRate | pathSelectRate, rate(mad.SelectorLessThan, mad.Rate200), 1},
-		{pathRate | pathSelectRate, rate(mad.SelectorExactly, mad.Rate100), 1},
-		{pathRate | pathSelectRate, rate(mad.SelectorGreaterThan, mad.Rate120), all - 1}, // whose code is smaller
-		{pathLife | pathSelectLife, life(mad.LifeTimeSelectorLessThan, 19), all},
-		{pathLife | pathSelectLife, life(mad.LifeTimeSelectorLessThan, 18), 0},
-		{pathReversible, func(p *mad.PathRecord) { p.Reversible = true }, all},
-		{pathReversible, func(p *mad.PathRecord) {}, all},
-		{pathNumbPath, func(p *mad.PathRecord) { p.NumbPath = 1 }, all},
-		{pathServiceID, func(p *mad.PathRecord) { p.ServiceID = 5 }, all},
+		{pathMTUMask | pathSelectMTUMask, mtu(mad.SelectorGreaterThan, mad.MTU1024), all},
+		{pathMTUMask | pathSelectMTUMask, mtu(mad.SelectorGreaterThan, mad.MTU2048), all - 1},
+		{pathMTUMask | pathSelectMTUMask, mtu(mad.SelectorLessThan, mad.MTU4096), 1},
+		{pathMTUMask | pathSelectMTUMask, mtu(mad.SelectorExactly, mad.MTU2048), 1},
+		{pathMTUMask, mtu(mad.SelectorGreaterThan, mad.MTU4096), all - 1}, // without a selector: exactly
+		{pathSelectMTUMask, mtu(mad.SelectorExactly, mad.MTU256), all},    // without a value: any
+		{pathMTUMask | pathSelectMTUMask, mtu(mad.SelectorLargestAvailable, 0), all},
+		{pathRateMask | pathSelectRateMask, rate(mad.SelectorGreaterThan, mad.Rate100), all - 1},
+		{pathRateMask | pathSelectRateMask, rate(mad.SelectorLessThan, mad.Rate200), 1},
+		{pathRateMask | pathSelectRateMask, rate(mad.SelectorExactly, mad.Rate100), 1},
+		{pathRateMask | pathSelectRateMask, rate(mad.SelectorGreaterThan, mad.Rate120), all - 1}, // whose code is smaller
+		{pathLifeMask | pathSelectLifeMask, life(mad.LifeTimeSelectorLessThan, 19), all},
+		{pathLifeMask | pathSelectLifeMask, life(mad.LifeTimeSelectorLessThan, 18), 0},
+		{pathReversibleMask, func(p *mad.PathRecord) { p.Reversible = true }, all},
+		{pathReversibleMask, func(p *mad.PathRecord) {}, all},
+		{pathNumbPathMask, func(p *mad.PathRecord) { p.NumbPath = 1 }, all},
+		{pathServiceIDMask, func(p *mad.PathRecord) { p.ServiceID = 5 }, all},
 	} {
 		if got := count(test.mask, test.change); got != test.want {
 			t.Errorf("%d: %d paths, want %d", i, got, test.want)
 		}
 	}
 	// A path that no answer can take back.
-	r.at("leaf-4", 0).node.lft[r.sm.lid] = mad.NoPort
-	if n := count(pathReversible, func(p *mad.PathRecord) { p.Reversible = true }); n != all-3 {
+	r.at("leaf-4", 0).Node.LFT[r.state.SM.LID] = mad.NoPort
+	if n := count(pathReversibleMask, func(p *mad.PathRecord) { p.Reversible = true }); n != all-3 {
 		t.Errorf("%d reversible paths, want %d: to leaf-4 and its two hosts there is none", n, all-3)
 	}
 	if n := count(0, func(p *mad.PathRecord) {}); n != all {
 		t.Errorf("%d paths, want %d", n, all)
 	}
 	// One over a link that is not active.
-	slow.setDown(mad.PortPhysicalStatePolling)
-	slow.peer.setDown(mad.PortPhysicalStatePolling)
-	slow.train()
+	slow.SetDown(mad.PortPhysicalStatePolling)
+	slow.Peer.SetDown(mad.PortPhysicalStatePolling)
+	slow.Train()
 	if n := count(0, func(p *mad.PathRecord) {}); n != all-1 {
 		t.Errorf("%d paths, want %d: node-0002's link is in Initialize", n, all-1)
 	}
 	// And one that does not lead there.
-	r.at("leaf-1", 0).node.lft[r.lid("node-0008 HCA-1")] = 2
+	r.at("leaf-1", 0).Node.LFT[r.lid("node-0008 HCA-1")] = 2
 	if n := count(0, func(p *mad.PathRecord) {}); n != all-2 {
 		t.Errorf("%d paths, want %d", n, all-2)
 	}
@@ -275,41 +275,41 @@ func TestPathLMC(t *testing.T) {
 	r := newRig(t, small)
 	e := r.engine(engine.Options{})
 	p := r.at("node-0002 HCA-1", 1)
-	r.setLID(p, 32, 2)
+	r.state.SetLID(p, 32, 2)
 	var info mad.PortInfo
-	info.Decode(p.info[:])
+	info.Decode(p.Info[:])
 	info.LID, info.LMC = 32, 2
-	p.setInfo(&info)
-	r.fillTables()
-	q := mad.PathRecord{SLID: r.sm.lid, DGID: mad.MakeGID(gidPrefix, p.guid)}
+	p.SetInfo(&info)
+	r.state.InvalidateTables()
+	q := mad.PathRecord{SLID: r.state.SM.LID, DGID: mad.MakeGID(state.GIDPrefix, p.GUID)}
 	paths := func(mask uint64) (dlids []mad.LID) {
-		for _, data := range r.records(e, mad.AttrPathRecord, 0, pathSLID|mask, encode(&q)) {
+		for _, data := range r.records(e, mad.AttrPathRecord, 0, pathSLIDMask|mask, encode(&q)) {
 			var rec mad.PathRecord
 			rec.Decode(data)
 			dlids = append(dlids, rec.DLID)
 		}
 		return dlids
 	}
-	if diff := cmp.Diff([]mad.LID{32, 33, 34, 35}, paths(pathDGID)); diff != "" {
+	if diff := cmp.Diff([]mad.LID{32, 33, 34, 35}, paths(pathDGIDMask)); diff != "" {
 		t.Error(diff)
 	}
 	q.NumbPath = 2
-	if diff := cmp.Diff([]mad.LID{32, 33}, paths(pathDGID|pathNumbPath)); diff != "" {
+	if diff := cmp.Diff([]mad.LID{32, 33}, paths(pathDGIDMask|pathNumbPathMask)); diff != "" {
 		t.Error(diff)
 	}
 	q.DLID = 34
-	if diff := cmp.Diff([]mad.LID{34}, paths(pathDLID)); diff != "" {
+	if diff := cmp.Diff([]mad.LID{34}, paths(pathDLIDMask)); diff != "" {
 		t.Error(diff)
 	}
-	q = mad.PathRecord{SLID: 33, DLID: r.sm.lid, SGID: q.DGID}
-	if diff := cmp.Diff([]mad.LID{r.sm.lid}, paths(pathDLID)); diff != "" {
+	q = mad.PathRecord{SLID: 33, DLID: r.state.SM.LID, SGID: q.DGID}
+	if diff := cmp.Diff([]mad.LID{r.state.SM.LID}, paths(pathDLIDMask)); diff != "" {
 		t.Error(diff)
 	}
-	q.DGID, q.SLID = mad.MakeGID(gidPrefix, r.sm.guid), 33
-	if diff := cmp.Diff([]mad.LID{r.sm.lid}, paths(pathDGID)); diff != "" {
+	q.DGID, q.SLID = mad.MakeGID(state.GIDPrefix, r.state.SM.GUID), 33
+	if diff := cmp.Diff([]mad.LID{r.state.SM.LID}, paths(pathDGIDMask)); diff != "" {
 		t.Error(diff)
 	}
-	q = mad.PathRecord{SLID: r.sm.lid, DGID: q.SGID}
-	get := sa(mad.MethodGet, mad.AttrPathRecord, 0, pathSLID|pathDGID, encode(&q), r.sm.lid)
+	q = mad.PathRecord{SLID: r.state.SM.LID, DGID: q.SGID}
+	get := saCall(mad.MethodGet, mad.AttrPathRecord, 0, pathSLIDMask|pathDGIDMask, encode(&q), r.state.SM.LID)
 	do(t, e, get) // one of them
 }

@@ -2,13 +2,15 @@ package sim
 
 import (
 	"context"
+	"fabsh/fabric"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/client"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"fabsh/fabric"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +29,7 @@ type rig struct {
 	t testing.TB
 	*fabric.Fabric
 	*Subnet
-	conn *conn
+	conn *program
 }
 
 func newRig(t testing.TB, spec string) *rig {
@@ -38,15 +40,22 @@ func newRig(t testing.TB, spec string) *rig {
 	return r
 }
 
+// program is a program at a port of the subnet.
+type program struct {
+	*client.Conn
+	node *state.Node
+}
+
 // attach puts another program on a node.
-func (r *rig) attach(name string) *conn {
+func (r *rig) attach(name string) *program {
 	r.t.Helper()
-	tr, err := r.Attach(r.named(name).ID(), 0)
+	node := r.named(name).ID()
+	tr, err := r.Attach(node, 0)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { tr.Close() })
-	return tr.(*conn)
+	return &program{tr.(*client.Conn), &r.state.Nodes[node]}
 }
 
 func (r *rig) named(name string) *fabric.Node {
@@ -59,31 +68,34 @@ func (r *rig) named(name string) *fabric.Node {
 }
 
 // at is a port's state.
-func (r *rig) at(name string, num int) *port { r.t.Helper(); return r.port(r.named(name).Port(num)) }
+func (r *rig) at(name string, num int) *state.Port {
+	r.t.Helper()
+	return r.state.PortOf(r.named(name).Port(num))
+}
 
 // lid is a node's LID.
 func (r *rig) lid(name string) mad.LID {
 	r.t.Helper()
-	n := &r.nodes[r.named(name).ID()]
-	return n.endPorts()[0].lid
+	n := &r.state.Nodes[r.named(name).ID()]
+	return n.EndPorts()[0].LID
 }
 
 // ask sends c and tells whether an answer came, which c then has. It needs a
 // subnet without delays, where an answer is there when Send returns.
-func (c *conn) ask(t testing.TB, call *engine.Call) bool {
+func (c *program) ask(t testing.TB, call *engine.Call) bool {
 	t.Helper()
 	if err := c.Send(&engine.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
 		t.Fatal(err)
 	}
-	if c.queue.waiting() == 0 {
+	if c.Waiting() == 0 {
 		return false
 	}
 	var d engine.Datagram
 	if err := c.Recv(&d); err != nil {
 		t.Fatal(err)
 	}
-	if c.queue.next != len(c.queue.taken) {
-		t.Fatalf("%d answers to one request", len(c.queue.taken))
+	if n := c.Waiting(); n != 0 {
+		t.Fatalf("%d answers to one request", n+1)
 	}
 	copy(call.MAD[:], d.MAD)
 	call.To = d.Address
@@ -122,7 +134,7 @@ func (r *rig) smp(c *engine.Call) (mad.Status, []byte) {
 	if h := c.Header(); !h.Method.IsResponse() {
 		r.t.Fatalf("method %#x of the answer", uint8(h.Method))
 	}
-	return c.Header().Status, c.Data()[:smpSize]
+	return c.Header().Status, c.Data()[:state.SMPSize]
 }
 
 func (r *rig) portInfo(modifier uint32, to any) (i mad.PortInfo) {
@@ -136,7 +148,7 @@ func (r *rig) portInfo(modifier uint32, to any) (i mad.PortInfo) {
 }
 
 // encode gives the bytes of an attribute.
-func encode(e encoder) []byte {
+func encode(e handler.Encoder) []byte {
 	data := make([]byte, 200)
 	e.Encode(data)
 	return data

@@ -1,13 +1,13 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
 )
 
 // TestSMInfoSet: what subnet managers in each state do when they are asked each thing
@@ -29,7 +29,7 @@ func TestSMInfoSet(t *testing.T) {
 		for control := range uint32(7) {
 			r, to := prepare()
 			before := r.sminfo(to)
-			data := make([]byte, smpSize)
+			data := make([]byte, state.SMPSize)
 			info := mad.SMInfo{GUID: 1, Priority: 3, SMState: asker}
 			info.Encode(data)
 			status, _ := r.set(mad.AttrSMInfo, control, to, data)

@@ -3,12 +3,12 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // Places in the small tree, as seen from node-0001.
@@ -83,7 +83,7 @@ func TestStatuses(t *testing.T) {
 	}
 	c = &engine.Call{}
 	c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
-	c.SetLID(r.sm.lid)
+	c.SetLID(r.state.SM.LID)
 	c.MAD[1] = byte(mad.ClassSNMP)
 	if status, _ := r.smp(c); status != mad.StatusBadMethodAttribute {
 		t.Errorf("class without an agent: %v", status)
@@ -103,12 +103,12 @@ func TestNodeAttributes(t *testing.T) {
 	_, data = r.get(mad.AttrSMInfo, 0, here)
 	var sm mad.SMInfo
 	sm.Decode(data)
-	wantSM := mad.SMInfo{GUID: r.named("node-0001 HCA-1").Port(1).GUID(), SMKey: saKey, ActCount: 1, Priority: 14, SMState: mad.SMStateMaster}
+	wantSM := mad.SMInfo{GUID: r.named("node-0001 HCA-1").Port(1).GUID(), SMKey: 1, ActCount: 1, Priority: 14, SMState: mad.SMStateMaster}
 	if diff := cmp.Diff(wantSM, sm); diff != "" {
 		t.Errorf("SMInfo (-want +got)\n%s", diff)
 	}
 
-	desc := make([]byte, smpSize)
+	desc := make([]byte, state.SMPSize)
 	copy(desc, `rack 7 "left" ü`)
 	if status, got := r.set(mad.AttrNodeDescription, 0, node2, desc); status != 0 || !bytes.Equal(got, desc) {
 		t.Errorf("Set(NodeDescription): %v %q", status, got)
@@ -132,7 +132,7 @@ func TestNodeAttributes(t *testing.T) {
 		t.Errorf("SwitchInfo (-want +got)\n%s", diff)
 	}
 	// Read-only fields stay, whatever a Set says; the change bit is cleared by 1.
-	switchInfoStateChange.SetUint(r.at("leaf-1", 0).node.sw[:], 1)
+	switchInfoStateChangeField.SetUint(r.at("leaf-1", 0).Node.SwitchInfo[:], 1)
 	asked := sw
 	asked.LinearFDBCap, asked.LinearFDBTop, asked.LifeTimeValue = 1, 99, 17
 	_, data = r.set(mad.AttrSwitchInfo, 0, leaf1, encode(&asked))
@@ -161,17 +161,17 @@ func TestNodeAttributes(t *testing.T) {
 func TestTables(t *testing.T) {
 	r := newRig(t, small)
 	first := func(words ...uint16) []byte {
-		data := make([]byte, smpSize)
+		data := make([]byte, state.SMPSize)
 		for i, w := range words {
 			binary.BigEndian.PutUint16(data[2*i:], w)
 		}
 		return data
 	}
-	unset := bytes.Repeat([]byte{255}, smpSize)
-	blank := make([]byte, smpSize)
-	guid := encode(&mad.GUIDInfo{GUIDBlock: [8]mad.GUID{r.sm.guid}})[:smpSize]
+	unset := bytes.Repeat([]byte{255}, state.SMPSize)
+	blank := make([]byte, state.SMPSize)
+	guid := encode(&mad.GUIDInfo{GUIDBlock: [8]mad.GUID{r.state.SM.GUID}})[:state.SMPSize]
 	vlarb := first(0x0020, 0x0120, 0x0220, 0x0320, 0x0420, 0x0520, 0x0620, 0x0720)
-	lanes := append([]byte{0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67}, make([]byte, smpSize-8)...)
+	lanes := append([]byte{0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67}, make([]byte, state.SMPSize-8)...)
 	routes := bytes.Clone(unset)
 	copy(routes, []byte{255, 0, 4, 3, 4, 3, 4, 1, 2, 3, 4, 3, 4, 3, 4}) // leaf-1's, LIDs 1 to 14
 	for _, test := range []struct {
@@ -202,8 +202,8 @@ func TestTables(t *testing.T) {
 			}
 			_, other := r.get(test.attr, test.other, test.to)
 			other = bytes.Clone(other)
-			data := bytes.Repeat([]byte{3}, smpSize)
-			want := append(bytes.Clone(data[:test.keep]), make([]byte, smpSize-test.keep)...)
+			data := bytes.Repeat([]byte{3}, state.SMPSize)
+			want := append(bytes.Clone(data[:test.keep]), make([]byte, state.SMPSize-test.keep)...)
 			if test.attr == mad.AttrGUIDInfo { // the first entry is the port's
 				copy(want, test.fresh[:8])
 			}
@@ -227,15 +227,15 @@ func TestMKey(t *testing.T) {
 	for level := range uint8(4) {
 		for _, key := range []uint64{0, 0x1234, 0x1235} {
 			info := r.at("node-0002 HCA-1", 1)
-			info.keyLevel = level
-			violations := portInfoViolations.Uint(info.info[:])
+			info.KeyLevel = level
+			violations := portInfoViolationsField.Uint(info.Info[:])
 			right := key == 0x1234
 
 			get := smp(mad.MethodGet, mad.AttrPortInfo, 1, node2, nil)
 			binary.BigEndian.PutUint64(get.MAD[mad.SMPKeyOffset:], key)
 			if answered := r.conn.ask(t, get); answered != (right || level < 2) {
 				t.Errorf("level %d, key %#x: Get answered: %v", level, key, answered)
-			} else if shown := portInfoKey.Uint(get.Data()); answered && (shown == 0x1234) != (right || level == 0) {
+			} else if shown := portInfoKeyField.Uint(get.Data()); answered && (shown == 0x1234) != (right || level == 0) {
 				t.Errorf("level %d, key %#x: Get shows %#x", level, key, shown)
 			}
 			set := smp(mad.MethodSet, mad.AttrNodeDescription, 0, node2, nil)
@@ -250,7 +250,7 @@ func TestMKey(t *testing.T) {
 					want++
 				}
 			}
-			if got := portInfoViolations.Uint(info.info[:]); got != want {
+			if got := portInfoViolationsField.Uint(info.Info[:]); got != want {
 				t.Errorf("level %d, key %#x: M_KeyViolations %d, want %d", level, key, got, want)
 			}
 		}

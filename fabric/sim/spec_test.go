@@ -1,14 +1,14 @@
 package sim
 
 import (
-	"fmt"
+	"fabsh/fabric"
+	"fabsh/fabric/sim/spec"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/fabric"
-	"fabsh/mad"
 )
 
 func TestSpecTopologies(t *testing.T) {
@@ -61,7 +61,11 @@ func TestSpecSeed(t *testing.T) {
 				list = append(list, p.Name()+" "+p.Peer().Name())
 			}
 		}
-		if got := int(New(f, o).topLID()); got != len(f.Nodes()) {
+		got := 0
+		for _, p := range New(f, o).state.EndPortsWith(func(*state.Port) bool { return true }) {
+			got = max(got, int(p.LID))
+		}
+		if got != len(f.Nodes()) {
 			t.Errorf("%s: highest LID %d of %d nodes", spec, got, len(f.Nodes()))
 		}
 		return list
@@ -90,7 +94,7 @@ func TestSpecOptions(t *testing.T) {
 		t.Errorf("%v; (-want +got)\n%s", o.SM, diff)
 	}
 	s := New(f, o)
-	if got := s.sm.node.label; got != o.SM.Label() {
+	if got := s.state.SM.Node.Label; got != o.SM.Label() {
 		t.Errorf("the subnet manager is on %s", got)
 	}
 }
@@ -193,44 +197,12 @@ func TestSpecErrors(t *testing.T) {
 	}
 }
 
-// TestFindNode: names that need not be good ones.
-func TestFindNode(t *testing.T) {
-	b := fabric.NewBuilder()
-	for i, name := range []string{"a", "a", "", "b/1"} {
-		b.AddNode(fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 2, NodeGUID: mad.GUID(i + 1)}})
-	}
-	f := b.Build()
-	for name, want := range map[string]string{
-		"b/1":                "node 4, port -1",
-		"b/1/2":              "node 4, port 2",
-		"0x2":                "node 2, port -1",
-		"0x0000000000000002": "node 2, port -1",
-		"2/2":                "node 2, port 2",
-		"a":                  `names "a", which is 2 nodes; name one by its GUID, such as 0x0000000000000001`,
-		"a/1":                `names "a", which is 2 nodes; name one by its GUID, such as 0x0000000000000001`,
-		"c":                  `names "c", which is no node`,
-		"b/2":                `names "b", which is no node`,
-		"b/x":                `names "b/x", which is no node; did you mean "b/1"?`,
-	} {
-		n, num, err := findPort(f, name)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		} else {
-			got = fmt.Sprintf("node %d, port %d", n.GUID(), num)
-		}
-		if got != want {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
-		}
-	}
-}
-
 // TestHardwareKeys: speeds, errors, traffic.
 func TestHardwareKeys(t *testing.T) {
 	f, o := mustParse(t, "fattree:k=4,levels=2,speed=edr,width=2x,errors=leaf-1/2+leaf-2/1@120/m,traffic=8Gb/s,vl15=3")
 	leaf := func(name string, num int) *fabric.Port { return f.NodeByName(name)[0].Port(num) }
 	want := Options{Seed: 1, MKeyLevel: 1, Speed: "edr", Width: "2x", Traffic: 1e9, VL15: 3,
-		Errors: []PortRate{{leaf("leaf-1", 2), 2}, {leaf("leaf-2", 1), 2}}}
+		Errors: []spec.PortRate{{Port: leaf("leaf-1", 2), Rate: 2}, {Port: leaf("leaf-2", 1), Rate: 2}}}
 	if diff := cmp.Diff(want, o, cmp.Comparer(func(a, b *fabric.Port) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -259,17 +231,17 @@ func TestHardwareKeys(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]float64{"1e9": 1e9, "10GB/s": 1e10, "80Gb/s": 1e10, "1.5 kB/s": 1500, "2MB/s": 2e6, "1TB/s": 1e12, "8b/s": 1} {
-		if got, ok := ParseBandwidth(text); !ok || got != want {
+		if got, ok := spec.ParseBandwidth(text); !ok || got != want {
 			t.Errorf("%s: %v %v", text, got, ok)
 		}
 	}
 	for text, want := range map[string]float64{"2": 2, "2/s": 2, "60/m": 1, "7200/h": 2, "86400/d": 1} {
-		if got, ok := ParseRate(text); !ok || got != want {
+		if got, ok := spec.ParseRate(text); !ok || got != want {
 			t.Errorf("%s: %v %v", text, got, ok)
 		}
 	}
 	for _, bad := range []string{"", "/s", "1/y", "-1", "NaN", "Inf", "1/s/s"} {
-		if _, ok := ParseRate(bad); ok {
+		if _, ok := spec.ParseRate(bad); ok {
 			t.Errorf("rate %q", bad)
 		}
 	}

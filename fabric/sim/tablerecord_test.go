@@ -3,14 +3,16 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // TestTableRecords: the records of tables show what the agents have, one for each
@@ -18,7 +20,7 @@ import (
 func TestTableRecords(t *testing.T) {
 	r := newRig(t, small)
 	leaf, host := r.lid("leaf-1"), r.lid("node-0002 HCA-1")
-	pattern := func(b byte) []byte { return bytes.Repeat([]byte{b}, smpSize) }
+	pattern := func(b byte) []byte { return bytes.Repeat([]byte{b}, state.SMPSize) }
 	r.set(mad.AttrSLtoVLMappingTable, 2<<8|3, leaf1, pattern(0x11))
 	r.set(mad.AttrVLArbitrationTable, 3<<16|4, leaf1, pattern(0x02))
 	r.set(mad.AttrPKeyTable, 2<<16, leaf1, pattern(0x55))
@@ -26,10 +28,10 @@ func TestTableRecords(t *testing.T) {
 	r.set(mad.AttrGUIDInfo, 0, node2, pattern(0x77))
 	r.set(mad.AttrMulticastForwardingTable, 9, leaf1, pattern(0x01))
 
-	records := func(a *mad.Attribute, mask uint64, want encoder) [][]byte {
+	records := func(a *mad.Attribute, mask uint64, want handler.Encoder) [][]byte {
 		t.Helper()
-		c := sa(mad.MethodGetTable, a, 0, mask, encode(want), r.sm.lid)
-		c.MAD[mad.SAKeyOffset+7] = saKey
+		c := saCall(mad.MethodGetTable, a, 0, mask, encode(want), r.state.SM.LID)
+		c.MAD[mad.SAKeyOffset+7] = sm.Key
 		e := engine.New(r.attach("node-0001 HCA-1"), engine.Options{})
 		defer e.Close()
 		do(t, e, c)
@@ -44,7 +46,7 @@ func TestTableRecords(t *testing.T) {
 	for _, test := range []struct {
 		attr  *mad.Attribute
 		mask  []string
-		asked encoder
+		asked handler.Encoder
 		count int
 		data  []byte // of the only one
 	}{
@@ -58,7 +60,7 @@ func TestTableRecords(t *testing.T) {
 		{mad.AttrPKeyTableRecord, []string{"lid", "port_num"}, &mad.PKeyTableRecord{LID: leaf, PortNum: 2}, 1, pattern(0x55)},
 		{mad.AttrPKeyTableRecord, []string{"lid", "block_num"}, &mad.PKeyTableRecord{LID: host, BlockNum: 3}, 1, pattern(0x66)},
 		{mad.AttrGUIDInfoRecord, nil, &mad.GUIDInfoRecord{}, 6 + 8, nil},
-		{mad.AttrGUIDInfoRecord, []string{"lid"}, &mad.GUIDInfoRecord{LID: host}, 1, append(binary.BigEndian.AppendUint64(nil, uint64(r.at("node-0002 HCA-1", 1).guid)), pattern(0x77)[8:]...)},
+		{mad.AttrGUIDInfoRecord, []string{"lid"}, &mad.GUIDInfoRecord{LID: host}, 1, append(binary.BigEndian.AppendUint64(nil, uint64(r.at("node-0002 HCA-1", 1).GUID)), pattern(0x77)[8:]...)},
 		{mad.AttrMulticastForwardingTableRecord, nil, &mad.MulticastForwardingTableRecord{}, 1, pattern(0x01)},
 		{mad.AttrMulticastForwardingTableRecord, []string{"block_num"}, &mad.MulticastForwardingTableRecord{BlockNum: 8}, 0, nil},
 		{mad.AttrRandomForwardingTableRecord, nil, &mad.RandomForwardingTableRecord{}, 0, nil},
@@ -70,7 +72,7 @@ func TestTableRecords(t *testing.T) {
 			t.Errorf("%s by %v: % x", test.attr.Name, test.mask, got[0])
 		}
 	}
-	c := sa(mad.MethodGetTable, mad.AttrPKeyTableRecord, 0, 0, nil, r.sm.lid)
+	c := saCall(mad.MethodGetTable, mad.AttrPKeyTableRecord, 0, 0, nil, r.state.SM.LID)
 	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusRequestInvalid {
 		t.Errorf("partitions for everybody: %v", c.Header().Status)
 	}
@@ -80,13 +82,13 @@ func TestTableRecords(t *testing.T) {
 func TestGUIDRecords(t *testing.T) {
 	r := newRig(t, small)
 	host := r.lid("node-0002 HCA-1")
-	own := r.at("node-0002 HCA-1", 1).guid
+	own := r.at("node-0002 HCA-1", 1).GUID
 	first := mad.AttrGUIDInfoRecord.Field("guid_block")
 	change := func(m mad.Method, mask uint64, block uint8, guids ...mad.GUID) (mad.Status, [8]mad.GUID) {
 		t.Helper()
 		rec := mad.GUIDInfoRecord{LID: host, BlockNum: block}
 		copy(rec.GUIDInfo.GUIDBlock[:], guids)
-		c := sa(m, mad.AttrGUIDInfoRecord, 0, mask, encode(&rec), r.sm.lid)
+		c := saCall(m, mad.AttrGUIDInfoRecord, 0, mask, encode(&rec), r.state.SM.LID)
 		if !r.conn.ask(t, c) {
 			t.Fatal("no answer")
 		}
@@ -103,11 +105,11 @@ func TestGUIDRecords(t *testing.T) {
 		status mad.Status
 		want   [8]mad.GUID
 	}{
-		{"chosen, and named", mad.MethodSet, guidRecordRID | entry(1) | entry(2), 0, []mad.GUID{5, 0, 7, 8}, 0, [8]mad.GUID{own, firstChosenGUID, 7}},
-		{"its own is not changed", mad.MethodSet, guidRecordRID | entry(0), 0, []mad.GUID{5}, 0, [8]mad.GUID{own, firstChosenGUID, 7}},
-		{"given back", mad.MethodDelete, guidRecordRID | entry(1), 0, nil, 0, [8]mad.GUID{own, 0, 7}},
+		{"chosen, and named", mad.MethodSet, guidRecordMask | entry(1) | entry(2), 0, []mad.GUID{5, 0, 7, 8}, 0, [8]mad.GUID{own, firstGUID, 7}},
+		{"its own is not changed", mad.MethodSet, guidRecordMask | entry(0), 0, []mad.GUID{5}, 0, [8]mad.GUID{own, firstGUID, 7}},
+		{"given back", mad.MethodDelete, guidRecordMask | entry(1), 0, nil, 0, [8]mad.GUID{own, 0, 7}},
 		{"which port?", mad.MethodSet, entry(1), 0, nil, mad.StatusInsufficient, [8]mad.GUID{}},
-		{"no such block", mad.MethodSet, guidRecordRID | entry(1), 1, nil, mad.StatusRequestInvalid, [8]mad.GUID{}},
+		{"no such block", mad.MethodSet, guidRecordMask | entry(1), 1, nil, mad.StatusRequestInvalid, [8]mad.GUID{}},
 	} {
 		status, got := change(test.method, test.mask, test.block, test.guids...)
 		if status != test.status || status == 0 && got != test.want {
@@ -125,11 +127,12 @@ func TestGUIDRecords(t *testing.T) {
 func (r *rig) mft(mlid mad.LID) map[string][]int {
 	r.t.Helper()
 	tables := map[string][]int{}
-	for i := range r.nodes {
-		n := &r.nodes[i]
-		for num := range n.ports {
-			block, offset := mftPlace(mlid, uint8(num))
-			data := r.block(mftBlocks, &n.ports[0], block)
+	for i := range r.state.Nodes {
+		n := &r.state.Nodes[i]
+		for num := range n.Ports {
+			entry := uint32(mlid - state.FirstMLID)
+			block, offset := uint32(num/16)<<28|entry/mad.MFTBlock, int(entry%mad.MFTBlock)*2
+			data := r.state.Block(state.MFTBlocks, &n.Ports[0], block)
 			if binary.BigEndian.Uint16(data[offset:])>>(num%16)&1 != 0 {
 				name := r.Fabric.Nodes()[i].Name()
 				tables[name] = append(tables[name], num)
@@ -143,11 +146,11 @@ func (r *rig) mft(mlid mad.LID) map[string][]int {
 // are: they are trees that reach all members.
 func TestMulticastTables(t *testing.T) {
 	r := newRig(t, small)
-	all := broadcastGroup()
+	all := r.state.Groups[0]
 	change := func(m mad.Method, name string) {
 		t.Helper()
-		rec := mad.MCMemberRecord{MGID: all.MGID, PortGID: r.at(name, 1).gid(), JoinState: mad.JoinStateFullMember}
-		c := sa(m, mad.AttrMCMemberRecord, 0, joinComponents, encode(&rec), r.sm.lid)
+		rec := mad.MCMemberRecord{MGID: all.MGID, PortGID: r.at(name, 1).GID(), JoinState: mad.JoinStateFullMember}
+		c := saCall(m, mad.AttrMCMemberRecord, 0, joinMask, encode(&rec), r.state.SM.LID)
 		if !r.attach(name).ask(t, c) || c.Header().Status != 0 {
 			t.Fatalf("%s: %v", name, c.Header().Status)
 		}
@@ -170,12 +173,12 @@ func TestMulticastTables(t *testing.T) {
 	want("one left", map[string][]int{"leaf-1": {2, 4}, "spine-2": {1, 4}, "leaf-4": {2, 4}})
 	r.Unlink(r.named("leaf-4").GUID(), 2)
 	want("one pulled", map[string][]int{"leaf-1": {2}})
-	if got := r.groupOf(all.MGID); len(got.members) != 1 {
-		t.Errorf("members: %v", fmt.Sprint(len(got.members)))
+	if got := r.state.GroupOf(all.MGID); len(got.Members) != 1 {
+		t.Errorf("members: %v", fmt.Sprint(len(got.Members)))
 	}
 	change(mad.MethodDelete, "node-0002 HCA-1")
 	want("nobody", map[string][]int{})
-	if !slices.ContainsFunc(r.groups, func(g *group) bool { return g.MLID == firstMLID }) {
+	if !slices.ContainsFunc(r.state.Groups, func(g *state.Group) bool { return g.MLID == state.FirstMLID }) {
 		t.Error("the broadcast group is gone")
 	}
 }
@@ -190,7 +193,7 @@ func TestVersion1(t *testing.T) {
 		record.Encode(data)
 		c.PutMAD(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 1, Method: m, Attribute: a.ID}, data)
 		mad.PutSA(c.MAD[:], mask, a.Size)
-		c.SetLID(r.sm.lid)
+		c.SetLID(r.state.SM.LID)
 		c.To.QP = 1
 		e.Do(t.Context(), c)
 		return c
@@ -204,13 +207,13 @@ func TestVersion1(t *testing.T) {
 		status mad.Status
 		size   int // of a table, in bytes
 	}{
-		{"a record", mad.MethodGet, mad.AttrNodeRecord, lidComponent, 2, 0, 0},
-		{"none", mad.MethodGet, mad.AttrNodeRecord, lidComponent, 999, mad.StatusNoRecords, 0},
+		{"a record", mad.MethodGet, mad.AttrNodeRecord, lidMask, 2, 0, 0},
+		{"none", mad.MethodGet, mad.AttrNodeRecord, lidMask, 999, mad.StatusNoRecords, 0},
 		{"too many", mad.MethodGet, mad.AttrNodeRecord, 0, 0, mad.StatusTooManyRecords, 0},
-		{"a table of one", mad.MethodGetTable, mad.AttrNodeRecord, lidComponent, 2, 0, 112},
-		{"a table of none", mad.MethodGetTable, mad.AttrNodeRecord, lidComponent, 999, 0, 0},
+		{"a table of one", mad.MethodGetTable, mad.AttrNodeRecord, lidMask, 2, 0, 112},
+		{"a table of none", mad.MethodGetTable, mad.AttrNodeRecord, lidMask, 999, 0, 0},
 		{"a table of several MADs", mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, mad.StatusNoResources, 0},
-		{"version 1 has no such Get", mad.MethodGet, mad.AttrLinearForwardingTableRecord, lidComponent, 2, mad.StatusBadMethodAttribute, 0},
+		{"version 1 has no such Get", mad.MethodGet, mad.AttrLinearForwardingTableRecord, lidMask, 2, mad.StatusBadMethodAttribute, 0},
 		{"not public", mad.MethodSet, mad.AttrMCMemberRecord, 0, 0, mad.StatusBadMethodAttribute, 0},
 	} {
 		c := ask(test.method, test.attr, test.mask, mad.NodeRecord{LID: test.lid})
@@ -219,8 +222,8 @@ func TestVersion1(t *testing.T) {
 		}
 	}
 	var got mad.NodeRecord
-	got.Decode(ask(mad.MethodGet, mad.AttrNodeRecord, lidComponent, mad.NodeRecord{LID: 2}).MAD[mad.SAPlacesIn(1).Data:])
-	if want := r.lids[2].endPort().guid; got.LID != 2 || got.NodeInfo.PortGUID != want {
+	got.Decode(ask(mad.MethodGet, mad.AttrNodeRecord, lidMask, mad.NodeRecord{LID: 2}).MAD[mad.SAPlacesIn(1).Data:])
+	if want := r.state.LIDs[2].EndPort().GUID; got.LID != 2 || got.NodeInfo.PortGUID != want {
 		t.Errorf("%+v, want the port %v", got, want)
 	}
 	var info mad.ClassPortInfo

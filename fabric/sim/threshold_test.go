@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/state"
 	"testing"
 	"testing/synctest"
 
@@ -26,7 +27,7 @@ func TestThresholds(t *testing.T) {
 		do(r.Count(leaf, 1, "ExcessiveBufferOverrunErrors", 2))
 		do(r.SetErrors(leaf, 2, map[string]float64{integrity: 0.5, "symbol_error_counter": 9}))
 		do(r.SetErrors(leaf, 2, map[string]float64{integrity: 0, overrun: 0}))
-		if _, err := r.SetCounter(End{r.named("leaf-4").ID(), 3}, "PortCounters", "ExcessiveBufferOverrunErrors", 5); err != nil {
+		if _, err := r.SetCounter(state.End{Node: r.named("leaf-4").ID(), Num: 3}, "PortCounters", "ExcessiveBufferOverrunErrors", 5); err != nil {
 			t.Fatal(err)
 		}
 		const watchdog = "port_vl_xmit_flow_ctl_update_errors1"
@@ -41,18 +42,14 @@ func TestThresholds(t *testing.T) {
 		}
 		for range 8 { // of several counters in one call, too
 			do(r.SetCounters(leaf, 1, map[string]uint64{integrity: 0, overrun: 0}))
-			r.mu.Lock()
-			r.lastTrap = 0
-			r.mu.Unlock()
+			r.state.Lock()
+			r.LastTrap = 0
+			r.state.Unlock()
 			do(r.SetCounters(leaf, 1, map[string]uint64{integrity: 1, overrun: 1}))
 			if diff := cmp.Diff([]string{"Trap 1 4: trap 130 of LID 4, ", "Trap 2 4: trap 129 of LID 4, "}, r.events(c)); diff != "" {
 				t.Errorf("of two counters (-want +got)\n%s", diff)
 			}
 		}
-		r.mu.Lock()
-		for key := range r.repeated {
-			r.stopTrap(key)
-		}
-		r.mu.Unlock()
+		r.StopTraps()
 	})
 }

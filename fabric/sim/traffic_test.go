@@ -1,14 +1,16 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // clocked is a rig with a time that the test moves.
@@ -20,7 +22,9 @@ func clocked(t *testing.T, spec string) (*rig, *time.Time) {
 }
 
 // cable is the end of a cable, by names.
-func (r *rig) cable(name string, num int) Cable { return Cable{r.named(name).GUID(), num} }
+func (r *rig) cable(name string, num int) Cable {
+	return Cable{Node: r.named(name).GUID(), Num: num}
+}
 
 // counters reads the counters of an attribute that are not 0, by script name.
 func (r *rig) counters(a *mad.Attribute, name string, num uint8) map[string]uint64 {
@@ -67,7 +71,7 @@ func TestErrors(t *testing.T) {
 	}
 	check("set", mad.AttrPortCounters, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 15, "port_xmit_data": 1<<32 - 1})
 	check("extended", mad.AttrPortCountersExtended, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 99, "port_xmit_data": 1 << 40})
-	if got := r.at("leaf-1", 2).counters[counterKey{"PortXmitDataSL", 3}]; got != 7 {
+	if got := r.at("leaf-1", 2).Counters.Value(counter.Key{Name: "PortXmitDataSL", Element: 3}, time.Time{}); got != 7 {
 		t.Errorf("port_xmit_data_sl3: %d", got)
 	}
 	if err := r.SetErrors(leaf, 2, map[string]float64{"symbol_error_counter": 2, "link_downed_counter": 0.4}); err != nil {
@@ -102,7 +106,7 @@ func TestErrors(t *testing.T) {
 func TestTraffic(t *testing.T) {
 	r, now := clocked(t, small)
 	from, to := r.cable("node-0001 HCA-1", 0), r.cable("node-0008 HCA-1", 1)
-	if err := r.SetTraffic([]Flow{{from, to, 4096e3}}); err != nil {
+	if err := r.SetTraffic([]Flow{{From: from, To: to, Rate: 4096e3}}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(2 * time.Second)
@@ -157,7 +161,7 @@ func TestTraffic(t *testing.T) {
 	if diff := cmp.Diff(before, r.counters(mad.AttrPortCountersExtended, "leaf-1", 1)); diff != "" {
 		t.Errorf("traffic that was ended went on (-before +after)\n%s", diff)
 	}
-	if err := r.SetTraffic([]Flow{{from, Cable{Node: 1}, 1}}); err == nil {
+	if err := r.SetTraffic([]Flow{{From: from, To: Cable{Node: 1}, Rate: 1}}); err == nil {
 		t.Error("traffic to nobody")
 	}
 }
@@ -167,7 +171,7 @@ func TestCongestion(t *testing.T) {
 	r, now := clocked(t, small)
 	var flows []Flow
 	for _, name := range []string{"node-0003 HCA-1", "node-0005 HCA-1", "node-0007 HCA-1"} {
-		flows = append(flows, Flow{r.cable(name, 1), r.cable("node-0001 HCA-1", 1), 20e9})
+		flows = append(flows, Flow{From: r.cable(name, 1), To: r.cable("node-0001 HCA-1", 1), Rate: 20e9})
 	}
 	if err := r.SetTraffic(flows); err != nil {
 		t.Fatal(err)
@@ -209,7 +213,7 @@ func TestPower(t *testing.T) {
 	if diff := cmp.Diff(want, r.events(reports)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if err := r.Link(host, 1); err != nil || r.at("leaf-1", 2).up {
+	if err := r.Link(host, 1); err != nil || r.at("leaf-1", 2).Up {
 		t.Errorf("a cable to a dead node came up: %v", err)
 	}
 	if err := r.Reboot(host); err != nil {
@@ -233,7 +237,7 @@ func TestPower(t *testing.T) {
 	if err := r.Kill(r.named("node-0001 HCA-1").GUID()); err != nil || r.conn.ask(t, smp(mad.MethodGet, mad.AttrNodeInfo, 0, here, nil)) {
 		t.Errorf("the subnet manager's own node: %v", err)
 	}
-	if err := r.Unlink(r.named("leaf-2").GUID(), 1); err != nil || r.at("leaf-2", 0).lid == 0 {
+	if err := r.Unlink(r.named("leaf-2").GUID(), 1); err != nil || r.at("leaf-2", 0).LID == 0 {
 		t.Error(err)
 	}
 }
@@ -248,9 +252,9 @@ func TestSetLink(t *testing.T) {
 		if err := r.SetLink(leaf, 2, test.speed, test.width); err != nil {
 			t.Fatal(err)
 		}
-		for _, at := range []*port{r.at("leaf-1", 2), r.at("node-0002 HCA-1", 1)} {
+		for _, at := range []*state.Port{r.at("leaf-1", 2), r.at("node-0002 HCA-1", 1)} {
 			var i mad.PortInfo
-			i.Decode(at.info[:])
+			i.Decode(at.Info[:])
 			if s, w := mad.ActiveSpeed(&i), mad.ActiveWidth(&i); s != test.wantSpeed || w != test.wantWidth || i.PortState != mad.PortStateActive {
 				t.Errorf("%+v: %s %s %v", test, s, w, i.PortState)
 			}
@@ -264,8 +268,8 @@ func TestSetLink(t *testing.T) {
 	if err := r.Swap(r.cable("leaf-1", 1), r.cable("leaf-4", 2)); err != nil {
 		t.Fatal(err)
 	}
-	if p := r.at("leaf-1", 1).peer; p != r.at("node-0008 HCA-1", 1) || r.at("leaf-4", 2).peer != r.at("node-0001 HCA-1", 1) || !p.up {
-		t.Errorf("swapped: %v", p.node.label)
+	if p := r.at("leaf-1", 1).Peer; p != r.at("node-0008 HCA-1", 1) || r.at("leaf-4", 2).Peer != r.at("node-0001 HCA-1", 1) || !p.Up {
+		t.Errorf("swapped: %v", p.Node.Label)
 	}
 	if r.Swap(r.cable("leaf-1", 1), r.cable("leaf-1", 1)) == nil || r.Swap(r.cable("leaf-1", 1), r.cable("node-0008 HCA-1", 1)) == nil || r.Swap(r.cable("leaf-1", 1), r.cable("leaf-1", 0)) == nil {
 		t.Error("a swap that is none")
@@ -317,7 +321,7 @@ func TestLocalLoss(t *testing.T) {
 	}
 	// What comes in through the spine's port 1, or ends there: requests to leaf-1, which
 	// is on the near side, do not.
-	at := End{r.named("spine-2").ID(), 1}
+	at := state.End{Node: r.named("spine-2").ID(), Num: 1}
 	r.LosePackets(at, 100, 0)
 	if n := ask(far); n != 0 {
 		t.Errorf("all that comes in is lost, and %d answers came", n)
@@ -360,7 +364,7 @@ func TestSendTrap(t *testing.T) {
 	r := newRig(t, small)
 	r.accept(r.conn, mad.ClassSubnAdm, mad.MethodReport)
 	r.inform(r.conn, everything(), 1)
-	for _, number := range Traps {
+	for _, number := range notice.Traps {
 		if err := r.SendTrap(number, r.named("leaf-1").GUID(), 2); err != nil {
 			t.Error(err)
 		}
@@ -383,7 +387,7 @@ func TestVL15(t *testing.T) {
 		c := smp(mad.MethodGet, mad.AttrNodeInfo, 0, leaf1, nil)
 		r.conn.Send(&engine.Datagram{Address: c.To, MAD: c.MAD[:]})
 	}
-	if got := r.conn.queue.waiting(); got != 4 {
+	if got := r.conn.Waiting(); got != 4 {
 		t.Errorf("%d answers wait", got)
 	}
 }

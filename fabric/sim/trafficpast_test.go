@@ -1,12 +1,12 @@
 package sim
 
 import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
 )
 
 // TestTrafficBefore: what went before a change is counted where it went, although
@@ -18,14 +18,14 @@ func TestTrafficBefore(t *testing.T) {
 		want   uint64 // that leaf-1/4 has sent
 	}{
 		"a cable":            {func(r *rig) error { return r.Unlink(r.named("leaf-1").GUID(), 4) }, 2 * second},
-		"a hand":             {func(r *rig) error { return r.Pull(End{r.named("leaf-1").ID(), 4}) }, 2 * second},
+		"a hand":             {func(r *rig) error { return r.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}) }, 2 * second},
 		"power":              {func(r *rig) error { return r.Kill(r.named("spine-2").GUID()) }, 2 * second},
 		"a set":              {func(r *rig) error { return r.route(mad.NoPort) }, 2 * second},
 		"a reboot":           {func(r *rig) error { return r.Reboot(r.named("leaf-1").GUID()) }, 0},
 		"all that was there": {func(r *rig) error { return r.ResetCounters(r.named("leaf-1").GUID(), 4) }, 0},
 	} {
 		r, now := clocked(t, small)
-		if err := r.SetTraffic([]Flow{{r.cable("node-0001 HCA-1", 0), r.cable("node-0008 HCA-1", 1), 4096e3}}); err != nil {
+		if err := r.SetTraffic([]Flow{{From: r.cable("node-0001 HCA-1", 0), To: r.cable("node-0008 HCA-1", 1), Rate: 4096e3}}); err != nil {
 			t.Fatal(err)
 		}
 		*now = now.Add(2 * time.Second)
@@ -42,14 +42,14 @@ func TestTrafficBefore(t *testing.T) {
 // hand pulls carries nothing.
 func TestTrafficBare(t *testing.T) {
 	r, now := clocked(t, small)
-	r.sm = nil
-	if err := r.SetTraffic([]Flow{{r.cable("node-0001 HCA-1", 0), r.cable("node-0008 HCA-1", 1), 4096e3}}); err != nil {
+	r.state.SM = nil
+	if err := r.SetTraffic([]Flow{{From: r.cable("node-0001 HCA-1", 0), To: r.cable("node-0008 HCA-1", 1), Rate: 4096e3}}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Second)
 	want := r.counters(mad.AttrPortCountersExtended, "leaf-1", 4)
 	want["port_xmit_discards"] = 1000 // it has no other way
-	if err := r.Pull(End{r.named("leaf-1").ID(), 4}); err != nil {
+	if err := r.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Second)

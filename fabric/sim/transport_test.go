@@ -2,16 +2,15 @@ package sim
 
 import (
 	"errors"
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/fabric"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 func TestAttach(t *testing.T) {
@@ -89,9 +88,9 @@ func TestSendErrors(t *testing.T) {
 		t.Error(err)
 	}
 	// Close wakes a waiting Recv, and ends transfers.
-	r.send(sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid))
+	r.send(saCall(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.state.SM.LID))
 	var d engine.Datagram
-	if err := r.conn.Recv(&d); err != nil || len(r.conn.transfers) != 1 {
+	if err := r.conn.Recv(&d); err != nil || r.conn.Transfers() != 1 {
 		t.Fatal(err)
 	}
 	done := make(chan error)
@@ -102,7 +101,7 @@ func TestSendErrors(t *testing.T) {
 	if err := <-done; !errors.Is(err, engine.ErrClosed) {
 		t.Error(err)
 	}
-	if len(r.conn.transfers) != 0 {
+	if r.conn.Transfers() != 0 {
 		t.Error("a transfer goes on")
 	}
 	if err := r.conn.Send(&engine.Datagram{MAD: make([]byte, mad.Size)}); !errors.Is(err, engine.ErrClosed) {
@@ -135,7 +134,7 @@ func TestManyPrograms(t *testing.T) {
 					calls = append(calls,
 						smp(mad.MethodGet, mad.AttrPortInfo, 1, lid, nil),
 						smp(mad.MethodSet, mad.AttrNodeDescription, 0, lid, []byte("renamed")),
-						sa(mad.MethodGetTable, mad.AttrPathRecord, 0, pathSLID, encode(&mad.PathRecord{SLID: lid}), r.sm.lid))
+						saCall(mad.MethodGetTable, mad.AttrPathRecord, 0, pathSLIDMask, encode(&mad.PathRecord{SLID: lid}), r.state.SM.LID))
 				}
 				do(t, e, calls...)
 			})

@@ -2,20 +2,21 @@ package sim
 
 import (
 	"encoding/binary"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
 )
 
 // traps has node-0008 take the traps of leaf-4.
-func (r *rig) traps() *conn {
+func (r *rig) traps() *program {
 	c := r.attach("node-0008 HCA-1")
 	r.accept(c, mad.ClassSubn, mad.MethodTrap)
-	portInfoSMLID.SetUint(r.at("leaf-4", 0).info[:], uint64(r.lid("node-0008 HCA-1")))
+	portInfoSMLIDField.SetUint(r.at("leaf-4", 0).Info[:], uint64(r.lid("node-0008 HCA-1")))
 	return c
 }
 
@@ -24,7 +25,7 @@ func TestRepress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, small)
 		c := r.traps()
-		r.noSweep = true
+		r.state.SM.Node.Off = true // so that it does not sweep
 		if err := r.Unlink(r.named("leaf-4").GUID(), 1); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,7 @@ func TestRepress(t *testing.T) {
 		}
 		repress := func(tid uint64, number uint16) {
 			n := mad.Notice{IsGeneric: true, TrapNumber: number}
-			call := smp(mad.MethodTrapRepress, mad.AttrSubnNotice, 0, r.lid("leaf-4"), encode(&n)[:smpSize])
+			call := smp(mad.MethodTrapRepress, mad.AttrSubnNotice, 0, r.lid("leaf-4"), encode(&n)[:state.SMPSize])
 			h := call.Header()
 			h.TID = tid
 			h.Put(call.MAD[:])
@@ -57,9 +58,9 @@ func TestRepress(t *testing.T) {
 		if err := r.Unlink(r.named("leaf-4").GUID(), 2); err == nil { // its subnet manager's own
 			time.Sleep(time.Hour)
 		}
-		r.mu.Lock()
-		repeated := len(r.repeated)
-		r.mu.Unlock()
+		r.state.Lock()
+		repeated := len(r.Repeated)
+		r.state.Unlock()
 		if got := r.events(c); got != nil || repeated != 0 {
 			t.Errorf("%q; %d traps are repeated for ever", got, repeated)
 		}
@@ -74,16 +75,16 @@ func TestTakeTrap(t *testing.T) {
 	r.accept(listener, mad.ClassSubnAdm, mad.MethodReport)
 	r.inform(listener, everything(), 0)
 	tell := func(to mad.LID, attr *mad.Attribute) (answer mad.Method) {
-		call := smp(mad.MethodTrap, attr, 0, to, encode(&mad.Notice{IsGeneric: true, Type: mad.NoticeTypeUrgent, TrapNumber: 128, IssuerLID: 9})[:smpSize])
+		call := smp(mad.MethodTrap, attr, 0, to, encode(&mad.Notice{IsGeneric: true, Type: mad.NoticeTypeUrgent, TrapNumber: 128, IssuerLID: 9})[:state.SMPSize])
 		if teller.ask(t, call) {
 			answer = call.Header().Method
 		}
 		return answer
 	}
-	if got := tell(r.sm.lid, mad.AttrSubnNotice); got != mad.MethodTrapRepress {
+	if got := tell(r.state.SM.LID, mad.AttrSubnNotice); got != mad.MethodTrapRepress {
 		t.Errorf("the answer has method %v", got)
 	}
-	for _, got := range []mad.Method{tell(r.lid("leaf-1"), mad.AttrSubnNotice), tell(r.lid("node-0005 HCA-1"), mad.AttrSubnNotice), tell(r.sm.lid, mad.AttrNodeInfo)} {
+	for _, got := range []mad.Method{tell(r.lid("leaf-1"), mad.AttrSubnNotice), tell(r.lid("node-0005 HCA-1"), mad.AttrSubnNotice), tell(r.state.SM.LID, mad.AttrNodeInfo)} {
 		if got != 0 {
 			t.Errorf("what is not for it is answered by method %v", got)
 		}
@@ -100,13 +101,13 @@ func TestMKeyLease(t *testing.T) {
 	r := newRig(t, small+",mkey=0x1234,mkey_level=2")
 	r.SetClock(func() time.Time { return now })
 	p := r.at("node-0002 HCA-1", 1)
-	portInfoLease.SetUint(p.info[:], 10)
+	portInfoLeaseField.SetUint(p.Info[:], 10)
 	read := func(key uint64) (shown uint64, level uint64, answered bool) {
 		c := smp(mad.MethodGet, mad.AttrPortInfo, 1, node2, nil)
 		binary.BigEndian.PutUint64(c.MAD[mad.SMPKeyOffset:], key)
 		answered = r.conn.ask(t, c)
 		if answered {
-			shown, level = portInfoKey.Uint(c.Data()), portInfoProtect.Uint(c.Data())
+			shown, level = portInfoKeyField.Uint(c.Data()), portInfoProtectField.Uint(c.Data())
 		}
 		return shown, level, answered
 	}
@@ -136,7 +137,7 @@ func TestMKeyLease(t *testing.T) {
 	if r.conn.ask(t, set) {
 		t.Error("a Set without the key")
 	}
-	if got := portInfoViolations.Uint(p.info[:]); got != 3 {
+	if got := portInfoViolationsField.Uint(p.Info[:]); got != 3 {
 		t.Errorf("M_KeyViolations %d", got)
 	}
 	if got := r.events(trusted); len(got) != 3 {
@@ -148,7 +149,7 @@ func TestMKeyLease(t *testing.T) {
 // is trusted.
 func TestMKeyTrap(t *testing.T) {
 	r := newRig(t, small+",mkey=0x1234,mkey_level=2")
-	portInfoSMLID.SetUint(r.at("node-0002 HCA-1", 1).info[:], uint64(r.lid("node-0008 HCA-1")))
+	portInfoSMLIDField.SetUint(r.at("node-0002 HCA-1", 1).Info[:], uint64(r.lid("node-0008 HCA-1")))
 	c := r.attach("node-0008 HCA-1")
 	r.accept(c, mad.ClassSubn, mad.MethodTrap)
 	get := smp(mad.MethodGet, mad.AttrPKeyTable, 3, node2, nil)
@@ -157,9 +158,13 @@ func TestMKeyTrap(t *testing.T) {
 	get = smp(mad.MethodGet, mad.AttrPKeyTable, 4, r.lid("node-0002 HCA-1"), nil)
 	r.conn.ask(t, get)
 	var got []mad.NoticeBadMKey
-	for _, p := range c.queue.ready {
+	for c.Waiting() > 0 {
+		var d engine.Datagram
+		if err := c.Recv(&d); err != nil {
+			t.Fatal(err)
+		}
 		var n mad.Notice
-		n.Decode(append(append([]byte(nil), p.mad[64:128]...), make([]byte, 16)...))
+		n.Decode(append(append([]byte(nil), d.MAD[64:128]...), make([]byte, 16)...))
 		if n.TrapNumber != 256 || n.Type != mad.NoticeTypeSecurity || n.ProducerType != mad.ProducerTypeCA || n.IssuerLID != r.lid("node-0002 HCA-1") {
 			t.Errorf("%+v", n)
 		}
@@ -169,7 +174,7 @@ func TestMKeyTrap(t *testing.T) {
 	}
 	want := []mad.NoticeBadMKey{
 		{LIDAddr: 0xffff, DrSLID: 0xffff, Method: 1, AttributeID: 0x16, AttributeModifier: 3, MKey: 0xbad, DRNotice: true, DRHopCount: 2, DRNoticeReturnPath: [30]byte{1, 1}},
-		{LIDAddr: r.sm.lid, Method: 1, AttributeID: 0x16, AttributeModifier: 4},
+		{LIDAddr: r.state.SM.LID, Method: 1, AttributeID: 0x16, AttributeModifier: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

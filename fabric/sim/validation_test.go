@@ -3,16 +3,20 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // rawSMP is a datagram, byte by byte: a directed-route SubnGet(NodeInfo) over
@@ -35,7 +39,7 @@ func (r *rig) answerTo(d *engine.Datagram) []byte {
 	if err := r.conn.Send(d); err != nil {
 		r.t.Fatal(err)
 	}
-	if len(r.conn.queue.ready) == 0 {
+	if r.conn.Waiting() == 0 {
 		return nil
 	}
 	var answer engine.Datagram
@@ -233,12 +237,12 @@ func TestSetsRefused(t *testing.T) {
 	}
 	sets := 0
 	for _, attr := range mad.Attributes() {
-		known := agents[attr.Class.Family()] != nil || attr.Class == mad.ClassSubnAdm
+		known := agent.Has(attr.Class) || attr.Class == mad.ClassSubnAdm
 		if !known || !slices.Contains(attr.Methods, mad.MethodSet) {
 			continue
 		}
 		sets++
-		for _, lid := range []mad.LID{r.lid("leaf-1"), r.lid("node-0008 HCA-1"), r.sm.lid} {
+		for _, lid := range []mad.LID{r.lid("leaf-1"), r.lid("node-0008 HCA-1"), r.state.SM.LID} {
 			for _, modifier := range append(modifiers, random.Uint32()) {
 				try(attr, mad.MethodSet, modifier, lid)
 				if attr.Class == mad.ClassSubnAdm {
@@ -255,47 +259,61 @@ func TestSetsRefused(t *testing.T) {
 	}
 }
 
+// counterKeys are all counters.
+var counterKeys = sync.OnceValue(func() (keys []counter.Key) {
+	for _, a := range mad.Attributes() {
+		for _, c := range counter.Views()[a] {
+			for e := range c.Count {
+				keys = append(keys, counter.Key{Name: c.Name, Element: e})
+			}
+		}
+	}
+	return keys
+})
+
 // image is all that a Set may change, as text.
 func (s *Subnet) image() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tables()
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.state.EnsureTables()
 	var b strings.Builder
-	name := func(p *port) string { return fmt.Sprintf("%s/%d", p.node.label, p.num) }
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		fmt.Fprintf(&b, "%s %x %x %x %d %x %v %v\n", n.label, n.info, n.desc, n.sw, n.fdbTop, bytes.TrimRight(n.lft, "\xff"), n.off, n.busy.Load())
-		if n.samples != nil {
-			fmt.Fprintf(&b, "samples %+v\n", n.samples.control)
+	name := func(p *state.Port) string { return fmt.Sprintf("%s/%d", p.Node.Label, p.Num) }
+	for i := range s.state.Nodes {
+		n := &s.state.Nodes[i]
+		fmt.Fprintf(&b, "%s %x %x %x %d %x %v %v\n", n.Label, n.Info, n.Description, n.SwitchInfo, n.FDBTop, bytes.TrimRight(n.LFT, "\xff"), n.Off, n.Busy.Load())
+		if n.Measurement != nil {
+			fmt.Fprintf(&b, "samples %+v\n", n.Measurement.Control)
 		}
-		for j := range n.ports {
-			p := &n.ports[j]
-			fmt.Fprintf(&b, "%s %x %v %v %v %d %d %d %d %d %d %x %v %v\n", name(p), p.info, p.up, p.unplugged, p.state, p.lmc, p.keyLevel, p.mtu, p.rate, p.lid, p.mkey, uint64(p.guid), p.counters, p.inService)
+		for j := range n.Ports {
+			p := &n.Ports[j]
+			fmt.Fprintf(&b, "%s %x %v %v %v %d %d %d %d %d %d %x %v %v\n", name(p), p.Info, p.Up, p.Unplugged, p.State, p.LMC, p.KeyLevel, p.MTU, p.Rate, p.LID, p.MKey, uint64(p.GUID), p.Light, p.InService)
+			for _, key := range counterKeys() {
+				if v := p.Counters.Value(key, time.Time{}); v != 0 {
+					fmt.Fprintf(&b, "%v %d\n", key, v)
+				}
+			}
 		}
 	}
 	var lines []string
-	for key, data := range s.blocks {
-		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.port), key.attr.Name, key.block, *data))
+	for key, data := range s.state.Blocks {
+		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, *data))
 	}
-	for key, data := range s.settings {
-		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.port), key.attr.Name, key.block, data))
-	}
-	for p, on := range s.lights {
-		lines = append(lines, fmt.Sprintf("%s light %v", name(p), on))
+	for key, data := range s.Congestion {
+		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, data))
 	}
 	slices.Sort(lines)
-	for lid, p := range s.lids {
+	for lid, p := range s.state.LIDs {
 		if p != nil {
 			lines = append(lines, fmt.Sprintf("LID %d %s", lid, name(p)))
 		}
 	}
-	for _, x := range s.subscriptions {
-		lines = append(lines, fmt.Sprintf("subscription %s %+v", name(x.to), x.info))
+	for _, x := range s.Subscriptions {
+		lines = append(lines, fmt.Sprintf("subscription %s %+v", name(x.To), x.Info))
 	}
-	for _, g := range s.groups {
-		lines = append(lines, fmt.Sprintf("group %+v, members %d %v", g.MCMemberRecord, len(g.members), g.wellKnown))
+	for _, g := range s.state.Groups {
+		lines = append(lines, fmt.Sprintf("group %+v, members %d %v", g.MCMemberRecord, len(g.Members), g.WellKnown))
 	}
-	lines = append(lines, fmt.Sprintf("services %+v sweeps %d traps %d", s.services, s.sweeps, s.lastTrap))
+	lines = append(lines, fmt.Sprintf("services %+v sweeps %d traps %d", s.Services, s.Sweeps, s.LastTrap))
 	return b.String() + strings.Join(lines, "\n")
 }
 
@@ -312,14 +330,14 @@ func TestCombinedRoutes(t *testing.T) {
 		want           string // the node; "": dropped
 		break_         func()
 	}{
-		{"by LID, then directed", leaf4, r.sm.lid, 0xffff, []byte{2}, "node-0008 HCA-1", nil},
+		{"by LID, then directed", leaf4, r.state.SM.LID, 0xffff, []byte{2}, "node-0008 HCA-1", nil},
 		{"directed, then by LID", 0xffff, 0xffff, far, []byte{1}, "node-0008 HCA-1", nil},
-		{"by LID, directed, by LID", leaf4, r.sm.lid, far, []byte{3}, "node-0008 HCA-1", nil},
-		{"by LID alone", leaf4, r.sm.lid, leaf4, nil, "leaf-4", nil},
-		{"the source's LID, though directed from there on", 0xffff, r.sm.lid, 0xffff, []byte{1}, "leaf-1", nil},
+		{"by LID, directed, by LID", leaf4, r.state.SM.LID, far, []byte{3}, "node-0008 HCA-1", nil},
+		{"by LID alone", leaf4, r.state.SM.LID, leaf4, nil, "leaf-4", nil},
+		{"the source's LID, though directed from there on", 0xffff, r.state.SM.LID, 0xffff, []byte{1}, "leaf-1", nil},
 		{"no way back: DrSLID is permissive", leaf4, 0xffff, 0xffff, []byte{2}, "", nil},
 		{"no way back: DrSLID is another's", leaf4, far, 0xffff, []byte{2}, "", nil},
-		{"through a CA", far, r.sm.lid, 0xffff, []byte{1}, "", nil},
+		{"through a CA", far, r.state.SM.LID, 0xffff, []byte{1}, "", nil},
 		{"on from a CA", 0xffff, 0xffff, leaf4, []byte{1, 2}, "", nil},
 		{"to no LID", 0xffff, 0xffff, 4000, []byte{1}, "", nil},
 		{"no way back: a wrong entry", 0xffff, 0xffff, far, []byte{1}, "", func() { r.EditLFT(r.named("leaf-4").GUID(), r.lid("leaf-1"), mad.NoPort) }},

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/spec"
 )
 
 // simKey is the key in a simulated fabric's specification. No key is shown.
@@ -48,7 +49,7 @@ func SimNode(f *fabric.Fabric, name string) (int, error) {
 	nodes := f.Nodes()
 	if name == "" {
 		for i := range nodes {
-			if n := &nodes[i]; !n.IsSwitch() && sim.HasCable(n) {
+			if n := &nodes[i]; !n.IsSwitch() && spec.HasCable(n) {
 				return i, nil
 			}
 		}

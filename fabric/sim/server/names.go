@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/spec"
 )
 
 // names finds nodes by what clients and the console call them.
@@ -35,7 +35,7 @@ func newNames(f *fabric.Fabric, sm int) *names {
 				entry.index[entry.key] = i
 			}
 		}
-		if n.standard < 0 && !node.IsSwitch() && sim.HasCable(node) && i != sm { // so that an OpenSM there stands by
+		if n.standard < 0 && !node.IsSwitch() && spec.HasCable(node) && i != sm { // so that an OpenSM there stands by
 			n.standard = i
 		}
 	}

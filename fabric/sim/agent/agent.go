@@ -1,0 +1,86 @@
+// Package agent has each request in a simulated subnet answered by the agent that it
+// is for. The agents are packages of their own, one for each class.
+//
+//	agent.go   Agents: those of a subnet, by class
+//	answer.go  Exchange: a request, on its way to the agent and back
+package agent
+
+import (
+	"fabsh/fabric/sim/agent/cc"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/agent/pma"
+	"fabsh/fabric/sim/agent/sa"
+	"fabsh/fabric/sim/agent/sma"
+	"fabsh/fabric/sim/agent/vendor"
+	"fabsh/fabric/sim/fault"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/state"
+	"fabsh/fabric/sim/traffic"
+	"fabsh/mad"
+)
+
+// Agents are those of a subnet, and what they work on.
+type Agents struct {
+	Subnet     *state.Subnet
+	Faults     *fault.Faults
+	Traffic    *traffic.Traffic
+	Notices    *notice.Notices
+	SM         *sm.Manager
+	SA         *sa.Administrator
+	Congestion cc.Settings
+}
+
+// class is the agent of a management class, which all nodes have.
+type class struct {
+	lookup        func(c mad.Class, id mad.AttributeID) *mad.Attribute
+	run           func(x *Exchange, attr *mad.Attribute, set bool) mad.Status
+	unknownMethod mad.Status // of methods other than Get and Set
+}
+
+// classes are the agents of a node, by class.
+var classes = [256]*class{
+	mad.ClassSubn:       {sma.Lookup, runSubn, mad.StatusBadMethod},
+	mad.ClassPerf:       {pma.Lookup, runPerf, mad.StatusBadMethod},
+	mad.ClassCongestion: {cc.Lookup, runCongestion, mad.StatusBadMethodAttribute},
+	mad.ClassBM:         {mad.Lookup, runClassPortInfo, mad.StatusBadMethodAttribute},
+	mad.ClassVendor0A:   {mad.Lookup, runVendor, mad.StatusBadMethodAttribute},
+	mad.ClassDevMgt:     {mad.Lookup, runClassPortInfo, mad.StatusBadMethodAttribute},
+}
+
+// Has reports whether nodes have an agent of a class.
+func Has(c mad.Class) bool { return classes[c.Family()] != nil }
+
+func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	x.sma = sma.Request{Subnet: x.agents.Subnet, SM: x.agents.SM, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
+	return sma.Run(&x.sma, attr, set)
+}
+
+func runPerf(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	x.pma = pma.Request{Subnet: x.agents.Subnet, Traffic: x.agents.Traffic, Node: x.perfNode, Attr: attr, Modifier: x.header.Modifier, Data: x.data, Cut: x.sender.Cut}
+	return pma.Run(&x.pma, set)
+}
+
+func runCongestion(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	x.cc = cc.Request{Settings: x.agents.Congestion, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad}
+	status := cc.Run(&x.cc, attr, set)
+	if x.cc.Silent {
+		x.reply = replyNone
+	}
+	return status
+}
+
+func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	if attr != mad.AttrAccessRegister || set || !vendor.HasRegisters(x.in.Node) {
+		return mad.StatusBadMethodAttribute
+	}
+	return vendor.GetRegister(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
+}
+
+// runClassPortInfo answers for a class that has nothing else.
+func runClassPortInfo(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	if set || attr != mad.AttrBMClassPortInfo && attr != mad.AttrDevMgtClassPortInfo {
+		return mad.StatusBadMethodAttribute
+	}
+	return handler.Answer(x.data, handler.ClassPortInfo(x.header.Class), x.header.Modifier)
+}

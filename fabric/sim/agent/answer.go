@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/agent/cc"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/agent/pma"
+	"fabsh/fabric/sim/agent/sa"
+	"fabsh/fabric/sim/agent/sma"
+	"fabsh/fabric/sim/fault"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// reply says how a request is answered.
+type reply uint8
+
+const (
+	ReplyMAD   reply = iota // by one MAD
+	ReplyTable              // by an RMPP transfer
+	replyNone               // not at all
+)
+
+// Packet is one MAD with the address of its far end.
+type Packet struct {
+	engine.Address
+	MAD [mad.Size]byte
+}
+
+// Sender is a program that sends requests.
+type Sender struct {
+	Port  *state.Port
+	Model *fault.Model
+	Cut   bool // it sees 224 bytes of each MAD, as libumad2sim hands them over
+}
+
+// Exchange is a request on its way to an agent and back. One is used for the requests of
+// a program, one after the other, so that none allocates.
+type Exchange struct {
+	agents  *Agents
+	sender  Sender
+	header  mad.Header
+	mad     []byte // all of it
+	data    []byte // its attribute; afterwards that of the answer
+	payload []byte // the attribute of a request in several segments
+	reply   reply
+	table   []byte // of replyTable: the records
+
+	route      fault.Route // from the sender's port to where it came in
+	in         *state.Port // where it came in
+	access     sma.Access  // what its M_Key allows
+	perfNode   *state.Node // of performance management: the node that it is about
+	redirectTo *state.Node // of performance management: the node that it is redirected to; nil: none
+
+	sma sma.Request
+	pma pma.Request
+	cc  cc.Request
+	sa  sa.Request
+}
+
+// Answer forwards p from the sender's port, has the agent there execute it, and turns p
+// into the answer; of a table, into the header of its segments. payload is the data of a
+// request that came in segments; busy: its agent answers BUSY.
+func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, busy bool) (reply, []byte) {
+	x.agents, x.sender, x.header, x.mad, x.payload = a, from, mad.ParseHeader(p.MAD[:]), p.MAD[:], payload
+	x.reply, x.table, x.access, x.perfNode, x.redirectTo = ReplyMAD, nil, sma.Access{}, nil, nil
+	h := &x.header
+	x.data = x.mad[h.Class.DataOffset():][:h.Class.DataSize()]
+	smp := h.Class.Family() == mad.ClassSubn
+	switch {
+	case p.MAD[mad.BaseVersionOffset] != 1, h.Method&mad.Response != 0,
+		h.Method == mad.MethodSend, h.Method == mad.MethodReport: // no agent takes them
+		return replyNone, nil
+	case h.Method == mad.MethodTrapRepress, h.Method == mad.MethodTrap:
+		a.Subnet.Lock()
+		x.notice(p)
+		a.Subnet.Unlock()
+	case smp && h.Method != mad.MethodGet && h.Method != mad.MethodSet:
+		return replyNone, nil // all but Get and Set is dropped (Shanley, InfiniBand Network Architecture, "SMP Validation")
+	case h.Method == mad.MethodGet, h.Method == mad.MethodGetTable:
+		a.Subnet.RLock()
+		x.execute(p, busy)
+		a.Subnet.RUnlock()
+	default:
+		a.Subnet.Lock()
+		if smp {
+			a.Traffic.BeforeChange()
+		}
+		x.execute(p, busy)
+		a.Subnet.Unlock()
+	}
+	if x.access.Denied || x.access.EndLease {
+		a.Subnet.Lock()
+		sma.AfterMKey(a.Subnet, a.Notices, x.in.EndPort(), x.access, sma.CheckedSMP{Header: *h, MAD: x.mad, LID: p.LID, From: from.Port})
+		a.Subnet.Unlock()
+	}
+	return x.reply, x.table
+}
+
+// execute has p executed by its agent, and makes p the answer, if there is one.
+func (x *Exchange) execute(p *Packet, busy bool) {
+	if !x.forward(p) || !x.survives(p, false) || !x.authorise(p) {
+		x.reply = replyNone
+		return
+	}
+	status := x.run(busy)
+	if x.reply != replyNone && !x.returns(p) {
+		x.reply = replyNone
+	}
+	if x.reply != replyNone {
+		x.respond(p, status)
+	}
+}
+
+// forward finds the port where p arrives; false: it arrives nowhere.
+func (x *Exchange) forward(p *Packet) bool {
+	smp := x.header.Class.Family() == mad.ClassSubn
+	x.in, x.route = nil, fault.Route{From: x.sender.Port}
+	switch {
+	case smp != (p.QP == 0):
+	case x.header.Class != mad.ClassSubnDirected:
+		x.in = state.ForwardLID(x.sender.Port, p.LID, smp)
+	default:
+		x.in, x.route.Turn = state.ForwardDirected(x.sender.Port, p.LID, x.mad)
+	}
+	x.route.In = x.in
+	return x.in != nil
+}
+
+// survives reports whether the request, or with back its answer, is not lost at a port
+// on its way.
+func (x *Exchange) survives(p *Packet, back bool) bool {
+	return x.sender.Model.Survives(x.route, x.header, x.mad, &p.MAD, back)
+}
+
+// authorise reports whether somebody answers the request: there is an agent, and its
+// M_Key allows it.
+func (x *Exchange) authorise(p *Packet) bool {
+	switch {
+	case x.in.Node.Off, x.agents.SA.Muted && x.header.Class == mad.ClassSubnAdm:
+		return false
+	case x.header.Class == mad.ClassPerf:
+		x.perfNode, x.redirectTo = pma.AgentAt(x.in.Node, p.QP, p.QKey)
+		return x.perfNode != nil
+	case x.header.Class.Family() == mad.ClassSubn:
+		x.access = sma.CheckMKey(x.agents.Subnet, x.in.EndPort(), x.header.Method, binary.BigEndian.Uint64(x.mad[mad.SMPKeyOffset:]))
+		return !x.access.Denied
+	}
+	return true
+}
+
+// run has the agent execute the request. The lock is held: by a Get for reading.
+func (x *Exchange) run(busy bool) mad.Status {
+	h, agent := &x.header, classes[x.header.Class.Family()]
+	sa := h.Class == mad.ClassSubnAdm && x.in.EndPort() == x.agents.Subnet.SM
+	switch {
+	case busy, x.in.Node.TakeBusy():
+		return mad.StatusBusy
+	case agent == nil && !sa: // as Linux answers for a class without an agent
+		return mad.StatusBadMethodAttribute
+	case h.ClassVersion != h.Class.Version() && !(sa && h.ClassVersion == 1):
+		return mad.StatusBadVersion
+	case sa:
+		return x.runSA()
+	case x.redirectTo != nil:
+		return pma.Redirect(x.perfNode, x.redirectTo, x.data)
+	case h.Method != mad.MethodGet && h.Method != mad.MethodSet:
+		return agent.unknownMethod
+	}
+	attr := agent.lookup(h.Class, h.Attribute)
+	if !handler.Allowed(attr, h.Method) {
+		return mad.StatusBadMethodAttribute
+	}
+	return agent.run(x, attr, h.Method == mad.MethodSet)
+}
+
+func (x *Exchange) runSA() mad.Status {
+	x.sa = sa.Request{SA: x.agents.SA, Header: x.header, From: x.sender.Port, MAD: x.mad, Data: x.data, Payload: x.payload}
+	status := x.sa.Run()
+	switch {
+	case x.sa.Silent:
+		x.reply = replyNone
+	case x.sa.IsTable:
+		x.reply, x.table = ReplyTable, x.sa.Table
+	}
+	x.sa.Table = nil
+	return status
+}
+
+// returns reports whether an answer gets back to the sender.
+func (x *Exchange) returns(p *Packet) bool {
+	from := x.sender.Port
+	if x.header.Class == mad.ClassSubnDirected {
+		if !state.CanReturn(from, x.in, x.route.Turn, x.mad) {
+			return false
+		}
+	} else if back := state.ForwardLID(x.in, from.EndPort().LID, x.header.Class == mad.ClassSubn); back == nil || back.EndPort() != from.EndPort() {
+		return false
+	}
+	return x.survives(p, true)
+}
+
+// respond makes p the answer of the agent.
+func (x *Exchange) respond(p *Packet, status mad.Status) {
+	m := x.mad
+	m[mad.MethodOffset] = byte(x.header.Method | mad.Response)
+	if x.header.Method == mad.MethodSet {
+		m[mad.MethodOffset] = byte(mad.MethodGetResp)
+	}
+	binary.BigEndian.PutUint16(m[mad.StatusOffset:], uint16(m[mad.StatusOffset]&state.DirectionBit)<<8|uint16(status))
+	if x.header.Class != mad.ClassSubnDirected {
+		p.LID = x.in.EndPort().LID
+	}
+	p.HasGRH = false
+}
+
+// notice has a TrapRepress end the repetition of a trap, or the subnet manager in this
+// process receive a Trap, which it answers by TrapRepress.
+func (x *Exchange) notice(p *Packet) {
+	x.reply = replyNone
+	h, s, notices := &x.header, x.agents.Subnet, x.agents.Notices
+	if p.QP != 0 || h.Class != mad.ClassSubn {
+		return
+	}
+	if h.Method == mad.MethodTrapRepress {
+		if in := state.ForwardLID(x.sender.Port, p.LID, true); in != nil {
+			notices.Repress(in.EndPort(), h.TID, x.data)
+		}
+		return
+	}
+	if h.ClassVersion != h.Class.Version() || h.Attribute != mad.AttrSubnNotice.ID || s.SM == nil || s.SM.Node.Off {
+		return
+	}
+	if !x.forward(p) || x.in.EndPort() != s.SM || !state.Arrives(s.SM, x.sender.Port) || !x.survives(p, false) {
+		return
+	}
+	notices.ReceiveTrap(x.sender.Port, x.data)
+	if !x.survives(p, true) {
+		return
+	}
+	x.mad[mad.MethodOffset] = byte(mad.MethodTrapRepress)
+	p.LID, p.HasGRH, x.reply = s.SM.LID, false, ReplyMAD
+}
+
+// Reaches reports whether what a port sends to the subnet administrator at lid arrives.
+func (a *Agents) Reaches(from *state.Port, lid mad.LID) bool {
+	a.Subnet.RLock()
+	defer a.Subnet.RUnlock()
+	in := state.ForwardLID(from, lid, false)
+	return in != nil && in.EndPort() == a.Subnet.SM
+}

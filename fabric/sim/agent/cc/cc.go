@@ -1,0 +1,132 @@
+// Package cc is the agent of congestion control of a simulated node. What is Set is kept
+// and shown; it does not slow anything down.
+//
+//	cc.go       Request, and the attributes that the agent has; the CC_Key
+//	setting.go  what the attributes are at first, and what a Set changes of them
+package cc
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// Settings are what was Set, by end port, attribute and modifier.
+type Settings map[state.BlockKey][]byte
+
+// Request is a Get or Set at an agent, and what the agent may read and change.
+type Request struct {
+	Settings Settings
+	At       *state.Port // the end port that the request came to
+	Modifier uint32
+	MAD      []byte // all of the MAD; its attribute is afterwards that of the answer
+	Silent   bool   // there is no answer
+}
+
+// Run answers a Get, or with set a Set, of an attribute.
+func Run(r *Request, attr *mad.Attribute, set bool) mad.Status {
+	return handler.Run(handlers, r, attr, set)
+}
+
+// Lookup is mad.Lookup of an attribute of the class.
+func Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
+	return handler.Lookup(handlers, c, id)
+}
+
+// controlTableBlocks is how many blocks of 64 entries a CongestionControlTable has.
+const controlTableBlocks = 2
+
+// handlers are the attributes of congestion control (IBA A10.4.3).
+var handlers = []handler.Handler[*Request]{
+	setting{attr: mad.AttrCCClassPortInfo, initial: initialCCClassPortInfo}.handler(),
+	setting{attr: mad.AttrCongestionInfo, initial: initialCongestionInfo}.handler(),
+	setting{attr: mad.AttrCongestionKeyInfo}.handler(),
+	setting{attr: mad.AttrCongestionLog, initial: initialCongestionLog}.handler(),
+	setting{attr: mad.AttrSwitchCongestionSetting, on: onSwitches, apply: applySwitchCongestion}.handler(),
+	setting{attr: mad.AttrSwitchPortCongestionSetting, on: onSwitches, blocks: portBlocks}.handler(),
+	setting{attr: mad.AttrCACongestionSetting, on: onCAs, apply: applyCACongestion}.handler(),
+	setting{attr: mad.AttrCongestionControlTable, on: onCAs, blocks: tableBlocks}.handler(),
+	setting{attr: mad.AttrTimeStamp}.handler(),
+}
+
+// setting is an attribute of congestion control: what was Set, or its
+// initial content.
+type setting struct {
+	attr    *mad.Attribute
+	on      func(r *Request) bool               // as of a handler
+	blocks  func(n *state.Node) uint32          // how many blocks the modifier numbers; nil: 1
+	initial func(p *state.Port) handler.Encoder // nil: all 0
+	apply   func(image, data []byte)            // changes image as a Set with data asks; nil: applySet
+}
+
+func (c setting) handler() handler.Handler[*Request] {
+	return handler.Handler[*Request]{Attr: c.attr, On: c.on, Get: c.get, Set: c.set}
+}
+
+func (c *setting) get(r *Request) mad.Status {
+	if !c.hasBlock(r) {
+		return mad.StatusBadValue
+	}
+	content := r.MAD[c.attr.Offset():][:c.attr.Size]
+	copy(content, c.content(r))
+	if key := r.congestionKey(); c.attr == mad.AttrCongestionKeyInfo && key.CCKeyProtectBit && !r.hasCCKey(key) {
+		c.attr.Field("cc_key").SetUint(content, 0)
+	}
+	return mad.StatusOK
+}
+
+// set gives no answer where the CC_Key is wrong (IBA A10.2.1.1).
+func (c *setting) set(r *Request) mad.Status {
+	if !c.hasBlock(r) {
+		return mad.StatusBadValue
+	}
+	if key := r.congestionKey(); !r.hasCCKey(key) {
+		key.CCKeyViolations = uint16(min(int(key.CCKeyViolations)+1, 0xffff))
+		image := make([]byte, mad.AttrCongestionKeyInfo.Size)
+		key.Encode(image)
+		r.Settings[state.BlockKey{Port: r.At, Attr: mad.AttrCongestionKeyInfo, Block: 0}] = image
+		r.Silent = true
+		return mad.StatusOK
+	}
+	content, image := r.MAD[c.attr.Offset():][:c.attr.Size], c.content(r)
+	if c.apply != nil {
+		c.apply(image, content)
+	} else {
+		handler.ApplySet(c.attr, image, content)
+	}
+	r.Settings[state.BlockKey{Port: r.At, Attr: c.attr, Block: r.Modifier}] = image
+	copy(content, image)
+	return mad.StatusOK
+}
+
+func (c *setting) hasBlock(r *Request) bool {
+	if c.blocks == nil {
+		return r.Modifier == 0
+	}
+	return r.Modifier < c.blocks(r.At.Node)
+}
+
+// content is what was Set, or the initial content.
+func (c *setting) content(r *Request) []byte {
+	if image, ok := r.Settings[state.BlockKey{Port: r.At, Attr: c.attr, Block: r.Modifier}]; ok {
+		return image
+	}
+	image := make([]byte, c.attr.Size)
+	if c.initial != nil {
+		c.initial(r.At).Encode(image)
+	}
+	return image
+}
+
+// congestionKey is the CongestionKeyInfo of the port that r came to.
+func (r *Request) congestionKey() *mad.CongestionKeyInfo {
+	key := &mad.CongestionKeyInfo{}
+	key.Decode(r.Settings[state.BlockKey{Port: r.At, Attr: mad.AttrCongestionKeyInfo, Block: 0}])
+	return key
+}
+
+// hasCCKey: r has the CC_Key, or none is set.
+func (r *Request) hasCCKey(key *mad.CongestionKeyInfo) bool {
+	return key.CCKey == 0 || binary.BigEndian.Uint64(r.MAD[mad.SMPKeyOffset:]) == key.CCKey
+}

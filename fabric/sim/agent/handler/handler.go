@@ -1,0 +1,95 @@
+// Package handler is the table of what an agent of a simulated subnet answers for, and
+// what handlers of several classes share. Each class has its own request, with what its
+// handlers may read and change.
+package handler
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"slices"
+)
+
+// Handler answers for one attribute. R is the request of the class: its data is the
+// attribute of the request, and afterwards that of the answer. Gets run at the same
+// time, a Set alone.
+type Handler[R any] struct {
+	Attr *mad.Attribute       // nil: each attribute of the class that on admits
+	On   func(r R) bool       // the requests that it answers; nil: all of the attribute
+	Get  func(r R) mad.Status // nil: the agent has no Get of it
+	Set  func(r R) mad.Status // nil: no Set
+}
+
+// Run calls the handler of a Get, or with set a Set, of an attribute.
+func Run[R any](handlers []Handler[R], r R, attr *mad.Attribute, set bool) mad.Status {
+	for i := range handlers {
+		h := &handlers[i]
+		if h.Attr != nil && h.Attr != attr || h.On != nil && !h.On(r) {
+			continue
+		}
+		if set && h.Set != nil {
+			return h.Set(r)
+		}
+		if !set && h.Get != nil {
+			return h.Get(r)
+		}
+	}
+	return mad.StatusBadMethodAttribute
+}
+
+// Lookup is mad.Lookup, without its map for what has a handler.
+func Lookup[R any](handlers []Handler[R], c mad.Class, id mad.AttributeID) *mad.Attribute {
+	for i := range handlers {
+		if attr := handlers[i].Attr; attr != nil && attr.ID == id {
+			return attr
+		}
+	}
+	return mad.Lookup(c, id)
+}
+
+// Allowed reports whether an attribute is known and has the method.
+func Allowed(a *mad.Attribute, m mad.Method) bool { return a != nil && slices.Contains(a.Methods, m) }
+
+// Encoder is a struct of an attribute.
+type Encoder interface{ Encode([]byte) }
+
+// Answer makes an attribute the data of an answer, and returns its status.
+func Answer(data []byte, e Encoder, modifier uint32) mad.Status {
+	clear(data)
+	e.Encode(data)
+	return CheckModifier(modifier)
+}
+
+// CheckModifier returns the status of a request whose modifier has no meaning.
+func CheckModifier(modifier uint32) mad.Status {
+	if modifier != 0 {
+		return mad.StatusBadValue
+	}
+	return mad.StatusOK
+}
+
+// ClassPortInfo returns the ClassPortInfo of a class without capabilities.
+func ClassPortInfo(c mad.Class) *mad.ClassPortInfo {
+	return &mad.ClassPortInfo{BaseVersion: 1, ClassVersion: c.Version(), RespTimeValue: state.LifeTime}
+}
+
+// ApplySet changes image, the attribute on the wire, as a Set with data asks:
+// read-only fields stay as they are, and so do those of which 0 means no change;
+// in fields that are cleared by 1 the bits that are set are cleared.
+func ApplySet(a *mad.Attribute, image, data []byte) {
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		if f.ReadOnly {
+			continue
+		}
+		for e := range f.Count {
+			v := f.UintAt(data, e)
+			switch {
+			case f.NoChange && v == 0:
+			case f.W1C:
+				f.SetUintAt(image, e, f.UintAt(image, e)&^v)
+			default:
+				f.SetUintAt(image, e, v)
+			}
+		}
+	}
+}

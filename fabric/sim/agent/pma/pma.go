@@ -1,0 +1,117 @@
+// Package pma is the agent of performance management of a simulated node.
+//
+//	pma.go       Request, and the attributes that the agent has; counters
+//	sample.go    measurements of counters for a while
+//	redirect.go  agents that are on another node
+package pma
+
+import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
+	"fabsh/fabric/sim/traffic"
+	"fabsh/mad"
+)
+
+// Request is a Get or Set at an agent, and what the agent may read and change.
+type Request struct {
+	Subnet   *state.Subnet
+	Traffic  *traffic.Traffic
+	Node     *state.Node // that the request is about
+	Attr     *mad.Attribute
+	Modifier uint32
+	Data     []byte // the attribute; afterwards that of the answer
+	Cut      bool   // the requester sees the beginning of the answer alone
+}
+
+// Run answers a Get, or with set a Set, of the attribute of r.
+func Run(r *Request, set bool) mad.Status { return handler.Run(handlers, r, r.Attr, set) }
+
+// Lookup is mad.Lookup of an attribute of the class.
+func Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
+	return handler.Lookup(handlers, c, id)
+}
+
+// handlers are the attributes of performance management (IBA 16.1.3). All
+// attributes with counters have one handler: their declarations in package mad
+// say which counters they show.
+var handlers = []handler.Handler[*Request]{
+	{Attr: mad.AttrPerfClassPortInfo, Get: (*Request).getPerfClassPortInfo},
+	{Attr: mad.AttrPortSamplesControl, Get: (*Request).getSamplesControl, Set: (*Request).setSamplesControl},
+	{Attr: mad.AttrPortSamplesResult, Get: (*Request).getSamplesResult},
+	{On: hasCounters, Get: (*Request).getCounters, Set: (*Request).setCounters},
+}
+
+func hasCounters(r *Request) bool { return counter.Views()[r.Attr] != nil }
+
+func (r *Request) getPerfClassPortInfo() mad.Status {
+	info := mad.ClassPortInfo{
+		BaseVersion: 1, ClassVersion: 1, RespTimeValue: state.LifeTime,
+		CapabilityMask: uint16(mad.PerfCapabilityMaskAllPortSelect | mad.PerfCapabilityMaskIsExtendedWidthSupported |
+			mad.PerfCapabilityMaskPortCountersXmitWaitSupported | mad.PerfCapabilityMaskIsQP1DroppedSupported),
+	}
+	if !r.Cut { // else ibqueryerrors finds errors in what is its own memory
+		info.CapabilityMask2 = uint32(mad.PerfCapabilityMask2IsAdditionalPortCountersExtendedSupported)
+	}
+	return handler.Answer(r.Data, &info, r.Modifier)
+}
+
+// getCounters reads counters; of all ports, their sums. Those of one operation
+// code are the same for all codes.
+func (r *Request) getCounters() mad.Status {
+	ports := r.selectedPorts()
+	if len(ports) == 0 || r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	r.Traffic.Update()
+	now := r.Subnet.Now()
+	for _, c := range counter.Views()[r.Attr] {
+		for e := range c.Count {
+			key := counter.Key{Name: c.Name, Element: e}
+			sum := uint64(0)
+			for i := range ports {
+				v := ports[i].Counters.Value(key, now)
+				if sum += v; sum < v || sum > c.Max() {
+					sum = c.Max()
+					break
+				}
+			}
+			c.SetUintAt(r.Data, e, sum)
+		}
+	}
+	return mad.StatusOK
+}
+
+// setCounters sets the counters that CounterSelect selects, and reads all.
+func (r *Request) setCounters() mad.Status {
+	ports := r.selectedPorts()
+	if len(ports) == 0 || r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	r.Traffic.Update()
+	for i := range ports {
+		ports[i].Settle(r.Subnet.Now())
+	}
+	for _, c := range counter.Views()[r.Attr] {
+		for e := range c.Count {
+			if c.Select.Uint(r.Data)>>(c.Bit+e)&1 != 0 {
+				for i := range ports {
+					ports[i].Counters.Set(counter.Key{Name: c.Name, Element: e}, c.UintAt(r.Data, e))
+				}
+			}
+		}
+	}
+	return r.getCounters()
+}
+
+// selectedPorts are the ports that PortSelect means; none if there is no such port.
+func (r *Request) selectedPorts() []state.Port {
+	ports, num := r.Node.Ports, int(r.Attr.Field("port_select").Uint(r.Data))
+	switch {
+	case num == mad.AllPorts:
+		return ports[1:]
+	case num >= len(ports), num == 0 && !r.Node.IsSwitch:
+		return nil
+	}
+	return ports[num : num+1]
+}

@@ -1,0 +1,43 @@
+package pma
+
+import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// The queue pair of a redirected agent of performance management, and its Q_Key.
+// They differ from those of all other agents, so that a requester that does not
+// use them gets no answer.
+const (
+	RedirectQP   = 0x42
+	RedirectQKey = 0x11
+)
+
+// agentAt returns the node that a request which came to node n, at a queue pair, is
+// about, and the one that the agent there redirects it to, if any; nil: there is no such
+// agent.
+func AgentAt(n *state.Node, qp, qkey uint32) (about, redirectTo *state.Node) {
+	switch {
+	case qp == 1 && (qkey == 0 || qkey == mad.GeneralQKey):
+		return n, n.RedirectTo
+	case qp == RedirectQP && qkey == RedirectQKey:
+		return n.RedirectedHere, nil
+	}
+	return nil, nil
+}
+
+// redirect answers with the address of the agent that node about is redirected to (IBA
+// 13.4.7).
+func Redirect(about, to *state.Node, data []byte) mad.Status {
+	info := mad.ClassPortInfo{BaseVersion: 1, ClassVersion: 1, RespTimeValue: state.LifeTime,
+		RedirectPKey: mad.DefaultPKey, RedirectQP: RedirectQP, RedirectQKey: RedirectQKey}
+	if to == about {
+		info.RedirectQP, info.RedirectQKey = 1, mad.GeneralQKey
+	}
+	if ports := to.EndPorts(); len(ports) > 0 {
+		info.RedirectLID, info.RedirectGID = ports[0].LID, mad.MakeGID(state.GIDPrefix, ports[0].GUID)
+	}
+	handler.Answer(data, &info, 0)
+	return mad.StatusRedirect
+}

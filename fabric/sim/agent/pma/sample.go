@@ -1,0 +1,77 @@
+package pma
+
+import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/counter"
+	"fabsh/mad"
+	"math"
+	"time"
+)
+
+// getSamplesControl reads the measurement of a port; of another one, while that runs.
+func (r *Request) getSamplesControl() mad.Status {
+	ports := r.selectedPorts()
+	if len(ports) != 1 || r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	c := mad.PortSamplesControl{PortSelect: ports[0].Num}
+	if m := r.Node.Measurement; m != nil && (m.Of == &ports[0].Counters || m.Status(r.Subnet.Now()) != mad.SampleStatusDone) {
+		c = m.Control
+		c.SampleStatus = m.Status(r.Subnet.Now())
+	}
+	// A mask of 1: the counter is there (qib_mad.c COUNTER_MASK).
+	c.Tick, c.CounterWidth, c.CounterMask0 = counter.Tick, counter.CounterWidth, 1
+	for i := 1; i < counter.MeasuredCounters; i++ {
+		c.CounterMasks1to9 |= 1 << (3 * (9 - i))
+	}
+	return handler.Answer(r.Data, &c, 0)
+}
+
+// setSamplesControl begins a measurement, unless one runs; the answer tells.
+func (r *Request) setSamplesControl() mad.Status {
+	ports := r.selectedPorts()
+	if len(ports) != 1 || r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	now := r.Subnet.Now()
+	if m := r.Node.Measurement; m == nil || m.Status(now) == mad.SampleStatusDone {
+		r.Traffic.Update()
+		m = &counter.Measurement{Of: &ports[0].Counters}
+		var asked mad.PortSamplesControl
+		asked.Decode(r.Data)
+		m.Control = mad.PortSamplesControl{
+			PortSelect: ports[0].Num, SampleStart: asked.SampleStart, SampleInterval: asked.SampleInterval, Tag: asked.Tag,
+		}
+		copy(m.Control.CounterSelect[:counter.MeasuredCounters], asked.CounterSelect[:])
+		m.Begin = now.Add(time.Duration(asked.SampleStart) * counter.TickTime)
+		m.End = m.Begin.Add(time.Duration(asked.SampleInterval) * counter.TickTime)
+		r.Node.Measurement = m
+	}
+	return r.getSamplesControl()
+}
+
+// getSamplesResult reads what was measured; zeros until it is complete, as qib_mad.c
+// pma_get_portsamplesresult.
+func (r *Request) getSamplesResult() mad.Status {
+	clear(r.Data)
+	if r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	m := r.Node.Measurement
+	if m == nil {
+		return mad.StatusOK
+	}
+	r.Traffic.Update()
+	now := r.Subnet.Now()
+	result := mad.PortSamplesResult{Tag: m.Control.Tag, SampleStatus: m.Status(now)}
+	if result.SampleStatus == mad.SampleStatusDone {
+		ends := *m // Gets change nothing
+		ends.Record(now)
+		for i := range counter.MeasuredCounters {
+			if a, b := ends.Values[0][i], ends.Values[1][i]; b > a { // it may have been cleared
+				result.Counter[i] = uint32(min(b-a, math.MaxUint32))
+			}
+		}
+	}
+	return handler.Answer(r.Data, &result, 0)
+}

@@ -1,0 +1,241 @@
+// Package sa is the subnet administrator in the process of a simulated subnet, as far as
+// possible like OpenSM's.
+//
+//	sa.go            Administrator, Request, and the records that it has
+//	query.go         a query, and the records that match
+//	record.go        records of nodes, ports, forwarding tables and links
+//	tablerecord.go   records of tables in blocks
+//	path.go          PathRecord; rate.go: rates and selectors
+//	multipath.go     MultiPathRecord
+//	trace.go         TraceRecord
+//	group.go         MCMemberRecord: who joins and leaves multicast groups
+//	newgroup.go      groups that are made; what a request must match
+//	service.go       ServiceRecord
+//	subscription.go  InformInfo
+package sa
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"slices"
+)
+
+// Administrator is the subnet administrator of a subnet. Its fields are guarded by the
+// subnet's lock.
+type Administrator struct {
+	subnet  *state.Subnet
+	notices *notice.Notices
+	sm      *sm.Manager
+
+	Muted     bool   // it answers nobody
+	madeMGIDs uint32 // counts the MGIDs that were chosen for groups
+	madeGUIDs uint32 // counts the GUIDs that were chosen for ports
+	Services  []mad.ServiceRecord
+}
+
+// New makes the subnet administrator of a subnet.
+func New(s *state.Subnet, n *notice.Notices, m *sm.Manager) *Administrator {
+	return &Administrator{subnet: s, notices: n, sm: m}
+}
+
+// MuteSA has the subnet administrator answer nobody, or everybody again.
+func (a *Administrator) MuteSA(mute bool) {
+	a.subnet.Lock()
+	defer a.subnet.Unlock()
+	a.Muted = mute
+}
+
+// Request is a request to the subnet administrator.
+type Request struct {
+	SA *Administrator
+	mad.Header
+	From    *state.Port // that it was sent from
+	MAD     []byte
+	Data    []byte // its attribute; afterwards that of the answer
+	Payload []byte // the attribute of a request in several segments
+	attr    *mad.Attribute
+	Table   []byte // records that are the answer, in segments with the MAD's header
+	IsTable bool
+	Silent  bool // there is no answer
+}
+
+// maxTable is the largest answer of the subnet administrator, in bytes.
+const maxTable = 256 << 20
+
+// recordHandler answers for one attribute of subnet administration.
+type recordHandler struct {
+	attr *mad.Attribute
+	// find adds the records that a Get, GetTable, GetMulti or GetTraceTable asks
+	// for to q; nil: there are none of the attribute.
+	find func(r *Request, q *query) mad.Status
+	// change executes a Set or Delete; nil: nobody may change the record. mask is
+	// the ComponentMask; trusted: the requester has the SM_Key.
+	change func(r *Request, mask uint64, trusted bool) mad.Status
+}
+
+// recordHandlers are the attributes of subnet administration (IBA 15.2.5).
+var recordHandlers = []recordHandler{
+	{attr: mad.AttrNodeRecord, find: ofEndPorts((*query).addNode)},
+	{attr: mad.AttrPortInfoRecord, find: ofEndPorts((*query).addPortInfos)},
+	{attr: mad.AttrSwitchInfoRecord, find: ofEndPorts((*query).addSwitchInfo)},
+	{attr: mad.AttrLinearForwardingTableRecord, find: ofEndPorts((*query).addLFT)},
+	{attr: mad.AttrLinkRecord, find: ofEndPorts((*query).addLinks)},
+	{attr: mad.AttrSLtoVLMappingTableRecord, find: withTables((*query).addSL2VLs)},
+	{attr: mad.AttrVLArbitrationTableRecord, find: withTables((*query).addVLArbs)},
+	{attr: mad.AttrPKeyTableRecord, find: (*Request).findPKeys},
+	{attr: mad.AttrGUIDInfoRecord, find: withTables((*query).addGUIDs), change: (*Request).changeGUIDs},
+	{attr: mad.AttrMulticastForwardingTableRecord, find: withTables((*query).addMFT)},
+	{attr: mad.AttrRandomForwardingTableRecord, find: (*Request).findNothing},
+	{attr: mad.AttrSMInfoRecord, find: (*Request).findSMInfo},
+	{attr: mad.AttrInformInfo, change: (*Request).changeSubscription},
+	{attr: mad.AttrInformInfoRecord, find: (*Request).findSubscriptions},
+	{attr: mad.AttrPathRecord, find: (*Request).findPaths},
+	{attr: mad.AttrMultiPathRecord, find: (*Request).findMultiPaths},
+	{attr: mad.AttrTraceRecord, find: (*Request).findTrace},
+	{attr: mad.AttrMCMemberRecord, find: (*Request).findGroups, change: (*Request).changeGroup},
+	{attr: mad.AttrServiceRecord, find: (*Request).findServices, change: (*Request).changeService},
+}
+
+// ofEndPorts finds the records that add makes of each end port that the latest
+// sweep reached: OpenSM drops the others (opensm osm_drop_mgr.c).
+func ofEndPorts(add func(q *query, p *state.Port)) func(*Request, *query) mad.Status {
+	return func(r *Request, q *query) mad.Status {
+		for p := range q.endPorts(r.SA.subnet) {
+			if p.InService {
+				add(q, p)
+			}
+		}
+		return mad.StatusOK
+	}
+}
+
+// Run executes a request to the subnet administrator. Of a table, the MAD
+// becomes the header of its segments. A request with a wrong SM_Key gets no
+// answer.
+func (r *Request) Run() mad.Status {
+	places := mad.SAPlacesIn(r.ClassVersion)
+	key := binary.BigEndian.Uint64(r.MAD[places.Key:])
+	if key != 0 && key != sm.Key {
+		r.Silent = true
+		return mad.StatusOK
+	}
+	if info, ok := mad.MethodOf(r.Class, r.ClassVersion, r.Method); !ok || !info.Answered || r.Method == mad.MethodReport {
+		return mad.StatusBadMethod
+	}
+	r.attr = mad.Lookup(mad.ClassSubnAdm, r.Attribute)
+	if r.ClassVersion == 1 {
+		r.Data = r.MAD[places.Data:]
+		if !r.allows1() {
+			return mad.StatusBadMethodAttribute
+		}
+	} else if !handler.Allowed(r.attr, r.Method) {
+		return mad.StatusBadMethodAttribute
+	}
+	if r.attr == mad.AttrSubnAdmClassPortInfo {
+		return r.getSAClassPortInfo()
+	}
+	var h recordHandler
+	for i := range recordHandlers {
+		if recordHandlers[i].attr == r.attr {
+			h = recordHandlers[i]
+		}
+	}
+	mask, trusted := binary.BigEndian.Uint64(r.MAD[places.Mask:]), key != 0
+	switch {
+	case r.Method != mad.MethodSet && r.Method != mad.MethodDelete:
+		return r.query(h, mask, trusted)
+	case h.change != nil:
+		return h.change(r, mask, trusted)
+	}
+	return mad.StatusBadMethodAttribute
+}
+
+// allows1: version 1 of the class has the request, and its layout is known from two
+// sources. Sets, GetBulk and Config are not known so.
+func (r *Request) allows1() bool {
+	return r.attr != nil && r.attr.Confirmed && slices.Contains(r.attr.MethodsIn(1), r.Method) &&
+		(r.Method == mad.MethodGet || r.Method == mad.MethodGetTable)
+}
+
+// answer1 answers in version 1 of the class with records, as many as one MAD holds:
+// how that version sends more is not public.
+func (r *Request) answer1(records []byte, size int) mad.Status {
+	if len(records) > len(r.Data) {
+		return mad.StatusNoResources
+	}
+	copy(r.Data, records)
+	var h mad.SA1Header
+	h.Decode(r.MAD[mad.RMPPOffset:])
+	h.SegmentNumber, h.PayloadLength, h.AttributeOffset = 0, uint32(len(records)), uint16(size/8)
+	h.FragmentFlag = mad.FragmentFlagFirst | mad.FragmentFlagLast
+	h.Encode(r.MAD[mad.RMPPOffset:])
+	return mad.StatusOK
+}
+
+// query answers with the records that match.
+func (r *Request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
+	want := r.Data
+	if len(r.Payload) > len(want) {
+		want = r.Payload
+	}
+	q := newQuery(r.attr, mask, want)
+	q.trusted = trusted
+	if r.Method == mad.MethodGet {
+		q.limit = 2 * q.size // one too many
+	}
+	const capabilityMaskMatch = 1 << 31 // IBA 15.2.5.3
+	if r.attr == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
+		q.maskField = r.attr.Field("capability_mask")
+	}
+	if r.Method == mad.MethodGetMulti && r.Payload == nil { // as opensm osm_mpr_rcv_process
+		return mad.StatusRequestInvalid
+	}
+	status := mad.StatusBadMethodAttribute
+	if h.find != nil {
+		status = h.find(r, q)
+	}
+	switch n := len(q.records) / q.size; {
+	case status != mad.StatusOK:
+	case r.Method != mad.MethodGet && q.full():
+		status = mad.StatusNoResources
+	case r.Method == mad.MethodGet && n == 0:
+		status = mad.StatusNoRecords
+	case r.Method == mad.MethodGet && n > 1:
+		status = mad.StatusTooManyRecords
+	}
+	clear(r.Data)
+	if r.ClassVersion == 1 {
+		if status != mad.StatusOK {
+			return status
+		}
+		return r.answer1(q.records, q.size)
+	}
+	clear(r.MAD[mad.RMPPOffset:mad.SAKeyOffset])
+	if status != mad.StatusOK {
+		return status
+	}
+	binary.BigEndian.PutUint16(r.MAD[mad.SAAttrOffsetOffset:], uint16(q.size/8))
+	if r.Method == mad.MethodGet {
+		copy(r.Data, q.records)
+		return status
+	}
+	if r.attr.Answer != nil { // opensm osm_sa_multipath_record.c osm_mpr_rcv_process
+		binary.BigEndian.PutUint16(r.MAD[mad.AttributeOffset:], uint16(r.attr.Answer.ID))
+	}
+	r.IsTable, r.Table = true, q.records
+	return status
+}
+
+func (r *Request) getSAClassPortInfo() mad.Status {
+	info := mad.ClassPortInfo{
+		BaseVersion: 1, ClassVersion: r.ClassVersion, RespTimeValue: state.LifeTime,
+		CapabilityMask: uint16(mad.SubnAdmCapabilityMaskIsPortInfoCapabilityMaskMatchSupported),
+		CapabilityMask2: uint32(mad.SubnAdmCapabilityMask2IsFullPortInfoRecordSupported |
+			mad.SubnAdmCapabilityMask2IsExtendedSpeedsSupported),
+	}
+	return handler.Answer(r.Data, &info, r.Modifier)
+}

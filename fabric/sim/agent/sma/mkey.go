@@ -1,0 +1,91 @@
+package sma
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"time"
+)
+
+var (
+	portInfoViolations = mad.AttrPortInfo.Field("m_key_violations")
+	portInfoLease      = mad.AttrPortInfo.Field("m_key_lease_period")
+)
+
+// Access is what the M_Key of an SMP allows.
+type Access struct {
+	Denied   bool // the M_Key is wrong: there is no answer
+	HideKey  bool // the requester may not read the M_Key
+	EndLease bool // the M_Key is right, and its lease was running out
+}
+
+// CheckMKey returns what an SMP with a key may at an end port: its M_Key is right, or
+// the port's protection level allows the method without (IBA 14.2.4).
+func CheckMKey(s *state.Subnet, p *state.Port, m mad.Method, key uint64) Access {
+	if p.MKey == 0 || key == p.MKey {
+		return Access{EndLease: !p.LeaseEnd.IsZero()}
+	}
+	level := p.KeyLevel
+	if leaseOver(s, p) {
+		level = 0
+	}
+	return Access{Denied: m != mad.MethodGet || level >= 2, HideKey: level > 0}
+}
+
+// leaseOver reports whether the lease of p's M_Key ran out, so that everybody may read
+// it (IBA 14.2.4.2).
+func leaseOver(s *state.Subnet, p *state.Port) bool {
+	return !p.LeaseEnd.IsZero() && !s.Now().Before(p.LeaseEnd)
+}
+
+// CheckedSMP is an SMP whose M_Key was checked.
+type CheckedSMP struct {
+	Header mad.Header
+	MAD    []byte
+	LID    mad.LID // that it was sent to
+	From   *state.Port
+}
+
+// AfterMKey does what follows from a wrong M_Key at an end port, and from a right one
+// while the lease runs out: the lease begins with a wrong one, and ends with a right
+// one. It needs the lock for changes.
+func AfterMKey(s *state.Subnet, n *notice.Notices, end *state.Port, a Access, m CheckedSMP) {
+	if leaseOver(s, end) { // PortInfo shows it from now on
+		end.ChangeInfo(func(info *mad.PortInfo) { info.MKeyProtectBits = 0 })
+		end.LeaseEnd = time.Time{}
+	}
+	if a.EndLease {
+		end.LeaseEnd = time.Time{}
+		return
+	}
+	end.CountViolation(portInfoViolations)
+	if lease := portInfoLease.Uint(end.Info[:]); lease > 0 && end.LeaseEnd.IsZero() && end.KeyLevel > 0 {
+		end.LeaseEnd = s.Now().Add(time.Duration(lease) * time.Second)
+	}
+	details := m.notice()
+	n.Trap(end, mad.NoticeTypeSecurity, 256, &details)
+}
+
+// notice returns trap 256 of an SMP with a wrong M_Key.
+func (m *CheckedSMP) notice() mad.NoticeBadMKey {
+	r := m.Header
+	details := mad.NoticeBadMKey{
+		Method: uint8(r.Method), AttributeID: uint16(r.Attribute), AttributeModifier: r.Modifier,
+		MKey: binary.BigEndian.Uint64(m.MAD[mad.SMPKeyOffset:]),
+	}
+	if r.Class == mad.ClassSubnDirected {
+		hops := int(m.MAD[mad.HopCountOffset])
+		details.DrSLID, _ = state.DRLIDs(m.MAD)
+		details.DRNotice, details.DRPathTruncated = true, hops > len(details.DRNoticeReturnPath)
+		details.LIDAddr = mad.PermissiveLID
+		if m.LID != mad.PermissiveLID {
+			details.LIDAddr = m.From.EndPort().LID
+		}
+		path := m.MAD[mad.SMPReturnPathOffset+1:][:min(hops, len(details.DRNoticeReturnPath))]
+		details.DRHopCount = uint8(copy(details.DRNoticeReturnPath[:], path))
+	} else {
+		details.LIDAddr = m.From.EndPort().LID
+	}
+	return details
+}

@@ -1,0 +1,83 @@
+package sma
+
+import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/agent/vendor"
+	"fabsh/mad"
+)
+
+func (r *Request) getNodeDescription() mad.Status {
+	copy(r.Data, r.In.Node.Description[:])
+	return handler.CheckModifier(r.Modifier)
+}
+
+func (r *Request) setNodeDescription() mad.Status {
+	if r.Modifier != 0 {
+		copy(r.Data, r.In.Node.Description[:])
+		return mad.StatusBadValue
+	}
+	copy(r.In.Node.Description[:], r.Data)
+	return mad.StatusOK
+}
+
+func (r *Request) getNodeInfo() mad.Status {
+	r.In.ReadNodeInfo(r.Data)
+	return handler.CheckModifier(r.Modifier)
+}
+
+func (r *Request) getSwitchInfo() mad.Status {
+	if r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	copy(r.Data, r.In.Node.SwitchInfo[:])
+	return mad.StatusOK
+}
+
+func (r *Request) setSwitchInfo() mad.Status {
+	n := r.In.Node
+	if r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	next := n.SwitchInfo
+	handler.ApplySet(mad.AttrSwitchInfo, next[:], r.Data)
+	var sw mad.SwitchInfo
+	if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
+		copy(r.Data, n.SwitchInfo[:])
+		return mad.StatusBadValue
+	}
+	n.SwitchInfo, n.FDBTop = next, mad.LID(sw.LinearFDBTop)
+	return r.getSwitchInfo()
+}
+
+// getLight reads whether the light of a port is on.
+func (r *Request) getLight() mad.Status {
+	p := r.In.PortOfModifier(int(r.Modifier))
+	clear(r.Data)
+	if p == nil {
+		return mad.StatusBadValue
+	}
+	return handler.Answer(r.Data, &mad.LedInfo{LedMask: p.Light}, 0)
+}
+
+func (r *Request) setLight() mad.Status {
+	if p := r.In.PortOfModifier(int(r.Modifier)); p != nil {
+		var info mad.LedInfo
+		info.Decode(r.Data)
+		p.Light = info.LedMask
+	}
+	return r.getLight()
+}
+
+// The vendor's attributes of a node.
+
+func (r *Request) getRegister() mad.Status {
+	return vendor.GetRegisterBySMP(r.In.Node, r.Subnet.Uptime(), r.Data)
+}
+
+func (r *Request) getExtPortInfo() mad.Status {
+	return vendor.GetExtPortInfo(r.In.PortOfModifier(int(r.Modifier)), r.Data)
+}
+
+func (r *Request) setExtPortInfo() mad.Status {
+	return vendor.SetExtPortInfo(r.In.PortOfModifier(int(r.Modifier)), r.Data)
+}

@@ -1,0 +1,58 @@
+// Package sma is the agent of subnet management of a simulated node.
+//
+//	sma.go       Request, and the attributes that the agent has
+//	node.go      NodeDescription, NodeInfo, SwitchInfo, LedInfo
+//	portinfo.go  PortInfo
+//	table.go     forwarding tables, and tables in blocks
+//	sminfo.go    SMInfo, of the subnet manager behind the port
+//	mkey.go      M_Keys: who may, and what follows when one is wrong
+package sma
+
+import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/agent/vendor"
+	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// Request is a Get or Set at an agent, and what the agent may read and change.
+type Request struct {
+	Subnet   *state.Subnet
+	SM       *sm.Manager
+	In       *state.Port // that the request came in through
+	Modifier uint32
+	Data     []byte // the attribute; afterwards that of the answer
+	HideKey  bool   // the requester does not know the M_Key, and may not read it
+}
+
+// Run answers a Get, or with set a Set, of an attribute.
+func Run(r *Request, attr *mad.Attribute, set bool) mad.Status {
+	return handler.Run(handlers, r, attr, set)
+}
+
+// Lookup is mad.Lookup of an attribute of the class.
+func Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
+	return handler.Lookup(handlers, c, id)
+}
+
+// handlers are the attributes of subnet management (IBA 14.2.5).
+var handlers = []handler.Handler[*Request]{
+	{Attr: mad.AttrNodeDescription, Get: (*Request).getNodeDescription, Set: (*Request).setNodeDescription},
+	{Attr: mad.AttrNodeInfo, Get: (*Request).getNodeInfo},
+	{Attr: mad.AttrPortInfo, Get: (*Request).getPortInfo, Set: (*Request).setPortInfo},
+	{Attr: mad.AttrSMInfo, On: onSM, Get: (*Request).getSMInfo, Set: (*Request).setSMInfo},
+	{Attr: mad.AttrSwitchInfo, On: onSwitch, Get: (*Request).getSwitchInfo, Set: (*Request).setSwitchInfo},
+	{Attr: mad.AttrLinearForwardingTable, On: onSwitch, Get: (*Request).getLFT, Set: (*Request).setLFT},
+	{Attr: mad.AttrSLtoVLMappingTable, Get: getBlock(state.SL2VLBlocks), Set: (*Request).setSL2VL},
+	{Attr: mad.AttrMulticastForwardingTable, On: onSwitch, Get: getBlock(state.MFTBlocks), Set: setBlock(state.MFTBlocks)},
+	{Attr: mad.AttrGUIDInfo, Get: getBlock(state.GUIDBlocks), Set: setBlock(state.GUIDBlocks)},
+	{Attr: mad.AttrPKeyTable, Get: getBlock(state.PKeyBlocks), Set: setBlock(state.PKeyBlocks)},
+	{Attr: mad.AttrVLArbitrationTable, Get: getBlock(state.VLArbBlocks), Set: setBlock(state.VLArbBlocks)},
+	{Attr: mad.AttrMlnxAccessRegister, On: func(r *Request) bool { return vendor.HasRegisters(r.In.Node) }, Get: (*Request).getRegister},
+	{Attr: mad.AttrMlnxExtPortInfo, On: func(r *Request) bool { return vendor.HasExtPortInfo(r.In.Node) }, Get: (*Request).getExtPortInfo, Set: (*Request).setExtPortInfo},
+	{Attr: mad.AttrLedInfo, Get: (*Request).getLight, Set: (*Request).setLight},
+}
+
+// The nodes that have an attribute.
+func onSwitch(r *Request) bool { return r.In.Node.IsSwitch }

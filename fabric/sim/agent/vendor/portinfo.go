@@ -1,0 +1,43 @@
+package vendor
+
+import (
+	"fabsh/fabric"
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// HasExtPortInfo reports whether a node has Mellanox' ExtendedPortInfo. OpenSM asks
+// each that may.
+func HasExtPortInfo(n *state.Node) bool {
+	info := n.NodeInfo()
+	return fabric.HasExtPortInfo(&info)
+}
+
+// GetExtPortInfo reads whether the link of a port runs FDR10; nil: there is no such
+// port.
+func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
+	if p == nil {
+		return mad.StatusBadValue
+	}
+	var info mad.MlnxExtPortInfo
+	if p.FDR10 {
+		info.LinkSpeedSupported, info.LinkSpeedEnabled = 1, 1
+		if p.Up {
+			info.LinkSpeedActive = 1
+		}
+	}
+	return handler.Answer(data, &info, 0)
+}
+
+// SetExtPortInfo refuses all changes: links keep their speed.
+func SetExtPortInfo(p *state.Port, data []byte) mad.Status {
+	var asked, now mad.MlnxExtPortInfo
+	asked.Decode(data)
+	status := GetExtPortInfo(p, data)
+	now.Decode(data)
+	if status == mad.StatusOK && asked.LinkSpeedEnabled != now.LinkSpeedEnabled {
+		return mad.StatusBadValue
+	}
+	return status
+}

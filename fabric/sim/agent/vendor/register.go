@@ -1,0 +1,77 @@
+// Package vendor is the agents of a simulated node that are Mellanox': registers, which
+// are read by an SMP or by a class of the vendor, and ExtendedPortInfo. Package
+// registers has what the registers show.
+//
+//	register.go  AccessRegister
+//	portinfo.go  ExtendedPortInfo
+package vendor
+
+import (
+	"fabsh/fabric/sim/registers"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"time"
+)
+
+// HasRegisters reports whether a node has registers (the key registers= of a spec).
+func HasRegisters(n *state.Node) bool { return n.Hardware != nil }
+
+// queryRegister has the node answer a query of a register.
+func queryRegister(n *state.Node, uptime time.Duration, id uint16, content []byte) mad.RegisterStatus {
+	view := registers.View{Uptime: uptime, Port: func(num int) registers.Port { return registerPort(n, num) }}
+	view.Info.Decode(n.Info[:])
+	return n.Hardware.Query(id, content, view)
+}
+
+// registerPort is what registers have to know of a port.
+func registerPort(n *state.Node, num int) registers.Port {
+	if num < 1 || num >= len(n.Ports) {
+		return registers.Port{}
+	}
+	p := &n.Ports[num]
+	info := p.PortInfo()
+	lanes := mad.WidthLanes(info.LinkWidthActive.String())
+	// Of NDR and later the modules are OSFP.
+	return registers.Port{Cabled: p.Peer != nil && !p.Unplugged, Up: p.Up, Rate: float64(p.Rate) * 5e8, Lanes: lanes, CMIS: lanes > 0 && int(p.Rate) >= 200*lanes}
+}
+
+// registerStatus is the status of a datagram of the vendor's class by that of a
+// register (mstflint mtcr_ib_ofed.c translate_mad_status_to_reg_status_gmp).
+var registerStatus = map[mad.RegisterStatus]mad.Status{
+	mad.RegisterStatusOK: mad.StatusOK, mad.RegisterStatusRegisterNotSupported: 0x14, mad.RegisterStatusBadParameter: mad.StatusBadValue,
+}
+
+// GetRegister answers AccessRegister of the vendor's class: the modifier is the register.
+func GetRegister(n *state.Node, uptime time.Duration, modifier uint32, data []byte) mad.Status {
+	var access mad.AccessRegister
+	access.Decode(data)
+	if access.BlockNum != 0 || modifier > 0xffff {
+		return mad.StatusBadValue
+	}
+	status := queryRegister(n, uptime, uint16(modifier), access.Content[:])
+	access.Encode(data)
+	return registerStatus[status]
+}
+
+// GetRegisterBySMP answers MlnxAccessRegister: the register's own status is in the answer.
+func GetRegisterBySMP(n *state.Node, uptime time.Duration, data []byte) mad.Status {
+	var access mad.MlnxAccessRegister
+	access.Decode(data)
+	op := &access.Operation
+	var content [mad.GMPRegisterSize]byte
+	copy(content[:], access.Register[:])
+	op.OperationResponse = true
+	switch {
+	case op.OperationType != 1 || op.OperationLen != 4 || op.RegisterType != 3:
+		op.RegisterStatus = mad.RegisterStatusUnknownTLV
+	case op.OperationClass != 1:
+		op.RegisterStatus = mad.RegisterStatusClassNotSupported
+	case op.RegisterMethod != mad.RegisterMethodRead:
+		op.RegisterStatus = mad.RegisterStatusMethodNotSupported
+	default:
+		op.RegisterStatus = queryRegister(n, uptime, op.RegisterID, content[:])
+	}
+	copy(access.Register[:], content[:])
+	access.Encode(data)
+	return mad.StatusOK
+}

@@ -1,0 +1,72 @@
+package bringup
+
+import (
+	"bytes"
+	"fabsh/fabric"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// A fabric that was read with its settings, tables and counters, as from a snapshot,
+// is brought up with them. Keys are in no snapshot, the subnet manager is this one's,
+// and the subnet prefix is the default one.
+
+// twinTables takes over the tables and counters that came with f.
+func twinTables(s *state.Subnet, f *fabric.Fabric) {
+	if f.HasLFTs() {
+		s.EnsureTables()
+	}
+	for i := range s.Nodes {
+		n, from := &s.Nodes[i], &f.Nodes()[i]
+		if lft := from.LFT(); n.IsSwitch && lft != nil {
+			lft = lft[:min(len(lft), state.LinearCap)]
+			n.LFT = bytes.Clone(lft)
+			n.SetTop(mad.LID(max(len(lft), 1) - 1))
+			if sw := from.SwitchInfo(); sw != nil {
+				n.SetTop(mad.LID(min(int(sw.LinearFDBTop), state.LinearCap-1)))
+			}
+		}
+		for _, a := range f.AnswersOf(i) {
+			twinAnswer(s, n, &a)
+		}
+	}
+}
+
+// twinAnswer takes over what an agent of n answered.
+func twinAnswer(s *state.Subnet, n *state.Node, a *fabric.Answer) {
+	if len(a.Data) == 0 { // it gave none
+		return
+	}
+	at := &n.Ports[0]
+	if !n.IsSwitch {
+		ports := n.EndPorts()
+		if len(ports) == 0 {
+			return
+		}
+		at = ports[0]
+	}
+	if int(a.Port) > 0 && int(a.Port) < len(n.Ports) {
+		at = &n.Ports[a.Port]
+	}
+	switch a.Class {
+	case mad.ClassSubn:
+		for _, t := range []*state.BlockTable{state.GUIDBlocks, state.PKeyBlocks, state.SL2VLBlocks, state.VLArbBlocks, state.MFTBlocks} {
+			if t.Attr.ID != a.ID || t == state.MFTBlocks && !n.IsSwitch {
+				continue
+			}
+			if p, block, ok := t.Locate(at, a.Modifier); ok {
+				s.WriteBlock(t, p, block, a.Data[:min(len(a.Data), t.Attr.Size)])
+			}
+		}
+	case mad.ClassPerf:
+		for _, c := range counter.Views()[mad.Lookup(a.Class, a.ID)] {
+			for e := range c.Count {
+				key := counter.Key{Name: c.Name, Element: e}
+				if v := c.UintAt(a.Data, e); a.Port >= 0 && v > at.Counters.Value(key, s.Now()) {
+					at.Counters.Set(key, v)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package cable
+
+import (
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fmt"
+	"time"
+)
+
+// Kill takes the power off a node: its links go down, its agents are silent. If the
+// subnet manager was on it, there is none from then on, until RestartSM.
+func (c *Cables) Kill(node mad.GUID) error { return c.power(node, false) }
+
+// Reboot takes the power off a node, if it has any, and gives it again: its agents
+// begin with what they have when nobody has set them up.
+func (c *Cables) Reboot(node mad.GUID) error { return c.power(node, true) }
+
+func (c *Cables) power(node mad.GUID, again bool) error {
+	c.subnet.Lock()
+	defer c.subnet.Unlock()
+	n := c.subnet.NodeByGUID(node)
+	if n == nil {
+		return fmt.Errorf("the simulated fabric has no node with GUID %v", node)
+	}
+	c.traffic.BeforeChange()
+	if !n.Off {
+		n.Off = true
+		c.linksChanged(n, func(p *state.Port) bool {
+			was := p.Up
+			if was {
+				p.LinkDown(mad.PortPhysicalStatePolling)
+			}
+			return was
+		})
+	}
+	if again {
+		n.Off = false
+		c.forget(n)
+		c.linksChanged(n, func(p *state.Port) bool {
+			if p.Peer == nil || p.Up {
+				return false
+			}
+			p.Train()
+			return p.Up
+		})
+	}
+	return nil
+}
+
+// linksChanged changes the links of a node, and tells those at the other ends, all
+// at once.
+func (c *Cables) linksChanged(n *state.Node, change func(*state.Port) bool) {
+	var changed []*state.Port
+	for i := range n.Ports {
+		if p := &n.Ports[i]; p.Num > 0 && p.Peer != nil && change(p) {
+			changed = append(changed, p, p.Peer)
+		}
+	}
+	c.sm.LinksChanged(changed...)
+}
+
+// forget resets what a node keeps in memory: tables, counters, LIDs, M_Keys. A
+// subnet manager in this process gives it its LIDs again.
+func (c *Cables) forget(n *state.Node) {
+	n.Measurement = nil
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		p.Counters, p.LeaseEnd, p.Light = counter.Counters{}, time.Time{}, false
+		info := p.PortInfo()
+		info.MKey, info.MKeyProtectBits, info.MKeyLeasePeriod = 0, 0, 0
+		info.MKeyViolations, info.PKeyViolations, info.QKeyViolations = 0, 0, 0
+		if c.subnet.SM == nil {
+			c.subnet.SetLID(p, 0, 0)
+			info.LID, info.LMC, info.MasterSMLID, info.MasterSMSL = 0, 0, 0, 0
+		} else if p == p.EndPort() {
+			info.MKey, info.MKeyProtectBits = c.keys.Key, c.keys.Level
+		}
+		p.SetInfo(&info)
+	}
+	for key := range c.subnet.Blocks {
+		if key.Port.Node == n {
+			delete(c.subnet.Blocks, key)
+		}
+	}
+	if c.subnet.SM == nil && n.IsSwitch {
+		n.LFT = nil
+		n.SetTop(0)
+	}
+}

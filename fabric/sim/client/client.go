@@ -1,0 +1,214 @@
+package client
+
+import (
+	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Client is a foreign program at a port of the subnet. Unlike what Attach gives,
+// it also gets requests of others that no agent answers: it may be a subnet
+// manager, or serve a class.
+//
+// The clients of a subnet are used from one goroutine at a time; Receive is called
+// from any.
+type Client struct {
+	*Conn
+	clients *Clients
+	slot    int
+	qp      uint32 // its own; 0: it has not said
+	asks0   bool   // it takes requests to queue pairs 0 and 1
+	isSM    bool
+	accepts *notice.Receiver
+	classes [256]bool // of MADs that it has sent
+	spoke   bool      // it has sent a MAD
+	since   time.Time // it is attached, or last asked for facts of its port, as programs do that start
+	traps   bool      // it has sent a trap
+	receive func(*Message)
+	sent    *Message // that Send executes
+	tables  []*transfer
+	held    int          // bytes of tables
+	late    atomic.Int32 // answers that wait for their delay
+	waiting []waiting    // requests that it has not answered, by time; under the subnet's lock, or by its user
+}
+
+// ClientOptions are what a client says of itself.
+type ClientOptions struct {
+	Node int
+	// QP, above 1, is a queue pair of the client alone: requests to it are for the
+	// client, and tables come in segments. A client without one, and without General,
+	// is taken for libumad2sim: it gets as much of a table as one MAD holds, and is not
+	// told of counters at the end of MADs, which that library cuts off.
+	QP uint32
+	// General takes requests to queue pairs 0 and 1: one client of a node can.
+	General bool
+	// Receive takes what comes for the client. It may be called from any goroutine,
+	// must not call the subnet, and must not keep the message.
+	Receive func(*Message)
+}
+
+// Clients are the programs that are attached to a subnet. Its fields are guarded by the
+// subnet's lock.
+type Clients struct {
+	agents *agent.Agents
+	list   []*Client // by number; nil: the place is free
+}
+
+// New returns no clients yet.
+func New(a *agent.Agents) *Clients { return &Clients{agents: a} }
+
+// MaxClients is how many clients a subnet may have.
+const MaxClients = 128
+
+// AttachClient attaches a program to the port of a node, by the rules of Attach.
+func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
+	t, err := h.Attach(o.Node, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{Conn: t.(*Conn), clients: h, qp: o.QP, asks0: o.General, receive: o.Receive, since: time.Now()}
+	c.sink, c.sender.Cut = c.unasked, o.QP <= 1 && !o.General
+	c.accepts = c.receiver()
+	c.accepts.Client = true
+	h.agents.Subnet.Lock()
+	defer h.agents.Subnet.Unlock()
+	if o.General && slices.ContainsFunc(c.clients.list, func(other *Client) bool {
+		return other != nil && other.sender.Port.Node == c.sender.Port.Node && (other.asks0 || other.isSM)
+	}) {
+		return nil, fmt.Errorf("attach to %s: another program takes the requests to its queue pairs 0 and 1", c.sender.Port.Node.Label)
+	}
+	if c.slot = slices.Index(h.list, nil); c.slot < 0 {
+		if c.slot = len(h.list); c.slot == MaxClients {
+			return nil, fmt.Errorf("attach to %s: there are %d programs on the simulated subnet, and no more may be", c.sender.Port.Node.Label, MaxClients)
+		}
+		h.list = append(h.list, nil)
+	}
+	h.list[c.slot] = c
+	h.acceptFor(c)
+	return c, nil
+}
+
+// Starting: the client does what programs do before they register for what they serve.
+func (c *Client) Starting() { c.since = time.Now() }
+
+// Slot is the client's number.
+func (c *Client) Slot() int { return c.slot }
+
+// Detach removes the client. A port whose subnet manager it was is one no more.
+func (c *Client) Detach() {
+	c.SetSM(false)
+	c.Conn.Close()
+	c.subnet.Lock()
+	defer c.subnet.Unlock()
+	if c.clients.list[c.slot] != c {
+		return
+	}
+	c.clients.list[c.slot] = nil
+	c.giveUp(len(c.waiting))
+	c.clients.acceptAgain()
+}
+
+// SetSM says whether the client is a subnet manager: its port's CapabilityMask
+// shows it, and it takes traps and requests to queue pairs 0 and 1.
+func (c *Client) SetSM(is bool) {
+	c.subnet.Lock()
+	defer c.subnet.Unlock()
+	if c.isSM == is {
+		return
+	}
+	c.isSM = is
+	on := c.sender.Port == c.subnet.SM || slices.ContainsFunc(c.clients.list, func(o *Client) bool { return o != nil && o.isSM && o.sender.Port == c.sender.Port })
+	before := c.sender.Port.Info
+	c.sender.Port.SetCapability(mad.CapabilityMaskIsSM, on)
+	c.clients.acceptAgain()
+	if c.sender.Port.Info != before {
+		end := c.sender.Port.EndPort()
+		c.agents.Notices.Trap(end, mad.NoticeTypeInformational, 144, &mad.NoticeLocalChange{LIDAddr: end.LID, CapabilityMask: c.sender.Port.PortInfo().CapabilityMask})
+	}
+}
+
+// acceptFor registers c for what comes to its port unasked, where nobody else is.
+func (h *Clients) acceptFor(c *Client) {
+	at, accepting := c.sender.Port.EndPort(), h.agents.Notices.Accepting
+	for _, key := range []struct {
+		notice.RequestKey
+		wanted bool
+	}{
+		{notice.RequestKey{Port: at, Class: mad.ClassSubn, Method: mad.MethodTrap}, (c.isSM || c.asks0) && at != h.agents.Subnet.SM},
+		{notice.RequestKey{Port: at, Class: mad.ClassSubnAdm, Method: mad.MethodReport}, c.qp > 1 || c.asks0 && !c.isSM},
+	} {
+		if key.wanted && accepting[key.RequestKey] == nil {
+			accepting[key.RequestKey] = c.accepts
+		}
+	}
+}
+
+// acceptAgain registers all clients anew: real subnet managers first.
+func (h *Clients) acceptAgain() {
+	maps.DeleteFunc(h.agents.Notices.Accepting, func(_ notice.RequestKey, r *notice.Receiver) bool { return r.Client })
+	for _, sm := range []bool{true, false} {
+		for _, c := range h.list {
+			if c != nil && c.isSM == sm {
+				h.acceptFor(c)
+			}
+		}
+	}
+}
+
+// Name is the name of the node.
+func (c *Client) Name() string {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	return c.sender.Port.Node.Name()
+}
+
+// Port is the LID and the state of the port.
+func (c *Client) Port() (mad.LID, mad.PortState) {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	return c.sender.Port.LID, c.sender.Port.State
+}
+
+// NodeInfo is what the agent of the port says.
+func (c *Client) NodeInfo() (info mad.NodeInfo) {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	var data [state.SMPSize]byte
+	c.sender.Port.ReadNodeInfo(data[:])
+	info.Decode(data[:])
+	return info
+}
+
+// PortInfo is what the agent says of port num; 0, and what is no port, is the
+// client's.
+func (c *Client) PortInfo(num int) mad.PortInfo {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	p := c.sender.Port
+	if num > 0 && num < len(p.Node.Ports) {
+		p = &p.Node.Ports[num]
+	}
+	return p.PortInfo()
+}
+
+// ReadPKeys writes the first block of the port's P_Keys to data.
+func (c *Client) ReadPKeys(data []byte) {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	c.subnet.ReadBlock(state.PKeyBlocks, c.sender.Port, 0, data)
+}
+
+// GUID is that of the port.
+func (c *Client) GUID() mad.GUID { return c.sender.Port.EndPort().GUID }
+
+// QP is the queue pair of ClientOptions.
+func (c *Client) QP() uint32 { return c.qp }
+
+// IsSM: the client takes requests as a subnet manager does.
+func (c *Client) IsSM() bool { return c.isSM || c.asks0 }

@@ -1,0 +1,178 @@
+package client
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/fault"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"time"
+)
+
+// forwarded is what became of a MAD that may be for another client.
+type forwarded uint8
+
+const (
+	forAgent      forwarded = iota // an agent is to answer
+	delivered                      // to a client
+	undeliverable                  // it is for a program, and there is none, or no way to it
+)
+
+// forward delivers a MAD of from to the client that it is for: answers,
+// and requests that the agents of a node leave to its software.
+func (h *Clients) forward(from *Client, m *Message) forwarded {
+	class, method := mad.Class(m.MAD[mad.ClassOffset]), mad.Method(m.MAD[mad.MethodOffset])
+	smp := class.Family() == mad.ClassSubn
+	response := answers(method)
+	switch {
+	case response:
+	case smp:
+		if method != mad.MethodTrap && binary.BigEndian.Uint16(m.MAD[mad.AttributeOffset:]) != uint16(mad.AttrSMInfo.ID) {
+			return forAgent
+		}
+	case m.DQP <= 1 && agent.Has(class):
+		return forAgent
+	}
+	if m.MAD[mad.BaseVersionOffset] != 1 || smp != (m.DQP == 0) {
+		return undeliverable
+	}
+	s := h.agents.Subnet
+	s.RLock()
+	defer s.RUnlock()
+	s.EnsureTables()
+	copied := *m
+	at, turn := from.route(&copied, response)
+	switch {
+	case at == nil:
+		return undeliverable
+	case !response && at.EndPort() == s.SM && (smp || class == mad.ClassSubnAdm):
+		return forAgent
+	}
+	to := h.clientAt(at, &copied, class, method)
+	switch {
+	case to == nil && method.IsResponse():
+		return undeliverable
+	case to == nil:
+		return forAgent // which says that it is not supported
+	}
+	route := fault.Route{From: from.sender.Port, In: at, Turn: turn}
+	if response {
+		route.From, route.In = route.In, route.From
+	}
+	if !from.sender.Model.Survives(route, mad.ParseHeader(m.MAD[:]), copied.MAD[:], &m.MAD, response) {
+		return undeliverable
+	}
+	copied.SLID = m.SLID
+	if class != mad.ClassSubnDirected && copied.SLID == 0 {
+		copied.SLID = from.sender.Port.EndPort().LID
+	}
+	switch {
+	case response:
+		from.settle(&copied, to)
+	case to.isSM && !to.spoke:
+		to.expect(&copied, from).early = true
+		return delivered
+	default:
+		to.expect(&copied, from)
+	}
+	to.receive(&copied)
+	return delivered
+}
+
+// answers: a MAD with that method answers another one; TrapRepress does, too, for
+// OpenSM waits for it when it has sent a trap.
+func answers(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
+
+// route is the port where m, sent from c's port, arrives; nil if it does not. Of a
+// directed route, turn is where its directed part ended, or that of the request did.
+func (c *Client) route(m *Message, response bool) (at, turn *state.Port) {
+	b := m.MAD[:]
+	switch {
+	case mad.Class(b[mad.ClassOffset]) != mad.ClassSubnDirected:
+		return state.ForwardLID(c.sender.Port, m.DLID, m.DQP == 0), nil
+	case !response:
+		at, turn = state.ForwardDirected(c.sender.Port, m.DLID, b)
+		if at != nil {
+			b[mad.StatusOffset] &^= state.DirectionBit // the program that answers sets it
+		}
+		return at, turn
+	case b[mad.StatusOffset]&state.DirectionBit == 0, b[mad.HopPointerOffset] != 0, int(b[mad.HopCountOffset]) > mad.MaxHops:
+		return nil, nil
+	}
+	drSLID, _ := state.DRLIDs(b)
+	at = c.sender.Port
+	if m.DLID != mad.PermissiveLID {
+		at = state.ForwardLID(at, m.DLID, true)
+	}
+	turn = at
+	for hop := int(b[mad.HopCountOffset]); at != nil && hop >= 1; hop-- {
+		exit := int(b[mad.SMPReturnPathOffset+hop])
+		if exit >= len(at.Node.Ports) || !at.Node.IsSwitch && at != c.sender.Port {
+			return nil, nil
+		}
+		at = at.Node.Ports[exit].Neighbour()
+	}
+	if at != nil && drSLID != mad.PermissiveLID {
+		at = state.ForwardLID(at, drSLID, true)
+	}
+	return at, turn
+}
+
+// startUp is how long a program takes to register for what it serves.
+const startUp = time.Second
+
+// clientAt returns the client at a port that a MAD is for; nil: none. An answer is for
+// the client whose number its transaction ID has.
+func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method mad.Method) *Client {
+	home := p.EndPort()
+	if answers(method) {
+		// An agent's trap may have the number of a client that has sent none.
+		slot := int(binary.BigEndian.Uint16(m.MAD[mad.TIDOffset:]))
+		if slot < len(h.list) && h.list[slot] != nil && h.list[slot].sender.Port.EndPort() == home && (method.IsResponse() || h.list[slot].traps) {
+			return h.list[slot]
+		}
+		return nil
+	}
+	rules := ofClass
+	switch {
+	case m.DQP > 1:
+		rules = ofQueuePair
+	case class.Family() == mad.ClassSubn, class == mad.ClassSubnAdm && method != mad.MethodReport:
+		rules = ofManager
+	}
+	for _, rule := range rules {
+		for _, c := range h.list {
+			if c != nil && c.sender.Port.EndPort() == home && rule(c, m.DQP, class) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// recipientRule reports whether a client gets a request to queue pair qp, of a class.
+type recipientRule func(c *Client, qp uint32, class mad.Class) bool
+
+// For whom a request is, of the clients at a port: the first one for which the first
+// rule holds, or else the second rule, and so on. libumad2sim crashes with what its
+// program has not registered for.
+var (
+	ofQueuePair = []recipientRule{
+		func(c *Client, qp uint32, _ mad.Class) bool { return c.qp == qp },
+	}
+	// ofManager are the rules for what is for a subnet manager.
+	ofManager = []recipientRule{
+		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM && !c.asks0 },
+		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM || c.asks0 },
+	}
+	// ofClass are those for all else: the client has used the class; has been there for
+	// a while and sent nothing, as servers do; or takes all requests.
+	ofClass = []recipientRule{
+		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] && !c.isSM },
+		func(c *Client, _ uint32, _ mad.Class) bool {
+			return !c.spoke && !c.isSM && time.Since(c.since) > startUp
+		},
+		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] },
+		func(c *Client, _ uint32, _ mad.Class) bool { return c.asks0 },
+	}
+)

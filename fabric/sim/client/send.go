@@ -1,0 +1,167 @@
+package client
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/agent"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"time"
+)
+
+// Message is a MAD between a client and the subnet.
+type Message struct {
+	SLID, DLID  mad.LID // mad.PermissiveLID: by a directed route
+	SQP, DQP    uint32
+	Undelivered bool // the client gets its own MAD back: there will be no answer
+	Length      int  // of the MAD that counts
+	MAD         [mad.Size]byte
+}
+
+// unasked takes what the subnet sends the client by itself: traps and Reports.
+func (c *Client) unasked(p *agent.Packet) {
+	m := Message{SLID: p.LID, DLID: c.sender.Port.EndPort().LID, SQP: p.QP, DQP: p.QP, Length: mad.Size, MAD: p.MAD}
+	if p.QP == 1 && c.qp > 1 {
+		m.DQP = c.qp
+	}
+	c.receive(&m)
+}
+
+// Send has the subnet forward m, and answer it. What gets no answer comes back to
+// the client, as undelivered, at once: for there is no way to tell it to wait. m is
+// the subnet's: the answer is made in it.
+func (c *Client) Send(m *Message) {
+	method := mad.Method(m.MAD[mad.MethodOffset])
+	response := answers(method)
+	if !response { // the answers of other clients are led by the first two bytes
+		binary.BigEndian.PutUint16(m.MAD[mad.TIDOffset:], uint16(c.slot))
+	}
+	if !c.spoke {
+		c.spoke = true
+		defer c.takeEarly()
+	}
+	c.classes[m.MAD[mad.ClassOffset]] = true
+	c.traps = c.traps || method == mad.MethodTrap
+	c.sent = m
+	p := &c.work
+	p.Address = engine.Address{LID: m.DLID, QP: m.DQP}
+	p.MAD = m.MAD
+	f := c.sender.Model.Draw(p.LID, p.QP, &p.MAD, false)
+	if f.Lost {
+		c.bounce(f.Delay)
+		return
+	}
+	switch c.clients.forward(c, m) {
+	case delivered:
+		return
+	case undeliverable:
+		if !response {
+			c.bounce(0)
+		}
+		return
+	}
+	var payload []byte
+	if isSegment(p) {
+		var whole bool
+		if rmppHeader(p.MAD[:]).RMPPType != mad.RMPPTypeData {
+			return // tables are sent to clients without waiting for ACKs
+		}
+		if payload, whole = c.receiveSegment(p); !whole {
+			return
+		}
+	}
+	switch reply, table := c.exchange.Answer(c.agents, c.sender, p, payload, f.Busy); reply {
+	case agent.ReplyMAD:
+		c.answered(p, mad.Size)
+	case agent.ReplyTable:
+		c.sendTable(p, table)
+	default:
+		if !response {
+			c.bounce(0)
+		}
+	}
+}
+
+// bounce returns the MAD that the client has sent.
+func (c *Client) bounce(after time.Duration) {
+	c.sent.Undelivered = true
+	c.later(c.sent, after)
+}
+
+// answered sends the client an answer to what it has sent.
+func (c *Client) answered(p *agent.Packet, length int) {
+	f := c.sender.Model.Draw(p.LID, p.QP, &p.MAD, true)
+	if f.Lost {
+		c.bounce(f.Delay)
+		return
+	}
+	m := c.sent
+	m.SLID, m.DLID, m.SQP, m.DQP = m.DLID, m.SLID, m.DQP, m.SQP
+	m.Length, m.MAD = length, p.MAD
+	c.later(m, f.Delay)
+	if f.Duplicate {
+		c.later(m, f.Delay)
+	}
+}
+
+func (c *Client) later(m *Message, after time.Duration) {
+	if after <= 0 {
+		c.receive(m)
+		return
+	}
+	if c.late.Add(1) > maxLate {
+		c.late.Add(-1)
+		return
+	}
+	late := *m
+	time.AfterFunc(after, func() {
+		c.late.Add(-1)
+		c.receive(&late)
+	})
+}
+
+// What is kept for a client that asks for more than it takes: bytes of tables, beyond
+// which the subnet administrator is busy, and answers that wait for their delay,
+// beyond which they are lost, as those that wait for its socket.
+const (
+	maxHeld = 64 << 20
+	maxLate = 1 << 14
+)
+
+// sendTable sends a table: as much as one MAD holds to a client that knows no
+// segments, as OpenSM's tables come through libumad2sim; else all segments, as
+// More asks for them.
+func (c *Client) sendTable(p *agent.Packet, data []byte) {
+	if c.qp <= 1 {
+		const active = uint8(mad.RMPPFlagsActive)
+		clear(p.MAD[mad.RMPPOffset:mad.SAKeyOffset])
+		p.MAD[mad.RMPPFlagsOffset] = active
+		clear(p.MAD[mad.SADataOffset+copy(p.MAD[mad.SADataOffset:], data):])
+		c.answered(p, min(mad.SADataOffset+len(data), mad.Size))
+		return
+	}
+	if len(c.tables) > 0 && c.held+len(data) > maxHeld {
+		binary.BigEndian.PutUint16(p.MAD[mad.StatusOffset:], uint16(mad.StatusBusy))
+		c.answered(p, mad.Size)
+		return
+	}
+	c.held += len(data)
+	t := &transfer{Packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData)}
+	t.Address = engine.Address{LID: c.sent.DLID, QP: c.sent.DQP}
+	c.tables = append(c.tables, t)
+	c.More(1)
+}
+
+// More sends the client up to n segments of tables that it has asked for. More are
+// left, if it returns true.
+func (c *Client) More(n int) bool {
+	for ; n > 0 && len(c.tables) > 0; n-- {
+		t := c.tables[0]
+		t.sent++
+		p := t.segment(t.sent)
+		c.receive(&Message{SLID: t.LID, DLID: c.sender.Port.EndPort().LID, SQP: t.QP, DQP: c.qp, Length: mad.Size, MAD: p.MAD})
+		if t.sent == t.segs {
+			c.tables, c.held = c.tables[1:], c.held-len(t.data)
+		}
+	}
+	return len(c.tables) > 0
+}

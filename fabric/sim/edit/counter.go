@@ -1,0 +1,145 @@
+package edit
+
+import (
+	"errors"
+	"fabsh/fabric"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/fabric/sim/traffic"
+	"fabsh/mad"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Counters changes counters of a subnet's ports.
+type Counters struct {
+	subnet  *state.Subnet
+	traffic *traffic.Traffic
+	notices *notice.Notices
+}
+
+// NewCounters returns what changes counters of a subnet's ports.
+func NewCounters(s *state.Subnet, t *traffic.Traffic, n *notice.Notices) *Counters {
+	return &Counters{subnet: s, traffic: t, notices: n}
+}
+
+// SetCounters sets counters of a port, by the script names of their fields.
+// What an attribute has no room for shows as its largest value.
+func (c *Counters) SetCounters(node mad.GUID, num int, values map[string]uint64) error {
+	return eachCounter(c, node, num, values, func(p *state.Port, key counter.Key, v uint64) {
+		c.putCounter(p, key, v)
+	})
+}
+
+// SetErrors makes counters of a port grow by a number a second; 0 ends it.
+func (c *Counters) SetErrors(node mad.GUID, num int, rates map[string]float64) error {
+	return eachCounter(c, node, num, rates, func(p *state.Port, key counter.Key, rate float64) {
+		p.Settle(c.subnet.Now())
+		p.Counters.Stop(key)
+		if rate > 0 {
+			p.Grow(key, rate, false, c.subnet.Now())
+			c.notices.ThresholdTrap(p, key)
+		}
+	})
+}
+
+// eachCounter does something to counters of a port: to all that are named, or to
+// none. (A method has no type parameters.)
+func eachCounter[T uint64 | float64](c *Counters, node mad.GUID, num int, values map[string]T, do func(p *state.Port, key counter.Key, v T)) error {
+	c.subnet.Lock()
+	defer c.subnet.Unlock()
+	c.traffic.Update()
+	p, err := c.subnet.PortByGUID(node, num)
+	if err != nil {
+		return err
+	}
+	switch {
+	case num == 0 && !p.Node.IsSwitch:
+		return fmt.Errorf("%s has ports from 1 on, and no counters of a port 0", p.Node.Label)
+	case len(values) == 0:
+		return errors.New("which counters? none is named")
+	}
+	names := slices.Sorted(maps.Keys(values)) // traps of several go out in one order
+	keys := make([]counter.Key, len(names))
+	for i, name := range names {
+		if keys[i], err = counter.KeyByName(name); err != nil {
+			return err
+		}
+	}
+	for i, name := range names {
+		do(p, keys[i], values[name])
+	}
+	return nil
+}
+
+// Count adds to a counter of a port, by the name of its field: "PortRcvErrors". Of
+// several in a field it is the first. Nothing passes the largest value.
+func (c *Counters) Count(node mad.GUID, num int, name string, by uint64) error {
+	for _, list := range counter.Views() {
+		for _, known := range list {
+			if known.Name != name {
+				continue
+			}
+			key := counter.Key{Name: name, Element: 0}
+			return c.traffic.ChangePort(node, num, func(p *state.Port) {
+				v := p.Counters.Value(key, c.subnet.Now())
+				c.putCounter(p, key, v+min(by, math.MaxUint64-v))
+			})
+		}
+	}
+	return fmt.Errorf("no attribute has a counter %q", name)
+}
+
+// ResetCounters sets all counters of a port to 0, as a reboot of its node does.
+func (c *Counters) ResetCounters(node mad.GUID, num int) error {
+	return c.traffic.ChangePort(node, num, func(p *state.Port) {
+		p.Settle(c.subnet.Now())
+		p.Counters.Reset()
+	})
+}
+
+// putCounter sets a counter of a port. Where it grows by that, its port has exceeded
+// a threshold.
+func (c *Counters) putCounter(p *state.Port, key counter.Key, v uint64) {
+	before := p.Counters.Value(key, c.subnet.Now())
+	p.Settle(c.subnet.Now())
+	p.Counters.Set(key, v)
+	if v > before {
+		c.notices.ThresholdTrap(p, key)
+	}
+}
+
+// SetCounter sets a counter of a port, at most to its largest value, and returns
+// that. Attribute and field are named as in the specification, an element of an
+// array by a number behind the field's name.
+func (c *Counters) SetCounter(at state.End, attr, field string, value uint64) (set uint64, err error) {
+	err = c.traffic.Change(func() (*state.Port, error) { return c.subnet.PortByIndex(at, 0) }, func(p *state.Port) error {
+		var names []string
+		for a, list := range counter.Views() {
+			names = append(names, a.Name)
+			if !strings.EqualFold(a.Name, attr) {
+				continue
+			}
+			for _, known := range list {
+				for e := range known.Count {
+					name := known.Name
+					if known.Count > 1 {
+						name = fmt.Sprintf("%s%d", known.Name, e)
+					}
+					if strings.EqualFold(name, field) {
+						set = min(value, known.Max())
+						c.putCounter(p, counter.Key{Name: known.Name, Element: e}, set)
+						return nil
+					}
+				}
+			}
+			return fmt.Errorf("field %s cannot be found in attribute %s", field, attr)
+		}
+		return fmt.Errorf("attribute %s not found%s", attr, fabric.DidYouMean(attr, names))
+	})
+	return set, err
+}

@@ -1,0 +1,127 @@
+// Package edit changes what nodes of a simulated subnet have and say, as broken hardware,
+// wrong settings and other programs do: at once and without a word, for the subnet
+// manager is not told.
+//
+//	edit.go     Editor: settings of ports, nodes, registers
+//	table.go    tables in blocks
+//	group.go    multicast groups and their forwarding
+//	console.go  LIDs and GUIDs, by the indexes of nodes
+//	counter.go  Counters: set, and made to grow
+package edit
+
+import (
+	"fabsh/fabric/sim/agent/cc"
+	"fabsh/fabric/sim/registers"
+	"fabsh/fabric/sim/state"
+	"fabsh/fabric/sim/traffic"
+	"fabsh/mad"
+	"fmt"
+	"time"
+)
+
+// Editor changes settings of a subnet.
+type Editor struct {
+	subnet     *state.Subnet
+	traffic    *traffic.Traffic
+	Congestion cc.Settings
+}
+
+// New returns what changes settings of a subnet.
+func New(s *state.Subnet, t *traffic.Traffic, congestion cc.Settings) *Editor {
+	return &Editor{subnet: s, traffic: t, Congestion: congestion}
+}
+
+// EditPort changes what the agent of a port says of it. Nothing is checked. Packets
+// reach the port by its old LIDs.
+func (e *Editor) EditPort(node mad.GUID, num int, change func(*mad.PortInfo)) error {
+	return e.traffic.ChangePort(node, num, func(p *state.Port) { p.EditInfo(change) })
+}
+
+// EditNode changes what the agent of a node says of it: its name, NodeInfo, and
+// SwitchInfo, which is not used of other nodes. Nothing is checked.
+func (e *Editor) EditNode(node mad.GUID, change func(name *string, info *mad.NodeInfo, sw *mad.SwitchInfo)) error {
+	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
+		n := p.Node
+		name, info := n.Name(), n.NodeInfo()
+		var sw mad.SwitchInfo
+		sw.Decode(n.SwitchInfo[:])
+		change(&name, &info, &sw)
+		clear(n.Description[:])
+		copy(n.Description[:], name)
+		info.Encode(n.Info[:])
+		if n.IsSwitch {
+			sw.Encode(n.SwitchInfo[:])
+			n.FDBTop = mad.LID(sw.LinearFDBTop)
+		}
+	})
+}
+
+// EditLFT changes an entry of a forwarding table.
+func (e *Editor) EditLFT(node mad.GUID, lid mad.LID, to uint8) error {
+	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
+		for len(p.Node.LFT) <= int(lid) {
+			p.Node.LFT = append(p.Node.LFT, mad.NoPort)
+		}
+		p.Node.LFT[lid] = to
+	})
+}
+
+func (e *Editor) edit(node mad.GUID, num int, change func(*state.Port)) error {
+	e.subnet.Lock()
+	defer e.subnet.Unlock()
+	p, err := e.subnet.PortByGUID(node, num)
+	if err != nil {
+		return err
+	}
+	e.traffic.BeforeChange()
+	change(p)
+	return nil
+}
+
+// SetMKey gives the end ports of a node an M_Key, a protection level, and a lease
+// in seconds; 0: it has no end.
+func (e *Editor) SetMKey(node mad.GUID, key uint64, protect uint8, lease uint16) error {
+	if protect > 3 {
+		return fmt.Errorf("there is no protection level %d: there are 0 to 3", protect)
+	}
+	return e.traffic.ChangePort(node, 0, func(at *state.Port) {
+		for _, p := range at.Node.EndPorts() {
+			p.ChangeInfo(func(info *mad.PortInfo) {
+				info.MKey, info.MKeyProtectBits, info.MKeyLeasePeriod = key, protect, lease
+			})
+			p.LeaseEnd = time.Time{}
+		}
+	})
+}
+
+// EditCongestion changes what an end port says of its congestion control.
+func (e *Editor) EditCongestion(a *mad.Attribute, node mad.GUID, num int, modifier uint32, change func(data []byte)) error {
+	return e.traffic.ChangePort(node, num, func(p *state.Port) {
+		key := state.BlockKey{Port: p.EndPort(), Attr: a, Block: modifier}
+		data := make([]byte, a.Size)
+		copy(data, e.Congestion[key])
+		change(data)
+		e.Congestion[key] = data
+	})
+}
+
+// EditHardware changes what the registers of a node show; num is the port that it
+// is about, or 0. All devices have registers from then on, unless it fails.
+func (e *Editor) EditHardware(node mad.GUID, num int, change func(h *registers.Hardware) error) error {
+	e.subnet.Lock()
+	defer e.subnet.Unlock()
+	p, err := e.subnet.PortByGUID(node, num)
+	if err != nil {
+		return err
+	}
+	h := p.Node.Hardware
+	if h == nil {
+		h = registers.New(p.Node.GUID(), p.Node.IsSwitch)
+	}
+	if err := change(h); err != nil {
+		return err
+	}
+	p.Node.Hardware = h
+	e.subnet.GiveRegisters()
+	return nil
+}

@@ -1,0 +1,186 @@
+// Package lft computes the linear forwarding tables that the subnet manager of a
+// simulated subnet sets: up*/down* routes in fat trees, minimal ones elsewhere.
+//
+//	lft.go       Compute: the tables of a network
+//	rank.go      is it a fat tree? the ranks of its switches
+//	distance.go  the routes from all switches to one
+package lft
+
+import (
+	"bytes"
+	"fabsh/mad"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Switch is a switch of the network.
+type Switch struct {
+	Ports        int           // with port 0
+	Links        Links         // to other switches
+	Destinations []Destination // its own LID, then those of the hosts at it
+}
+
+// Compute returns the tables of switches, with entries up to LID top.
+func Compute(switches []Switch, top mad.LID) [][]uint8 {
+	r := newRouter(switches)
+	size := (int(top)/mad.LFTBlock + 1) * mad.LFTBlock
+	inParallel(len(switches), func(at int) {
+		r.tables[at] = bytes.Repeat([]byte{mad.NoPort}, size)
+	})
+	// Some destinations at a time, for all switches; a switch takes them in order.
+	var some [64]*distances
+	for first := 0; first < len(switches); first += len(some) {
+		n := min(len(some), len(switches)-first)
+		inParallel(n, func(i int) {
+			if some[i] == nil {
+				some[i] = r.newDistances()
+			}
+			some[i].compute(first + i)
+		})
+		inParallel(len(switches), func(at int) {
+			for _, to := range some[:n] {
+				r.fillEntries(at, to)
+			}
+		})
+	}
+	return r.tables
+}
+
+// router fills the forwarding tables.
+//
+// The rank of a switch is its distance from the nearest switch with hosts. If
+// every link between switches joins neighbouring ranks, the network is a fat
+// tree or similar, and gets up*/down* routes, which are free of credit loops:
+// up by the destination's number (d-mod-k), then down to the destination. Other
+// networks get minimal routes, through the port that is least loaded.
+type router struct {
+	tables       [][]uint8
+	links        []Links   // of each switch
+	ups          []Links   // those of them to switches of higher rank
+	rank         []int     // nil: the links do not join neighbouring ranks
+	stride       []int     // of d-mod-k, by rank
+	digits       [][]int32 // of each rank, the numbers of hosts over stride
+	destinations [][]Destination
+	loads        [][]int32 // routes through each port of each switch
+
+	order  []int32 // switches by falling rank
+	group  []int32 // of each switch; those of one have the same links up
+	groups []Links // these links
+}
+
+// pathType is the type of a route.
+type pathType uint8
+
+const (
+	minimalPath pathType = iota
+	downPath             // down only
+	upDownPath           // up first, then down
+)
+
+// Links are the links from one switch to others, by port. They are kept small,
+// for they are read for each destination.
+type Links struct {
+	to   []uint16 // the switch; there are fewer than LIDs
+	port []uint8
+}
+
+func (l *Links) Add(to uint16, port uint8) {
+	l.to, l.port = append(l.to, to), append(l.port, port)
+}
+
+// Destination is a LID of a switch, or of a host at a switch.
+type Destination struct {
+	LID    mad.LID
+	Port   uint8
+	Number int32 // among hosts
+}
+
+func newRouter(switches []Switch) *router {
+	n := len(switches)
+	r := &router{tables: make([][]uint8, n), links: make([]Links, n), destinations: make([][]Destination, n), loads: make([][]int32, n)}
+	for i, sw := range switches {
+		r.links[i], r.destinations[i], r.loads[i] = sw.Links, sw.Destinations, make([]int32, sw.Ports)
+	}
+	r.rankSwitches()
+	return r
+}
+
+// inParallel calls f for 0 to n-1, as many at a time as there are processors.
+func inParallel(n int, f func(i int)) {
+	var wait sync.WaitGroup
+	var next atomic.Int64
+	const block = 16
+	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) {
+		wait.Go(func() {
+			for {
+				first := int(next.Add(block)) - block
+				if first >= n {
+					return
+				}
+				for i := first; i < min(first+block, n); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// fillEntries writes the entries of switch at for all LIDs behind a switch.
+func (r *router) fillEntries(at int, way *distances) {
+	d := way.to
+	lft := r.tables[at]
+	if at == d {
+		for _, t := range r.destinations[d] {
+			lft[t.LID] = t.Port
+		}
+		return
+	}
+	if way.dist[at] < 0 {
+		return
+	}
+	load := r.loads[at]
+	if way.path[at] == upDownPath {
+		r.fillUp(lft, load, way.choices[r.group[at]], r.digits[r.rank[at]], r.destinations[d])
+		return
+	}
+	var choice [256]uint8
+	ports := choice[:0]
+	before, links := way.dist[at]-1, &r.links[at]
+	for i, to := range links.to {
+		if way.dist[to] == before {
+			ports = append(ports, links.port[i])
+		}
+	}
+	for _, t := range r.destinations[d] {
+		port := ports[0]
+		for _, p := range ports[1:] {
+			if load[p] < load[port] {
+				port = p
+			}
+		}
+		load[port]++
+		lft[t.LID] = port
+	}
+}
+
+// fillUp writes the entries for destinations that are reached through ports up,
+// by d-mod-k.
+func (r *router) fillUp(lft []uint8, load []int32, ports []uint8, digits []int32, to []Destination) {
+	digit, i := int32(-2), 0
+	for _, t := range to {
+		switch next := digits[t.Number]; next {
+		case digit:
+		case digit + 1: // as of neighbours: without a division
+			digit = next
+			if i++; i == len(ports) {
+				i = 0
+			}
+		default:
+			digit, i = next, int(next)%len(ports)
+		}
+		load[ports[i]]++
+		lft[t.LID] = ports[i]
+	}
+}

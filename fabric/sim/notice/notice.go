@@ -1,0 +1,116 @@
+// Package notice sends what happens in a simulated subnet to who wants to know it: agents
+// send traps to their subnet manager, and the subnet administrator Reports to its
+// subscribers.
+//
+//	notice.go  Notices: who accepts traps and Reports; Reports to subscribers
+//	trap.go    traps, their repetition, TrapRepress
+//	send.go    each trap by its number; those of counters
+package notice
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"fmt"
+)
+
+// Notices are the traps and Reports of a subnet. Its fields are guarded by the
+// subnet's lock.
+type Notices struct {
+	subnet        *state.Subnet
+	Subscriptions []Subscription
+	lastTID       uint64 // of a Report
+	LastTrap      uint64 // TID of a Trap
+	Repeated      map[trapKey]*repeatedTrap
+	Accepting     map[RequestKey]*Receiver
+}
+
+// New makes the notices of a subnet.
+func New(s *state.Subnet) *Notices {
+	return &Notices{subnet: s, Repeated: map[trapKey]*repeatedTrap{}, Accepting: map[RequestKey]*Receiver{}}
+}
+
+// Receiver is a program that accepts requests of others. It is called with the
+// subnet's lock held, and must not keep the MAD.
+type Receiver struct {
+	Deliver func(from engine.Address, m *[mad.Size]byte)
+	Client  bool // it is a foreign program, which is registered as package client finds right
+}
+
+// RequestKey names the requests that a program accepts.
+type RequestKey struct {
+	Port   *state.Port
+	Class  mad.Class
+	Method mad.Method
+}
+
+// noticeSize is the size of the Notice in a Report, in bytes.
+const noticeSize = 80
+
+// report sends Reports of a notice to its subscribers.
+func (n *Notices) report(notice *mad.Notice) {
+	var data [noticeSize]byte
+	notice.Encode(data[:])
+	sm := n.subnet.SM
+	for i := range n.Subscriptions {
+		to := n.Subscriptions[i].To
+		if !n.Subscriptions[i].Info.Matches(notice) {
+			continue
+		}
+		n.lastTID++
+		r := n.Accepting[RequestKey{Port: to, Class: mad.ClassSubnAdm, Method: mad.MethodReport}]
+		if at := state.ForwardLID(sm, to.LID, false); r == nil || at == nil || at.EndPort() != to {
+			continue
+		}
+		var call engine.Call
+		call.PutSA(mad.MethodReport, mad.AttrSubnAdmNotice.ID, 0, 0, data[:])
+		h := call.Header()
+		h.TID = n.lastTID
+		h.Put(call.MAD[:])
+		r.Deliver(engine.Address{LID: sm.LID, QP: 1}, &call.MAD)
+	}
+}
+
+// ForgetSubscriptions drops all subscriptions, as a subnet manager that starts does not know them.
+func (n *Notices) ForgetSubscriptions() { n.Subscriptions, n.lastTID = nil, 0 }
+
+// ReportGID reports that the GID of an end port came into service (trap 64) or
+// went out of it (65), or that a multicast group was made (66) or deleted (67).
+func (n *Notices) ReportGID(trap uint16, gid mad.GID) {
+	notice := mad.Notice{
+		IsGeneric: true, Type: mad.NoticeTypeSM, ProducerType: mad.ProducerTypeSM,
+		TrapNumber: trap, IssuerLID: n.subnet.SM.LID, IssuerGID: n.subnet.SM.GID(),
+	}
+	details := mad.NoticeGID{GIDAddr: gid}
+	details.Encode(notice.DataDetails[:])
+	n.report(&notice)
+}
+
+// Subscription is a subscription to Reports: who gets them, and which.
+type Subscription struct {
+	To   *state.Port
+	Info mad.InformInfo // as the subscriber sent it, QPN 0
+}
+
+// Accept registers a program for requests of others that come to an end port, of a
+// class and method. One program at a port gets them, as on a host, and the subnet
+// manager gets the traps at its own port.
+func (n *Notices) Accept(at *state.Port, class mad.Class, m mad.Method, r *Receiver) (stop func(), err error) {
+	n.subnet.Lock()
+	defer n.subnet.Unlock()
+	key := RequestKey{at, class.Family(), m}
+	switch {
+	case n.Accepting[key] != nil:
+		return nil, fmt.Errorf("another program takes each %s of class %v that comes to this port of the simulated fabric already", m.Name(class, class.Version()), class)
+	case m == mad.MethodTrap && at == n.subnet.SM:
+		return nil, fmt.Errorf("the simulated subnet manager is on this port, and takes its traps; attach to another node (-C)")
+	}
+	n.Accepting[key] = r
+	return func() {
+		n.subnet.Lock()
+		defer n.subnet.Unlock()
+		if n.Accepting[key] == r {
+			delete(n.Accepting, key)
+		}
+	}, nil
+}

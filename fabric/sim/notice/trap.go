@@ -1,0 +1,143 @@
+package notice
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"time"
+)
+
+// Agents send a trap to the LID that PortInfo.MasterSMLID of their port names,
+// and again until it is repressed (IBA 13.4.9, 14.3.10). The subnet manager in
+// this process needs no second one.
+
+// maxRepeats is how often a trap is repeated at most. The specification has no
+// end; here nobody may listen.
+const maxRepeats = 8
+
+var (
+	portInfoSMLID   = mad.AttrPortInfo.Field("master_sm_lid")
+	portInfoTimeOut = mad.AttrPortInfo.Field("subnet_time_out")
+)
+
+// trapKey names what a port tells of: it repeats one trap of a number, the latest.
+type trapKey struct {
+	from   *state.Port
+	number uint16
+}
+
+// repeatedTrap is a trap that was not repressed yet.
+type repeatedTrap struct {
+	tid   uint64
+	data  [noticeSize]byte
+	count int
+	timer *time.Timer
+}
+
+// Details are the data of a Notice, such as mad.NoticePort.
+type Details interface{ Encode([]byte) }
+
+// Trap sends a trap of end port from. It tells whether somebody got it.
+func (n *Notices) Trap(from *state.Port, t mad.NoticeType, number uint16, details Details) (delivered bool) {
+	node := from.Node.NodeInfo()
+	notice := mad.Notice{
+		IsGeneric: true, Type: t, ProducerType: mad.ProducerType(node.NodeType),
+		TrapNumber: number, IssuerLID: from.LID,
+	}
+	details.Encode(notice.DataDetails[:])
+	to := state.ForwardLID(from, mad.LID(portInfoSMLID.Uint(from.Info[:])), true)
+	if to != nil && to.EndPort() == n.subnet.SM {
+		notice.IssuerGID = from.GID()
+		n.report(&notice)
+		return true
+	}
+	key := trapKey{from, number}
+	n.stopTrap(key)
+	n.LastTrap++
+	t1 := &repeatedTrap{tid: n.LastTrap}
+	notice.Encode(t1.data[:])
+	n.Repeated[key] = t1
+	t1.timer = time.AfterFunc(trapInterval(from), func() { n.repeatTrap(key, t1) })
+	return n.sendTrap(from, t1)
+}
+
+// trapInterval is the least time between two traps of a port: its SubnetTimeOut
+// (IBA 14.2.5.6).
+func trapInterval(p *state.Port) time.Duration {
+	return 4096 * time.Nanosecond << min(portInfoTimeOut.Uint(p.Info[:]), 31)
+}
+
+// sendTrap sends t to the program that accepts traps where from's subnet manager
+// is.
+func (n *Notices) sendTrap(from *state.Port, t *repeatedTrap) (delivered bool) {
+	to := state.ForwardLID(from, mad.LID(portInfoSMLID.Uint(from.Info[:])), true)
+	if to == nil {
+		return false
+	}
+	r := n.Accepting[RequestKey{to.EndPort(), mad.ClassSubn, mad.MethodTrap}]
+	if r == nil {
+		return false
+	}
+	var call engine.Call
+	call.PutSMP(mad.MethodTrap, mad.AttrSubnNotice.ID, 0, t.data[:state.SMPSize])
+	h := call.Header()
+	h.TID = t.tid
+	h.Put(call.MAD[:])
+	r.Deliver(engine.Address{LID: from.LID}, &call.MAD)
+	return true
+}
+
+// repeatTrap sends a trap again that nobody repressed.
+func (n *Notices) repeatTrap(key trapKey, t *repeatedTrap) {
+	n.subnet.Lock()
+	defer n.subnet.Unlock()
+	if n.Repeated[key] != t {
+		return
+	}
+	if t.count++; t.count > maxRepeats {
+		delete(n.Repeated, key)
+		return
+	}
+	n.sendTrap(key.from, t)
+	t.timer.Reset(trapInterval(key.from))
+}
+
+func (n *Notices) stopTrap(key trapKey) {
+	if t := n.Repeated[key]; t != nil {
+		t.timer.Stop()
+		delete(n.Repeated, key)
+	}
+}
+
+// ReceiveTrap has the subnet manager in this process receive a trap that a program at
+// from sends it. An OpenSM that stands by sends such ones.
+func (n *Notices) ReceiveTrap(from *state.Port, data []byte) {
+	notice := parseNotice(data)
+	notice.IssuerGID = from.EndPort().GID()
+	n.report(&notice)
+}
+
+// Repress ends the repetition of the trap of an end port that a TrapRepress names.
+func (n *Notices) Repress(at *state.Port, tid uint64, data []byte) {
+	notice := parseNotice(data)
+	if key := (trapKey{at, notice.TrapNumber}); n.Repeated[key] != nil && n.Repeated[key].tid == tid {
+		n.stopTrap(key)
+	}
+}
+
+// parseNotice decodes the Notice of an SMP, which is shorter than that of a Report.
+func parseNotice(smp []byte) (notice mad.Notice) {
+	var data [noticeSize]byte
+	copy(data[:], smp)
+	notice.Decode(data[:])
+	return notice
+}
+
+// StopTraps ends the repetition of all traps.
+func (n *Notices) StopTraps() {
+	n.subnet.Lock()
+	defer n.subnet.Unlock()
+	for key := range n.Repeated {
+		n.stopTrap(key)
+	}
+}

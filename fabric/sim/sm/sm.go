@@ -1,0 +1,106 @@
+// Package sm is the subnet manager in the process of a simulated subnet: it sweeps when a
+// link changes, and answers other subnet managers.
+//
+//	sm.go      Manager: where it is; restarts; what else says that it is one
+//	sweep.go   the sweep: links active, tables, ports that come and go
+//	link.go    what follows when links change: traps, and a sweep
+//	sminfo.go  SMInfo, and what other subnet managers ask
+package sm
+
+import (
+	"errors"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/fabric/sim/traffic"
+	"fabsh/mad"
+	"fmt"
+)
+
+// priority is that of the subnet manager.
+const priority = 14
+
+// Manager is the subnet manager of a subnet. Its fields are guarded by the subnet's
+// lock.
+type Manager struct {
+	subnet   *state.Subnet
+	traffic  *traffic.Traffic
+	notices  *notice.Notices
+	Sweeps   uint32                     // since its start
+	otherSMs map[*state.Port]mad.SMInfo // that say they are subnet managers too
+}
+
+// New makes the subnet manager of a subnet that is up.
+func New(s *state.Subnet, t *traffic.Traffic, n *notice.Notices) *Manager {
+	m := &Manager{subnet: s, traffic: t, notices: n, Sweeps: 1, otherSMs: map[*state.Port]mad.SMInfo{}}
+	m.discover()
+	return m
+}
+
+// RestartSM stops the subnet manager, and starts another on the node with that
+// GUID; 0: on the same node. The new one does not know the state of the old one,
+// such as its subscriptions.
+func (m *Manager) RestartSM(node mad.GUID) error {
+	m.subnet.Lock()
+	defer m.subnet.Unlock()
+	at := m.subnet.SM
+	if at == nil {
+		return errors.New("the simulated fabric has no subnet manager of its own, which could be restarted")
+	}
+	if node != 0 {
+		n := m.subnet.NodeByGUID(node)
+		if n == nil {
+			return fmt.Errorf("the simulated fabric has no node with GUID %v", node)
+		}
+		var err error
+		if at, err = n.Attachment(0); err != nil {
+			return err
+		}
+	}
+	if at.Node.Off {
+		return fmt.Errorf("%s has no power, so that nothing runs there: reboot it, or name another node", at.Node.Label)
+	}
+	m.traffic.BeforeChange()
+	m.notices.ForgetSubscriptions()
+	m.Sweeps = 0
+	m.moveSM(at)
+	m.sweep()
+	return nil
+}
+
+// SMNode is the node of the subnet manager in this process; -1: there is none.
+func (m *Manager) SMNode() int {
+	m.subnet.RLock()
+	defer m.subnet.RUnlock()
+	if m.subnet.SM == nil {
+		return -1
+	}
+	return m.subnet.Index(m.subnet.SM.Node)
+}
+
+// moveSM sets the LID of the subnet manager in all end ports.
+func (m *Manager) moveSM(to *state.Port) {
+	from := m.subnet.SM
+	m.subnet.SM = to
+	for i := range m.subnet.Nodes {
+		for _, p := range m.subnet.Nodes[i].EndPorts() {
+			p.ChangeInfo(func(info *mad.PortInfo) {
+				info.MasterSMLID = to.LID
+				switch p {
+				case to:
+					info.CapabilityMask |= mad.CapabilityMaskIsSM
+				case from:
+					info.CapabilityMask &^= mad.CapabilityMaskIsSM
+				}
+			})
+		}
+	}
+}
+
+// AddSM has a port answer for a subnet manager that says this of itself. It does
+// nothing else.
+func (m *Manager) AddSM(node mad.GUID, num int, info mad.SMInfo) error {
+	return m.subnet.WithPort(node, num, func(p *state.Port) {
+		p.EditInfo(func(info *mad.PortInfo) { info.CapabilityMask |= mad.CapabilityMaskIsSM })
+		m.otherSMs[p.EndPort()] = info
+	})
+}

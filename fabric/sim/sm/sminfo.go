@@ -1,0 +1,82 @@
+package sm
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// Info is what the subnet manager says of itself.
+func (m *Manager) Info() mad.SMInfo {
+	return mad.SMInfo{GUID: m.subnet.SM.GUID, ActCount: m.Sweeps, Priority: priority, SMState: mad.SMStateMaster}
+}
+
+// What one subnet manager asks of another: the modifier of a Set (IBA 14.4.1).
+const (
+	smHandover    = 1
+	smAcknowledge = 2
+	smDisable     = 3
+	smStandby     = 4
+	smDiscover    = 5
+)
+
+// transitions are the states that a subnet manager goes to, by its own and by what
+// it is asked; what is not here it refuses (IBA 14.4.1; opensm osm_sm_state_mgr.c
+// osm_sm_state_mgr_check_legality). One that has not offered its mastership stays
+// master.
+var transitions = map[mad.SMState]map[uint32]mad.SMState{
+	mad.SMStateNotActive:   {smStandby: mad.SMStateStandby},
+	mad.SMStateDiscovering: {smHandover: mad.SMStateDiscovering},
+	mad.SMStateStandby: {
+		smHandover: mad.SMStateMaster, smAcknowledge: mad.SMStateStandby,
+		smDisable: mad.SMStateNotActive, smDiscover: mad.SMStateDiscovering,
+	},
+	mad.SMStateMaster: {smHandover: mad.SMStateMaster},
+}
+
+// Key is the SM_Key, which trusted requesters know: OpenSM's default (opensm
+// osm_base.h OSM_DEFAULT_SM_KEY, OSM_DEFAULT_SA_KEY).
+const Key = 1
+
+// RunsAt reports whether an end port is that of a subnet manager.
+func (m *Manager) RunsAt(p *state.Port) bool {
+	_, other := m.otherSMs[p]
+	return other || p == m.subnet.SM
+}
+
+// InfoAt is what the subnet manager of an end port says of itself. OpenSM takes no
+// notice of one that does not show the SM_Key, and would be a second master (opensm
+// osm_sminfo_rcv.c smi_rcv_process_get_response, osm_sminfo_rcv_process).
+func (m *Manager) InfoAt(p *state.Port, showKey bool) mad.SMInfo {
+	if info, other := m.otherSMs[p]; other {
+		return info
+	}
+	info := m.Info()
+	if showKey {
+		info.SMKey = Key
+	}
+	return info
+}
+
+// Transition has the subnet manager of an end port do what another one, in state
+// asker, asks by a modifier; it returns false if that is not legal. Only masters ask,
+// but for ACKNOWLEDGE, which who takes over from one sends (opensm osm_sminfo_rcv.c
+// smi_rcv_check_set_req_legality).
+func (m *Manager) Transition(p *state.Port, modifier uint32, asker mad.SMState) bool {
+	info := m.InfoAt(p, false)
+	next, legal := transitions[info.SMState][modifier]
+	wanted := mad.SMStateMaster
+	if modifier == smAcknowledge {
+		wanted = mad.SMStateStandby
+	}
+	if !legal || asker != wanted {
+		return false
+	}
+	if _, other := m.otherSMs[p]; other {
+		info.SMState = next
+		info.ActCount++
+		m.otherSMs[p] = info
+	} else {
+		m.sweep() // it has a subnet to configure that was another's
+	}
+	return true
+}

@@ -1,0 +1,137 @@
+package spec
+
+import (
+	"fabsh/fabric"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options are the faults and settings of a simulated subnet. The zero value has
+// no faults.
+type Options struct {
+	// Loss is the probability that a MAD is lost, in each direction.
+	Loss float64
+	// Delay is the time from a request to its answer. A random time up to Jitter
+	// is added for each MAD, so that answers may come in another order.
+	Delay, Jitter time.Duration
+	// Dup is the probability that a MAD arrives twice, in each direction.
+	Dup float64
+	// Busy is the probability that an agent answers BUSY.
+	Busy float64
+	// VL15, if not 0, is how many answers to SMPs may wait for a program at a time:
+	// the others are lost, as virtual lane 15 has no flow control.
+	VL15 int
+	// Seed is the seed of all random choices.
+	Seed int64
+	// Dead ports lose all MADs, in both directions, while their links are up.
+	Dead []*fabric.Port
+	// LMC is that of the ports of CAs and routers that have no LID: they get 1<<LMC.
+	LMC uint8
+	// SM is the node of the subnet manager; nil: the first CA.
+	SM *fabric.Node
+	// MKey, if not 0, is the M_Key of all ports, with protection level MKeyLevel:
+	// 0 and 1 protect against Sets, 2 and 3 against Gets too.
+	MKey      uint64
+	MKeyLevel uint8
+	// Redirects are nodes whose performance management is on another node.
+	Redirects []Redirect
+	// Speed and Width, such as "edr" and "2x", are those of all links; "": as the
+	// fabric has them.
+	Speed, Width string
+	// Errors are ports whose SymbolErrorCounter grows, by a number a second.
+	Errors []PortRate
+	// Traffic, if not 0, is what each CA sends to the one that is half of all further
+	// on, in bytes a second.
+	Traffic float64
+	// Registers: the devices have registers, as those of Mellanox, and RegisterFaults
+	// say what of them is broken.
+	Registers      bool
+	RegisterFaults []RegisterFault
+	// Bare: nobody has brought the subnet up. Links are in state Initialize, ports
+	// have no LIDs, switches no routes, and there is no subnet manager in this
+	// process.
+	Bare bool
+}
+
+// WithoutFaults are the options of the same subnet without what hides a part of it
+// from who sweeps it, or makes the sweep long.
+func (o Options) WithoutFaults() Options {
+	o.Loss, o.Dup, o.Busy, o.Delay, o.Jitter, o.VL15 = 0, 0, 0, 0, 0, 0
+	o.Dead, o.MKey = nil, 0
+	return o
+}
+
+// Redirect redirects requests for the performance management of Node to a queue
+// pair of At. If both are one node, it redirects to itself: such requests never
+// get an answer.
+type Redirect struct{ Node, At *fabric.Node }
+
+// RegisterFault is a fault of registers.FaultNames at a port, or with Num 0 at the
+// node.
+type RegisterFault struct {
+	Fault string
+	Node  *fabric.Node
+	Num   int
+}
+
+// PortRate is a number a second at a port.
+type PortRate struct {
+	Port *fabric.Port
+	Rate float64
+}
+
+// commonKeys are the keys of all topologies, with their defaults.
+var commonKeys = map[string]string{
+	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
+	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0", "registers": "no", "lmc": "0",
+}
+
+// options reads the common keys.
+func (v *values) options(f *fabric.Fabric) (Options, error) {
+	o := Options{
+		Loss: v.share("loss"), Dup: v.share("dup"), Busy: v.share("busy"),
+		Delay: v.duration("delay"), Jitter: v.duration("jitter"),
+	}
+	var err error
+	o.Seed = v.seed()
+	if o.MKey, err = strconv.ParseUint(v.text["mkey"], 0, 64); err != nil {
+		v.fail("mkey", "is not a number of 64 bits, as 0x1234")
+	}
+	o.MKeyLevel, o.LMC = uint8(v.number("mkey_level", 0, 3)), uint8(v.number("lmc", 0, 7))
+	if text := v.text["redirect"]; text != "" {
+		for pair := range strings.SplitSeq(text, "+") {
+			node, at, _ := strings.Cut(pair, "@")
+			var r Redirect
+			if r.Node, err = findNode(f, node); err == nil {
+				r.At, err = findNode(f, at)
+			}
+			if err != nil {
+				v.fail("redirect", err.Error()+": write NODE@NODE")
+				break
+			}
+			o.Redirects = append(o.Redirects, r)
+		}
+	}
+	if name := v.text["sm"]; name != "" {
+		if o.SM, err = findNode(f, name); err != nil {
+			v.fail("sm", err.Error())
+		} else if !HasCable(o.SM) {
+			v.fail("sm", "is a node without a cable")
+		}
+	}
+	o.Dead = v.deadPorts(f, &o)
+	v.hardware(f, &o)
+	v.registers(f, &o)
+	return o, v.err
+}
+
+// HasCable: a program on n reaches other nodes, or n is a switch.
+func HasCable(n *fabric.Node) bool {
+	for p := range n.Ports() {
+		if p.Peer() != nil {
+			return true
+		}
+	}
+	return n.IsSwitch()
+}

@@ -1,0 +1,36 @@
+package spec
+
+import (
+	"fabsh/fabric"
+	"fabsh/fabric/sim/generate"
+)
+
+func (v *values) tree(t generate.Tree) (*fabric.Fabric, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	return t.Build()
+}
+
+func (v *values) lattice(s generate.Shape) (*fabric.Fabric, error) {
+	l := generate.Lattice{
+		Dims:  v.numbers("dims"),
+		Hosts: v.number("hosts", 0, generate.MaxSwitchPorts),
+		Links: v.number("links", 1, generate.MaxSwitchPorts),
+		Shape: s,
+	}
+	if v.err != nil {
+		return nil, v.err
+	}
+	return l.Build()
+}
+
+// remove is f without what remove_switches and remove_links take out.
+func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
+	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
+		return f
+	}
+	return generate.Remove(f, v.seed(),
+		func(all int) int { return v.countOrShare("remove_switches", "switches", all) },
+		func(all int) int { return v.countOrShare("remove_links", "cables between switches", all) })
+}

@@ -1,0 +1,137 @@
+package spec
+
+import (
+	"fabsh/fabric"
+	"fabsh/fabric/sim/generate"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// values are the values of a spec's keys, given or default, and the first error.
+type values struct {
+	text map[string]string
+	err  error
+}
+
+func parseValues(text string, own map[string]string) (*values, error) {
+	v := &values{text: maps.Clone(commonKeys)}
+	maps.Copy(v.text, own)
+	if text == "" {
+		return v, nil
+	}
+	given := map[string]bool{}
+	for pair := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(pair, "=")
+		_, known := v.text[key]
+		switch {
+		case !known:
+			valid := append(slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(commonKeys))...)
+			return nil, unknown("key", key, valid)
+		case !ok:
+			return nil, fmt.Errorf("key %q has no value: write %s=%s", key, key, v.text[key])
+		case given[key]:
+			return nil, fmt.Errorf("key %q is given twice", key)
+		}
+		given[key] = true
+		v.text[key] = value
+	}
+	return v, nil
+}
+
+// unknown is the error of an unknown name, with the valid ones.
+func unknown(what, name string, valid []string) error {
+	return fmt.Errorf("unknown %s %q%s; there are %s", what, name, fabric.DidYouMean(name, valid), strings.Join(valid, ", "))
+}
+
+func (v *values) fail(key, why string) {
+	if v.err == nil {
+		text := v.text[key]
+		if quoted := strconv.Quote(text); strings.Contains(quoted, `\`) { // it may do something to a terminal
+			text = quoted
+		}
+		v.err = fmt.Errorf("%s=%s %s", key, text, why)
+	}
+}
+
+func (v *values) number(key string, low, high int) int {
+	n, err := strconv.Atoi(v.text[key])
+	if err != nil || n < low || n > high {
+		v.fail(key, fmt.Sprintf("is not a number from %d to %d", low, high))
+		return low
+	}
+	return n
+}
+
+func (v *values) numbers(key string) (list []int) {
+	for text := range strings.SplitSeq(v.text[key], "/") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > generate.MaxLIDs {
+			v.fail(key, "is not a list of numbers with slashes between them, as in 18/18/36")
+			n = 1
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+func (v *values) seed() int64 {
+	n, err := strconv.ParseInt(v.text["seed"], 0, 64)
+	if err != nil {
+		v.fail("seed", "is not a number")
+	}
+	return n
+}
+
+func (v *values) share(key string) float64 {
+	p, ok := parseShare(v.text[key])
+	if !ok {
+		v.fail(key, "is not a probability, as 0.05 or 5%")
+	}
+	return p
+}
+
+func parseShare(text string) (float64, bool) {
+	number, percent := strings.CutSuffix(text, "%")
+	p, err := strconv.ParseFloat(number, 64)
+	if percent {
+		p /= 100
+	}
+	return p, err == nil && p >= 0 && p <= 1
+}
+
+func (v *values) duration(key string) time.Duration {
+	d, err := time.ParseDuration(v.text[key])
+	if err != nil || d < 0 {
+		v.fail(key, "is not a duration, as 20ms")
+		return 0
+	}
+	return d
+}
+
+// countOrShare reads a number, or a share of all in per cent.
+func (v *values) countOrShare(key, what string, all int) int {
+	n, err := strconv.Atoi(v.text[key])
+	if share, ok := parseShare(v.text[key]); ok && strings.HasSuffix(v.text[key], "%") {
+		n, err = int(math.Ceil(share*float64(all))), nil
+	}
+	if err != nil || n < 0 || n > all {
+		v.fail(key, fmt.Sprintf("is not a number or a share of %s, of which there are %d", what, all))
+		return 0
+	}
+	return n
+}
+
+// finish is f without the parts to remove, and the options.
+func (v *values) finish(f *fabric.Fabric) (*fabric.Fabric, Options, error) {
+	f = v.remove(f)
+	if v.err != nil {
+		return nil, Options{}, v.err
+	}
+	o, err := v.options(f)
+	return f, o, err
+}

@@ -1,0 +1,152 @@
+package state
+
+import (
+	"encoding/binary"
+	"fabsh/mad"
+)
+
+// DirectionBit is D, the top bit of a directed-route SMP's status: it returns
+// (IBA 14.2.1.2).
+const DirectionBit = 0x80
+
+// MaxLIDHops is when a packet in a forwarding loop is dropped. Switches drop it
+// by its time in the fabric (IBA 18.2.5.4), also without a message.
+const MaxLIDHops = 64
+
+// DRLIDs are DrSLID and DrDLID of a directed-route SMP: the LIDs of the ports at
+// which the LID-routed parts before and behind the directed one begin and end;
+// permissive: there is no such part.
+func DRLIDs(m []byte) (slid, dlid mad.LID) {
+	return mad.LID(binary.BigEndian.Uint16(m[mad.SMPDrSLIDOffset:])), mad.LID(binary.BigEndian.Uint16(m[mad.SMPDrSLIDOffset+2:]))
+}
+
+// ForwardDirected follows the route of directed-route SMP m from port from, and
+// returns the port at which it arrives, and the one at which the directed part
+// ended; nil if it is dropped. Then m is as the requester gets it back: with the
+// return path, hop pointer 0, and D set.
+//
+// The rules are those of IBA 14.2.2 (C14-9 for requests, C14-13 for responses).
+// An SMP whose lid is not permissive is routed there by LID first, and if DrDLID
+// is not permissive, by LID again from the end of the directed part.
+func ForwardDirected(from *Port, lid mad.LID, m []byte) (in, end *Port) {
+	hops := int(m[mad.HopCountOffset])
+	if m[mad.HopPointerOffset] != 0 || m[mad.StatusOffset]&DirectionBit != 0 || hops > mad.MaxHops {
+		return nil, nil
+	}
+	drSLID, drDLID := DRLIDs(m)
+	at := from
+	if lid != mad.PermissiveLID {
+		if drSLID == mad.PermissiveLID { // no answer could come back
+			return nil, nil
+		}
+		if at = ForwardLID(from, lid, true); at == nil {
+			return nil, nil
+		}
+	}
+	initial, back := m[mad.SMPInitialPathOffset:], m[mad.SMPReturnPathOffset:]
+	for hop := 1; hop <= hops; hop++ {
+		exit := at.exitPort(initial[hop], at == from && hop == 1)
+		if exit == nil {
+			return nil, nil
+		}
+		if at = exit.Neighbour(); at == nil {
+			return nil, nil
+		}
+		back[hop] = at.Num
+	}
+	end = at
+	if drDLID != mad.PermissiveLID {
+		if !at.Node.IsSwitch && at != from && !at.hasLID(drDLID) { // only switches forward
+			return nil, nil
+		}
+		if at = ForwardLID(at, drDLID, true); at == nil {
+			return nil, nil
+		}
+	}
+	m[mad.StatusOffset] |= DirectionBit
+	return at, end
+}
+
+// CanReturn: the answer to SMP m, which forwardDirected took from from to in, past
+// end, can go back. It cannot where the Set itself took down a link of the route.
+func CanReturn(from, in, end *Port, m []byte) bool {
+	drSLID, drDLID := DRLIDs(m)
+	if drDLID != mad.PermissiveLID && !Arrives(in, end) {
+		return false
+	}
+	at, back := end, m[mad.SMPReturnPathOffset:]
+	for hop := int(m[mad.HopCountOffset]); hop >= 1; hop-- {
+		if at = at.Node.Ports[back[hop]].Neighbour(); at == nil {
+			return false
+		}
+	}
+	if drSLID == mad.PermissiveLID {
+		return true
+	}
+	to := ForwardLID(at, drSLID, true)
+	return to != nil && to.EndPort() == from.EndPort()
+}
+
+// Arrives: an SMP from a port arrives at the LID of another.
+func Arrives(from, to *Port) bool {
+	at := ForwardLID(from, to.EndPort().LID, true)
+	return at != nil && at.EndPort() == to.EndPort()
+}
+
+// exitPort is port num of the node that a directed route reached at p, to leave
+// through it; nil if it cannot.
+func (p *Port) exitPort(num uint8, first bool) *Port {
+	switch {
+	case num == 0 || int(num) >= len(p.Node.Ports):
+		return nil
+	case !p.Node.IsSwitch && (!first || num != p.Num): // only switches forward
+		return nil
+	}
+	return &p.Node.Ports[num]
+}
+
+// ForwardLID follows the linear forwarding tables from port from to dlid, and
+// returns the port at which the packet arrives (of a switch: comes in); nil if it
+// is dropped. All but SMPs need links that are active at both ends (IBA 7.2.7).
+func ForwardLID(from *Port, dlid mad.LID, smp bool) *Port {
+	if dlid == 0 || dlid > mad.MaxUnicastLID {
+		return nil
+	}
+	at := from
+	for range MaxLIDHops {
+		out, arrived := at.NextHop(dlid, at == from)
+		if arrived {
+			return at
+		}
+		if out == nil || !smp && !out.Active() {
+			return nil
+		}
+		if at = out.Neighbour(); at == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// NextHop is where a packet to dlid goes that came in through p, or is sent from
+// there: it has arrived, or it leaves through out; nil: it is dropped.
+func (p *Port) NextHop(dlid mad.LID, sent bool) (out *Port, arrived bool) {
+	n := p.Node
+	if !n.IsSwitch {
+		switch {
+		case p.hasLID(dlid):
+			return nil, true
+		case sent:
+			return p, false
+		}
+		return nil, false
+	}
+	num := n.lftEntry(dlid)
+	switch {
+	case num == 0:
+		return nil, n.Ports[0].hasLID(dlid)
+	case int(num) >= len(n.Ports):
+		return nil, false
+	}
+	return &n.Ports[num], false
+}

@@ -1,0 +1,144 @@
+package state
+
+import (
+	"bytes"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/registers"
+	"fabsh/mad"
+	"fmt"
+	"sync/atomic"
+)
+
+// Node is the state of a node.
+type Node struct {
+	Subnet         *Subnet
+	Label          string // for messages
+	IsSwitch       bool
+	Found          bool          // reached by the last sweep
+	Off            bool          // it has no power
+	Busy           atomic.Int64  // how many requests it will answer by BUSY
+	Ports          []Port        // by number; a CA's port 0 is not used
+	Info           [SMPSize]byte // NodeInfo, but for PortGUID and LocalPortNum
+	Description    [SMPSize]byte
+	SwitchInfo     [SMPSize]byte        // SwitchInfo
+	FDBTop         mad.LID              // SwitchInfo.LinearFDBTop
+	LFT            []uint8              // entries beyond its end are mad.NoPort
+	Measurement    *counter.Measurement // the measurement of counters of a port; nil: there was none
+	RedirectTo     *Node                // its performance management is there; nil: here
+	RedirectedHere *Node                // the node whose performance management is here too; nil: none
+	Hardware       *registers.Hardware  // what its registers show; nil: it has none
+}
+
+func (n *Node) GUID() mad.GUID { return mad.GUID(NodeInfoGUID.Uint(n.Info[:])) }
+
+// Fields that are read or written one at a time.
+var (
+	NodeInfoGUID          = mad.AttrNodeInfo.Field("node_guid")
+	nodeInfoPartitions    = mad.AttrNodeInfo.Field("partition_cap")
+	switchInfoPartitions  = mad.AttrSwitchInfo.Field("partition_enforcement_cap")
+	switchInfoStateChange = mad.AttrSwitchInfo.Field("port_state_change")
+	switchInfoTop         = mad.AttrSwitchInfo.Field("linear_fdb_top")
+)
+
+// NodeInfo returns the node's NodeInfo, without what depends on the port.
+func (n *Node) NodeInfo() (info mad.NodeInfo) {
+	info.Decode(n.Info[:])
+	return info
+}
+
+// Name is the node's description as text.
+func (n *Node) Name() string {
+	text, _, _ := bytes.Cut(n.Description[:], []byte{0})
+	return string(text)
+}
+
+// EndPorts are the ports of n that have LIDs: of a switch port 0, of others all
+// that have cables.
+func (n *Node) EndPorts() (ports []*Port) {
+	if n.IsSwitch {
+		return []*Port{&n.Ports[0]}
+	}
+	for i := range n.Ports[1:] {
+		if p := &n.Ports[1+i]; p.Peer != nil {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// Attachment is the port of n that a program may use: a switch's port 0, or
+// a port of another node.
+func (n *Node) Attachment(num int) (*Port, error) {
+	if num < 0 || num >= len(n.Ports) {
+		return nil, fmt.Errorf("attach to port %d of %s: it has ports up to %d", num, n.Label, len(n.Ports)-1)
+	}
+	if n.IsSwitch {
+		if num != 0 {
+			return nil, fmt.Errorf("attach to port %d of switch %s: only port 0 of a switch has software behind it", num, n.Label)
+		}
+		return &n.Ports[0], nil
+	}
+	if num > 0 {
+		return &n.Ports[num], nil
+	}
+	for i := range n.Ports[1:] {
+		if p := &n.Ports[1+i]; p.Peer != nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("attach to %s: none of its ports has a link", n.Label)
+}
+
+// SetStateChange sets SwitchInfo.PortStateChange.
+func (n *Node) SetStateChange() {
+	if n.IsSwitch {
+		switchInfoStateChange.SetUint(n.SwitchInfo[:], 1)
+	}
+}
+
+// SetTop sets the LinearFDBTop of switch n.
+func (n *Node) SetTop(top mad.LID) {
+	switchInfoTop.SetUint(n.SwitchInfo[:], uint64(top))
+	n.FDBTop = top
+}
+
+// ReadLFT writes the block of entries from first on to data.
+func (n *Node) ReadLFT(first int, data []byte) {
+	n.Subnet.EnsureTables()
+	rest := data[copy(data, n.LFT[min(first, len(n.LFT)):]):]
+	for i := range rest {
+		rest[i] = mad.NoPort
+	}
+}
+
+// lftEntry is the port through which switch n forwards packets to dlid: 0 for its
+// own LID, mad.NoPort where it drops them (IBA 18.2.4.3.1).
+func (n *Node) lftEntry(dlid mad.LID) uint8 {
+	n.Subnet.EnsureTables()
+	if dlid > n.FDBTop || int(dlid) >= len(n.LFT) {
+		return mad.NoPort
+	}
+	return n.LFT[dlid]
+}
+
+// TakeBusy: the node is busy for one more request.
+func (n *Node) TakeBusy() bool {
+	for {
+		left := n.Busy.Load()
+		if left == 0 {
+			return false
+		}
+		if n.Busy.CompareAndSwap(left, left-1) {
+			return true
+		}
+	}
+}
+
+// GiveRegisters gives registers to the devices that have none.
+func (s *Subnet) GiveRegisters() {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Hardware == nil {
+			n.Hardware = registers.New(n.GUID(), n.IsSwitch)
+		}
+	}
+}

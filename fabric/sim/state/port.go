@@ -1,0 +1,165 @@
+package state
+
+import (
+	"encoding/binary"
+	"fabsh/fabric/sim/counter"
+	"fabsh/mad"
+	"time"
+)
+
+// Port is the state of a port: PortInfo as on the wire, and of it what forwarding
+// needs, decoded.
+type Port struct {
+	Node      *Node
+	Peer      *Port // at the cable's other end; nil: no cable
+	Num       uint8
+	Dead      bool
+	FDR10     bool // what PortInfo shows as QDR is FDR10
+	Unplugged bool // the cable is not plugged in
+	InService bool // of an end port: reached by the last sweep
+	Up        bool // the link is trained; then there is a peer
+	State     mad.PortState
+	LMC       uint8
+	KeyLevel  uint8   // PortInfo.M_KeyProtectBits
+	MTU       mad.MTU // PortInfo.NeighborMTU
+	Rate      uint16  // of the link, in units of half a Gb/s
+	LID       mad.LID
+	MKey      uint64
+	LeaseEnd  time.Time // of the M_Key, if somebody tried a wrong one
+	GUID      mad.GUID
+	Info      [SMPSize]byte
+	Light     bool // LedInfo.LedMask
+	Counters  counter.Counters
+	Loss      *Loss // nil: it loses nothing
+}
+
+// EndPort is the port that has p's LID: of a switch port 0, else p itself.
+func (p *Port) EndPort() *Port {
+	if p.Node.IsSwitch {
+		return &p.Node.Ports[0]
+	}
+	return p
+}
+
+// SetInfo sets p's PortInfo.
+func (p *Port) SetInfo(info *mad.PortInfo) {
+	info.Encode(p.Info[:])
+	p.State, p.LID, p.LMC = info.PortState, info.LID&^(1<<info.LMC-1), info.LMC
+	p.MTU, p.Rate = info.NeighborMTU, activeRate(info)
+	p.MKey, p.KeyLevel = info.MKey, info.MKeyProtectBits
+}
+
+// PortInfo returns the port's PortInfo.
+func (p *Port) PortInfo() (info mad.PortInfo) {
+	info.Decode(p.Info[:])
+	return info
+}
+
+// ChangeInfo changes fields of the port's PortInfo.
+func (p *Port) ChangeInfo(change func(info *mad.PortInfo)) {
+	info := p.PortInfo()
+	change(&info)
+	p.SetInfo(&info)
+}
+
+// CountViolation counts a packet with a wrong key, in a counter of PortInfo.
+func (p *Port) CountViolation(counter *mad.Field) {
+	if n := counter.Uint(p.Info[:]); n < counter.Max() {
+		counter.SetUint(p.Info[:], n+1)
+	}
+}
+
+// EditInfo changes what the port's agent says of it. Packets reach the port by its old
+// LIDs.
+func (p *Port) EditInfo(change func(*mad.PortInfo)) {
+	lid, lmc := p.LID, p.LMC
+	p.ChangeInfo(change)
+	p.LID, p.LMC = lid, lmc
+}
+
+// Settle counts what has grown until now.
+func (p *Port) Settle(now time.Time) {
+	if m := p.Node.Measurement; m != nil && m.Of == &p.Counters {
+		m.Record(now)
+	}
+	p.Counters.Settle(now)
+}
+
+// Grow adds to the rate of a counter, from now on.
+func (p *Port) Grow(key counter.Key, rate float64, traffic bool, now time.Time) {
+	if m := p.Node.Measurement; m != nil && m.Of == &p.Counters {
+		m.Record(now)
+	}
+	p.Counters.Grow(key, rate, traffic, now)
+}
+
+// SetCapability sets or clears bits of PortInfo.CapabilityMask.
+func (p *Port) SetCapability(bits mad.CapabilityMask, on bool) {
+	p.ChangeInfo(func(info *mad.PortInfo) {
+		info.CapabilityMask &^= bits
+		if on {
+			info.CapabilityMask |= bits
+		}
+	})
+}
+
+var (
+	nodeInfoPortGUID  = mad.AttrNodeInfo.Field("port_guid")
+	nodeInfoLocalPort = mad.AttrNodeInfo.Field("local_port_num")
+)
+
+// ReadNodeInfo writes the NodeInfo that a request through p reads.
+func (p *Port) ReadNodeInfo(data []byte) {
+	copy(data, p.Node.Info[:])
+	binary.BigEndian.PutUint64(data[nodeInfoPortGUID.Offset/8:], uint64(p.EndPort().GUID))
+	data[nodeInfoLocalPort.Offset/8] = p.Num
+}
+
+// GID is the GID of an end port.
+func (p *Port) GID() mad.GID { return mad.MakeGID(GIDPrefix, p.GUID) }
+
+// ManagedPorts are the ports that end port p answers for: of a switch all.
+func (p *Port) ManagedPorts() []Port {
+	if p.Node.IsSwitch {
+		return p.Node.Ports
+	}
+	return p.Node.Ports[p.Num : p.Num+1]
+}
+
+// activeRate is the rate of a port's link, in units of half a Gb/s, by the
+// speed's name, not its signalling rate: HDR on 4 lanes is 200 Gb/s.
+func activeRate(i *mad.PortInfo) uint16 {
+	return LaneRate(mad.ActiveSpeed(i)) * uint16(mad.WidthLanes(mad.ActiveWidth(i)))
+}
+
+func LaneRate(speed string) uint16 {
+	switch speed {
+	case "sdr":
+		return 5
+	case "ddr":
+		return 10
+	case "qdr":
+		return 20
+	case "fdr":
+		return 28
+	case "edr":
+		return 50
+	case "hdr":
+		return 100
+	case "ndr":
+		return 200
+	case "xdr":
+		return 400
+	}
+	return 0
+}
+
+// Capacity is what p's link carries, in bytes a second.
+func (p *Port) Capacity() float64 { return float64(p.Rate) * 0.5e9 / 8 }
+
+// Loss is what a port loses of the MADs that cross its link.
+type Loss struct {
+	Share    float64         // the probability that a MAD is lost
+	Arriving bool            // those that come in through the port; else those that leave through it, too
+	Attr     mad.AttributeID // only requests of that attribute, which end at the port; 0: all
+}

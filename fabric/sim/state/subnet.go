@@ -1,0 +1,164 @@
+// Package state holds a simulated subnet: its nodes, ports, links, LIDs, tables
+// and multicast groups, and how packets are forwarded between them. The agents of
+// the nodes, the subnet manager and what breaks the subnet are packages of their own,
+// which read and change it.
+//
+//	subnet.go     Subnet: all nodes and ports, found by GUID, LID or index; its clock
+//	node.go       Node: NodeInfo, SwitchInfo, the linear forwarding table
+//	port.go       Port: PortInfo and what forwarding needs of it
+//	link.go       links: down, training, active
+//	lid.go        the table of LIDs
+//	forward.go    forwarding, by LID and by directed route
+//	tables.go     the linear forwarding tables that the subnet manager sets
+//	block.go      tables in blocks: GUIDInfo, P_Keys, SL2VL, VL arbitration, multicast
+//	group.go      multicast groups
+//	multicast.go  the multicast forwarding tables of groups
+package state
+
+import (
+	"errors"
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Subnet is the state of a simulated subnet.
+//
+// Its lock guards the subnet and all its nodes and ports, and what other packages of
+// the simulator keep of it: whoever changes something holds the lock, whoever reads
+// holds it for reading. Functions here expect it to be held, unless they say
+// otherwise. Apart from it, two things are computed by the first reader that needs
+// them: the forwarding tables (Tables) and the growth of counters by traffic
+// (package traffic); each has a mutex of its own, which is taken after this lock.
+type Subnet struct {
+	sync.RWMutex
+	Nodes  []Node // in the order of the fabric
+	Ports  []Port // of all nodes; each node has a part of it
+	SM     *Port  // that of the subnet manager in this process; nil: there is none
+	Groups []*Group
+
+	LIDs   []*Port // end ports by LID
+	Blocks map[BlockKey]*[SMPSize]byte
+	clock  func() time.Time // nil: the time of the machine
+	offset time.Duration    // from clock to the time of the subnet
+
+	poweredAt time.Time // when the devices began, less upBefore
+
+	TablesStale atomic.Bool // the forwarding tables are to be computed
+	tablesMu    sync.Mutex  // held by who computes them
+	tableTop    mad.LID     // the highest LID in them
+}
+
+// New makes a subnet of that many nodes and ports, without links.
+func New(nodes, ports int) *Subnet {
+	return &Subnet{Nodes: make([]Node, nodes), Ports: make([]Port, ports), LIDs: make([]*Port, mad.MaxUnicastLID+1), Blocks: map[BlockKey]*[SMPSize]byte{}, Groups: []*Group{broadcastGroup()}, poweredAt: time.Now()}
+}
+
+// SMPSize is the size of an SMP's attribute in bytes (IBA 14.2.1).
+const SMPSize = 64
+
+// Limits of the simulated hardware, and settings of the subnet.
+const (
+	GIDPrefix    = 0xfe80_0000_0000_0000 // the default subnet prefix (IBA 4.1.1)
+	LinearCap    = 48 << 10              // entries of a linear forwarding table
+	MulticastCap = 4 << 10               // entries of a multicast forwarding table
+	GUIDCap      = 8                     // entries of a GUIDInfo table
+	VLArbCap     = 8                     // entries of either VL arbitration table
+	LifeTime     = 18                    // 4.096 us << 18: 1.07 s
+)
+
+// SetClock gives the subnet a clock of its own, by which leases expire and counters
+// grow. Its time goes on from where it was.
+func (s *Subnet) SetClock(clock func() time.Time) {
+	s.Lock()
+	defer s.Unlock()
+	now := s.Now()
+	s.clock = clock
+	s.offset = now.Sub(clock())
+}
+
+// Now returns the time of the subnet.
+func (s *Subnet) Now() time.Time {
+	if s.clock == nil {
+		return time.Now()
+	}
+	return s.clock().Add(s.offset)
+}
+
+// upBefore is how long devices have run when the subnet begins.
+const upBefore = 100 * time.Hour
+
+// Uptime returns how long the devices have run.
+func (s *Subnet) Uptime() time.Duration { return upBefore + s.Now().Sub(s.poweredAt) }
+
+// NodeByGUID returns the first node with a GUID; nil: there is none.
+func (s *Subnet) NodeByGUID(guid mad.GUID) *Node {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.GUID() == guid {
+			return n
+		}
+	}
+	return nil
+}
+
+// PortByGUID is a port by the GUID of its node; port 0 of a CA stands for the node.
+func (s *Subnet) PortByGUID(node mad.GUID, num int) (*Port, error) {
+	return PortOfNode(s.NodeByGUID(node), node, num)
+}
+
+// PortOfNode is portAt of n, which has that GUID; nil: no node has.
+func PortOfNode(n *Node, guid mad.GUID, num int) (*Port, error) {
+	switch {
+	case n == nil:
+		return nil, fmt.Errorf("the simulated fabric has no node with GUID %v", guid)
+	case num < 0 || num >= len(n.Ports):
+		return nil, fmt.Errorf("%s has ports up to %d, no port %d", n.Label, len(n.Ports)-1, num)
+	}
+	return &n.Ports[num], nil
+}
+
+// Index is the index of a node.
+func (s *Subnet) Index(n *Node) int {
+	for i := range s.Nodes { // the console alone asks
+		if &s.Nodes[i] == n {
+			return i
+		}
+	}
+	return -1
+}
+
+// PortOf returns the port that was made of p.
+func (s *Subnet) PortOf(p *fabric.Port) *Port {
+	return &s.Nodes[p.Node().ID()].Ports[p.Num()]
+}
+
+// End is a port.
+type End struct{ Node, Num int }
+
+// Cable is one end of a cable.
+type Cable struct {
+	Node mad.GUID
+	Num  int
+}
+
+// PortByIndex returns a port by the index of its node; its number is at least least.
+func (s *Subnet) PortByIndex(at End, least int) (*Port, error) {
+	if at.Node < 0 || at.Node >= len(s.Nodes) || at.Num < least || at.Num >= len(s.Nodes[at.Node].Ports) {
+		return nil, errors.New("is no port")
+	}
+	return &s.Nodes[at.Node].Ports[at.Num], nil
+}
+
+// WithPort calls change with a port, with the lock held. It must not change routes or links.
+func (s *Subnet) WithPort(node mad.GUID, num int, change func(*Port)) error {
+	s.Lock()
+	defer s.Unlock()
+	p, err := s.PortByGUID(node, num)
+	if err == nil {
+		change(p)
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package state
+
+import (
+	"fabsh/fabric/sim/lft"
+	"fabsh/mad"
+)
+
+// InvalidateTables gives all switches tables for the links that are up, which are computed
+// when somebody needs one.
+func (s *Subnet) InvalidateTables() {
+	s.tableTop = s.topLID()
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			n.LFT = nil
+			n.SetTop(s.tableTop)
+		}
+	}
+	s.TablesStale.Store(true)
+}
+
+// EnsureTables computes the tables of all switches, if they have changed. It must be
+// called before a link or a LID changes, and before a table is read or written. The
+// lock may be held for reading only.
+func (s *Subnet) EnsureTables() {
+	if s.TablesStale.Load() {
+		s.computeTables()
+	}
+}
+
+func (s *Subnet) computeTables() {
+	s.tablesMu.Lock()
+	defer s.tablesMu.Unlock()
+	if !s.TablesStale.Load() {
+		return
+	}
+	switches, network := s.network()
+	for i, table := range lft.Compute(network, s.tableTop) {
+		switches[i].LFT = table
+	}
+	s.TablesStale.Store(false)
+}
+
+// network returns the switches, and what their tables follow from.
+func (s *Subnet) network() (switches []*Node, network []lft.Switch) {
+	index := map[*Node]uint16{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			index[n] = uint16(len(switches))
+			switches = append(switches, n)
+		}
+	}
+	network = make([]lft.Switch, len(switches))
+	for i, n := range switches {
+		network[i].Ports = len(n.Ports)
+		network[i].Destinations = []lft.Destination{{LID: n.Ports[0].LID, Number: int32(i)}}
+		for j := range n.Ports[1:] {
+			p := &n.Ports[1+j]
+			if p.Up && p.Peer.Node.IsSwitch && p.Peer.Node != n {
+				network[i].Links.Add(index[p.Peer.Node], p.Num)
+			}
+		}
+	}
+	hosts := int32(0)
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		if p.Node.IsSwitch || p.LID == 0 || !p.Up || !p.Peer.Node.IsSwitch {
+			continue
+		}
+		sw := &network[index[p.Peer.Node]]
+		for l := range 1 << p.LMC {
+			sw.Destinations = append(sw.Destinations, lft.Destination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: hosts})
+		}
+		hosts++
+	}
+	return switches, network
+}

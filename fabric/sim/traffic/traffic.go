@@ -1,0 +1,194 @@
+// Package traffic moves the counters of a simulated subnet's ports by flows between its
+// hosts, which take the way of the forwarding tables.
+//
+//	traffic.go  Traffic: the flows, and when their ways are found again
+//	way.go      the way of a flow, and the counters on it
+package traffic
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Traffic is the traffic of a subnet. Its fields are guarded by the subnet's lock.
+type Traffic struct {
+	subnet *state.Subnet
+	flows  []flow
+	since  time.Time  // when it became stale
+	mu     sync.Mutex // held by the reader that makes counters grow by it
+	stale  atomic.Bool
+}
+
+// New makes the traffic of a subnet, at first none.
+func New(s *state.Subnet) *Traffic { return &Traffic{subnet: s} }
+
+// Flow is traffic from one port to another.
+type Flow struct {
+	From, To state.Cable // end ports; port 0 of a CA: its first one with a cable
+	Rate     float64     // bytes a second
+}
+
+// maxFlows bounds what a change of the routes costs.
+const maxFlows = 1 << 20
+
+// flow is a Flow of ports.
+type flow struct {
+	from, to *state.Port
+	rate     float64
+}
+
+// SetTraffic replaces the traffic of the subnet. It goes the way that the
+// forwarding tables say, now and after each change of them, and moves the counters
+// of the ports on it. A link carries no more than its rate: flows through it get
+// less, each the same share, and the ports before it wait.
+func (t *Traffic) SetTraffic(flows []Flow) error {
+	if len(flows) > maxFlows {
+		return fmt.Errorf("%d flows are more than %d", len(flows), maxFlows)
+	}
+	t.subnet.Lock()
+	defer t.subnet.Unlock()
+	var list []flow
+	nodes := make(map[mad.GUID]*state.Node, len(t.subnet.Nodes))
+	for i := range t.subnet.Nodes {
+		if n := &t.subnet.Nodes[i]; nodes[n.GUID()] == nil { // the first one, as nodeByGUID
+			nodes[n.GUID()] = n
+		}
+	}
+	for _, f := range flows {
+		from, err := endPortAt(nodes, f.From)
+		if err != nil {
+			return err
+		}
+		to, err := endPortAt(nodes, f.To)
+		if err != nil {
+			return err
+		}
+		list = append(list, flow{from, to, f.Rate})
+	}
+	t.Update()
+	t.Suspend()
+	t.flows = list
+	t.stale.Store(len(list) > 0)
+	t.since = t.subnet.Now()
+	return nil
+}
+
+// endPortAt is the end port that c names.
+func endPortAt(nodes map[mad.GUID]*state.Node, c state.Cable) (*state.Port, error) {
+	p, err := state.PortOfNode(nodes[c.Node], c.Node, c.Num)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Node.IsSwitch:
+		return p.EndPort(), nil
+	case c.Num > 0:
+		return p, nil
+	}
+	return p.Node.Attachment(0)
+}
+
+// BeforeChange makes ready for a change of links, LIDs, or tables. What went until
+// now is counted on the way that it had, also if nobody has looked since the last
+// change; but of many changes in a row, each of which would find all ways again for
+// an instant, the last way counts.
+func (t *Traffic) BeforeChange() {
+	t.subnet.EnsureTables()
+	if t.stale.Load() && t.subnet.Now().Sub(t.since) >= t.waysTake() {
+		t.Update()
+	}
+	t.Suspend()
+}
+
+// waysTake is, roughly, ten times as long as startTraffic takes.
+func (t *Traffic) waysTake() time.Duration {
+	return time.Duration(len(t.flows))*10*time.Microsecond + time.Duration(len(t.subnet.Ports))*time.Microsecond
+}
+
+// Suspend counts the traffic until now, and ends it, because routes or links are
+// about to change: the next who reads a counter finds out how it goes on.
+func (t *Traffic) Suspend() {
+	if len(t.flows) == 0 || t.stale.Load() {
+		return
+	}
+	now := t.subnet.Now()
+	for i := range t.subnet.Ports {
+		if p := &t.subnet.Ports[i]; p.Counters.Grows() {
+			p.Settle(now)
+			p.Counters.StopTraffic()
+		}
+	}
+	t.since = now
+	t.stale.Store(true)
+}
+
+// Update finds the ways of the traffic, if they have changed.
+func (t *Traffic) Update() {
+	if !t.stale.Load() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stale.Load() {
+		return
+	}
+	ways := make([]way, len(t.flows))
+	load := map[*state.Port]float64{} // bytes a second out of a port, if all got what they want
+	for i, f := range t.flows {
+		ways[i] = wayOf(f)
+		for _, out := range ways[i].outs {
+			load[out] += f.rate
+		}
+	}
+	c := &trafficCounter{now: t.since, waits: map[*state.Port]float64{}}
+	for i := range ways {
+		c.add(&ways[i], t.flows[i].rate, load)
+	}
+	c.addWaits()
+	t.stale.Store(false)
+}
+
+// HostPairs pairs each CA's first port that has a cable with that of the CA half of
+// them further on.
+func (t *Traffic) HostPairs(rate float64) (flows []Flow) {
+	t.subnet.RLock()
+	defer t.subnet.RUnlock()
+	var hosts []state.Cable
+	for i := range t.subnet.Nodes {
+		if n := &t.subnet.Nodes[i]; !n.IsSwitch {
+			if ports := n.EndPorts(); len(ports) > 0 {
+				hosts = append(hosts, state.Cable{Node: n.GUID(), Num: int(ports[0].Num)})
+			}
+		}
+	}
+	for i, h := range hosts {
+		if to := hosts[(i+len(hosts)/2)%len(hosts)]; to != h {
+			flows = append(flows, Flow{From: h, To: to, Rate: rate})
+		}
+	}
+	return slices.Clip(flows)
+}
+
+// ChangePort has a function change a port, with the lock held.
+func (t *Traffic) ChangePort(node mad.GUID, num int, change func(*state.Port)) error {
+	return t.Change(func() (*state.Port, error) { return t.subnet.PortByGUID(node, num) }, func(p *state.Port) error {
+		change(p)
+		return nil
+	})
+}
+
+// Change is ChangePort of the port that find finds.
+func (t *Traffic) Change(find func() (*state.Port, error), change func(*state.Port) error) error {
+	t.subnet.Lock()
+	defer t.subnet.Unlock()
+	p, err := find()
+	if err != nil {
+		return err
+	}
+	t.BeforeChange()
+	return change(p)
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"math"
+)
+
+// PortView is what there is to see of a port.
+type PortView struct {
+	Num     int
+	GUID    mad.GUID
+	Info    mad.PortInfo
+	FDR10   bool
+	Peer    state.End // Node -1: no cable
+	Percent int       // of packets that are lost, and of which attribute
+	Attr    mad.AttributeID
+}
+
+// NodeView is what there is to see of a node. Ports begin with number 0.
+type NodeView struct {
+	Info   mad.NodeInfo
+	Switch *mad.SwitchInfo // of switches
+	LFT    []uint8
+	Ports  []PortView
+}
+
+// View shows a node; nil: there is none.
+func (s *Subnet) View(node int) *NodeView {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	if node < 0 || node >= len(s.state.Nodes) {
+		return nil
+	}
+	s.state.EnsureTables()
+	n := &s.state.Nodes[node]
+	v := &NodeView{}
+	v.Info.Decode(n.Info[:])
+	if n.IsSwitch {
+		v.Switch = &mad.SwitchInfo{}
+		v.Switch.Decode(n.SwitchInfo[:])
+		v.LFT = append(v.LFT, n.LFT...)
+	}
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		pv := PortView{Num: i, GUID: p.GUID, FDR10: p.FDR10, Peer: state.End{Node: -1}}
+		pv.Info.Decode(p.Info[:])
+		if p.Peer != nil && !p.Unplugged {
+			pv.Peer = state.End{Node: s.state.Index(p.Peer.Node), Num: int(p.Peer.Num)}
+		}
+		if p.Loss != nil {
+			pv.Percent, pv.Attr = int(math.Round(100*p.Loss.Share)), p.Loss.Attr
+		}
+		v.Ports = append(v.Ports, pv)
+	}
+	return v
+}
+
+// Find is the end port that has a LID.
+func (s *Subnet) Find(lid mad.LID) (state.End, bool) {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	if int(lid) >= len(s.state.LIDs) || s.state.LIDs[lid] == nil {
+		return state.End{}, false
+	}
+	p := s.state.LIDs[lid]
+	return state.End{Node: s.state.Index(p.Node), Num: int(p.Num)}, true
+}
+
+// NodeGUIDs are the GUIDs of the nodes with that name.
+func (s *Subnet) NodeGUIDs(name string) (list []mad.GUID) {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	for i := range s.state.Nodes {
+		if s.state.Nodes[i].Name() == name {
+			list = append(list, s.state.Nodes[i].GUID())
+		}
+	}
+	return list
+}
+
+// NodesByName are the GUIDs of all nodes by name, for who has many names to look up.
+func (s *Subnet) NodesByName() map[string][]mad.GUID {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	byName := make(map[string][]mad.GUID, len(s.state.Nodes))
+	for i := range s.state.Nodes {
+		n := &s.state.Nodes[i]
+		byName[n.Name()] = append(byName[n.Name()], n.GUID())
+	}
+	return byName
+}
