@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -14,25 +13,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/scripts"
 )
 
 // audited runs audits on the fixture's fabric; "--deep" among the words is the
 // command's.
-func audited(t *testing.T, f *fixture, run AuditRun, words ...string) *audit.Report {
+func audited(t *testing.T, f *fixture, o run.Options, words ...string) *audit.Report {
 	t.Helper()
-	var err error
 	deep := slices.Contains(words, "--deep")
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--deep" })
-	if run.Audits, err = f.LoadAudits(context.Background(), words, nil, deep); err != nil {
+	set, err := run.Load(context.Background(), f.Interpreter, words, nil, deep)
+	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.RunAudits(context.Background(), run)
+	r, err := set.Run(context.Background(), f.Interpreter, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestHealthyFabrics(t *testing.T) {
 			onSimWith(t, spec, smKey, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 				well := func(words ...string) {
 					t.Helper()
-					r := audited(t, f, AuditRun{Job: "x"}, words...)
+					r := audited(t, f, run.Options{Job: "x"}, words...)
 					begun := slices.Equal(idsOf(r.Findings), []string{"audit.window:fabric"}) && slices.Contains(words, "last")
 					if len(r.Findings) > 0 && !begun || !r.Complete() || len(r.Notes) > 0 {
 						t.Errorf("%q: %s\nmissing %v, notes %q", words, told(r), r.Coverage.Missing(), r.Notes)
@@ -93,11 +94,11 @@ func TestHealthyFabrics(t *testing.T) {
 				well("--over", "last")
 				f.run(fmt.Sprintf(writeRoutes, "updn")) // the simulator's subnet manager makes credit loops, but on trees
 				well("--deep")
-				swept, err := f.Sweep(context.Background())
+				swept, err := topology.SweepQuietly(context.Background(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
-				b := &bench{t: t, subnet: f.env.Sim, fabric: swept}
+				b := &bench{t: t, subnet: f.Env.Sim, fabric: swept}
 				b.group(mad.MCMemberRecord{MGID: allHosts}, mad.JoinStateFullMember, b.hosts()...)
 				b.group(mad.MCMemberRecord{MGID: otherGroup(1)}, mad.JoinStateFullMember, b.hosts()[:2]...)
 				b.group(mad.MCMemberRecord{MGID: broadcast}, mad.JoinStateFullMember, b.hosts()...)
@@ -115,8 +116,8 @@ type bench struct {
 	rand   *rand.Rand
 	used   map[mad.GUID]bool // nodes that have a fault already, or are the tester's own
 	f      *fixture
-	run    AuditRun // what the fault needs besides
-	words  []string // which audits run, and their options; none: the standard set
+	run    run.Options // what the fault needs besides
+	words  []string    // which audits run, and their options; none: the standard set
 }
 
 // host is a CA without a fault, on a leaf that has none; its port and the leaf's.
@@ -387,12 +388,12 @@ var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.st
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {
-	for _, d := range ShippedAudits() {
-		src, err := fs.ReadFile(scripts.FS, auditFolder+"/"+d.Name+".star")
+	for _, d := range script.Audits.Shipped() {
+		src, err := script.Audits.Source(d.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^([a-z0-9]+(?:\.[a-z0-9_]+)+|timers|vlarb|sysimage) `).FindAllStringSubmatch(string(src), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^([a-z0-9]+(?:\.[a-z0-9_]+)+|timers|vlarb|sysimage) `).FindAllStringSubmatch(src, -1) {
 			checks = append(checks, m[1])
 		}
 	}
@@ -446,12 +447,12 @@ func TestSeededFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			swept, err := f.Sweep(context.Background())
+			swept, err := topology.SweepQuietly(context.Background(), f.Runtime)
 			if err != nil {
 				t.Fatal(err)
 			}
 			own := fab.OfType(mad.NodeTypeCA)[0].Port(1)
-			b := &bench{t: t, f: f, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(seed, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true}}
+			b := &bench{t: t, f: f, subnet: f.Env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(seed, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true}}
 			if len(fab.OfType(mad.NodeTypeSwitch)) > 2 {
 				b.used[own.Peer().Node().GUID()] = true
 			}
@@ -466,7 +467,7 @@ func TestSeededFaults(t *testing.T) {
 			var want []string
 			var names []string
 			places := make([][2]*fabric.Port, len(chosen))
-			run, words := AuditRun{}, []string(nil)
+			options, words := run.Options{}, []string(nil)
 			for i, x := range chosen {
 				places[i][0], places[i][1] = b.host()
 				if x.before != nil && places[i][0] != nil {
@@ -477,9 +478,9 @@ func TestSeededFaults(t *testing.T) {
 				}
 			}
 			if words != nil {
-				run.Job = "seeded"
-				audited(t, f, run, "counters", "--over", "last")
-				b.run.Job = run.Job
+				options.Job = "seeded"
+				audited(t, f, options, "counters", "--over", "last")
+				b.run.Job = options.Job
 				time.Sleep(betweenRuns)
 			}
 			for i, x := range chosen {

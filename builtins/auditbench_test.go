@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -65,7 +66,7 @@ func (b *bench) hosts() (ports []*fabric.Port) {
 // sweep finds out what the fabric is by now.
 func (b *bench) sweep() *fabric.Fabric {
 	b.t.Helper()
-	f, err := b.f.Sweep(context.Background())
+	f, err := topology.SweepQuietly(context.Background(), b.f.Runtime)
 	b.must(err)
 	return f
 }

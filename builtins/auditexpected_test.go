@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
@@ -26,21 +28,21 @@ func TestExpected(t *testing.T) {
 		{"fattree:k=4", true, []string{"health"}},
 	} {
 		onSim(t, test.spec, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
-			sent := func() int { return int(f.env.Engine.Stats().Sent) }
+			sent := func() int { return int(f.Env.Engine.Stats().Sent) }
 			before := sent()
-			if _, err := f.Sweep(context.Background()); err != nil {
+			if _, err := topology.SweepQuietly(context.Background(), f.Runtime); err != nil {
 				t.Fatal(err)
 			}
 			sweep := sent() - before
 			said := -1
-			run := AuditRun{Job: "x", Expected: func(n int) { said = n }}
+			options := run.Options{Job: "x", Expected: func(n int) { said = n }}
 			for range 2 { // of the second, what agents have is known
-				var err error
-				if run.Audits, err = f.LoadAudits(context.Background(), test.words, nil, test.deep); err != nil {
+				set, err := run.Load(context.Background(), f.Interpreter, test.words, nil, test.deep)
+				if err != nil {
 					t.Fatal(err)
 				}
 				before = sent()
-				r, err := f.RunAudits(context.Background(), run)
+				r, err := set.Run(context.Background(), f.Interpreter, options)
 				if err != nil || len(r.Findings) > 0 && r.Findings[0].Check != "audit.window" {
 					t.Fatal(err, told(r))
 				}
@@ -65,7 +67,7 @@ func TestExpectedBroken(t *testing.T) {
 		onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
 			write(t, f.fs, "/work/a.star", "def datagrams(fabric):\n    "+test.body+"\n\ndef audit(fabric):\n    finding('a.x', fabric, 'found')\n")
 			write(t, f.fs, "/work/b.star", "def audit(fabric):\n    finding('b.x', fabric, 'found', severity='warning')\n")
-			all, err := f.LoadAudits(context.Background(), []string{"a.star", "b.star"}, nil, false)
+			all, err := run.Load(context.Background(), f.Interpreter, []string{"a.star", "b.star"}, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +79,7 @@ func TestExpectedBroken(t *testing.T) {
 				}
 				return nil, nil
 			}
-			r, err := f.RunAudits(ctx, AuditRun{Audits: all, Begin: begin, Expected: func(int) {}})
+			r, err := all.Run(ctx, f.Interpreter, run.Options{Begin: begin, Expected: func(int) {}})
 			if err != nil {
 				t.Fatal(err)
 			}

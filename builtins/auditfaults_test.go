@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
@@ -44,7 +46,7 @@ func only(name, check string, atLeaf bool, change func(*mad.PortInfo)) fault {
 func deep(name string, do func(b *bench, ca, leaf *fabric.Port) []string) fault {
 	return fault{name: name, alone: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
 		b.words = []string{"--deep"}
-		for _, d := range ShippedAudits() {
+		for _, d := range script.Audits.Shipped() {
 			if !d.Deep { // the tables of the simulator's subnet manager have credit loops, but on trees
 				b.words = append(b.words, d.Name)
 			}
@@ -151,10 +153,10 @@ var settingFaults = []fault{
 	}},
 	{name: "prefix.default", alone: true, do: func(b *bench, _, _ *fabric.Port) []string {
 		own := b.fabric.From()
-		b.run.Rails = []Rail{
-			{"mlx5_0/1", fabric.Subnet{Prefix: 0xfe80 << 48, SM: 0x77}},
-			{"mlx5_1/1", fabric.Subnet{Prefix: 0xfe80 << 48, SM: own.GUID()}}, // here too
-			{"mlx5_2/1", fabric.Subnet{Prefix: 0xfec0 << 48, SM: 0x78}},
+		b.run.Rails = []run.Rail{
+			{Port: "mlx5_0/1", Subnet: fabric.Subnet{Prefix: 0xfe80 << 48, SM: 0x77}},
+			{Port: "mlx5_1/1", Subnet: fabric.Subnet{Prefix: 0xfe80 << 48, SM: own.GUID()}}, // here too
+			{Port: "mlx5_2/1", Subnet: fabric.Subnet{Prefix: 0xfec0 << 48, SM: 0x78}},
 		}
 		return []string{id("prefix.default", audit.OfFabric())}
 	}},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -72,8 +74,8 @@ func TestFECCounters(t *testing.T) {
 		o.Engine = engine.New(agents, engine.Options{Write: true})
 		o.State = t.TempDir()
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
-		fab, err := f.Sweep(t.Context())
+		defer f.Env.Engine.Close()
+		fab, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,12 +95,12 @@ func TestFECCounters(t *testing.T) {
 			}
 		}
 		normal()
-		if r := ran(t, f, AuditRun{}, "counters", "--over", "last"); len(r.Findings) > 0 {
+		if r := ran(t, f, run.Options{}, "counters", "--over", "last"); len(r.Findings) > 0 {
 			t.Errorf("%v", told(r))
 		}
 		time.Sleep(15 * time.Minute)
 		normal()
-		if r := ran(t, f, AuditRun{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Complete() {
+		if r := ran(t, f, run.Options{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Complete() {
 			t.Errorf("healthy: %v, %v", told(r), r.Coverage.Rows())
 		}
 		time.Sleep(15 * time.Minute)
@@ -107,7 +109,7 @@ func TestFECCounters(t *testing.T) {
 		count("leaf-2", 2, "unknown_block_counter", 0, 3)
 		count("leaf-3", 3, "port_fec_corrected_symbol_ctr", 0, 400_000)
 		count("leaf-4", 4, "fec_correctable_symbol_ctr_lane", 2, 90_000)
-		r := ran(t, f, AuditRun{}, "counters", "--over", "last")
+		r := ran(t, f, run.Options{}, "counters", "--over", "last")
 		want := `error ctr.fec.uncorrectable leaf-1/1 - node-0001 HCA-1/1: leaf-1/1: 1 blocks that FEC did not mend in 15 min
 error ctr.fec.uncorrectable leaf-2/2 - node-0006 HCA-1/1: leaf-2/2: 3 unknown blocks in 15 min
 warning ctr.fec.corrected leaf-3/3 - node-0011 HCA-1/1: leaf-3/3: FEC mended 404000 symbols in 15 min, the median of such links is 4000

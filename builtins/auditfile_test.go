@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -24,11 +26,11 @@ import (
 // kept is what fabsh snapshot --all keeps, through its file.
 func kept(t *testing.T, f *fixture) *fabric.Fabric {
 	t.Helper()
-	swept, err := f.Sweep(t.Context())
+	swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := f.LiveRoutes(t.Context(), swept)
+	routes, err := read.Routes(t.Context(), f.Runtime, swept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +38,7 @@ func kept(t *testing.T, f *fixture) *fabric.Fabric {
 	for i, sw := range routes.Graph().Switches() {
 		tables[sw.ID()] = routes.Row(i)
 	}
-	all, err := f.ReadAnswers(t.Context(), swept.With(fabric.Reading{LFTs: tables}))
+	all, err := read.Answers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: tables}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +89,12 @@ func TestSnapshotAudits(t *testing.T) {
 				keys = nil
 			}
 			onSimWith(t, "fattree", keys, nil, nil, func(t *testing.T, f *fixture) {
-				swept, err := f.Sweep(t.Context())
+				swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
 				own := swept.From()
-				b := &bench{t: t, f: f, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(1, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true, own.Peer().Node().GUID(): true}}
+				b := &bench{t: t, f: f, subnet: f.Env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(1, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true, own.Peer().Node().GUID(): true}}
 				ca, leaf := b.host()
 				x.do(b, ca, leaf)
 				live := audited(t, f, b.run, append(b.words, "--deep")...)
@@ -123,12 +125,12 @@ func TestSnapshotRates(t *testing.T) {
 			continue
 		}
 		onSimWith(t, "fattree", smKey, nil, nil, func(t *testing.T, f *fixture) {
-			swept, err := f.Sweep(t.Context())
+			swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 			if err != nil {
 				t.Fatal(err)
 			}
 			own := swept.From()
-			b := &bench{t: t, f: f, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(uint64(i), 1)), used: map[mad.GUID]bool{own.Node().GUID(): true, own.Peer().Node().GUID(): true}}
+			b := &bench{t: t, f: f, subnet: f.Env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(uint64(i), 1)), used: map[mad.GUID]bool{own.Node().GUID(): true, own.Peer().Node().GUID(): true}}
 			ca, leaf := b.host()
 			if x.before != nil {
 				x.before(b, ca, leaf)
@@ -145,7 +147,7 @@ func TestSnapshotRates(t *testing.T) {
 			if err := afero.WriteFile(after.fs, "/work/before.fab", file.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			got := idsOf(audited(t, after, AuditRun{}, "--over", "before.fab").Findings)
+			got := idsOf(audited(t, after, run.Options{}, "--over", "before.fab").Findings)
 			if diff := cmp.Diff(expand(want, got), got); diff != "" {
 				t.Errorf("%s: -want +got\n%s", x.name, diff)
 			}
@@ -156,7 +158,7 @@ func TestSnapshotRates(t *testing.T) {
 // TestSnapshotOver: files that rates cannot be over are refused, and it is said why.
 func TestSnapshotOver(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,22 +206,22 @@ func TestSnapshotSilence(t *testing.T) {
 		onSimWith(t, "ring:n=3", smKey, wrap, nil, func(t *testing.T, f *fixture) {
 			file := ofFile(t, kept(t, f))
 			defer file.Close()
-			if r := audited(t, file, AuditRun{}); r.Complete() || file.AuditStatus(r, audit.Critical) != 3 && len(r.Findings) == 0 {
+			if r := audited(t, file, run.Options{}); r.Complete() || run.Status(r, audit.Critical) != 3 && len(r.Findings) == 0 {
 				t.Errorf("%s: the coverage is complete: %v", attr.Name, r.Coverage.Rows())
 			}
 		})
 	}
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &bench{t: t, subnet: f.env.Sim}
+		b := &bench{t: t, subnet: f.Env.Sim}
 		p := swept.NodeByName("switch-2")[0].Port(1)
 		b.count(p, "SymbolErrorCounter", math.MaxUint64)
 		file := ofFile(t, kept(t, f))
 		defer file.Close()
-		got := told(audited(t, file, AuditRun{}, "counters"))
+		got := told(audited(t, file, run.Options{}, "counters"))
 		if !strings.HasPrefix(got, "warning ctr.saturated switch-2/1: at their largest value: ") {
 			t.Errorf("got %s", got)
 		}
@@ -230,18 +232,18 @@ func TestSnapshotSilence(t *testing.T) {
 // does not have; who asks for one of these by name is told so.
 func TestTopologyAudits(t *testing.T) {
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		file := ofFile(t, swept) // without tables
 		defer file.Close()
 		for _, words := range [][]string{nil, {"routing"}} {
-			all, err := file.LoadAudits(t.Context(), words, nil, true)
+			all, err := run.Load(t.Context(), file.Interpreter, words, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := file.RunAudits(t.Context(), AuditRun{Audits: all})
+			r, err := all.Run(t.Context(), file.Interpreter, run.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,7 +252,7 @@ func TestTopologyAudits(t *testing.T) {
 			if words != nil {
 				want = 2
 			}
-			if code := file.AuditStatus(r, audit.Warning); i < 0 || r.Failures[i].Skipped != (want == 0) || code != want {
+			if code := run.Status(r, audit.Warning); i < 0 || r.Failures[i].Skipped != (want == 0) || code != want {
 				t.Errorf("%q: status %d, want %d: %v", words, code, want, r.Failures)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim/registers"
@@ -98,7 +99,7 @@ var registerFaults = []fault{
 func TestHealthWell(t *testing.T) {
 	for _, spec := range []string{"fattree:k=4,registers=yes", "fattree:k=4,registers=yes,speed=ndr", "fattree:k=4"} {
 		onSimWith(t, spec, nil, nil, nil, func(t *testing.T, f *fixture) {
-			r := audited(t, f, AuditRun{}, "health")
+			r := audited(t, f, run.Options{}, "health")
 			if len(r.Findings) > 0 || !r.Complete() || len(r.Notes) > 0 {
 				t.Errorf("%s: %s\nmissing %v, notes %q", spec, told(r), r.Coverage.Missing(), r.Notes)
 			}
@@ -110,9 +111,9 @@ func TestHealthWell(t *testing.T) {
 // finding.
 func TestDownReason(t *testing.T) {
 	onSimWith(t, registered, smKey, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
-		audited(t, f, AuditRun{Job: "x"}, "links")
+		audited(t, f, run.Options{Job: "x"}, "links")
 		time.Sleep(betweenRuns)
-		s := f.env.Sim
+		s := f.Env.Sim
 		leaf := s.NodeGUIDs("leaf-1")[0]
 		if err := s.Unlink(leaf, 3); err != nil {
 			t.Fatal(err)
@@ -126,7 +127,7 @@ func TestDownReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := audited(t, f, AuditRun{Job: "x"}, "links")
+		r := audited(t, f, run.Options{Job: "x"}, "links")
 		if got := told(r); !strings.Contains(got, "ago, for cable was unplugged of this side and hi ber of the other") {
 			t.Errorf("the reason is not told:\n%s", got)
 		}

@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -19,13 +22,13 @@ import (
 // nothing, and another job knows nothing of it.
 func TestPast(t *testing.T) {
 	onSimWith(t, "fattree", nil, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := func(name string, num int) sim.Cable { return end(t, swept, name, num) }
-		run := func(job string, lookOnly bool) string {
-			r := audited(t, f, AuditRun{Job: job, LookOnly: lookOnly}, "links")
+		again := func(job string, lookOnly bool) string {
+			r := audited(t, f, run.Options{Job: job, LookOnly: lookOnly}, "links")
 			time.Sleep(time.Hour)
 			return told(r)
 		}
@@ -35,8 +38,8 @@ func TestPast(t *testing.T) {
 				t.Errorf("%s: -want +got\n%s", what, diff)
 			}
 		}
-		b := &bench{t: t, subnet: f.env.Sim}
-		expect("first", run("x", false), "")
+		b := &bench{t: t, subnet: f.Env.Sim}
+		expect("first", again("x", false), "")
 		b.must(b.subnet.Unlink(at("leaf-3", 7).Node, 7))
 		b.must(b.subnet.Unlink(at("leaf-2", 1).Node, 1))
 		down := func(ago string) string {
@@ -45,12 +48,12 @@ func TestPast(t *testing.T) {
 				"warning node.gone 0x0002c90310000040: it was at leaf-2/1, which is down now\n" +
 				"  warning link.down leaf-2/1: it is down, and was up " + ago + " ago\n"
 		}
-		expect("down", run("x", true), down("1h0m10s"))
-		expect("another job", run("y", false), "warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n")
-		expect("at a terminal nothing was kept", run("x", false), down("3h0m10s"))
+		expect("down", again("x", true), down("1h0m10s"))
+		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n")
+		expect("at a terminal nothing was kept", again("x", false), down("3h0m10s"))
 		b.must(b.subnet.Link(at("leaf-3", 7).Node, 7))
 		b.must(b.subnet.Link(at("leaf-2", 1).Node, 1))
-		expect("up", run("x", false), "")
+		expect("up", again("x", false), "")
 
 		flaps := fmt.Sprintf("error link.init leaf-4/1 - %s/1: the link is up, and initialize: the subnet manager has not made it active\n", swept.NodeByName("leaf-4")[0].Port(1).Peer().Node().Name())
 		state := func(s mad.PortState) {
@@ -60,12 +63,12 @@ func TestPast(t *testing.T) {
 		}
 		for range 4 {
 			state(mad.PortStateInitialize)
-			expect("init", run("x", false), flaps)
+			expect("init", again("x", false), flaps)
 			state(mad.PortStateActive)
-			expect("active", run("x", false), "")
+			expect("active", again("x", false), "")
 		}
 		state(mad.PortStateInitialize)
-		expect("five times", run("x", false), flaps+"error link.flap leaf-4/1 - "+swept.NodeByName("leaf-4")[0].Port(1).Peer().Name()+": the link was up and not active in 5 of the latest ten runs\n")
+		expect("five times", again("x", false), flaps+"error link.flap leaf-4/1 - "+swept.NodeByName("leaf-4")[0].Port(1).Peer().Name()+": the link was up and not active in 5 of the latest ten runs\n")
 	})
 }
 
@@ -73,21 +76,21 @@ func TestPast(t *testing.T) {
 // hours, a run after the other; and a node that reboots again and again.
 func TestRebootsAndFlaps(t *testing.T) {
 	onSimWith(t, "fattree", nil, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &bench{t: t, subnet: f.env.Sim}
+		b := &bench{t: t, subnet: f.Env.Sim}
 		host := swept.NodeByName("node-0010 HCA-1")[0].Port(1)
 		other := swept.NodeByName("leaf-4")[0].Port(1)
 		traffic(b, host, nil)
-		run := func() string { return told(ran(t, f, AuditRun{Job: "x"}, "counters", "--over", "last")) }
-		run()
+		again := func() string { return told(ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last")) }
+		again()
 		for _, want := range []string{"ctr.downed", "ctr.downed", "link.flap"} {
 			time.Sleep(3 * time.Hour)
 			b.count(other, "LinkDownedCounter", 1)
 			b.count(other.Peer(), "LinkDownedCounter", 1)
-			if got := run(); !bytes.Contains([]byte(got), []byte("error "+want+" ")) {
+			if got := again(); !bytes.Contains([]byte(got), []byte("error "+want+" ")) {
 				t.Errorf("got\n%swant %s", got, want)
 			}
 			traffic(b, host, nil)
@@ -96,7 +99,7 @@ func TestRebootsAndFlaps(t *testing.T) {
 			time.Sleep(14 * time.Minute)
 			b.must(b.subnet.ResetCounters(host.Node().GUID(), 1))
 			b.count(host.Peer(), "LinkDownedCounter", reboots)
-			got := run()
+			got := again()
 			want := "info node.reboot node-0010 HCA-1: its counters began anew, and its links went down: it was rebooted\n"
 			if reboots > 10 {
 				want = "warning node.reboot node-0010 HCA-1: its counters began anew, and its links went down 11 times within 15 min: it reboots again and again\n"
@@ -105,7 +108,7 @@ func TestRebootsAndFlaps(t *testing.T) {
 				t.Errorf("%d reboots: got\n%swant\n%s", reboots, got, want)
 			}
 			traffic(b, host, nil)
-			run()
+			again()
 		}
 	})
 }
@@ -113,11 +116,11 @@ func TestRebootsAndFlaps(t *testing.T) {
 // TestStorm: a port that sends notices all the time, and one that sends a few.
 func TestStorm(t *testing.T) {
 	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &bench{t: t, subnet: f.env.Sim}
+		b := &bench{t: t, subnet: f.Env.Sim}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -129,7 +132,7 @@ func TestStorm(t *testing.T) {
 				}
 			}
 		}()
-		r := audited(t, f, AuditRun{}, "sm", "--traps", "40s")
+		r := audited(t, f, run.Options{}, "sm", "--traps", "40s")
 		if got := idsOf(r.Findings); len(got) != 1 || got[0] != fmt.Sprintf("trap.storm:%v/7", swept.NodeByName("leaf-3")[0].GUID()) {
 			t.Errorf("got %v, %v", told(r), r.Notes)
 		}
@@ -160,12 +163,12 @@ func TestUnlikeAgents(t *testing.T) {
 	x := new(narrowAgent)
 	wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
 	onSimWith(t, "fattree", nil, wrap, nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x.lid = swept.NodeByName("node-0010 HCA-1")[0].Port(1).LID()
-		got := told(audited(t, f, AuditRun{}, "counters"))
+		got := told(audited(t, f, run.Options{}, "counters"))
 		want := "info ctr.absent node-0010 HCA-1: its agent does not have PortCountersExtended, unicast and multicast packets, errors of 64 bits, as most of the model do\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -178,29 +181,29 @@ func TestUnlikeAgents(t *testing.T) {
 // swept.
 func TestKnownFabric(t *testing.T) {
 	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.env.Current = nil
-		b := &bench{t: t, subnet: f.env.Sim}
-		run := func() (asked int, notes string) {
-			r := audited(t, f, AuditRun{Known: swept}, "counters")
+		f.Env.Current = nil
+		b := &bench{t: t, subnet: f.Env.Sim}
+		again := func() (asked int, notes string) {
+			r := audited(t, f, run.Options{Known: swept}, "counters")
 			if len(r.Findings) > 0 {
 				t.Error(told(r))
 			}
 			for _, row := range r.Coverage.Rows() {
-				if row.Audit == sweepName {
+				if row.Audit == audit.Sweep {
 					asked += row.Asked
 				}
 			}
 			return asked, fmt.Sprint(r.Notes)
 		}
-		if asked, notes := run(); asked > 0 || notes != "[the fabric was not swept: what is new, or gone, is not known, and states are those of the file]" {
+		if asked, notes := again(); asked > 0 || notes != "[the fabric was not swept: what is new, or gone, is not known, and states are those of the file]" {
 			t.Errorf("known: %d requests of a sweep, %s", asked, notes)
 		}
 		b.must(b.subnet.Silence(end(t, swept, "node-0010 HCA-1", 1).Node, 1, true))
-		if asked, notes := run(); asked == 0 || !strings.HasPrefix(notes, `[the fabric is swept: "node-0010 HCA-1" (0x0002c90310000090) does not answer at LID `) {
+		if asked, notes := again(); asked == 0 || !strings.HasPrefix(notes, `[the fabric is swept: "node-0010 HCA-1" (0x0002c90310000090) does not answer at LID `) {
 			t.Errorf("moved: %d requests of a sweep, %s", asked, notes)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 )
@@ -65,7 +67,7 @@ func TestPlansOfCables(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-				base, err := f.Sweep(context.Background())
+				base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,11 +77,11 @@ func TestPlansOfCables(t *testing.T) {
 				}
 				write(t, f.fs, "/work/plan.csv", test.plan(own.String()))
 				if test.do != nil {
-					if err := test.do(f.env.Sim, func(name string, num int) sim.Cable { return end(t, base, name, num) }); err != nil {
+					if err := test.do(f.Env.Sim, func(name string, num int) sim.Cable { return end(t, base, name, num) }); err != nil {
 						t.Fatal(err)
 					}
 				}
-				got := told(audited(t, f, AuditRun{}, "topology", "--expect", "plan.csv"))
+				got := told(audited(t, f, run.Options{}, "topology", "--expect", "plan.csv"))
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}

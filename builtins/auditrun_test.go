@@ -10,35 +10,37 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
 
-// status is the exit status of a report, and its coverage where that is not full.
-func status(f *fixture, r *audit.Report) (int, []audit.Row) {
+// statusOf is the exit status of a report, and its coverage where that is not full.
+func statusOf(f *fixture, r *audit.Report) (int, []audit.Row) {
 	var rows []audit.Row
 	for _, row := range r.Coverage.Rows() {
 		if !row.Complete() || row.Unsupported > 0 {
 			rows = append(rows, row)
 		}
 	}
-	return f.AuditStatus(r, audit.Warning), rows
+	return run.Status(r, audit.Warning), rows
 }
 
 // TestSilentNode: a node that does not answer makes the status 3, and takes
 // nothing else away; one that is known to be silent is named, and not missed.
 func TestSilentNode(t *testing.T) {
 	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-		base, err := f.Sweep(context.Background())
+		base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		quiet, narrow := end(t, base, "node-0010 HCA-1", 1), end(t, base, "node-0020 HCA-1", 1)
-		f.env.Sim.Silence(quiet.Node, 1, true)
-		f.env.Sim.EditPort(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
-		r := audited(t, f, AuditRun{Baseline: base})
+		f.Env.Sim.Silence(quiet.Node, 1, true)
+		f.Env.Sim.EditPort(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
+		r := audited(t, f, run.Options{Baseline: base})
 		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: data VLs in use: vl0_7 and vl0
 error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer
   error node.silent 0x0002c90310000090: "node-0010 HCA-1" at LID 22 is known to the subnet administrator, and the sweep does not reach it
@@ -48,7 +50,7 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		code, rows := status(f, r)
+		code, rows := statusOf(f, r)
 		if diff := cmp.Diff([]audit.Row{{Audit: "sweep", Attribute: "NodeInfo", Asked: 44, Answered: 43, TimedOut: 1}}, rows); diff != "" || code != 3 {
 			t.Errorf("status %d, coverage -want +got\n%s", code, diff)
 		}
@@ -62,9 +64,9 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 			}
 			acks = append(acks, *a)
 		}
-		known := AuditRun{Baseline: base, Begin: func(fabric.Subnet) (audit.Acks, error) { return acks, nil }}
+		known := run.Options{Baseline: base, Begin: func(fabric.Subnet) (audit.Acks, error) { return acks, nil }}
 		r = audited(t, f, known)
-		code, rows = status(f, r)
+		code, rows = statusOf(f, r)
 		if code != 1 || rows != nil || len(r.Findings) != 1 || len(r.Acked) != 3 || len(r.Silent) != 2 {
 			t.Errorf("with acks: status %d, coverage %v, told %v, silent %v", code, rows, r.Findings, r.Silent)
 		}
@@ -75,13 +77,13 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 // not need it is found.
 func TestSilentAdministrator(t *testing.T) {
 	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-		base, err := f.Sweep(context.Background())
+		base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.env.Sim.MuteSA(true)
-		f.env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
-		r := audited(t, f, AuditRun{})
+		f.Env.Sim.MuteSA(true)
+		f.Env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
+		r := audited(t, f, run.Options{})
 		want := `critical sa.answers fabric: the subnet administrator does not answer ClassPortInfo: timed out
 error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
 warning audit.coverage fabric: requests without an answer: MCMemberRecord of multicast: 1 of 1; ClassPortInfo of sm: 1 of 1
@@ -89,7 +91,7 @@ warning audit.coverage fabric: requests without an answer: MCMemberRecord of mul
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		code, rows := status(f, r)
+		code, rows := statusOf(f, r)
 		missed := []audit.Row{
 			{Audit: "multicast", Attribute: "MCMemberRecord", Asked: 1, TimedOut: 1},
 			{Audit: "sm", Attribute: "ClassPortInfo", Asked: 1, TimedOut: 1},
@@ -153,15 +155,15 @@ def audit(fabric):
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
 				write(t, f.fs, "/work/mine.star", test.src)
-				all, err := f.LoadAudits(context.Background(), []string{"mine.star", "links"}, nil, false)
+				all, err := run.Load(context.Background(), f.Interpreter, []string{"mine.star", "links"}, nil, false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := f.RunAudits(context.Background(), AuditRun{Audits: all})
+				r, err := all.Run(context.Background(), f.Interpreter, run.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				code, rows := status(f, r)
+				code, rows := statusOf(f, r)
 				if diff := cmp.Diff(test.told, told(r)); diff != "" || code != test.status || !slices.Equal(r.Notes, test.notes) {
 					t.Errorf("status %d, want %d; notes %q; -want +got\n%s", code, test.status, r.Notes, diff)
 				}
@@ -227,14 +229,14 @@ func TestAuditOptions(t *testing.T) {
 		{"ends.star", "ends.star: exit(0) ends a script, and so no audit: what finding() says makes the exit status"},
 		{"none.star", "none.star is no audit: it defines no audit(fabric, ...)"},
 	} {
-		all, err := f.LoadAudits(context.Background(), strings.Fields(test.words), nil, false)
+		all, err := run.Load(context.Background(), f.Interpreter, strings.Fields(test.words), nil, false)
 		got := ""
 		if err != nil {
 			got = f.Explain(err)
 		} else {
 			for _, a := range all.List {
 				got += " " + a.Name + "["
-				for _, kv := range a.kwargs {
+				for _, kv := range a.Arguments() {
 					got += kv.String()
 				}
 				got += "]"
@@ -250,17 +252,17 @@ func TestAuditOptions(t *testing.T) {
 // TestManagers: what the seeded faults cannot put in alone.
 func TestManagers(t *testing.T) {
 	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
-		base, err := f.Sweep(context.Background())
+		base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		host := end(t, base, "node-0005 HCA-1", 1)
-		f.env.Sim.Silence(host.Node, 1, true) // a sweep drops it, then it answers
+		f.Env.Sim.Silence(host.Node, 1, true) // a sweep drops it, then it answers
 		up := end(t, base, "leaf-2", 3)
-		f.env.Sim.Unlink(up.Node, up.Num)
-		f.env.Sim.Link(up.Node, up.Num)
-		f.env.Sim.Silence(host.Node, 1, false)
-		r := audited(t, f, AuditRun{}, "sm", "--standbys", "1")
+		f.Env.Sim.Unlink(up.Node, up.Num)
+		f.Env.Sim.Link(up.Node, up.Num)
+		f.Env.Sim.Silence(host.Node, 1, false)
+		r := audited(t, f, run.Options{}, "sm", "--standbys", "1")
 		want := "error sm.records node-0005 HCA-1/1: the subnet administrator does not know this node\n" +
 			"warning sm.standby fabric: 0 subnet managers are standby, wanted are 1\n"
 		if diff := cmp.Diff(want, told(r)); diff != "" {
@@ -268,7 +270,7 @@ func TestManagers(t *testing.T) {
 		}
 	})
 	onSim(t, "ring:n=2,delay=20ms", nil, func(t *testing.T, f *fixture) {
-		r := audited(t, f, AuditRun{}, "sm", "--slow", "10ms")
+		r := audited(t, f, run.Options{}, "sm", "--slow", "10ms")
 		if got := idsOf(r.Findings); !slices.Equal(got, []string{"sa.answers:fabric"}) || r.Worst() != audit.Warning {
 			t.Errorf("got %v", r.Findings)
 		}
@@ -279,13 +281,13 @@ func TestManagers(t *testing.T) {
 // would look as if it were gone.
 func TestCutSweep(t *testing.T) {
 	onSim(t, "ring:n=3,dead=switch-2/1", nil, func(t *testing.T, f *fixture) {
-		time.AfterFunc(500*time.Millisecond, func() { f.env.Engine.Halt(&lang.DeadlineError{After: 500 * time.Millisecond}) })
-		all, err := f.LoadAudits(context.Background(), nil, nil, false)
+		time.AfterFunc(500*time.Millisecond, func() { f.Env.Engine.Halt(&lang.DeadlineError{After: 500 * time.Millisecond}) })
+		all, err := run.Load(context.Background(), f.Interpreter, nil, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := f.RunAudits(context.Background(), AuditRun{Audits: all})
-		if code, _ := status(f, r); err != nil || code != 3 || len(r.Findings) > 0 || len(r.Failures) != len(all.List) || len(r.Notes) != 1 {
+		r, err := all.Run(context.Background(), f.Interpreter, run.Options{})
+		if code, _ := statusOf(f, r); err != nil || code != 3 || len(r.Findings) > 0 || len(r.Failures) != len(all.List) || len(r.Notes) != 1 {
 			t.Errorf("status %d, findings %v, failures %v, notes %q, %v", code, r.Findings, r.Failures, r.Notes, err)
 		}
 	})
@@ -305,11 +307,11 @@ func TestEndlessAudit(t *testing.T) {
 		write(t, o.FS, "/work/first.star", `def audit(fabric): finding("my.check", fabric.switches[0], "found")`)
 		write(t, o.FS, "/work/endless.star", "def audit(fabric):\n    while True: pass")
 	}, func(t *testing.T, f *fixture) {
-		all, err := f.LoadAudits(ctx, []string{"first.star", "endless.star", "links"}, nil, false)
+		all, err := run.Load(ctx, f.Interpreter, []string{"first.star", "endless.star", "links"}, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := f.RunAudits(ctx, AuditRun{Audits: all})
+		r, err := all.Run(ctx, f.Interpreter, run.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +319,7 @@ func TestEndlessAudit(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 		want := []audit.Failure{{Audit: "endless", Err: late}, {Audit: "links", Err: late}}
-		if code, _ := status(f, r); code != 3 || !slices.Equal(r.Failures, want) {
+		if code, _ := statusOf(f, r); code != 3 || !slices.Equal(r.Failures, want) {
 			t.Errorf("status %d, failures %v, want 3 and %v", code, r.Failures, want)
 		}
 	})
@@ -336,19 +338,19 @@ def audit(fabric):
     finding("mine.size", fabric, "%d nodes" % len(fabric.nodes), severity = "warning")
 `)
 	}, func(t *testing.T, f *fixture) {
-		base, err := f.Sweep(t.Context())
+		base, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.env.Sim.Silence(end(t, base, "node-0010 HCA-1", 1).Node, 1, true)
+		f.Env.Sim.Silence(end(t, base, "node-0010 HCA-1", 1).Node, 1, true)
 		steps := func(n uint64, baseline *fabric.Fabric) error {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			all, err := f.LoadAudits(ctx, []string{"mine.star"}, nil, false)
+			all, err := run.Load(ctx, f.Interpreter, []string{"mine.star"}, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := f.RunAudits(lang.LimitSteps(ctx, n, cancel), AuditRun{Audits: all, Baseline: baseline, Once: true})
+			r, err := all.Run(lang.LimitSteps(ctx, n, cancel), f.Interpreter, run.Options{Baseline: baseline, Once: true})
 			if err == nil && (len(r.Findings) > 0) == (baseline != nil) {
 				t.Errorf("told %s", told(r))
 			}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -44,8 +46,8 @@ func TestSelf(t *testing.T) {
 		o.Engine = engine.New(drops, engine.Options{Write: true})
 		o.State = state
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
-		fab, err := f.Sweep(t.Context())
+		defer f.Env.Engine.Close()
+		fab, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +55,7 @@ func TestSelf(t *testing.T) {
 		check := func(what, want string, words ...string) {
 			t.Helper()
 			time.Sleep(5 * time.Minute)
-			r := ran(t, f, AuditRun{Job: "x", LookOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
+			r := ran(t, f, run.Options{Job: "x", LookOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
 			if diff := cmp.Diff(want, told(r)); diff != "" || !r.Complete() {
 				t.Errorf("%s: %v, -want +got\n%s", what, r.Failures, diff)
 			}
@@ -63,7 +65,7 @@ func TestSelf(t *testing.T) {
 		check("second", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 300 s old\n")
 		check("third", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 600 s old\n")
 		check("old enough", "")
-		if err := f.env.Sim.Count(fab.OfType(mad.NodeTypeSwitch)[1].GUID(), 3, "VL15Dropped", 4); err != nil {
+		if err := f.Env.Sim.Count(fab.OfType(mad.NodeTypeSwitch)[1].GUID(), 3, "VL15Dropped", 4); err != nil {
 			t.Fatal(err)
 		}
 		check("others drop", "warning ctr.vl15 switch-2/3: 4 SMPs dropped: somebody sends more than it takes\n")
@@ -92,14 +94,14 @@ func TestCountersOptions(t *testing.T) {
 	onPMA(t, t.TempDir(), func(t *testing.T, f *fixture, p *pma) {
 		write(t, f.fs, "/work/limits", "PortRcvErrors=5\nPortXmitWait=1000\nVL15Dropped=2\n")
 		write(t, f.fs, "/work/bad", "PortRcvErrors=many\n")
-		ran(t, f, AuditRun{Job: "x"}, "counters", "--over", "last")
+		ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last")
 		time.Sleep(time.Hour)
 		f.run(`
 f = discover()
 perf_set("PortCountersExtended", f.switches[0].ports[1], port_rcv_errors=6, symbol_error_counter=5, vl15_dropped=2)
 perf_set("PortCounters", f.switches[1].ports[2], port_xmit_wait=1001)
 `)
-		r := ran(t, f, AuditRun{Job: "x"}, "counters", "--over", "last", "--thresholds", "limits", "--ber", "1e-10")
+		r := ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last", "--thresholds", "limits", "--ber", "1e-10")
 		want := `warning ctr.rcv switch-1/1 - node-0001 HCA-1/1: switch-1/1: 6 packets with errors in 60 min
 info ctr.wait switch-1/3 - switch-2/2: switch-2/2: 1001 ticks of waiting in 60 min
 `
@@ -111,8 +113,8 @@ info ctr.wait switch-1/3 - switch-2/2: switch-2/2: 1001 ticks of waiting in 60 m
 			"--ber=0":          "fail: --ber: got 0.0, want a bit error rate such as 1e-15",
 			"--ber-no-fec=1.5": "fail: --ber-no-fec: got 1.5, want a bit error rate such as 1e-15",
 		} {
-			r = ran(t, f, AuditRun{}, "counters", option)
-			if len(r.Failures) != 1 || f.AuditStatus(r, audit.Warning) != lang.StatusUsage {
+			r = ran(t, f, run.Options{}, "counters", option)
+			if len(r.Failures) != 1 || run.Status(r, audit.Warning) != lang.StatusUsage {
 				t.Errorf("%v", r.Failures)
 			} else if got := r.Failures[0].Err.Error(); got != want {
 				t.Error(got)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
@@ -31,7 +33,7 @@ func TestSilentKind(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, spec, nil, func(t *testing.T, f *fixture) {
 				answers := test.answers
-				base, err := f.Sweep(context.Background())
+				base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,13 +44,13 @@ func TestSilentKind(t *testing.T) {
 						continue
 					}
 					for num := range n.NumPorts() + 1 {
-						if err := f.env.Sim.LosePackets(sim.End{Node: n.ID(), Num: num}, 100, mad.AttrAccessRegister.ID); err != nil && num > 0 {
+						if err := f.Env.Sim.LosePackets(sim.End{Node: n.ID(), Num: num}, 100, mad.AttrAccessRegister.ID); err != nil && num > 0 {
 							t.Fatal(err)
 						}
 					}
 				}
-				r := audited(t, f, AuditRun{}, "health", "--over=1s")
-				_, rows := status(f, r)
+				r := audited(t, f, run.Options{}, "health", "--over=1s")
+				_, rows := statusOf(f, r)
 				rows = slices.DeleteFunc(rows, func(r audit.Row) bool { return r.Attribute != "MGIR" })
 				if diff := cmp.Diff([]audit.Row{test.want}, rows); diff != "" {
 					t.Errorf("coverage -want +got\n%s", diff)
@@ -68,14 +70,14 @@ func TestSilentOwnPort(t *testing.T) {
 	x := &troubled{attr: mad.AttrPortInfo, lose: true}
 	wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
 	onSimWith(t, "ring:n=2", nil, wrap, nil, func(t *testing.T, f *fixture) {
-		swept, err := f.Sweep(t.Context())
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		file := ofFile(t, swept)
 		defer file.Close()
 		for _, of := range []*fixture{f, file} {
-			code, rows := status(of, audited(t, of, AuditRun{}, "links"))
+			code, rows := statusOf(of, audited(t, of, run.Options{}, "links"))
 			if diff := cmp.Diff(want, rows); diff != "" || code != 3 {
 				t.Errorf("live %v: status %d, coverage -want +got\n%s", of == f, code, diff)
 			}
@@ -86,8 +88,8 @@ func TestSilentOwnPort(t *testing.T) {
 	b.AddProblem(fabric.Problem{Kind: fabric.ProblemChanged, Text: "switch-1 was restarted"})
 	file := ofFile(t, b.Build())
 	defer file.Close()
-	r := audited(t, file, AuditRun{}, "links")
-	if code := file.AuditStatus(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
+	r := audited(t, file, run.Options{}, "links")
+	if code := run.Status(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
 		t.Errorf("a fabric that changed: status %d, notes %q", code, r.Notes)
 	}
 }
@@ -95,11 +97,11 @@ func TestSilentOwnPort(t *testing.T) {
 // TestUnreadLID: of a port whose PortInfo a sweep did not get nobody says that it has no LID.
 func TestUnreadLID(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
-		base, err := f.Sweep(t.Context())
+		base, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.env.Sim.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
+		if err := f.Env.Sim.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
 			t.Fatal(err)
 		}
 		const want = `perf_get: "node-0002 HCA-1" (0x0002c90310000010): its LID is not known, for the sweep did not read its PortInfo: run discover() again`

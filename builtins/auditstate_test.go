@@ -11,22 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/lock"
 	"fabsh/mad"
 )
 
 // ran runs audits, as a job that keeps what it reads.
-func ran(t *testing.T, f *fixture, run AuditRun, words ...string) *audit.Report {
+func ran(t *testing.T, f *fixture, o run.Options, words ...string) *audit.Report {
 	t.Helper()
-	var err error
-	if run.Audits, err = f.LoadAudits(context.Background(), words, nil, false); err != nil {
+	set, err := run.Load(context.Background(), f.Interpreter, words, nil, false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Job == "" {
-		run.Job = run.Audits.Job
+	if o.Job == "" {
+		o.Job = set.Job
 	}
-	r, err := f.RunAudits(context.Background(), run)
+	r, err := set.Run(context.Background(), f.Interpreter, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,19 +55,19 @@ def audit(fabric):
 		} {
 			clear(p.lose)
 			p.lose[test.lost] = true
-			r := ran(t, f, AuditRun{}, "mine.star")
+			r := ran(t, f, run.Options{}, "mine.star")
 			want := 0
 			if test.want != nil {
 				want = 3
 			}
-			code, rows := status(f, r)
+			code, rows := statusOf(f, r)
 			if diff := cmp.Diff(test.want, rows); diff != "" || code != want {
 				t.Errorf("without %#x: status %d, coverage -want +got\n%s", test.lost, code, diff)
 			}
 		}
 		p.lose = map[mad.AttributeID]bool{}
 		p.refuse[mad.AttrPortXmitDiscardDetails.ID] = true
-		code, rows := status(f, ran(t, f, AuditRun{}, "mine.star"))
+		code, rows := statusOf(f, ran(t, f, run.Options{}, "mine.star"))
 		if diff := cmp.Diff([]audit.Row{{Audit: "mine", Attribute: "PortXmitDiscardDetails", Asked: 1, Unsupported: 1}}, rows); diff != "" || code != 0 {
 			t.Errorf("not supported: status %d, coverage -want +got\n%s", code, diff)
 		}
@@ -97,7 +98,7 @@ def say(fabric, name):
 `)
 		var got strings.Builder
 		began := time.Now()
-		run := func(what string, o AuditRun, words ...string) {
+		check := func(what string, o run.Options, words ...string) {
 			time.Sleep(5*time.Minute - time.Since(began)%(5*time.Minute))
 			r := ran(t, f, o, words...)
 			fmt.Fprintf(&got, "%s:", what)
@@ -109,24 +110,24 @@ def say(fabric, name):
 			}
 			fmt.Fprintln(&got, r.Notes, r.Failures)
 		}
-		run("at a terminal", AuditRun{LookOnly: true}, "a.star", "b.star")
-		run("first", AuditRun{}, "a.star", "b.star", "--once")
-		run("second", AuditRun{}, "a.star", "b.star")
-		run("another job", AuditRun{Job: "mine"}, "a.star", "b.star")
-		run("looks only", AuditRun{LookOnly: true}, "a.star", "b.star")
-		run("third", AuditRun{}, "a.star", "b.star")
-		run("other audits", AuditRun{}, "a.star")
+		check("at a terminal", run.Options{LookOnly: true}, "a.star", "b.star")
+		check("first", run.Options{}, "a.star", "b.star", "--once")
+		check("second", run.Options{}, "a.star", "b.star")
+		check("another job", run.Options{Job: "mine"}, "a.star", "b.star")
+		check("looks only", run.Options{LookOnly: true}, "a.star", "b.star")
+		check("third", run.Options{}, "a.star", "b.star")
+		check("other audits", run.Options{}, "a.star")
 		held, err := lock.Acquire(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		run("locked", AuditRun{Job: "mine"}, "a.star")
-		run("locked, and only seen", AuditRun{Job: "mine"}, "c.star")
+		check("locked", run.Options{Job: "mine"}, "a.star")
+		check("locked, and only seen", run.Options{Job: "mine"}, "c.star")
 		held.Release()
 		if err := os.WriteFile(filepath.Join(state, "sm-0x0002c90310000001", "mine.state"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		run("damaged", AuditRun{Job: "mine"}, "a.star")
+		check("damaged", run.Options{Job: "mine"}, "a.star")
 		want := `at a terminal: a.window None b.window None[counters were not judged: no run of this job has read them before, and one from a terminal keeps nothing: --job NAME does] []
 first: b.once for this run since 10m0s a.window None since 10m0s b.window None since 10m0s[counters were not judged: no run of this job has read them before] []
 second: a.window 300.0 since 10m0s b.window 300.0 since 10m0s[1 finding is gone since the run before: b.once fabric] []

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
@@ -77,14 +79,14 @@ func TestTopologyFaults(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-				base, err := f.Sweep(context.Background())
+				base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := test.do(t, f.env.Sim, func(name string, num int) sim.Cable { return end(t, base, name, num) }); err != nil {
+				if err := test.do(t, f.Env.Sim, func(name string, num int) sim.Cable { return end(t, base, name, num) }); err != nil {
 					t.Fatal(err)
 				}
-				r := audited(t, f, AuditRun{Baseline: base}, "topology")
+				r := audited(t, f, run.Options{Baseline: base}, "topology")
 				got := told(r)
 				if test.name == "a cable crossed" { // the exchange is named too, in whatever plugs
 					got = strings.Join(strings.SplitAfter(got, "\n")[1:], "")
@@ -125,14 +127,14 @@ func TestRoutingFaults(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-				base, err := f.Sweep(context.Background())
+				base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := test.do(f.env.Sim, base); err != nil {
+				if err := test.do(f.Env.Sim, base); err != nil {
 					t.Fatal(err)
 				}
-				r := audited(t, f, AuditRun{}, "routing")
+				r := audited(t, f, run.Options{}, "routing")
 				var got []string
 				for _, x := range r.Findings {
 					got = append(got, x.Check)

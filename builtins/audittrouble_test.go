@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -123,12 +125,12 @@ def audit(fabric):
         if r and r.link_downed > 0:
             finding("mine.downed", p, "went down")
 `)
-				base, err := f.Sweep(context.Background())
+				base, err := topology.SweepQuietly(context.Background(), f.Runtime)
 				if err != nil {
 					t.Fatal(err)
 				}
-				f.env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
-				r := audited(t, f, AuditRun{}, test.words...)
+				f.Env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
+				r := audited(t, f, run.Options{}, test.words...)
 				want := test.told + other
 				if !r.Complete() && test.words == nil { // the audit self is in the standard set
 					for _, row := range test.rows {
@@ -138,7 +140,7 @@ def audit(fabric):
 				if diff := cmp.Diff(want, told(r)); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}
-				code, rows := status(f, r)
+				code, rows := statusOf(f, r)
 				if diff := cmp.Diff(test.rows, rows); diff != "" || code != test.status {
 					t.Errorf("status %d, want %d; coverage -want +got\n%s", code, test.status, diff)
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/program"
 	"fabsh/builtins/topology"
 	"fabsh/mad/engine"
 )
@@ -30,7 +31,7 @@ for i in range(%d):
     if [p for p in smp_get("PortInfo", ports) if p.port_state != "active"]:
         fail("not all are active")
 print(%[1]d * len(ports) / (time.now() - start).seconds)`, b.N)
-	if err := s.RunCode(b.Context(), "<bench>", code); err != nil {
+	if err := program.RunCode(b.Context(), s.Interpreter, "<bench>", code); err != nil {
 		b.Fatal(s.Explain(err))
 	}
 	rate, err := strconv.ParseFloat(strings.TrimSpace(stdout.String()), 64)

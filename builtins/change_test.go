@@ -34,7 +34,7 @@ func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixt
 			adapt(o)
 		}
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		fn(t, f)
 	})
 }
@@ -112,7 +112,7 @@ func TestRefusalIsRemembered(t *testing.T) {
 // TestGuardIsKept: one look for a subnet manager counts for 10 s.
 func TestGuardIsKept(t *testing.T) {
 	onForeign(t, nil, func(t *testing.T, f *fixture) {
-		sent := func() uint64 { return f.env.Engine.Stats().Sent }
+		sent := func() uint64 { return f.Env.Engine.Stats().Sent }
 		before := sent()
 		f.run("set_lft(1, {9: 1})")
 		look := sent() - before
@@ -135,7 +135,7 @@ func TestWrongNode(t *testing.T) {
 		b.AddNode(fabric.NodeSpec{
 			Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
 		})
-		f.env.Current = topology.NewFabric(b.Build())
+		f.Env.Current = topology.NewFabric(b.Build())
 		for code, want := range map[string]string{
 			`set_lft("gone", {9: 1})`:                          `set_lft: "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`,
 			`smp_set("SwitchInfo", "gone", life_time_value=1)`: `smp_set: "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`,
@@ -165,7 +165,7 @@ func TestPortGuardsTheWayToTheSM(t *testing.T) {
 		}
 		o.Engine, o.OverrideSM = engine.New(foreign{tr}, engine.Options{Write: true}), true
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		out, explained, _ := f.run(`
 f = discover()
 local = smp_get("PortInfo", dr("0"), 0)

@@ -3,13 +3,15 @@ package builtins
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/afero"
+
+	"fabsh/builtins/check"
+	"fabsh/builtins/script"
 )
 
 // TestCheckOfWhatRuns: nothing is found in what other tests run: shipped scripts,
@@ -20,14 +22,12 @@ func TestCheckOfWhatRuns(t *testing.T) {
 	}
 	s := plain(t, nil)
 	sources := map[string]string{}
-	for name, tree := range packages() {
-		for _, file := range modulesOf(tree) {
-			src, err := fs.ReadFile(tree, file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources[name+"//"+file] = string(src)
+	for _, name := range script.Embedded() {
+		src, err := s.Interpreter.Read(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		sources[name] = src
 	}
 	for _, b := range documentedBuiltins() {
 		var code strings.Builder
@@ -59,7 +59,7 @@ func TestCheckOfWhatRuns(t *testing.T) {
 		}
 	}
 	for name, src := range sources {
-		problems, err := s.Check(context.Background(), name, src)
+		problems, err := check.Script(context.Background(), s.Interpreter, name, src)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -83,7 +83,7 @@ func FuzzCheck(f *testing.F) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			problems, err := s.Check(context.Background(), "x.star", src)
+			problems, err := check.Script(context.Background(), s.Interpreter, "x.star", src)
 			return fmt.Sprint(problems, err)
 		}
 		if first, second := check(), check(); first != second {

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/types"
 )
 
 // columnValues make a value of each type that shows as columns.
@@ -27,17 +29,19 @@ var columnValues = map[string]string{
 
 // checkSchema: the JSON of v has the members, in their order, that SCHEMAS.md says.
 func checkSchema(t *testing.T, v starlark.Value) {
-	i := slices.IndexFunc(append(typeDocs(), datagrams.StatsDoc()), func(d lang.TypeDoc) bool { return d.Name == v.Type() })
+	i := slices.IndexFunc(append(types.All(), datagrams.StatsDoc()), func(d lang.TypeDoc) bool { return d.Name == v.Type() })
 	if i < 0 {
 		return // a record
 	}
-	d := append(typeDocs(), datagrams.StatsDoc())[i]
+	d := append(types.All(), datagrams.StatsDoc())[i]
 	var got, want []string
 	for _, f := range v.(lang.Factual).Facts() {
 		got = append(got, f.Name)
 	}
-	for _, m := range columnsOf(d) {
-		want = append(want, m.Name)
+	for _, m := range d.Members {
+		if m.Column {
+			want = append(want, m.Name)
+		}
 	}
 	if !slices.Equal(got, want) || d.Schema != v.(lang.Factual).Schema() {
 		t.Errorf("%s has %v, documented is %s with %v", v.(lang.Factual).Schema(), got, d.Schema, want)
@@ -48,9 +52,9 @@ func checkSchema(t *testing.T, v starlark.Value) {
 // the same.
 func TestColumns(t *testing.T) {
 	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
-		env := f.Predeclared()
+		env := maps.Clone(f.Interpreter.Globals)
 		run := func(code string) starlark.StringDict {
-			globals, err := starlark.ExecFileOptions(&lang.Dialect, f.NewThread(context.Background(), "test"), "test", code, env)
+			globals, err := starlark.ExecFileOptions(&lang.Dialect, f.newThread(context.Background(), "test"), "test", code, env)
 			if err != nil {
 				t.Fatalf("%s: %v", code, err)
 			}
@@ -83,7 +87,7 @@ func TestColumns(t *testing.T) {
 				}
 			}
 		}
-		for _, d := range typeDocs() {
+		for _, d := range types.All() {
 			if _, ok := columnValues[d.Name]; !ok && d.Name != "lost" && d.Name != "audit_run" && // which take a fabric that loses reports, and an audit
 				slices.ContainsFunc(d.Members, func(m lang.MemberDoc) bool { return m.Column }) {
 				t.Errorf("no value of type %s is looked at", d.Name)

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 )
 
 const entryScript = `
@@ -61,14 +63,14 @@ options:
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)
 			write(t, f.fs, "/work/s.star", entryScript)
-			err := f.RunFile(context.Background(), "s.star", test.args)
+			err := program.RunFile(context.Background(), f.Interpreter, "s.star", test.args)
 			if diff := cmp.Diff(test.err, f.Explain(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.out, f.stdout.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			if got, want := f.ExitStatus(err), map[bool]int{true: lang.StatusClean, false: lang.StatusUsage}[test.err == ""]; got != want {
+			if got, want := status.Of(f.Runtime, err), map[bool]int{true: lang.StatusClean, false: lang.StatusUsage}[test.err == ""]; got != want {
 				t.Errorf("status %d, want %d", got, want)
 			}
 		})
@@ -102,8 +104,8 @@ func TestRunFile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)
 			write(t, f.fs, "/work/s.star", test.script)
-			err := f.RunFile(context.Background(), test.path, test.args)
-			got := []any{f.stdout.String(), f.Explain(err), f.ExitStatus(err)}
+			err := program.RunFile(context.Background(), f.Interpreter, test.path, test.args)
+			got := []any{f.stdout.String(), f.Explain(err), status.Of(f.Runtime, err)}
 			if diff := cmp.Diff([]any{test.out, test.err, test.status}, got); diff != "" {
 				t.Errorf("output, error, status (-want +got):\n%s", diff)
 			}

@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestExamples(t *testing.T) {
 					return nil, errors.New("a simulated fabric needs no guard")
 				}
 			}, func(t *testing.T, f *fixture) {
-				globals := f.Predeclared()
+				globals := maps.Clone(f.Interpreter.Globals)
 				var got strings.Builder
 				for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
 					input, ok := strings.CutPrefix(line, "> ")
@@ -59,12 +60,18 @@ func typed(f *fixture, globals starlark.StringDict, input string) error {
 	if err != nil {
 		return err
 	}
-	last := captureLast(file)
-	thread := f.NewThread(context.Background(), "<example>")
+	const lastName = "_"
+	i := len(file.Stmts) - 1
+	last, ok := file.Stmts[max(i, 0)].(*syntax.ExprStmt)
+	if ok {
+		start, _ := last.Span()
+		file.Stmts[i] = &syntax.AssignStmt{OpPos: start, Op: syntax.EQ, LHS: &syntax.Ident{NamePos: start, Name: lastName}, RHS: last.X}
+	}
+	thread := f.newThread(context.Background(), "<example>")
 	if err := starlark.ExecREPLChunk(file, thread, globals); err != nil {
 		return err
 	}
-	if last && globals[lastName] != starlark.None {
+	if ok && globals[lastName] != starlark.None {
 		return f.Show(globals[lastName])
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/mad/engine"
 )
 
@@ -65,7 +66,7 @@ print(len(got), [i for i, guid in enumerate(got) if guid != nodes[i % len(nodes)
 				if status != 0 || out != want.String() {
 					t.Errorf("status %d, %s; printed %.300s", status, explained, out)
 				}
-				if c := f.env.Engine.Stats().Counts; c.Answered < uint64(items) || c.Retried == 0 {
+				if c := f.Env.Engine.Stats().Counts; c.Answered < uint64(items) || c.Retried == 0 {
 					t.Errorf("%+v", c)
 				}
 			})
@@ -155,7 +156,7 @@ func TestFibersCancel(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(time.Duration(r.Int64N(int64(20*time.Millisecond))), func() { cancel(lang.ErrInterrupted) })
 			done := make(chan error, 1)
-			go func() { done <- f.RunCode(ctx, "<test>", code) }()
+			go func() { done <- program.RunCode(ctx, f.Interpreter, "<test>", code) }()
 			select {
 			case err := <-done:
 				if errors.Is(err, lang.ErrInterrupted) {

@@ -12,7 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
+	"go.starlark.net/starlark"
 
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -104,14 +108,20 @@ func plain(t *testing.T, adapt func(*Options)) *fixture {
 
 // run runs code and returns what it wrote to stdout, then its error as people
 // see it.
-func (f *fixture) run(code string) (out, explained string, status int) {
+func (f *fixture) run(code string) (out, explained string, exit int) {
 	f.stdout.Reset()
 	f.stderr.Reset()
-	err := f.RunCode(context.Background(), "<test>", code)
-	if metrics := f.WriteMetrics(); err == nil {
-		err = metrics
+	err := program.RunCode(context.Background(), f.Interpreter, "<test>", code)
+	if failed := metrics.Write(f.Runtime); err == nil {
+		err = failed
 	}
-	return f.stdout.String(), f.Explain(err), f.ExitStatus(err)
+	return f.stdout.String(), f.Explain(err), status.Of(f.Runtime, err)
+}
+
+// newThread makes a thread for one evaluation.
+func (f *fixture) newThread(ctx context.Context, name string) *starlark.Thread {
+	t, _ := f.Thread(ctx, name)
+	return t
 }
 
 // write puts a file where the session finds it.

@@ -114,7 +114,7 @@ func TestGMPAddress(t *testing.T) {
 					test.adapt(o)
 				}
 			}, func(t *testing.T, f *fixture) {
-				defer f.env.Engine.Close()
+				defer f.Env.Engine.Close()
 				_, explained, status := f.run(test.code)
 				if explained != "" || status != 0 {
 					t.Errorf("%s, status %d", explained, status)
@@ -147,7 +147,7 @@ func TestPathsInBulk(t *testing.T) {
 			a = &addressed{Transport: attach(t, "ring:n=40"), pkeys: []uint16{0xffff}}
 			o.Engine = engine.New(a, engine.Options{})
 		}, func(t *testing.T, f *fixture) {
-			defer f.env.Engine.Close()
+			defer f.Env.Engine.Close()
 			if _, explained, _ := f.run(test.code); explained != "" {
 				t.Fatal(explained)
 			}
@@ -172,7 +172,7 @@ func TestPKeyNotThere(t *testing.T) {
 		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
 		o.Engine, o.SA = engine.New(a, engine.Options{}), &sa.Client{PKey: 0x8002}
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		const want = "the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; others are for the subnet manager to give (OpenSM: partitions.conf)"
 		for _, code := range []string{`perf_get("PortCounters", 2, 1)`, `sa_get("NodeRecord", lid=1)`, `discover(via="sa")`} {
 			if _, explained, _ := f.run(code); !strings.Contains(explained, want) {

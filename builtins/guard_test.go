@@ -25,7 +25,7 @@ func TestGuard(t *testing.T) {
 		o.Engine = engine.New(attach(t, spec), engine.Options{Keys: keys, Write: true})
 		o.Write = true
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		_, explained, status := f.run(`
 unknown = catch(smp_get, "NodeInfo", 1)
 if unknown or "and the M_Key of --keys its own" not in unknown.message: fail(unknown)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 )
 
 // TestLimitSteps: the steps of all fibers and of modules count, each once, however
@@ -26,7 +27,7 @@ func TestLimitSteps(t *testing.T) {
 		defer s.Close()
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
-		return s.RunCode(lang.LimitSteps(ctx, n, stop), "<test>", code)
+		return program.RunCode(lang.LimitSteps(ctx, n, stop), s.Interpreter, "<test>", code)
 	}
 	// steps is the fewest that code runs with.
 	steps := func(code string) int {

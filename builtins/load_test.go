@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"fabsh/builtins/program"
 	"os"
 	"path/filepath"
 	"testing"
@@ -105,11 +106,11 @@ func TestRealFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := plain(t, func(o *Options) { o.FS, o.Dir = nil, filepath.Join(dir, "work") })
-	if err := f.RunFile(context.Background(), filepath.Join(dir, "work/s.star"), nil); err != nil {
+	if err := program.RunFile(context.Background(), f.Interpreter, filepath.Join(dir, "work/s.star"), nil); err != nil {
 		t.Error(f.Explain(err))
 	}
 	// A script's own folder is readable, wherever it lies.
-	if err := f.RunFile(context.Background(), filepath.Join(dir, "script/t.star"), nil); err != nil {
+	if err := program.RunFile(context.Background(), f.Interpreter, filepath.Join(dir, "script/t.star"), nil); err != nil {
 		t.Error(f.Explain(err))
 	}
 	if got := f.stdout.String(); got != "1\n3\n" {

@@ -36,7 +36,7 @@ func onEcho(t *testing.T, e *echo, fn func(t *testing.T, f *fixture)) {
 		o.Engine = engine.New(e, engine.Options{Write: true})
 		o.SA = &sa.Client{SL: &sl}
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		fn(t, f)
 	})
 }

@@ -4,12 +4,15 @@ import (
 	"slices"
 	"testing"
 
+	"fabsh/builtins/help"
+	"fabsh/builtins/script"
+	"fabsh/builtins/types"
 	"fabsh/mad"
 )
 
 // TestManual: the manual has all that help knows.
 func TestManual(t *testing.T) {
-	chapters, err := Manual()
+	chapters, err := help.Manual(Functions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,22 +20,22 @@ func TestManual(t *testing.T) {
 	for _, c := range chapters {
 		for i, topic := range c.Topics {
 			has[topic.Name] = true
-			if slices.ContainsFunc(c.Topics[:i], func(x Topic) bool { return x.Name == topic.Name }) {
+			if slices.ContainsFunc(c.Topics[:i], func(x help.Topic) bool { return x.Name == topic.Name }) {
 				t.Errorf("%s: two topics %s", c.Title, topic.Name)
 			}
 		}
 	}
 	var want []string
-	for _, b := range append(functions(), moduleFunctions()...) {
+	for _, b := range Functions() {
 		want = append(want, b.Name)
 	}
-	for _, d := range typeDocs() {
+	for _, d := range types.All() {
 		want = append(want, d.Name)
 	}
 	for _, a := range append(mad.Attributes(), mad.Headers()...) {
 		want = append(want, a.Name)
 	}
-	for _, d := range slices.Concat(ShippedAudits(), ShippedReports()) {
+	for _, d := range slices.Concat(script.Audits.Shipped(), script.Reports.Shipped()) {
 		want = append(want, d.Name)
 	}
 	for _, name := range want {

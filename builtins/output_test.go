@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 )
 
@@ -120,12 +121,13 @@ func TestBareNames(t *testing.T) {
 		if _, _, status := f.run(name); status != 0 {
 			t.Errorf("%s: status %d", name, status)
 		}
-		err := f.Show(f.Predeclared()[name])
+		err := f.Show(f.Interpreter.Globals[name])
 		if _, ok := err.(*lang.ExitError); !ok {
 			t.Errorf("%s does not exit: %v", name, err)
 		}
 	}
-	if out, _, _ := f.run("help"); out != f.overview() {
+	overview, _ := help.Name(f.Interpreter.Globals, "")
+	if out, _, _ := f.run("help"); out != overview {
 		t.Errorf("help shows %q", out)
 	}
 }
@@ -139,7 +141,7 @@ func TestHelp(t *testing.T) {
 		"module": "json", "module_function": "json.encode", "language": "len", "habit": "ibroute", "error": "error",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := f.Help(topic)
+			got, err := help.Name(f.Interpreter.Globals, topic)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +155,7 @@ func TestHelp(t *testing.T) {
 		"json.encod":         `nothing is named "json.encod" (did you mean json.encode?); help() lists what there is`,
 		"something entirely": `nothing is named "something entirely"; help() lists what there is`,
 	} {
-		if _, err := f.Help(topic); err == nil || err.Error() != want {
+		if _, err := help.Name(f.Interpreter.Globals, topic); err == nil || err.Error() != want {
 			t.Errorf("help(%q): %v\nwant %s", topic, err, want)
 		}
 	}

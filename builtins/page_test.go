@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/page"
 	"fabsh/fabric/audit"
 )
 
@@ -17,9 +19,9 @@ func TestPageTrends(t *testing.T) {
 		var r *audit.Report
 		for range 4 {
 			time.Sleep(10 * time.Minute)
-			r = ran(t, f, AuditRun{Kept: kept, Once: true}, "counters", "--over", "last")
+			r = ran(t, f, run.Options{Kept: kept, Once: true}, "counters", "--over", "last")
 		}
-		p, status, err := f.Page(t.Context(), r, PageOptions{FailOn: audit.Warning})
+		p, status, err := page.Of(t.Context(), f.Runtime, r, page.Options{FailOn: audit.Warning})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -41,7 +42,7 @@ func TestCountersQueryErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ran(t, f.fixture, AuditRun{}, "counters", "--over", "last")
+	ran(t, f.fixture, run.Options{}, "counters", "--over", "last")
 	f.run(`sleep("1s")`)
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 150 {
@@ -73,7 +74,7 @@ func TestCountersQueryErrors(t *testing.T) {
 		}
 	}
 	ours := map[string]map[string]uint64{}
-	for _, x := range ran(t, f.fixture, AuditRun{}, "counters", "--over", "last", "--thresholds", path).Findings {
+	for _, x := range ran(t, f.fixture, run.Options{}, "counters", "--over", "last", "--thresholds", path).Findings {
 		for _, d := range x.Data {
 			if d.Name != "counts" {
 				continue

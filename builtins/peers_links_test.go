@@ -5,6 +5,8 @@ package builtins
 import (
 	"context"
 	"encoding/json"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 	"fmt"
 	"maps"
 	"regexp"
@@ -45,7 +47,7 @@ func TestLinks(t *testing.T) {
 func (f *peerFixture) links(t *testing.T, args ...string) map[string]linkEnd {
 	t.Helper()
 	f.stdout.Reset()
-	if err := f.RunFile(context.Background(), "@examples//links.star", args); err != nil || f.ExitStatus(err) != 0 {
+	if err := program.RunFile(context.Background(), f.Interpreter, "@examples//links.star", args); err != nil || status.Of(f.Runtime, err) != 0 {
 		t.Fatalf("%s\n%s", f.Explain(err), f.stderr.String())
 	}
 	var rows []struct {

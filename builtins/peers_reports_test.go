@@ -13,19 +13,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // reported runs a report, and fills v from its JSON. Status is what it must be.
-func (f *peerFixture) reported(t *testing.T, v any, status int, name string, words ...string) {
+func (f *peerFixture) reported(t *testing.T, v any, want int, name string, words ...string) {
 	t.Helper()
 	f.stdout.Reset()
 	f.stderr.Reset()
-	err := f.RunReport(t.Context(), name, words)
-	if got := f.ExitStatus(err); got != status {
-		t.Fatalf("%s %q: status %d, want %d: %s\n%s", name, words, got, status, f.Explain(err), f.stderr.String())
+	err := program.RunReport(t.Context(), f.Interpreter, name, words)
+	if got := status.Of(f.Runtime, err); got != want {
+		t.Fatalf("%s %q: status %d, want %d: %s\n%s", name, words, got, want, f.Explain(err), f.stderr.String())
 	}
 	if err := json.Unmarshal(f.stdout.Bytes(), v); err != nil {
 		t.Fatalf("%s %q: %v in %s", name, words, err, f.stdout.String())

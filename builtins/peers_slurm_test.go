@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/program"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/sim"
@@ -64,7 +65,7 @@ func TestSlurmTopology(t *testing.T) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
 			session := plain(t, nil)
-			kind, err := session.LoadTopology(t.Context(), "slurm-conf", nil, nil)
+			kind, err := program.LoadTopology(t.Context(), session.Interpreter, "slurm-conf", nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ package builtins
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/builtins/topology"
 	"fabsh/mad/capture"
 	"fabsh/mad/engine"
@@ -29,7 +31,7 @@ func TestPeerSubscribe(t *testing.T) {
 	t.Parallel()
 	o := ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "1"}} // light sweeps move ActCount
 	f := onIbsim(t, ibsimtest.FatTree(4, 2, 4), o, nil)
-	env := f.Predeclared()
+	env := maps.Clone(f.Interpreter.Globals)
 	do := func(name string, fn func(arg string) string) {
 		env[name] = starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			arg := ""
@@ -80,7 +82,7 @@ console('Unlink "leaf-1"[1]')
 print(told(links, 128).lid_addr == leaf.lid)
 links.close()
 `
-	thread := f.NewThread(t.Context(), "<test>")
+	thread := f.newThread(t.Context(), "<test>")
 	f.stderr.Reset()
 	if _, err := starlark.ExecFileOptions(&lang.Dialect, thread, "<test>", code, env); err != nil {
 		t.Fatal(f.Explain(err))
@@ -134,7 +136,7 @@ func TestSubscribeTshark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.RunCode(t.Context(), "<test>", `
+	err = program.RunCode(t.Context(), s.Interpreter, "<test>", `
 sub = sa_subscribe(trap=128, type="urgent", producer_type="switch", lid_range_begin=1, lid_range_end=5)
 sim.unlink("switch-2/1")
 sub.next(timeout="10s")

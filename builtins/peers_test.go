@@ -112,7 +112,7 @@ func onIbsimFor(t *testing.T, timeout time.Duration, net string, o ibsimtest.Opt
 // sweep discovers the fabric of the session.
 func (f *peerFixture) sweep(t *testing.T) *fabric.Fabric {
 	t.Helper()
-	fab, err := discover.Sweep(t.Context(), f.env.Engine, discover.Options{})
+	fab, err := discover.Sweep(t.Context(), f.Env.Engine, discover.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

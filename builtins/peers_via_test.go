@@ -41,7 +41,7 @@ func TestViaSA(t *testing.T) {
 				if d := cmp.Diff(swept, told); d != "" || len(swept) < 1000 {
 					t.Errorf("(-swept +by records):\n%s", d)
 				}
-				compareInfos(t, f.sweep(t), f.env.Current.Fabric)
+				compareInfos(t, f.sweep(t), f.Env.Current.Fabric)
 				f.eval(t, &kind, `smp_get("NodeInfo", discover(via="sa").switches[-1]).node_type`)
 				if kind != "switch" {
 					t.Errorf("by LID: %s", kind)

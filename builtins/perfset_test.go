@@ -75,7 +75,7 @@ func TestPerfClearOnce(t *testing.T) {
 				lossy.Transport = attach(t, "ring:n=2")
 				o.Engine = engine.New(lossy, engine.Options{Write: true})
 			}, func(t *testing.T, f *fixture) {
-				defer f.env.Engine.Close()
+				defer f.Env.Engine.Close()
 				if _, explained, status := f.run(`perf_set("PortCounters", 1, 1, symbol_error_counter=5)`); status != 0 {
 					t.Fatal(explained)
 				}

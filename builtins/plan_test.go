@@ -14,6 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/changes"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
@@ -103,11 +106,11 @@ func planOf(t *testing.T, spec, code string) (*plan.Plan, []sentSet) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	planning, err := s.StartPlan(t.Context())
+	planning, err := changes.StartRecording(t.Context(), s.Runtime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RunCode(t.Context(), "m.star", code); err != nil {
+	if err := program.RunCode(t.Context(), s.Interpreter, "m.star", code); err != nil {
 		t.Fatal(s.Explain(err))
 	}
 	p, err := planning.Finish(t.Context(), "m.star")
@@ -233,13 +236,13 @@ func TestPlanRefuses(t *testing.T) {
 				}
 				defer s.Close()
 				if wrap == "%s" {
-					if _, err := s.StartPlan(t.Context()); err != nil {
+					if _, err := changes.StartRecording(t.Context(), s.Runtime); err != nil {
 						t.Fatal(err)
 					}
 				}
-				err = s.RunCode(t.Context(), "<test>", fmt.Sprintf(wrap, code))
-				if err == nil || s.ExitStatus(err) != 2 {
-					t.Errorf("%s: %v, status %d", fmt.Sprintf(wrap, code), err, s.ExitStatus(err))
+				err = program.RunCode(t.Context(), s.Interpreter, "<test>", fmt.Sprintf(wrap, code))
+				if err == nil || status.Of(s.Runtime, err) != 2 {
+					t.Errorf("%s: %v, status %d", fmt.Sprintf(wrap, code), err, status.Of(s.Runtime, err))
 				} else if text := s.Explain(err); !strings.Contains(text, "a plan is being made") {
 					t.Errorf("%s: %s", fmt.Sprintf(wrap, code), text)
 				}
@@ -271,12 +274,12 @@ func TestPlanIsBound(t *testing.T) {
 func TestPlanSettles(t *testing.T) {
 	onSim(t, "fattree:k=8,levels=2", nil, func(t *testing.T, f *fixture) {
 		f.run("f = discover()")
-		subnet := f.env.Sim
-		planning, err := f.StartPlan(t.Context())
+		subnet := f.Env.Sim
+		planning, err := changes.StartRecording(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.RunCode(t.Context(), "<test>", `set_lft(discover().switches[0], {9: 1});`); err != nil {
+		if err := program.RunCode(t.Context(), f.Interpreter, "<test>", `set_lft(discover().switches[0], {9: 1});`); err != nil {
 			t.Fatal(err)
 		}
 		leaf := subnet.NodeGUIDs("leaf-1")[0]

@@ -41,7 +41,7 @@ func TestPlanarized(t *testing.T) {
 		p = &planarized{Transport: attach(t, "ring:n=2")}
 		o.Engine = engine.New(p, engine.Options{})
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		f.run("f = discover()")
 		p.mu.Lock()
 		p.sent = nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/program"
 	"fabsh/builtins/topology"
 	"fabsh/mad/engine"
 )
@@ -40,18 +41,18 @@ func BenchmarkPolicy(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.RunCode(context.Background(), "<sweep>", "discover()"); err != nil {
+	if err := program.RunCode(context.Background(), s.Interpreter, "<sweep>", "discover()"); err != nil {
 		b.Fatal(err)
 	}
 	for _, test := range []struct{ name, policy string }{{"native", "ftree"}, {"rows", "@examples//dmodk.star"}, {"entries", "entries.star"}} {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				policy, err := s.LoadPolicy(b.Context(), test.policy, nil, nil)
+				policy, err := program.LoadPolicy(b.Context(), s.Interpreter, test.policy, nil, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := policy.Compute(b.Context(), s.Fabric()); err != nil {
+				if _, err := policy.Compute(b.Context(), s.Env.Fabric()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,15 +13,14 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/help"
 	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/page"
 	"fabsh/builtins/pictures"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 )
-
-// groups are the headings of the overview, in its order.
-var groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, lang.GroupRest}
 
 // functions are all functions that scripts find as global names.
 func functions() []*lang.Builtin {
@@ -37,10 +36,18 @@ func functions() []*lang.Builtin {
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
 		&audits.Finding, &audits.Metric, &audits.LoadThresholds,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
-		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex, &reportBuiltin,
+		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
-		&lang.Sleep, &lang.Exit, &helpBuiltin,
+		&lang.Sleep, &lang.Exit, &help.Builtin,
 	}
+}
+
+// Functions lists all functions of fabsh, for documents: the global names, sorted, then
+// those of modules.
+func Functions() []*lang.Builtin {
+	list := functions()
+	slices.SortFunc(list, func(a, b *lang.Builtin) int { return strings.Compare(a.Name, b.Name) })
+	return append(list, moduleFunctions()...)
 }
 
 // moduleFunctions are those of modules that are fabsh's own.
@@ -73,11 +80,9 @@ func init() {
 	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod, &pictures.MatrixMethod)
 }
 
-// predeclare fills the global names.
-func (s *Session) predeclare() {
-	s.builtins = functions()
-	slices.SortFunc(s.builtins, func(a, b *lang.Builtin) int { return strings.Compare(a.Name, b.Name) })
-	s.predeclared = starlark.StringDict{
+// predeclared returns the global names of a session. The simulated fabric gets its clock.
+func predeclared(r *lang.Runtime) starlark.StringDict {
+	globals := starlark.StringDict{
 		"expect":   expectModule(),
 		"fs":       lang.FSModule,
 		"hostlist": hosts.ListModule,
@@ -87,12 +92,13 @@ func (s *Session) predeclare() {
 		"time":     libtime.Module,
 		"yaml":     lang.YAMLModule,
 	}
-	for _, b := range s.builtins {
-		s.predeclared[b.Name] = lang.NewFunction(b)
+	for _, b := range functions() {
+		globals[b.Name] = lang.NewFunction(b)
 	}
-	s.predeclared["quit"] = s.predeclared["exit"]
-	if s.env.Sim != nil {
-		s.predeclared["sim"] = &topology.Sim{Subnet: s.env.Sim}
-		s.env.Sim.SetClock(func() time.Time { return s.Clock.Now() })
+	globals["quit"] = globals["exit"]
+	if subnet := topology.EnvOf(r).Sim; subnet != nil {
+		globals["sim"] = &topology.Sim{Subnet: subnet}
+		subnet.SetClock(func() time.Time { return r.Clock.Now() })
 	}
+	return globals
 }

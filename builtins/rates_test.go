@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -81,7 +82,7 @@ func onPMA(t *testing.T, state string, fn func(t *testing.T, f *fixture, p *pma)
 		o.Engine = engine.New(p, engine.Options{Write: true})
 		o.State, o.Job = state, "test"
 	}, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		fn(t, f, p)
 	})
 }
@@ -248,7 +249,7 @@ func TestPerfRatesAsks(t *testing.T) {
 		run := func(what string, info, base, wide int) {
 			t.Helper()
 			p.gets = map[mad.AttributeID]int{}
-			r := ran(t, f, AuditRun{Job: "x"}, "counters", "--over", "last")
+			r := ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last")
 			time.Sleep(time.Hour)
 			got := [3]int{p.gets[mad.AttrPerfClassPortInfo.ID], p.gets[mad.AttrPortCounters.ID], p.gets[mad.AttrPortCountersExtended.ID]}
 			if want := [3]int{info, base, wide}; got != want || !r.Complete() {

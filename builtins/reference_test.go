@@ -6,18 +6,19 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/types"
 )
 
 // TestReference: REFERENCE.md is what the declarations say.
-func TestReference(t *testing.T) { golden(t, "REFERENCE.md", Reference()) }
+func TestReference(t *testing.T) { golden(t, "REFERENCE.md", help.Reference(Functions())) }
 
 // TestSchemas: SCHEMAS.md is what the declarations say.
-func TestSchemas(t *testing.T) { golden(t, "SCHEMAS.md", Schemas()) }
+func TestSchemas(t *testing.T) { golden(t, "SCHEMAS.md", help.Schemas()) }
 
 // TestDeclarations: nothing is declared by halves.
 func TestDeclarations(t *testing.T) {
-	f := plain(t, nil)
 	for _, b := range documentedBuiltins() {
 		if b.Doc == "" || b.Example == "" || b.Run == nil {
 			t.Errorf("%s lacks a doc, an example or its function", b.Name)
@@ -43,8 +44,8 @@ func TestDeclarations(t *testing.T) {
 			optional = optional || p.Default != ""
 		}
 	}
-	for _, b := range f.Builtins() {
-		if !strings.Contains(strings.Join(groups, "\n"), b.Group) || b.Group == "" {
+	for _, b := range functions() {
+		if !strings.Contains(strings.Join(help.Groups, "\n"), b.Group) || b.Group == "" {
 			t.Errorf("%s is in no group", b.Name)
 		}
 	}
@@ -62,11 +63,11 @@ func TestNames(t *testing.T) {
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
 		"show sleep smp_get smp_set stats sum table time yaml"
-	if got := strings.Join(f.Predeclared().Keys(), " "); got != want {
+	if got := strings.Join(f.Interpreter.Globals.Keys(), " "); got != want {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)
 	}
-	for name, v := range f.Predeclared() {
-		if _, err := f.Help(name); err != nil {
+	for name, v := range f.Interpreter.Globals {
+		if _, err := help.Name(f.Interpreter.Globals, name); err != nil {
 			t.Errorf("help(%q): %v", name, err)
 		}
 		if _, isUniversal := starlark.Universe[name]; isUniversal {
@@ -80,8 +81,8 @@ func TestNames(t *testing.T) {
 
 // documentedBuiltins are all functions and methods that have documentation.
 func documentedBuiltins() []*lang.Builtin {
-	list := append(functions(), moduleFunctions()...)
-	for _, d := range typeDocs() {
+	list := Functions()
+	for _, d := range types.All() {
 		for _, m := range d.Members {
 			if m.Method != nil {
 				list = append(list, m.Method)

@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/script"
+	"fabsh/builtins/status"
 	"fabsh/mad"
 )
 
@@ -16,9 +19,9 @@ import (
 func (f *fixture) report(name string, words ...string) string {
 	f.stdout.Reset()
 	f.stderr.Reset()
-	err := f.RunReport(context.Background(), name, words)
+	err := program.RunReport(context.Background(), f.Interpreter, name, words)
 	text := f.stdout.String() + f.Explain(err)
-	return fmt.Sprintf("%s[exit status %d]\n", text, f.ExitStatus(err))
+	return fmt.Sprintf("%s[exit status %d]\n", text, status.Of(f.Runtime, err))
 }
 
 // TestReportOver: with --over only what comes in between the two reads counts.
@@ -114,8 +117,8 @@ fabric: ` + counts + "ports beyond a threshold: 2, of nodes: 2\n[exit status 1]\
 
 // TestReports: each has a docstring of which the first line is what lists show.
 func TestReports(t *testing.T) {
-	for _, d := range ShippedReports() {
-		if d.Doc == "" || !IsReport(d.Name) {
+	for _, d := range script.Reports.Shipped() {
+		if d.Doc == "" || !script.IsReport(d.Name) {
 			t.Errorf("%s: %q", d.Name, d.Doc)
 		}
 		f := plain(t, nil)
@@ -123,7 +126,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s --help: %s", d.Name, got)
 		}
 	}
-	if IsReport("../lib/report") || IsReport("iblinkinfo.star") || IsReport("") {
+	if script.IsReport("../lib/report") || script.IsReport("iblinkinfo.star") || script.IsReport("") {
 		t.Error("a path is no report's name")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"slices"
 	"sync"
 
@@ -14,8 +13,13 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/explain"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/page"
+	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
+	"fabsh/builtins/types"
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/export"
@@ -69,22 +73,11 @@ type Options struct {
 // script can say to them. One evaluation runs at a time.
 type Session struct {
 	*lang.Runtime
-	env     *topology.Env
-	include []string
-	verbose int
-	flags   []string
-	modules map[string]*module
-	sources map[string]string // of what has been run, for error messages
-	defined func() []string   // names of the prompt's, for error messages; nil: there are none
+	*explain.Explainer
+	Env         *topology.Env       // the fabric
+	Interpreter *script.Interpreter // what runs scripts
 
 	subscribers *datagrams.Subscribers // what scripts subscribed to
-	predeclared starlark.StringDict
-	builtins    []*lang.Builtin
-
-	metrics *metrics // that have been shown, and are not written yet; nil: there are none
-	subject string   // what runs: tables are called after it in metrics
-
-	state, version string // of Options
 }
 
 // NewSession makes a session. It sends nothing.
@@ -117,45 +110,33 @@ func NewSession(o Options) (*Session, error) {
 	}
 	files.Forbid(o.Secrets...)
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
-	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, state: o.State, version: o.Version, modules: map[string]*module{}, sources: map[string]string{}}
-	r.Load = s.load
-	r.Measure = s.measure
-	words := sync.OnceValue(fieldWords)
+	in := script.New(r, o.Include, o.Flags)
+	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
+	r.Measure = func(v starlark.Value) error { return metrics.Show(r, v) }
+	words := sync.OnceValue(types.FieldWords)
 	r.FieldWords = func(name string) (lang.FieldWords, bool) {
 		w, ok := words()[name]
 		return w, ok
 	}
-	*lang.StateOf[*Session](r) = s
+	*lang.StateOf[page.Settings](r) = page.Settings{State: o.State, Version: o.Version}
 	audits.KeepBelow(r, o.State, o.Job)
 	*lang.StateOf[changes.Program](r) = changes.Program{State: o.State, User: o.User, StartGuard: o.StartGuard}
-	*s.env = o.Env
+	*s.Env = o.Env
 	if o.Loaded != nil {
-		s.env.Load(o.Loaded)
-		s.env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))
+		s.Env.Load(o.Loaded)
+		s.Env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))
 	}
 	s.subscribers = lang.StateOf[datagrams.Subscribers](r)
 	if o.Engine != nil {
 		if o.SA == nil {
-			s.env.SA = new(sa.Client)
+			s.Env.SA = new(sa.Client)
 		}
-		s.env.SA.Engine = o.Engine
+		s.Env.SA.Engine = o.Engine
 		s.subscribers = datagrams.NewSubscribers(r)
 	}
-	s.predeclare()
+	in.Globals = predeclared(r)
+	s.Explainer = &explain.Explainer{Sources: in.Sources, Globals: in.Globals, Stack: o.Verbose > 1}
 	return s, nil
-}
-
-// beside is a session for what goes on at the same time as s, and reads file f: with the
-// settings, streams and modules of s, and nothing of what it keeps. end ends it.
-func (s *Session) beside(f *fabric.Fabric) (b *Session, end func()) {
-	b = new(*s)
-	b.Runtime = s.Runtime.Beside()
-	*lang.StateOf[*Session](b.Runtime) = b
-	b.env = topology.EnvOf(b.Runtime)
-	*b.env = *s.env
-	b.env.Load(f)
-	b.env.Current = topology.NewFabric(f)
-	return b, b.env.Unload
 }
 
 // Unsubscribe ends all subscriptions, within a second or so. It may be called
@@ -166,13 +147,6 @@ func (s *Session) Unsubscribe() { s.subscribers.Close() }
 // is the caller's.
 func (s *Session) Close() error {
 	s.Unsubscribe()
-	s.env.Unload()
+	s.Env.Unload()
 	return s.Files.Close()
 }
-
-// Predeclared is every global name that a script finds. The caller may change
-// the map.
-func (s *Session) Predeclared() starlark.StringDict { return maps.Clone(s.predeclared) }
-
-// Builtins are the functions among them, sorted by name.
-func (s *Session) Builtins() []*lang.Builtin { return s.builtins }

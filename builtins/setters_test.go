@@ -67,7 +67,7 @@ func TestSettersAskWho(t *testing.T) {
 			b.AddNode(fabric.NodeSpec{
 				Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
 			})
-			f.env.Current = topology.NewFabric(b.Build())
+			f.Env.Current = topology.NewFabric(b.Build())
 			_, explained, status := f.run(fmt.Sprintf(code, `"gone"`))
 			if line, _, _ := strings.Cut(explained, "\n"); line != name+":"+want || status != lang.StatusFabric {
 				t.Errorf("%s, status %d", explained, status)

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/afero"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 )
 
 // TestShippedExamples runs each program of examples/ as a command.
@@ -36,13 +38,13 @@ func TestShippedExamples(t *testing.T) {
 			adapt := func(o *Options) { o.Format = test.format }
 			onSim(t, "ring:n=2", adapt, func(t *testing.T, f *fixture) {
 				afero.WriteFile(f.fs, "/work/"+test.script, src, 0o644)
-				err := f.RunFile(context.Background(), test.script, test.args)
+				err := program.RunFile(context.Background(), f.Interpreter, test.script, test.args)
 				got := f.stdout.String() + f.stderr.String()
 				if text := f.Explain(err); text != "" {
 					got += text + "\n"
 				}
 				golden(t, "testdata/examples/"+test.golden, got)
-				if got := f.ExitStatus(err); got != test.status {
+				if got := status.Of(f.Runtime, err); got != test.status {
 					t.Errorf("status %d, want %d", got, test.status)
 				}
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,10 +69,10 @@ func runChunk(t *testing.T, f *fixture, path, src string) {
 			wantLine, want = i+1, regexp.MustCompile(pattern)
 		}
 	}
-	env := f.Predeclared()
+	env := maps.Clone(f.Interpreter.Globals)
 	env["assert"] = assertModule
 	env["written"] = written(f)
-	thread := f.NewThread(context.Background(), path)
+	thread := f.newThread(context.Background(), path)
 	file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, env.Has)
 	if err == nil {
 		f.WarnWords(file)

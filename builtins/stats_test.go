@@ -2,9 +2,8 @@ package builtins
 
 import (
 	"fabsh/builtins/lang"
+	"testing"
 )
-
-import "testing"
 
 // TestStats: all counts, windows and round trips, in the same order each time.
 func TestStats(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 	"fabsh/mad/engine"
 )
 
@@ -111,8 +113,8 @@ func TestInterrupt(t *testing.T) {
 					time.AfterFunc(50*time.Millisecond, func() { cancel(lang.ErrInterrupted) })
 				}
 				before := time.Now()
-				err := f.RunCode(ctx, "<test>", code)
-				if status := f.ExitStatus(err); status != lang.StatusInterrupted || !errors.Is(err, lang.ErrInterrupted) {
+				err := program.RunCode(ctx, f.Interpreter, "<test>", code)
+				if status := status.Of(f.Runtime, err); status != lang.StatusInterrupted || !errors.Is(err, lang.ErrInterrupted) {
 					t.Errorf("status %d: %v", status, err)
 				}
 				if d := time.Since(before); d > 60*time.Millisecond {
@@ -126,7 +128,7 @@ func TestInterrupt(t *testing.T) {
 // TestBug: a panic in a builtin ends the script, not the session.
 func TestBug(t *testing.T) {
 	f := plain(t, nil)
-	f.predeclared["broken"] = &lang.Function{Builtin: &lang.Builtin{Name: "broken", Run: lang.Do(func(*lang.Call, *struct{}) (starlark.Value, error) { panic("oops") })}}
+	f.Interpreter.Globals["broken"] = &lang.Function{Builtin: &lang.Builtin{Name: "broken", Run: lang.Do(func(*lang.Call, *struct{}) (starlark.Value, error) { panic("oops") })}}
 	for _, code := range []string{"broken()", "parallel(lambda i: broken(), [1])"} {
 		if _, explained, status := f.run(code); status != lang.StatusUsage || !strings.Contains(explained, "broken: bug in fabsh: oops") {
 			t.Errorf("%s: status %d, %s", code, status, explained)
@@ -144,7 +146,7 @@ func TestServiceLevels(t *testing.T) {
 		o.Engine = engine.New(withoutSM{attach(t, "ring:n=2")}, engine.Options{})
 	}
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
-		defer f.env.Engine.Close()
+		defer f.Env.Engine.Close()
 		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
 		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port (its SM LID is 0), so there is no subnet administrator to ask: start one (systemctl start opensm on one host, or in a managed switch), or name it with --sm-lid; discover() needs none\n"
 		if got := f.stderr.String(); got != want {
@@ -154,11 +156,11 @@ func TestServiceLevels(t *testing.T) {
 	// One request each for few targets, one table for many.
 	onSim(t, "fattree:k=8,levels=3", nil, func(t *testing.T, f *fixture) {
 		sent := func(code string) uint64 {
-			before := f.env.Engine.Stats().Answered
+			before := f.Env.Engine.Stats().Answered
 			if _, explained, _ := f.run(code); explained != "" {
 				t.Fatal(explained)
 			}
-			return f.env.Engine.Stats().Answered - before
+			return f.Env.Engine.Stats().Answered - before
 		}
 		f.run("f = discover()")
 		if got := sent("perf_get('PortCounters', [1, 2, 1], 1)"); got != 5 {
@@ -180,21 +182,21 @@ func TestOnlyBlockWaits(t *testing.T) {
 	// Where they may stand: inside the function that Block or yield is given, and in what these are made of.
 	allowed := map[string]bool{
 		"lang/thread.go": true, "lang/clock.go": true, "lang/virtualclock.go": true,
-		"lang/named.go": true, // opens what the command line names, before scripts run
-		"auditrun.go":   true, // the command audit, between the scripts that it runs
-		"auditagain.go": true,
-		"auditcover.go": true,
+		"lang/named.go":         true, // opens what the command line names, before scripts run
+		"audits/run/fabric.go":  true, // the command audit, between the scripts that it runs
+		"audits/run/reread.go":  true,
+		"audits/run/manager.go": true,
 	}
-	names, err := filepath.Glob("*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {
+		list, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, list...)
 	}
 	set := token.NewFileSet()
-	for _, name := range append(names, own...) {
+	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") || allowed[name] {
 			continue
 		}

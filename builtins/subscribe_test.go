@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -47,7 +49,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 			o.Engine = engine.New(on, engine.Options{})
 		}
 		onSim(t, "ring:n=3", adapt, func(t *testing.T, f *fixture) {
-			defer f.env.Engine.Close()
+			defer f.Env.Engine.Close()
 			if _, explained, status := f.run("sa_subscribe(trap=128); sa_subscribe(); sub = sa_subscribe(trap=64)\n1"); status != lang.StatusClean {
 				t.Fatal(explained)
 			}
@@ -102,20 +104,20 @@ func TestNextStops(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Hour, func() { cancel(lang.ErrInterrupted) })
 		began := time.Now()
-		err := f.RunCode(ctx, "<test>", "sub = sa_subscribe(trap=128)\nsub.next()")
-		if !errors.Is(err, lang.ErrInterrupted) || f.ExitStatus(err) != lang.StatusInterrupted || time.Since(began) != time.Hour {
+		err := program.RunCode(ctx, f.Interpreter, "<test>", "sub = sa_subscribe(trap=128)\nsub.next()")
+		if !errors.Is(err, lang.ErrInterrupted) || status.Of(f.Runtime, err) != lang.StatusInterrupted || time.Since(began) != time.Hour {
 			t.Errorf("interrupted: %v after %v", err, time.Since(began))
 		}
 	})
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
 		late := &lang.DeadlineError{After: time.Minute}
-		time.AfterFunc(time.Minute, func() { f.env.Engine.Halt(late) })
+		time.AfterFunc(time.Minute, func() { f.Env.Engine.Halt(late) })
 		out, explained, status := f.run("sub = sa_subscribe(trap=128)\nr = catch(sub.next)\nprint(r.message)\nsub.next(timeout=5)")
 		const where = "next: deadline of 1m0s passed\n  <test>:4:5: in <toplevel>\n    sub.next(timeout=5)\n        ^"
 		if out != "next: deadline of 1m0s passed\n" || explained != where || status != lang.StatusFabric {
 			t.Errorf("%s%s, status %d", out, explained, status)
 		}
-		f.env.Engine.Halt(nil) // as at the prompt, after the statement
+		f.Env.Engine.Halt(nil) // as at the prompt, after the statement
 	})
 }
 

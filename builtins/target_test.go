@@ -46,8 +46,8 @@ func oddities(t *testing.T) *fabric.Fabric {
 // stands for several things or none.
 func TestResolve(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
-		f.env.Current = topology.NewFabric(oddities(t))
-		c := &lang.Call{Builtin: &datagrams.SMPGet, Thread: f.NewThread(t.Context(), "test")}
+		f.Env.Current = topology.NewFabric(oddities(t))
+		c := &lang.Call{Builtin: &datagrams.SMPGet, Thread: f.newThread(t.Context(), "test")}
 		for _, test := range []struct{ name, want string }{
 			{"twin", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
 			{"twin/1", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},

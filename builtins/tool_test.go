@@ -2,6 +2,8 @@ package builtins
 
 import (
 	"context"
+	"fabsh/builtins/program"
+	"fabsh/builtins/tools"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,14 +13,14 @@ import (
 
 // TestTools: what is said of each tool can be typed, and does not fail.
 func TestTools(t *testing.T) {
-	for _, tool := range tools {
-		if tool.here == "" && tool.note == "" {
-			t.Errorf("%s: nothing is said", tool.name)
+	for _, tool := range tools.All() {
+		if tool.Here == "" && tool.Note == "" {
+			t.Errorf("%s: nothing is said", tool.Name)
 		}
 		onSim(t, "", nil, func(t *testing.T, f *fixture) {
-			code := "target = \"leaf-1\"; port = 1; discover()\n" + tool.here
-			if err := f.RunCode(context.Background(), "<tool>", code); err != nil && tool.name != "vendstat" && tool.name != "ibccquery" { // which this switch does not have
-				t.Errorf("%s: %s", tool.name, f.Explain(err))
+			code := "target = \"leaf-1\"; port = 1; discover()\n" + tool.Here
+			if err := program.RunCode(context.Background(), f.Interpreter, "<tool>", code); err != nil && tool.Name != "vendstat" && tool.Name != "ibccquery" { // which this switch does not have
+				t.Errorf("%s: %s", tool.Name, f.Explain(err))
 			}
 		})
 	}
@@ -42,12 +44,12 @@ func TestAllTools(t *testing.T) {
 	}
 	other := []string{"opensm", "osmtest", "ibsim", "ibsim-run", "slurmctld-wlm", "munged", "mungekey"} // of other packages
 	for _, name := range names {
-		if !slices.Contains(other, name) && toolHint(name) == "" {
+		if !slices.Contains(other, name) && tools.Hint(name) == "" {
 			t.Errorf("nothing is said of %s", name)
 		}
 	}
 	for _, name := range names {
-		if s := toolHint(name); strings.HasSuffix(s, ".") {
+		if s := tools.Hint(name); strings.HasSuffix(s, ".") {
 			t.Errorf("%s: %q ends in a full stop", name, s)
 		}
 	}
@@ -55,4 +57,4 @@ func TestAllTools(t *testing.T) {
 
 // TestComingFrom: the page for those who come from other tools is what the
 // declarations say.
-func TestComingFrom(t *testing.T) { golden(t, "../examples/COMING_FROM.md", ComingFrom()) }
+func TestComingFrom(t *testing.T) { golden(t, "../examples/COMING_FROM.md", tools.Page()) }

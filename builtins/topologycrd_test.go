@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"fabsh/builtins/program"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/sim"
 )
@@ -40,7 +41,7 @@ func TestTopologySchemas(t *testing.T) {
 		{"volcano", "volcano/config/crd/volcano/bases/topology.volcano.sh_hypernodes.yaml", []string{"--prefix", "ib-"}},
 	} {
 		crd := readCRD(t, filepath.Join(clones, test.file))
-		k, err := plain(t, nil).LoadTopology(t.Context(), test.kind, test.words, nil)
+		k, err := program.LoadTopology(t.Context(), plain(t, nil).Interpreter, test.kind, test.words, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"fabsh/builtins/program"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/sim"
@@ -50,7 +51,7 @@ func TestTopologyKinds(t *testing.T) {
 	} {
 		for name, f := range networks {
 			session := plain(t, nil)
-			k, err := session.LoadTopology(t.Context(), test.kind, test.words, nil)
+			k, err := program.LoadTopology(t.Context(), session.Interpreter, test.kind, test.words, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -324,7 +325,7 @@ func TestTopologyBroken(t *testing.T) {
 	} {
 		session := plain(t, nil)
 		write(t, session.fs, "/work/k.star", test.script)
-		k, err := session.LoadTopology(t.Context(), "k.star", nil, nil)
+		k, err := program.LoadTopology(t.Context(), session.Interpreter, "k.star", nil, nil)
 		if err == nil {
 			_, _, err = k.Write(t.Context(), g)
 		}

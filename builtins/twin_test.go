@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/diff"
@@ -25,14 +27,14 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.RunCode(t.Context(), "<test>", code); err != nil {
+	if err := program.RunCode(t.Context(), s.Interpreter, "<test>", code); err != nil {
 		t.Fatal(s.Explain(err))
 	}
-	f, err := s.Sweep(t.Context())
+	f, err := topology.SweepQuietly(t.Context(), s.Runtime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := s.LiveRoutes(t.Context(), f)
+	routes, err := read.Routes(t.Context(), s.Runtime, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 	for i, sw := range routes.Graph().Switches() {
 		tables[sw.ID()] = routes.Row(i)
 	}
-	if f, err = s.ReadAnswers(t.Context(), f.With(fabric.Reading{LFTs: tables})); err != nil {
+	if f, err = read.Answers(t.Context(), s.Runtime, f.With(fabric.Reading{LFTs: tables})); err != nil {
 		t.Fatal(err)
 	}
 	return f

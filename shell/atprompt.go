@@ -3,8 +3,9 @@ package shell
 import (
 	"context"
 	"errors"
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/script"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
@@ -53,13 +54,13 @@ func promptAudit(ctx context.Context, p *session.Program, s *session.Session, wo
 func promptReport(ctx context.Context, p *session.Program, s *session.Session, words []string, seen *tour.Seen) error {
 	switch {
 	case len(words) == 0 || words[0] == "--list":
-		return listShipped(p, builtins.ShippedReports())
+		return listShipped(p, script.Reports.Shipped())
 	case words[0] == "-h" || words[0] == "--help":
 		_, err := io.WriteString(s.Console.Out(), reportHelp)
 		return err
 	case words[0] != htmlReport:
 		seen.Named = words[0]
-		return s.RunReport(ctx, words[0], words[1:])
+		return program.RunReport(ctx, s.Interpreter, words[0], words[1:])
 	}
 	seen.Named = htmlReport
 	o, err := parsePage(p.Settings, words[1:])

@@ -10,8 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
+	"fabsh/builtins/audits"
+	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
@@ -179,14 +182,14 @@ func parseAudit(words []string) (o auditOptions, err error) {
 // auditResults are what runs of audits leave for the end of the program.
 type auditResults struct {
 	reports []*audit.Report // that are not written yet
-	rails   []builtins.Rail // from which audits ran, with --each-port
+	rails   []run.Rail      // from which audits ran, with --each-port
 	latest  *audit.Report   // of the latest run; nil: none ran
 }
 
 // runAudit runs audits and reports what they found. Its error is the exit status where
 // that is what they found.
 func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
-	all, err := s.LoadAudits(ctx, o.words, auditFlags, o.deep)
+	all, err := run.Load(ctx, s.Interpreter, o.words, auditFlags, o.deep)
 	if err != nil {
 		return err
 	}
@@ -194,37 +197,37 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		_, err := io.WriteString(s.Console.Out(), all.Help)
 		return err
 	}
-	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Job: o.job, Rails: results.rails}
+	options := run.Options{Subnet: o.subnet, Job: o.job, Rails: results.rails}
 	// A simulated fabric begins anew each time.
-	run.NoPast = o.job == "" && s.InProcess()
+	options.NoPast = o.job == "" && s.InProcess()
 	if !s.Quiet {
-		run.Expected = func(n int) { tellExpected(s, n) }
+		options.Expected = func(n int) { tellExpected(s, n) }
 	}
 	if o.job == "" {
-		run.Job, run.LookOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
+		options.Job, options.LookOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
 	}
 	if o.baseline != "" {
-		if run.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
+		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
 		}
 	}
 	if o.cache != "" {
-		if run.Known, err = loadBaseline(ctx, s, o.cache); err != nil {
+		if options.Known, err = loadBaseline(ctx, s, o.cache); err != nil {
 			return fmt.Errorf("--load-cache: %w", err)
 		}
 	}
 	var held *lock.Lock
 	defer func() { held.Release() }()
-	run.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
-		results.rails = append(results.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
-		if !run.LookOnly {
-			if held, err = lockRuns(s, subnet, run.Job); err != nil {
+	options.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
+		results.rails = append(results.rails, run.Rail{Port: o.rail, Subnet: subnet})
+		if !options.LookOnly {
+			if held, err = lockRuns(s, subnet, options.Job); err != nil {
 				return nil, err
 			}
 		}
-		return s.Acks(s.StateDir, subnet), nil
+		return run.Acks(s.Runtime, s.StateDir, subnet), nil
 	}
-	report, err := s.RunAudits(ctx, run)
+	report, err := all.Run(ctx, s.Interpreter, options)
 	if errors.Is(err, lock.ErrHeld) {
 		s.Console.Fail(&session.HostError{Err: fmt.Errorf("audit: %w", err)})
 		return &lang.ExitError{Code: lang.StatusFabric}
@@ -235,7 +238,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	report.Rail = o.rail
 	results.latest = report
 	if o.out == "" && s.Format == lang.FormatText {
-		if err := s.Show(builtins.WrapAudit(report, s.Format)); err != nil {
+		if err := s.Show(audits.WrapReport(report, s.Format)); err != nil {
 			return err
 		}
 	} else {
@@ -246,7 +249,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 			s.Console.Complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
 		}
 	}
-	return session.Exit(s.AuditStatus(report, o.failOn))
+	return session.Exit(run.Status(report, o.failOn))
 }
 
 // loadBaseline reads the fabric that findings are compared with, or that is not swept.
@@ -274,7 +277,7 @@ func (r *auditResults) write(ctx context.Context, c *session.Console, format lan
 	if len(r.reports) == 0 {
 		return nil
 	}
-	write := func(w io.Writer) error { return builtins.WriteAudits(w, r.reports, format) }
+	write := func(w io.Writer) error { return metrics.WriteReports(w, r.reports, format) }
 	if out == "" {
 		return write(c.Out())
 	}
@@ -296,7 +299,7 @@ func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o
 }
 
 func listAudits(p *session.Program) error {
-	list := builtins.ShippedAudits()
+	list := script.Audits.Shipped()
 	for i := range list {
 		if list[i].Deep {
 			list[i].Doc += " (--deep)"
@@ -330,7 +333,7 @@ func auditWords(words []string) (list []string) {
 		return flags
 	}
 	var options, standard []string
-	for _, d := range builtins.ShippedAudits() {
+	for _, d := range script.Audits.Shipped() {
 		if !d.Deep {
 			standard = append(standard, d.Name)
 		}
@@ -341,13 +344,13 @@ func auditWords(words []string) (list []string) {
 	if len(words) == 0 {
 		list = append(list, "ack\tsay that a finding is known")
 	}
-	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := builtins.AuditPath(w); return err != nil })
+	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := script.Audits.Locate(w); return err != nil })
 	if len(named) == 0 {
 		named = standard
 	}
 	for _, name := range named {
-		path, _ := builtins.AuditPath(name)
-		options = append(options, builtins.OptionsOfAudit(programAt(path))...)
+		path, _ := script.Audits.Locate(name)
+		options = append(options, run.OptionsOf(programAt(path))...)
 	}
 	slices.Sort(options)
 	return slices.Concat(list, slices.Compact(options), flags)

@@ -14,7 +14,7 @@ const largeFabric = "sim:pgft:m=18/18/36,w=1/18/18,p=1/1/1"
 // BenchmarkAudit audits 11,664 hosts in process: the standard set, and with what reads
 // whole tables. The simulator's own time is in it, as is that of the sweep.
 func BenchmarkAudit(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	for _, run := range []struct {
 		name string
 		args []string
@@ -29,7 +29,7 @@ func BenchmarkAudit(b *testing.B) {
 // BenchmarkDiff compares files of 11,664 hosts with their tables: equal, and with a link
 // less.
 func BenchmarkDiff(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	dir := b.TempDir()
 	old, less := filepath.Join(dir, "old"), filepath.Join(dir, "less")
 	output(b, exec.Command(path, "-F", largeFabric, "-q", "snapshot", old))

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fabsh/builtins"
+	"fabsh/builtins/read"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -72,7 +72,7 @@ func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error 
 	if o.ack.by == "" {
 		return errors.New("audit ack: who says so? give --by WHO")
 	}
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error 
 	if !ack.InForce(s.Clock.Now()) {
 		return fmt.Errorf("audit ack: until %s: that day is over", o.ack.until)
 	}
-	path := builtins.AckFile(dir, fabric.SubnetOf(f, o.subnet))
+	path := audit.AckFile(dir, fabric.SubnetOf(f, o.subnet))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", format.FileError(err))
 	}

@@ -16,9 +16,9 @@ import (
 // The benchmarks here run whole processes. Those that compare take turns, so
 // that what else the machine does falls on all alike.
 
-// program builds fabsh, for the test's own binary is larger and starts more
+// builtFabsh builds fabsh, for the test's own binary is larger and starts more
 // slowly.
-func program(b *testing.B) string {
+func builtFabsh(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "fabsh")
 	build := exec.Command("go", "build", "-o", path, "./fabsh")
@@ -54,7 +54,7 @@ func numberIn(b *testing.B, text, pattern string) float64 {
 }
 
 func BenchmarkStart(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	for b.Loop() {
 		if out := output(b, exec.Command(path, "-F", "sim:ring:n=2", "-c", "1")); out != "1\n" {
 			b.Fatal(out)
@@ -65,7 +65,7 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkDiscoverIbsim sweeps 648 hosts and 54 switches of 36 ports on ibsim,
 // beside ibnetdiscover, which by itself keeps 2 MADs on their way.
 func BenchmarkDiscoverIbsim(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{})
 	fabsh := func(code string) *exec.Cmd { return exec.Command(path, "-F", "ibsim:"+f.Name, "-c", code) }
 	ibnetdiscover := func(args ...string) *exec.Cmd { return f.Command(b, "", "ibnetdiscover", args...) }
@@ -98,7 +98,7 @@ func BenchmarkDiscoverIbsim(b *testing.B) {
 // ibqueryerrors; both have the topology from ibnetdiscover's cache. The MADs are
 // those that the local port counts.
 func BenchmarkPortCounters(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{SM: "host-35-17"})
 	fabsh := func(code string) *exec.Cmd {
 		c := exec.Command(path, "-F", "ibsim:"+f.Name, "--sl", "0", "-c", code)
@@ -154,7 +154,7 @@ func report(b *testing.B, sum time.Duration, unit string) {
 // BenchmarkParallel asks 208 nodes, 5 ms away, one after the other and at once,
 // without start and discovery.
 func BenchmarkParallel(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	const script = `
 f = discover()
 get = lambda n: smp_get("NodeInfo", n)
@@ -180,7 +180,7 @@ print(took(lambda: [get(n) for n in f.nodes]), took(lambda: parallel(get, f.node
 // PathRecords, which come in 33,593 MADs, and makes values of them. The memory
 // is that of the whole process, the simulated subnet included.
 func BenchmarkTable(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	const script = `
 start = time.now()
 n = len(sa_gettable("PathRecord", force=True))
@@ -203,7 +203,7 @@ print(n, (time.now() - start).seconds)`
 // rates of traffic and of each error are a port's. The baseline has what ibsim's
 // settings make the audits find, so nothing waits for a second reading.
 func BenchmarkAuditIbsim(b *testing.B) {
-	path := program(b)
+	path := builtFabsh(b)
 	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{SM: "host-35-17", RMPP: true})
 	fabsh := func(args ...string) *exec.Cmd {
 		c := exec.Command(path, append([]string{"-q", "-F", "ibsim:" + f.Name, "--sl", "0", "--state", filepath.Join(f.Dir, "state")}, args...)...)

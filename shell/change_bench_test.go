@@ -21,7 +21,7 @@ func BenchmarkBringUp(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	path := program(b)
+	path := builtFabsh(b)
 	serve := func() string {
 		name := fmt.Sprintf("bench-%d", rand.Uint32())
 		c := exec.Command(path, "sim", spec, "--listen", name, "--bare")

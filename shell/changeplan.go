@@ -10,8 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
+	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	"fabsh/builtins/script"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
@@ -203,9 +206,9 @@ func (o *planOptions) from() string {
 
 // runPlan runs the script, or computes the tables, whose writes are the plan.
 func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
-	s.LevelsOf(o.levels)
+	s.Env.Levels = o.levels
 	if o.routes == "" {
-		return s.RunFile(ctx, o.words[0], o.words[1:])
+		return program.RunFile(ctx, s.Interpreter, o.words[0], o.words[1:])
 	}
 	r, live, err := plannedRoutes(ctx, s, o)
 	if err != nil || r == nil {
@@ -214,7 +217,7 @@ func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 	for _, note := range slices.Concat(r.ReadNotes, r.Notes) {
 		s.Print("note: " + lang.OneLine(note) + "\n")
 	}
-	if err := s.WriteRoutes(ctx, r, live); err != nil || o.levelsOut == "" {
+	if err := changes.SetRoutes(ctx, s.Runtime, r, live); err != nil || o.levelsOut == "" {
 		return err
 	}
 	if err := session.WriteNamed(ctx, o.levelsOut, func(w io.Writer) error { return r.Write(ctx, w, format.KindPathSL) }); err != nil {
@@ -225,14 +228,14 @@ func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 
 // plannedRoutes are the tables that --routes names, and those in force.
 func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, live *routing.Routes, err error) {
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return nil, nil, err
 	}
-	if live, err = s.LiveRoutes(ctx, f); err != nil {
+	if live, err = read.Routes(ctx, s.Runtime, f); err != nil {
 		return nil, nil, err
 	}
-	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(builtins.ShippedPolicies(), func(p builtins.ShippedDoc) bool { return p.Name == o.routes })
+	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(script.Policies.Shipped(), func(p script.Doc) bool { return p.Name == o.routes })
 	if !isPolicy {
 		if len(o.words) > 0 {
 			return nil, nil, fmt.Errorf("change plan: %s is a file of tables, and has no option %q", o.routes, o.words[0])
@@ -291,7 +294,7 @@ Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
 				if err != nil {
 					return err
 				}
-				if err := s.Show(builtins.WrapPlan(p)); err != nil {
+				if err := s.Show(&changes.Value{Plan: p}); err != nil {
 					return err
 				}
 				if p.Report != nil && !p.Report.OK {
@@ -308,7 +311,7 @@ func completePlan(_ *cobra.Command, words []string, _ string) ([]string, cobra.S
 	names := slices.Clone(planFlags)
 	if len(words) > 0 && words[len(words)-1] == "--routes" {
 		names = nil
-		for _, p := range builtins.ShippedPolicies() {
+		for _, p := range script.Policies.Shipped() {
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/fabric/change/apply"
 	"fabsh/mad/engine"
 	"fabsh/shell/prompt"
@@ -136,7 +137,7 @@ func runScript(p *session.Program, code, words []string) error {
 	case hasCode:
 		what = "-c"
 		evaluate = func(s *session.Session) int {
-			return s.Runner.Evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", code[0]) })
+			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunCode(ctx, s.Interpreter, "<command>", code[0]) })
 		}
 	case len(words) > 0:
 		if err := checkScript(words[0]); err != nil {
@@ -144,7 +145,7 @@ func runScript(p *session.Program, code, words []string) error {
 		}
 		what, opening.Script = strings.Join(words, " "), words[0]
 		evaluate = func(s *session.Session) int {
-			return s.Runner.Evaluate(func(ctx context.Context) error { return s.RunFile(ctx, words[0], words[1:]) })
+			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunFile(ctx, s.Interpreter, words[0], words[1:]) })
 		}
 	default:
 		what, opening.Replace = "the prompt", func(absent error) (string, error) { return offer(p, absent) }

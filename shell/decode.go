@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
 	"fabsh/builtins/records"
 	"fabsh/mad"
 	"fabsh/mad/capture"
@@ -55,7 +55,7 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
-			text, err := builtins.Render(records.Datagram(m), p.Settings.Output(), "datagram")
+			text, err := metrics.Render(records.Datagram(m), p.Settings.Output(), "datagram")
 			if err != nil {
 				return fmt.Errorf("decode: %w", err)
 			}
@@ -75,7 +75,7 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 			list = append(list, v)
 			return context.Cause(ctx)
 		}
-		text, err := builtins.Render(v, p.Settings.Output(), "datagram")
+		text, err := metrics.Render(v, p.Settings.Output(), "datagram")
 		if err == nil {
 			_, err = io.WriteString(p.Console.Out(), text+"\n")
 		}
@@ -83,7 +83,7 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 	})
 	if err == nil && p.Settings.Output() != lang.FormatText {
 		var text string
-		if text, err = builtins.Render(starlark.NewList(list), p.Settings.Output(), "datagram"); err == nil {
+		if text, err = metrics.Render(starlark.NewList(list), p.Settings.Output(), "datagram"); err == nil {
 			_, err = io.WriteString(p.Console.Out(), text)
 		}
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/read"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/diff"
 	"fabsh/mad"
@@ -81,7 +83,7 @@ func diffFiles(p *session.Program, paths ...string) error {
 		if err != nil {
 			return fmt.Errorf("diff: %w", err)
 		}
-		text, err := builtins.Render(shownDiff(r, p.Settings.Output(), p.Warn), p.Settings.Output(), "diff")
+		text, err := metrics.Render(shownDiff(r, p.Settings.Output(), p.Warn), p.Settings.Output(), "diff")
 		if err != nil {
 			return err
 		}
@@ -105,19 +107,19 @@ func diffSession(ctx context.Context, p *session.Program, s *session.Session, pa
 	if err != nil {
 		return err
 	}
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
 	if old.HasLFTs() && !f.HasLFTs() && s.Engine != nil {
-		live, err := s.LiveRoutes(ctx, f)
+		live, err := read.Routes(ctx, s.Runtime, f)
 		if err != nil {
 			return err
 		}
 		f = f.With(fabric.Reading{LFTs: rows(live)})
 	}
 	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.Engine != nil {
-		if f, err = s.ReadAnswers(ctx, f); err != nil {
+		if f, err = read.Answers(ctx, s.Runtime, f); err != nil {
 			return err
 		}
 	}
@@ -147,7 +149,7 @@ func side(ctx context.Context, path string, secrets session.Secrets, names map[m
 // shownDiff is r in the format of the output: as rows, the changes alone, and what
 // was not compared goes to stderr.
 func shownDiff(r *diff.Report, format lang.Format, warn func(format string, args ...any)) starlark.Value {
-	d := builtins.WrapDiff(r)
+	d := topology.WrapDiff(r)
 	switch format {
 	case lang.FormatText, lang.FormatJSON:
 		return d

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fabsh/builtins"
+	"fabsh/builtins/help"
 	"fabsh/shell/session"
 	"fmt"
 
@@ -37,10 +38,10 @@ network.`,
 			case page:
 				return writeManual(p, c.Root())
 			case len(words) == 0:
-				_, err := fmt.Fprint(p.Console.Out(), builtins.Reference())
+				_, err := fmt.Fprint(p.Console.Out(), help.Reference(builtins.Functions()))
 				return err
 			}
-			return help(p, words[0])
+			return printHelp(p, words[0])
 		},
 	}
 	c.Flags().BoolVar(&page, "html", false, "write all that help says as one page of HTML")
@@ -62,18 +63,19 @@ func helpCommand(p *session.Program, root *cobra.Command) *cobra.Command {
 					return c.Help()
 				}
 			}
-			return help(p, words[0])
+			return printHelp(p, words[0])
 		},
 	}
 }
 
-func help(p *session.Program, topic string) error {
+// printHelp prints help on a topic.
+func printHelp(p *session.Program, topic string) error {
 	s, err := builtins.NewSession(builtins.Options{})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	text, err := s.Help(topic)
+	text, err := help.Name(s.Interpreter.Globals, topic)
 	if err != nil {
 		return err
 	}

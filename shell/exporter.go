@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
+	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -210,7 +210,7 @@ type fabricReader struct {
 	kept    *audit.State // from cycle to cycle
 	totals  export.Totals
 	session *session.Session // nil: the connection is lost
-	audits  *builtins.Audits
+	audits  *run.Set
 	failed  map[string]bool // failures of audits in the cycle before
 }
 
@@ -242,13 +242,13 @@ func (r *fabricReader) load(ctx context.Context) (err error) {
 	words := append(names, r.options.words...)
 	if !given(words, "--over") {
 		// Audits without that option take it for a mistake.
-		all, err := r.session.LoadAudits(ctx, append(slices.Clone(words), "--over=last"), exporterFlags, false)
+		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), exporterFlags, false)
 		if err == nil {
 			r.audits = all
 			return nil
 		}
 	}
-	r.audits, err = r.session.LoadAudits(ctx, words, exporterFlags, false)
+	r.audits, err = run.Load(ctx, r.session.Interpreter, words, exporterFlags, false)
 	return err
 }
 
@@ -319,9 +319,9 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	d.Limit(s.Engine, s.Activity)
 	var report *audit.Report
 	err := d.Run(ctx, func(ctx context.Context) (err error) {
-		report, err = s.RunAudits(ctx, builtins.AuditRun{
-			Audits: r.audits, Subnet: r.options.subnet, Kept: r.kept, Once: true,
-			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return s.Acks(s.StateDir, subnet), nil },
+		report, err = r.audits.Run(ctx, s.Interpreter, run.Options{
+			Subnet: r.options.subnet, Kept: r.kept, Once: true,
+			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return run.Acks(s.Runtime, s.StateDir, subnet), nil },
 		})
 		return err
 	})
@@ -348,7 +348,7 @@ func (r *fabricReader) failures(report *audit.Report) error {
 	before := r.failed
 	r.failed = map[string]bool{}
 	for _, f := range report.Failures {
-		if errors.Is(f.Err, builtins.ErrCut) {
+		if errors.Is(f.Err, audit.ErrCut) {
 			return f.Err
 		}
 		text := fmt.Sprintf("audit %s: %s", f.Audit, r.session.Explain(f.Err))

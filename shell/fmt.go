@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
@@ -123,7 +124,7 @@ func readSource(ctx context.Context, stdin *os.File, s *session.Session, name st
 	if src, err = io.ReadAll(in); err != nil {
 		return "", nil, err
 	}
-	s.Remember(name, string(src))
+	s.Sources[name] = string(src)
 	return name, src, nil
 }
 
@@ -245,7 +246,7 @@ func checkScripts(ctx context.Context, stdin *os.File, s *session.Session, files
 	for _, name := range files {
 		shown, src, err := readSource(ctx, stdin, s, name)
 		if err == nil {
-			problems, failure := s.Check(ctx, shown, string(src))
+			problems, failure := check.Script(ctx, s.Interpreter, shown, string(src))
 			for _, p := range problems {
 				found = true
 				if _, err := fmt.Fprintln(s.Console.Out(), lang.OneLine(p.String())); err != nil {

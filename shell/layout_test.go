@@ -58,7 +58,7 @@ var reserved = map[string][]string{
 	"syscall":                    {"shell", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
-	"go.starlark.net":            {"shell", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*"},
+	"go.starlark.net":            {"shell", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*", "builtins/audits/run"},
 	"github.com/chzyer/readline": {"shell/prompt"},
 	"github.com/spf13/cobra":     {"shell"},
 	"fabsh/mad/ibsim":            {"shell/session"}, // whoever opens transports
@@ -66,8 +66,8 @@ var reserved = map[string][]string{
 	"fabsh/mad/ibsim/wire":       {"mad/ibsim", "fabric/sim/server"}, // the two ends of its sockets
 	"fabsh/mad/umad":             {"shell", "shell/session"},
 	"fabsh/mad/umad/umadtest":    nil,
-	"fabsh/scripts":              {"builtins"},
-	"fabsh/examples":             {"builtins"},
+	"fabsh/scripts":              {"builtins/script"},
+	"fabsh/examples":             {"builtins/script"},
 }
 
 // environment are names through which a program meets its environment, its

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
 	"fabsh/mad/umad"
 	"fabsh/shell/session"
 )
@@ -65,7 +65,7 @@ func hostPorts(s *session.Settings, fs afero.Fs) (string, error) {
 	for i := range list {
 		values[i] = &hostPort{list[i]}
 	}
-	text, renderError := builtins.Render(starlark.NewList(values), s.Output(), "port")
+	text, renderError := metrics.Render(starlark.NewList(values), s.Output(), "port")
 	if renderError != nil {
 		return "", fmt.Errorf("ports: %w", renderError)
 	}

@@ -141,16 +141,16 @@ func atPrompt(t *testing.T, flags, lines []string, out *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	prompt.Run(p, s, prompt.Options{Lines: &script{lines, out}})
+	prompt.Run(p, s, prompt.Options{Lines: &typist{lines, out}})
 }
 
-// script is somebody typing.
-type script struct {
+// typist is somebody typing.
+type typist struct {
 	lines []string
 	echo  io.Writer
 }
 
-func (s *script) ReadLine(prompt string) (string, error) {
+func (s *typist) ReadLine(prompt string) (string, error) {
 	if len(s.lines) == 0 {
 		return "", io.EOF
 	}
@@ -163,4 +163,4 @@ func (s *script) ReadLine(prompt string) (string, error) {
 	return l, nil
 }
 
-func (s *script) Close() error { return nil }
+func (s *typist) Close() error { return nil }

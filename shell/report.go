@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/page"
+	"fabsh/builtins/program"
+	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
@@ -73,7 +75,7 @@ func reportCommand(p *session.Program) *cobra.Command {
 				_, err := io.WriteString(p.Console.Out(), reportHelp)
 				return err
 			case name == "--list":
-				return listShipped(p, builtins.ShippedReports())
+				return listShipped(p, script.Reports.Shipped())
 			case strings.HasPrefix(name, "-"):
 				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
 			case strings.HasSuffix(name, ".star"):
@@ -81,11 +83,13 @@ func reportCommand(p *session.Program) *cobra.Command {
 					return err
 				}
 			default:
-				if _, err := builtins.ReportPath(name); err != nil {
+				if _, err := script.Reports.Locate(name); err != nil {
 					return fmt.Errorf("report: %w", err)
 				}
 			}
-			run := func(ctx context.Context, s *session.Session) error { return s.RunReport(ctx, name, words) }
+			run := func(ctx context.Context, s *session.Session) error {
+				return program.RunReport(ctx, s.Interpreter, name, words)
+			}
 			if slices.Contains(words, "--help") || slices.Contains(words, "-h") {
 				return withoutFabric(p, "report", run)
 			}
@@ -176,13 +180,13 @@ func writePage(ctx context.Context, s *session.Session, o auditOptions, command 
 	if exit != nil {
 		status = exit.Code
 	}
-	options := builtins.PageOptions{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
+	options := page.Options{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
 	if o.baseline != "" {
 		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
 			return results.latest, fmt.Errorf("--baseline: %w", err)
 		}
 	}
-	page, routed, failed := s.Page(ctx, results.reports[0], options)
+	page, routed, failed := page.Of(ctx, s.Runtime, results.reports[0], options)
 	if failed != nil {
 		s.Console.Complain("report html: routing: " + s.Explain(failed))
 	}
@@ -219,10 +223,10 @@ func takeReport(p *session.Program, words []string) ([]string, error) {
 }
 
 // reportProgram is what a report says of itself.
-func reportProgram(name string) builtins.Program {
-	path, err := builtins.ReportPath(name)
+func reportProgram(name string) script.Program {
+	path, err := script.Reports.Locate(name)
 	if err != nil {
-		return builtins.Program{}
+		return script.Program{}
 	}
 	return programAt(path)
 }
@@ -241,14 +245,14 @@ func reportWords(words []string) []string {
 		return reportProgram(words[0]).Options
 	}
 	names := []string{"--list", htmlReport + "\tone page: findings, topology, heat maps, routing"}
-	for _, d := range builtins.ShippedReports() {
+	for _, d := range script.Reports.Shipped() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}
 	return names
 }
 
 // listShipped lists shipped scripts with the first lines of their docstrings.
-func listShipped(p *session.Program, list []builtins.ShippedDoc) error {
+func listShipped(p *session.Program, list []script.Doc) error {
 	width := 0
 	for _, d := range list {
 		width = max(width, len(d.Name))

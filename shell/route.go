@@ -3,6 +3,10 @@ package shell
 import (
 	"context"
 	"errors"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/script"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
@@ -72,7 +75,7 @@ func routeCommand(p *session.Program) *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("route: %w", err)
 			case o.list:
-				return listShipped(p, builtins.ShippedPolicies())
+				return listShipped(p, script.Policies.Shipped())
 			case o.policy == "" && o.help:
 				_, err := fmt.Fprint(p.Console.Out(), routeHelp)
 				return err
@@ -176,13 +179,13 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 	if policy == nil || err != nil {
 		return err
 	}
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
 	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, tell: s.Runtime.Progress}
 	if o.diff { // first: if it cannot be had, nothing is computed in vain
-		if c.live, err = s.LiveRoutes(ctx, f); err != nil {
+		if c.live, err = read.Routes(ctx, s.Runtime, f); err != nil {
 			return err
 		}
 	}
@@ -199,7 +202,7 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	if err := s.Show(builtins.WrapReport(report)); err != nil {
+	if err := s.Show(values.WrapReport(report)); err != nil {
 		return err
 	}
 	if left := r.Graph().LeftOut(); len(left) > 0 && !o.verify {
@@ -225,8 +228,8 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 
 // loadPolicy loads a policy. Where its options ask for its help, that is printed,
 // and there is no policy to run.
-func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*builtins.Policy, error) {
-	p, err := s.LoadPolicy(ctx, name, args, routeFlags)
+func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*program.Policy, error) {
+	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, routeFlags)
 	if err != nil || p.Help == "" {
 		return p, err
 	}
@@ -243,7 +246,7 @@ func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra
 	case o.policy != "":
 		names = policyProgram(o.policy).Options
 	default:
-		for _, p := range builtins.ShippedPolicies() {
+		for _, p := range script.Policies.Shipped() {
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
@@ -68,7 +70,7 @@ func checkWatch(p *session.Program, o routeOptions) error {
 // that lasts is told once.
 type routeWatch struct {
 	session *builtins.Session
-	policy  *builtins.Policy
+	policy  *program.Policy
 	out     string        // the file
 	every   time.Duration // between the end of a sweep and the next one
 	stderr  io.Writer
@@ -99,7 +101,7 @@ func (w *routeWatch) run(ctx context.Context) error {
 
 // round looks at the fabric once. The error is the end of all rounds.
 func (w *routeWatch) round(ctx context.Context) error {
-	f, err := w.session.Sweep(ctx)
+	f, err := topology.SweepQuietly(ctx, w.session.Runtime)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/opensm"
 	"fabsh/fabric/sim"
@@ -79,7 +80,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 			defer stderr.Reset()
 			return strings.NewReplacer("2026-01-02T03:04:05Z ", "", dir+"/", "").Replace(stderr.String())
 		}
-		p, err := s.LoadPolicy(ctx, policy, nil, routeFlags)
+		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil, routeFlags)
 		if err != nil {
 			t.Fatal(err)
 		}

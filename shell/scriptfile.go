@@ -2,7 +2,7 @@ package shell
 
 import (
 	"errors"
-	"fabsh/builtins"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fmt"
@@ -34,7 +34,7 @@ func checkScript(path string) error {
 		return format.FileError(err)
 	}
 	if !strings.ContainsAny(path, "./") {
-		if builtins.IsReport(path) {
+		if script.IsReport(path) {
 			return fmt.Errorf("%s: no such command or file; its report is: fabsh report %[1]s", path)
 		}
 		if n := fabric.Nearest(path, commandWords); n != "" {

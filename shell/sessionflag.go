@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins"
+	"fabsh/builtins/script"
 	"fabsh/shell/session"
 )
 
@@ -64,9 +64,9 @@ func sessionFlag(s *session.Settings, word string) *pflag.Flag {
 // takeAudit takes the session flags out of the words behind audit: those that neither
 // the command nor an audit has, be it a shipped one or a file among the words.
 func takeAudit(p *session.Program, words []string) ([]string, error) {
-	programs := sync.OnceValue(func() []builtins.Program {
-		list := builtins.Programs()
-		list = slices.DeleteFunc(list, func(p builtins.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
+	programs := sync.OnceValue(func() []script.Program {
+		list := script.Programs()
+		list = slices.DeleteFunc(list, func(p script.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
 		for _, w := range words {
 			if strings.HasSuffix(w, ".star") {
 				list = append(list, programAt(w))
@@ -76,7 +76,7 @@ func takeAudit(p *session.Program, words []string) ([]string, error) {
 	})
 	own := func(flag string) bool {
 		return slices.Contains(auditFlags, flag) || slices.Contains(ackFlags, flag) ||
-			slices.ContainsFunc(programs(), func(p builtins.Program) bool { return !p.Entry || slices.Contains(p.Options, flag) })
+			slices.ContainsFunc(programs(), func(p script.Program) bool { return !p.Entry || slices.Contains(p.Options, flag) })
 	}
 	return takeSession(p.Settings, words, own, p.Settings.Set)
 }

@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
@@ -57,13 +58,13 @@ datagrams.`,
 // writeSnapshot writes the fabric to a file, and the tables of its switches, if there
 // are any to be asked.
 func writeSnapshot(ctx context.Context, s *session.Session, path string, all bool) error {
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
 	tables := "no tables: they are not in a topology"
 	if s.Engine != nil || f.HasLFTs() {
-		live, err := s.LiveRoutes(ctx, f)
+		live, err := read.Routes(ctx, s.Runtime, f)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, all boo
 	}
 	unread := len(f.Problems())
 	if all && s.Engine != nil {
-		if f, err = s.ReadAnswers(ctx, f); err != nil {
+		if f, err = read.Answers(ctx, s.Runtime, f); err != nil {
 			return err
 		}
 	}
@@ -154,7 +155,7 @@ is at the other end.`,
 
 // drawGraph draws the fabric. Of one that is incomplete the picture says so.
 func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string) error {
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/scripttest"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
 )
@@ -104,7 +105,7 @@ func runTests(p *session.Program, paths []string, o testOptions) error {
 				if err := r.all(paths); err != nil {
 					return err
 				}
-				return builtins.WriteJUnit(w, r.results)
+				return scripttest.WriteJUnit(w, r.results)
 			})
 		}
 		return r.status, err
@@ -118,7 +119,7 @@ type testRun struct {
 	filter  *regexp.Regexp
 	base    session.Base // of all sessions
 	status  int          // exit status so far
-	results []builtins.TestResult
+	results []scripttest.Result
 	scripts int // that have tests, or do not load
 	found   int // tests, those that the filter leaves out too
 }
@@ -197,9 +198,9 @@ func (r *testRun) script(path string) error {
 		return err
 	}
 	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
-	var tests []builtins.Test
+	var tests []scripttest.Test
 	message, err := r.attempt(s, func(ctx context.Context) (err error) {
-		tests, err = s.Tests(ctx, path)
+		tests, err = scripttest.List(ctx, s.Interpreter, path)
 		return err
 	})
 	if err != nil {
@@ -209,7 +210,7 @@ func (r *testRun) script(path string) error {
 		r.scripts++
 	}
 	if message != "" {
-		return r.add(builtins.TestResult{Test: builtins.Test{File: path}, Outcome: builtins.TestError, Message: message, Output: out.String()})
+		return r.add(scripttest.Result{Test: scripttest.Test{File: path}, Outcome: scripttest.Error, Message: message, Output: out.String()})
 	}
 	r.found += len(tests)
 	for _, t := range tests {
@@ -228,8 +229,8 @@ func (r *testRun) script(path string) error {
 }
 
 // test runs one test; loaded is the session that its script was loaded in.
-func (r *testRun) test(loaded *session.Session, t builtins.Test) (builtins.TestResult, error) {
-	result := builtins.TestResult{Test: t, Outcome: builtins.TestPassed}
+func (r *testRun) test(loaded *session.Session, t scripttest.Test) (scripttest.Result, error) {
+	result := scripttest.Result{Test: t, Outcome: scripttest.Passed}
 	var c *session.Connection
 	if t.Fabric != "" {
 		message, err := r.attempt(loaded, func(ctx context.Context) (err error) {
@@ -238,7 +239,7 @@ func (r *testRun) test(loaded *session.Session, t builtins.Test) (builtins.TestR
 			return err
 		})
 		if err != nil || message != "" {
-			result.Outcome, result.Message = builtins.TestFailed, message
+			result.Outcome, result.Message = scripttest.Failed, message
 			return result, err
 		}
 	}
@@ -247,9 +248,9 @@ func (r *testRun) test(loaded *session.Session, t builtins.Test) (builtins.TestR
 		return result, err
 	}
 	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
-	message, err := r.attempt(s, func(ctx context.Context) error { return s.RunTest(ctx, t) })
+	message, err := r.attempt(s, func(ctx context.Context) error { return scripttest.Run(ctx, s.Interpreter, t) })
 	if message != "" {
-		result.Outcome, result.Message = builtins.TestFailed, message
+		result.Outcome, result.Message = scripttest.Failed, message
 	}
 	result.Output = out.String()
 	return result, err
@@ -300,19 +301,19 @@ func (r *testRun) attempt(s *session.Session, fn func(context.Context) error) (m
 	case errors.Is(err, lang.ErrInterrupted):
 		return "", err
 	}
-	return s.ExplainTest(inner), nil
+	return scripttest.Explain(s.Explainer, inner), nil
 }
 
 // add keeps a result, and as text tells of it at once.
-func (r *testRun) add(t builtins.TestResult) error {
+func (r *testRun) add(t scripttest.Result) error {
 	r.results = append(r.results, t)
 	switch t.Outcome {
-	case builtins.TestFailed:
+	case scripttest.Failed:
 		r.status = session.Worse(r.status, lang.StatusFindings)
-	case builtins.TestError:
+	case scripttest.Error:
 		r.status = session.Worse(r.status, lang.StatusUsage)
 	}
-	passed := t.Outcome == builtins.TestPassed
+	passed := t.Outcome == scripttest.Passed
 	if r.program.Settings.Output() != lang.FormatText || passed && !r.options.verbose {
 		return nil
 	}
@@ -320,7 +321,7 @@ func (r *testRun) add(t builtins.TestResult) error {
 	switch {
 	case passed:
 		fmt.Fprintf(&b, "ok   %s:%d: %s\n", t.File, t.Line, t.Name)
-	case t.Outcome == builtins.TestError:
+	case t.Outcome == scripttest.Error:
 		fmt.Fprintf(&b, "FAIL %s: does not load\n%s", t.File, indent(t.Message, "    "))
 	default:
 		fmt.Fprintf(&b, "FAIL %s:%d: %s\n%s", t.File, t.Line, t.Name, indent(t.Message, "    "))
@@ -335,7 +336,7 @@ func (r *testRun) add(t builtins.TestResult) error {
 // summary ends the output: as text with the counts, otherwise with the results.
 func (r *testRun) summary() error {
 	if format := r.program.Settings.Output(); format != lang.FormatText {
-		text, err := builtins.Render(builtins.WrapTests(r.results), format, "test")
+		text, err := metrics.Render(scripttest.Wrap(r.results), format, "test")
 		if err != nil {
 			return err
 		}
@@ -346,11 +347,11 @@ func (r *testRun) summary() error {
 	for _, t := range r.results {
 		count[t.Outcome]++
 	}
-	text := fmt.Sprintf("%s in %s: %d passed", lang.Count(len(r.results)-count[builtins.TestError], "test"), lang.Count(r.scripts, "script"), count[builtins.TestPassed])
-	if n := count[builtins.TestFailed]; n > 0 {
+	text := fmt.Sprintf("%s in %s: %d passed", lang.Count(len(r.results)-count[scripttest.Error], "test"), lang.Count(r.scripts, "script"), count[scripttest.Passed])
+	if n := count[scripttest.Failed]; n > 0 {
 		text += fmt.Sprintf(", %d failed", n)
 	}
-	if n := count[builtins.TestError]; n > 0 {
+	if n := count[scripttest.Error]; n > 0 {
 		text += fmt.Sprintf("; not loaded: %d", n)
 	}
 	_, err := fmt.Fprintln(r.program.Console.Out(), text)

@@ -12,6 +12,8 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/audits"
+	"fabsh/builtins/read"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
@@ -92,12 +94,12 @@ type ratesSource struct {
 
 func (r *ratesSource) Rates(ctx context.Context, ports []*fabric.Port) ([]audit.PortRates, error) {
 	defer r.endIfGone()
-	return r.PollRates(ctx, &r.poller, ports)
+	return read.Rates(ctx, r.Runtime, &r.poller, ports)
 }
 
 func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 	defer r.endIfGone()
-	return r.Session.Sweep(ctx)
+	return topology.SweepQuietly(ctx, r.Session.Runtime)
 }
 
 // endIfGone ends the table where the device is lost: a session does not open it again.

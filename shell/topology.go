@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
 	values "fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing/graph"
@@ -71,7 +73,7 @@ func topologyCommand(p *session.Program) *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("topology: %w", err)
 			case o.list:
-				return listShipped(p, builtins.ShippedTopologies())
+				return listShipped(p, script.Topologies.Shipped())
 			case o.kind == "" && o.help:
 				_, err := io.WriteString(p.Console.Out(), topologyHelp)
 				return err
@@ -82,7 +84,7 @@ func topologyCommand(p *session.Program) *cobra.Command {
 					return err
 				}
 			default:
-				if _, err := builtins.TopologyPath(o.kind); err != nil {
+				if _, err := script.Topologies.Locate(o.kind); err != nil {
 					return fmt.Errorf("topology: %w", err)
 				}
 			}
@@ -125,12 +127,12 @@ func takeTopology(p *session.Program, words []string) ([]string, error) {
 
 // topologyKindOptions are the options of a kind.
 func topologyKindOptions(name string) []string {
-	for _, d := range builtins.ShippedTopologies() {
+	for _, d := range script.Topologies.Shipped() {
 		if d.Name == name {
 			return d.Options
 		}
 	}
-	return builtins.TopologyOf(name, sourceAt(name)).Options
+	return script.ProgramOf(name, sourceAt(name), script.TopologyEntry).Options
 }
 
 // parseTopology separates the command's own flags, which may stand anywhere, from the
@@ -203,7 +205,7 @@ func classRule(text string) (graph.Rule, error) {
 
 // writeTopology makes the text of a kind, compares it with a file and puts it in place.
 func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
-	kind, err := s.LoadTopology(ctx, o.kind, o.args, topologyFlags)
+	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, topologyFlags)
 	if err != nil {
 		return err
 	}
@@ -235,7 +237,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 		}
 		baseline = baseline.Renamed(names)
 	}
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
@@ -288,7 +290,7 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 	case o.kind != "":
 		names = topologyKindOptions(o.kind)
 	default:
-		for _, d := range builtins.ShippedTopologies() {
+		for _, d := range script.Topologies.Shipped() {
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}

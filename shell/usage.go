@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins"
+	"fabsh/builtins/help"
+	"fabsh/builtins/script"
 	"fabsh/shell/manual"
 	"fabsh/shell/session"
 )
@@ -52,7 +54,7 @@ func usage(p *session.Program, c *cobra.Command) error {
 
 // writePrograms lists the embedded scripts that can be run.
 func writePrograms(b *strings.Builder) {
-	list := builtins.Programs()
+	list := script.Programs()
 	width := 0
 	for _, p := range list {
 		width = max(width, len(p.Name))
@@ -80,13 +82,13 @@ func examplesCommand(p *session.Program) *cobra.Command {
 
 // writeManual writes the page of all that help says.
 func writeManual(p *session.Program, root *cobra.Command) error {
-	chapters, err := builtins.Manual()
+	chapters, err := help.Manual(builtins.Functions())
 	if err != nil {
 		return err
 	}
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
-	c := builtins.Chapter{Title: "Commands", Doc: "What is typed in a Unix shell."}
+	c := help.Chapter{Title: "Commands", Doc: "What is typed in a Unix shell."}
 	var text strings.Builder
 	root.SetOut(&text)
 	defer root.SetOut(p.Console.Out())
@@ -94,7 +96,7 @@ func writeManual(p *session.Program, root *cobra.Command) error {
 	add = func(command *cobra.Command) {
 		text.Reset()
 		if err = errors.Join(err, command.Help()); command.IsAvailableCommand() || command == root || command.Name() == "help" {
-			c.Topics = append(c.Topics, builtins.Topic{Name: command.CommandPath(), Text: text.String()})
+			c.Topics = append(c.Topics, help.Topic{Name: command.CommandPath(), Text: text.String()})
 		}
 		for _, sub := range command.Commands() {
 			add(sub)
@@ -108,23 +110,23 @@ func writeManual(p *session.Program, root *cobra.Command) error {
 }
 
 // policyProgram is what a routing policy says of itself.
-func policyProgram(name string) builtins.Program {
-	path, err := builtins.PolicyPath(name)
+func policyProgram(name string) script.Program {
+	path, err := script.Policies.Locate(name)
 	if err != nil {
-		return builtins.Program{}
+		return script.Program{}
 	}
 	return programAt(path)
 }
 
 // programAt reads what the script at path says of itself; nothing where it is no
 // plain file, for a pipe can be read only once.
-func programAt(path string) builtins.Program {
-	for _, p := range builtins.Programs() {
+func programAt(path string) script.Program {
+	for _, p := range script.Programs() {
 		if p.Name == path {
 			return p
 		}
 	}
-	return builtins.ProgramOf(path, sourceAt(path))
+	return script.ProgramOf(path, sourceAt(path))
 }
 
 // sourceAt is the text of a script, "" where it cannot be read at once.
@@ -157,7 +159,7 @@ func completeScript(_ *cobra.Command, words []string, typed string) ([]string, c
 	}
 	var out []string
 	if len(words) == 0 {
-		for _, p := range builtins.Programs() {
+		for _, p := range script.Programs() {
 			if rest, ok := strings.CutPrefix(p.Name, at+typed); ok {
 				out = append(out, typed+rest+"\t"+p.Doc)
 			}

@@ -3,13 +3,14 @@ package shell
 import (
 	"context"
 	"errors"
+	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
@@ -63,7 +64,7 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 
 // runVerify judges tables of files, or those that the switches have.
 func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
-	f, err := s.CurrentFabric(ctx)
+	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
 	default:
-		if r, err = s.LiveRoutes(ctx, f); err == nil && o.tables.SL != "" {
+		if r, err = read.Routes(ctx, s.Runtime, f); err == nil && o.tables.SL != "" {
 			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
 				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
 			}
@@ -87,9 +88,9 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	shown := builtins.WrapVerdict(report.Verdict)
+	shown := values.WrapVerdict(report.Verdict)
 	if o.failEachLink {
-		shown = builtins.WrapReport(report)
+		shown = values.WrapReport(report)
 	}
 	if err := s.Show(shown); err != nil {
 		return err

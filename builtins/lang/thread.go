@@ -94,6 +94,30 @@ func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 	}
 }
 
+// Thread makes the thread of an evaluation: it writes to the streams of r, and what gets
+// no answer counts for the exit status. release ends it. A thread serves one evaluation:
+// cancellation is for good.
+func (r *Runtime) Thread(ctx context.Context, name string) (t *starlark.Thread, release func()) {
+	return NewThread(&Fiber{Runtime: r, Context: ctx, Sink: r, Account: &r.Account}, name)
+}
+
+// Evaluate runs a whole evaluation on a thread of its own.
+func (r *Runtime) Evaluate(ctx context.Context, name string, fn func(t *starlark.Thread) error) error {
+	t, release := r.Thread(ctx, name)
+	defer release()
+	return Finish(ctx, name, func() error { return fn(t) })
+}
+
+// Finish is Protect for a whole evaluation: an error after the end of ctx is the end of
+// ctx, whatever fn made of it.
+func Finish(ctx context.Context, what string, fn func() error) error {
+	err := Protect(what, fn)
+	if err != nil && ctx.Err() != nil {
+		return &StopError{Cause: context.Cause(ctx), At: err}
+	}
+	return err
+}
+
 // pass has what f does from now on come after what it did, and after its fibers.
 func (f *Fiber) pass() {
 	f.Place = slices.Clone(f.Place)

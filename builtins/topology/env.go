@@ -68,6 +68,14 @@ func (e *Env) Fabric() *fabric.Fabric {
 	return e.Current.Fabric
 }
 
+// ValueOf is the value of f, of which there is one as long as f is the latest.
+func (e *Env) ValueOf(f *fabric.Fabric) *Fabric {
+	if e.Fabric() == f {
+		return e.Current
+	}
+	return NewFabric(f)
+}
+
 // ErrNoFabric ends what needs a live fabric in a session that has none.
 var ErrNoFabric = errors.New("no live fabric")
 

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
 )
@@ -171,4 +173,9 @@ func AddAck(path string, a *Ack) error {
 		out.WriteString(a.line())
 		return out.Flush()
 	})
+}
+
+// AckFile returns where the acks of a subnet are, below a folder of states.
+func AckFile(dir string, subnet fabric.Subnet) string {
+	return filepath.Join(subnet.Folder(dir), "acks")
 }

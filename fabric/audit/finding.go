@@ -137,3 +137,28 @@ func (c *Collection) Has(id string) bool {
 	_, ok := c.index[id]
 	return ok
 }
+
+// Confirm returns what is left of first when some audits have run again and found second:
+// what both found, as the second found it, and what the audits found that are not in
+// again. gone is how many were not found again, fresh how many are in second alone.
+func Confirm(first, second []Finding, again map[string]bool) (kept []Finding, gone, fresh int) {
+	still := map[string]Finding{}
+	for _, f := range second {
+		still[f.ID()] = f
+	}
+	var all Collection
+	for _, f := range first {
+		id := f.ID()
+		x, ok := still[id]
+		delete(still, id)
+		switch {
+		case ok:
+			all.Add(x)
+		case !again[f.Audit]:
+			all.Add(f)
+		default:
+			gone++
+		}
+	}
+	return all.List(), gone, len(still)
+}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -45,13 +46,27 @@ type Failure struct {
 	Skipped bool // what it needs is not there, and nobody asked for it by name
 }
 
+// ErrCut is why audits do not run on a part of a fabric: nobody could tell what is
+// not there from what was not asked.
+var ErrCut = errors.New("the sweep was cut short, and a part of a fabric is not judged")
+
+// Note adds a note.
+func (r *Report) Note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Fail adds that an audit was not done because of err.
+func (r *Report) Fail(audit string, err error) {
+	r.Failures = append(r.Failures, Failure{Audit: audit, Err: err})
+}
+
 // silence are the checks whose subjects are known not to answer.
 var silence = map[string]bool{"port.unresponsive": true, "node.silent": true}
 
 // Settle sorts out what of found is to be told: not what is acknowledged, nor
 // what the baseline has. A silent node that is acknowledged is not missed any
-// more. baseline may be nil.
-func (r *Report) Settle(found []Finding, acks Acks, baseline func(id string) bool, now time.Time) {
+// more. baseline are the IDs of the findings that the baseline has.
+func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, now time.Time) {
 	for i := range found {
 		f := &found[i]
 		a, inForce := acks.Of(f, now)
@@ -62,7 +77,7 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline func(id string) boo
 				r.Silent = append(r.Silent, f.Subject)
 			}
 			continue
-		case baseline != nil && baseline(f.ID()):
+		case baseline[f.ID()]:
 			r.Known++
 			continue
 		case a != nil:

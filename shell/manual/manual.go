@@ -7,12 +7,11 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fabsh/builtins/help"
 	"fmt"
 	"html"
 	"io"
 	"strings"
-
-	"fabsh/builtins"
 )
 
 //go:embed manual.css
@@ -22,7 +21,7 @@ var style string
 var script string
 
 // Write writes the page. The same chapters give the same bytes.
-func Write(w io.Writer, version string, chapters []builtins.Chapter) error {
+func Write(w io.Writer, version string, chapters []help.Chapter) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	fmt.Fprintf(b, `<!DOCTYPE html>
 <html lang="en">

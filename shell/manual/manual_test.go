@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"fabsh/builtins"
+	"fabsh/builtins/help"
 )
 
-func page(t *testing.T, chapters []builtins.Chapter) string {
+func page(t *testing.T, chapters []help.Chapter) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, "fabsh <test>", chapters); err != nil {
@@ -22,11 +23,11 @@ func page(t *testing.T, chapters []builtins.Chapter) string {
 // TestWrite: every topic is on the page as text, each link leads somewhere on it, nothing
 // is asked of anybody else, and what may run is what the policy says.
 func TestWrite(t *testing.T) {
-	chapters, err := builtins.Manual()
+	chapters, err := help.Manual(builtins.Functions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	chapters = append(chapters, builtins.Chapter{Title: "a <b>", Doc: "x & y", Topics: []builtins.Topic{{Name: `"><script>alert(1)</script>`, Text: "</pre><img src=x onerror=alert(1)>"}}})
+	chapters = append(chapters, help.Chapter{Title: "a <b>", Doc: "x & y", Topics: []help.Topic{{Name: `"><script>alert(1)</script>`, Text: "</pre><img src=x onerror=alert(1)>"}}})
 	text := page(t, chapters)
 	if text != page(t, chapters) {
 		t.Error("the same chapters give other bytes")

@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/types"
 )
 
 // A completer proposes how the word before the cursor may go on. It evaluates
@@ -143,10 +143,10 @@ func (c *completer) names() []string {
 }
 
 // known is what is known of the expression src.
-func (c *completer) known(src string, at scope) builtins.Shape {
+func (c *completer) known(src string, at scope) types.Shape {
 	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
 	if src == "" || err != nil {
-		return builtins.Shape{}
+		return types.Shape{}
 	}
 	return c.infer(e, at)
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"errors"
+	"fabsh/builtins/read"
 	"fabsh/fabric/routing"
 	"fabsh/shell/session"
 
@@ -18,9 +19,9 @@ func (g guided) Run(statement string) error { return g.quietly(promptFile, state
 
 func (g guided) Tables() (r *routing.Routes, err error) {
 	err = g.Runner.Attempt(func(ctx context.Context) error {
-		f, err := g.CurrentFabric(ctx)
+		f, err := read.Fabric(ctx, g.Runtime)
 		if err == nil {
-			r, err = g.LiveRoutes(ctx, f)
+			r, err = read.Routes(ctx, g.Runtime, f)
 		}
 		return err
 	})

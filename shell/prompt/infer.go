@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fabsh/builtins/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,8 +9,6 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
-
-	"fabsh/builtins"
 )
 
 // scope is the text around an expression, which gives meaning to the variables
@@ -18,15 +17,15 @@ type scope struct{ before, after string }
 
 // infer is what is known of an expression. It calls nothing: what a call returns
 // is what the function's declaration says.
-func (c *completer) infer(e syntax.Expr, at scope) builtins.Shape {
-	in := builtins.Inference{
+func (c *completer) infer(e syntax.Expr, at scope) types.Shape {
+	in := types.Inference{
 		Value: func(e syntax.Expr) starlark.Value {
 			if id, ok := e.(*syntax.Ident); ok && at.binds(id.Name) {
 				return nil
 			}
 			return c.value(e)
 		},
-		Variable: func(id *syntax.Ident) builtins.Shape { return c.variable(id.Name, at) },
+		Variable: func(id *syntax.Ident) types.Shape { return c.variable(id.Name, at) },
 	}
 	return in.Infer(e)
 }
@@ -108,14 +107,14 @@ func iterated(text string) string {
 }
 
 // variable is what a name of the text around stands for.
-func (c *completer) variable(name string, at scope) builtins.Shape {
+func (c *completer) variable(name string, at scope) types.Shape {
 	src, outer, inFor, ok := at.binding(name)
 	if !ok {
-		return builtins.Shape{}
+		return types.Shape{}
 	}
 	e, err := new(syntax.FileOptions).ParseExpr("", strings.TrimSpace(src), 0)
 	if err != nil {
-		return builtins.Shape{}
+		return types.Shape{}
 	}
 	if inFor < 0 {
 		return c.infer(e, outer)
@@ -126,7 +125,7 @@ func (c *completer) variable(name string, at scope) builtins.Shape {
 		}
 	}
 	if inFor > 0 {
-		return builtins.Shape{}
+		return types.Shape{}
 	}
 	return c.infer(e, outer).Element()
 }

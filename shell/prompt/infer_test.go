@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins"
 	"fabsh/builtins/lang"
 )
 
@@ -15,9 +16,9 @@ import (
 // inferred of the calls in their examples is the type of their values.
 func TestDeclaredTypes(t *testing.T) {
 	r, _ := openTest(t, "-F", "sim", "-t", "100")
-	functions := &completer{globals: func() starlark.StringDict { return r.Predeclared() }}
+	functions := &completer{globals: func() starlark.StringDict { return r.Interpreter.Globals }}
 	inferred := 0
-	for _, b := range r.Builtins() {
+	for _, b := range builtins.Functions() {
 		for line := range strings.Lines(b.Example) {
 			code, ok := strings.CutPrefix(line, "> ")
 			if !ok || b.Name == "exit" {

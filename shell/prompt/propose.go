@@ -11,11 +11,13 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
+	"fabsh/builtins/types"
 	"fabsh/mad"
 	"fabsh/shell/session"
 )
@@ -30,13 +32,13 @@ func (r *repl) completer() *completer {
 		keywords: keywordsOf,
 		words:    func(callee starlark.Value, arg argument) ([]string, bool) { return wordsFor(r.Session, callee, arg) },
 		files:    filesWith,
-		exports:  r.Exports,
+		exports:  r.Interpreter.Exports,
 	}
 }
 
 func reportNames() []string {
 	var names []string
-	for _, d := range builtins.ShippedReports() {
+	for _, d := range script.Reports.Shipped() {
 		names = append(names, d.Name)
 	}
 	return names
@@ -44,8 +46,8 @@ func reportNames() []string {
 
 // reportOptions are the options of a shipped report.
 func reportOptions(name string) []string {
-	path, _ := builtins.ReportPath(name)
-	for _, p := range builtins.Programs() {
+	path, _ := script.Reports.Locate(name)
+	for _, p := range script.Programs() {
 		if p.Name == path {
 			return p.Options
 		}
@@ -57,7 +59,7 @@ func reportOptions(name string) []string {
 // attribute's fields by name, the fields of the one that args name.
 func keywordsOf(callee starlark.Value, args []string) []string {
 	var names []string
-	for i, p := range builtins.ParamsOf(callee) {
+	for i, p := range types.ParamsOf(callee) {
 		switch {
 		case p.Kind == records.KindFields:
 			if a := attributeNamed(args); a != nil {
@@ -86,7 +88,7 @@ func attributeNamed(args []string) *mad.Attribute {
 
 // wordsFor are the texts that make sense for an argument.
 func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []string, isPath bool) {
-	params := builtins.ParamsOf(callee)
+	params := types.ParamsOf(callee)
 	i := len(arg.before)
 	if arg.keyword != "" {
 		i = slices.IndexFunc(params, func(p lang.Param) bool { return p.Name == arg.keyword })
@@ -113,7 +115,7 @@ func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []
 		if !isPart {
 			base = ""
 		}
-		return s.Topics(base), false
+		return help.Topics(s.Interpreter.Globals, base), false
 	case topology.KindTarget:
 		return targetNames(s, arg.typed), false
 	case lang.KindChoice:
@@ -133,7 +135,7 @@ func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []
 func targetNames(s *session.Session, typed string) []string {
 	names := nodeNames(s)
 	i := strings.LastIndexByte(typed, '/')
-	f := s.Fabric()
+	f := s.Env.Fabric()
 	if i < 0 || f == nil {
 		return names
 	}
@@ -179,7 +181,7 @@ func quotedWords(doc string) []string {
 // nodeNames are those of the latest fabric, written as a string literal has
 // them: a terminal shows them.
 func nodeNames(s *session.Session) []string {
-	f := s.Fabric()
+	f := s.Env.Fabric()
 	if f == nil {
 		return nil
 	}
@@ -197,7 +199,7 @@ func nodeNames(s *session.Session) []string {
 // of a package. Hidden files must be asked for.
 func filesWith(prefix string) []string {
 	if strings.HasPrefix(prefix, "@") {
-		return Matching(builtins.Modules(), prefix)
+		return Matching(script.Embedded(), prefix)
 	}
 	dir, base := filepath.Split(prefix)
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"fabsh/builtins"
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/script"
+	"fabsh/builtins/tools"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
 )
@@ -46,7 +49,7 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	} else if m := question().FindStringSubmatch(text); m != nil {
 		topic, asked = m[1]+m[2], true
 	} else if word, words := cutTool(text); word != "" && !r.interp.globals.Has(word) {
-		if builtins.IsReport(word) {
+		if script.IsReport(word) {
 			r.seen.Text = text
 			return true, r.showing(func() error { return r.runReport(ctx, word, words) })
 		}
@@ -55,12 +58,14 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if !asked {
 		return false, nil
 	}
-	answer, err := r.Help(topic)
+	answer, err := help.Name(r.Interpreter.Globals, topic)
+	answer = r.Fit(answer)
 	if c, ok := r.commands[topic]; ok && err != nil {
 		answer, err = c.Help, nil
 	}
 	if v := r.completer().evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
-		answer, err = r.HelpOn(v)
+		answer, err = help.On(r.Interpreter.Globals, v)
+		answer = r.Fit(answer)
 	}
 	if err != nil {
 		return true, err
@@ -120,7 +125,7 @@ func (r *repl) showing(run func() error) error {
 // none, but perhaps an assignment to a variable of that name.
 func cutTool(text string) (name, words string) {
 	name, words, _ = strings.Cut(text, " ")
-	if !builtins.IsTool(name) || strings.HasPrefix(strings.TrimSpace(words), "=") {
+	if tools.Hint(name) == "" || strings.HasPrefix(strings.TrimSpace(words), "=") {
 		return "", ""
 	}
 	return name, words
@@ -133,7 +138,7 @@ func (r *repl) runReport(ctx context.Context, name, words string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	r.seen.Named = name
-	return r.RunReport(ctx, name, args)
+	return program.RunReport(ctx, r.Interpreter, name, args)
 }
 
 // splitWords cuts a line into words, as Unix shells do: blanks part them, but

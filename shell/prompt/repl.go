@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -29,6 +30,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/status"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
@@ -119,8 +122,8 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 
 func newRepl(p *session.Program, s *session.Session, commands map[string]Command) *repl {
 	r := &repl{Session: s, program: p, commands: commands}
-	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
-	s.Defined(r.interp.globals.Keys)
+	r.interp = newInterp(lang.FileOptions(), maps.Clone(s.Interpreter.Globals), r.show)
+	s.Defined = r.interp.globals.Keys
 	r.interp.check = s.WarnWords
 	r.interp.made = r.made
 	return r
@@ -158,7 +161,7 @@ func (r *repl) loop() int {
 		if r.remember != nil {
 			r.remember(text)
 		}
-		r.Remember(r.file, r.lines.source())
+		r.Sources[r.file] = r.lines.source()
 		r.seen = tour.Seen{}
 		err = r.Runner.Attempt(func(ctx context.Context) error {
 			if asked, err := r.ask(ctx, text); asked {
@@ -168,7 +171,7 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		if r.interactive {
-			r.Console.Fail(r.WriteMetrics())
+			r.Console.Fail(metrics.Write(r.Runtime))
 		}
 		r.Runner.Report(err)
 		r.guide(err)
@@ -178,7 +181,7 @@ func (r *repl) loop() int {
 			return r.exitStatus(err)
 		}
 		if !r.interactive {
-			worst := session.Worse(int(r.worst.Load()), r.ExitStatus(err))
+			worst := session.Worse(int(r.worst.Load()), status.Of(r.Runtime, err))
 			r.worst.Store(int64(worst))
 			if worst == lang.StatusInterrupted {
 				return worst
@@ -198,7 +201,8 @@ func (r *repl) free(err error) {
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {
 	return lang.Protect("prompt", func() error {
-		return r.interp.exec(r.NewThread(ctx, file), file, line, text)
+		t, _ := r.Thread(ctx, file)
+		return r.interp.exec(t, file, line, text)
 	})
 }
 
@@ -243,7 +247,7 @@ func (r *repl) startup(path string) {
 		}
 		return
 	}
-	r.Remember(path, string(src))
+	r.Sources[path] = string(src)
 	r.Runner.Report(r.quietly(path, string(src)))
 }
 
@@ -261,7 +265,7 @@ const maxPromptName = 30
 // promptText says which fabric it is, whether it may be changed, and how old its
 // picture is.
 func (r *repl) promptText() string {
-	if f := r.Fabric(); f != r.fabric {
+	if f := r.Env.Fabric(); f != r.fabric {
 		r.fabric, r.since = f, time.Now()
 	}
 	text := session.Truncate(lang.OneLine(r.Name), maxPromptName)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
 	"io"
@@ -52,7 +54,7 @@ func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
 func TestPromptText(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r, _ := openTest(t, "-F", "sim:ring:n=2", "--record", "today.pcap")
-	f, err := r.CurrentFabric(context.Background())
+	f, err := read.Fabric(context.Background(), r.Runtime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestShownTexts(t *testing.T) {
 		`show("a\nb")`: "a\nb\n",
 	} {
 		r, out := openTest(t, "-F", "sim:ring:n=2")
-		if err := r.RunCode(context.Background(), "<command>", code); err != nil {
+		if err := program.RunCode(context.Background(), r.Interpreter, "<command>", code); err != nil {
 			t.Fatal(err)
 		}
 		r.read(newPlainReader(bytes.NewBufferString(code+"\n")), true)

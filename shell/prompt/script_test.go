@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// script is somebody typing.
-type script struct {
+// typist is somebody typing.
+type typist struct {
 	lines []string
 	echo  io.Writer
 }
 
-func (s *script) ReadLine(prompt string) (string, error) {
+func (s *typist) ReadLine(prompt string) (string, error) {
 	if len(s.lines) == 0 {
 		return "", io.EOF
 	}
@@ -24,4 +24,4 @@ func (s *script) ReadLine(prompt string) (string, error) {
 	return l, nil
 }
 
-func (s *script) Close() error { return nil }
+func (s *typist) Close() error { return nil }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -75,7 +76,9 @@ func TestLyingSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	status := s.Runner.Evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", "len(discover().nodes)") })
+	status := s.Runner.Evaluate(func(ctx context.Context) error {
+		return program.RunCode(ctx, s.Interpreter, "<command>", "len(discover().nodes)")
+	})
 	if status != lang.StatusFabric {
 		t.Errorf("exit status %d", status)
 	}

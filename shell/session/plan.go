@@ -4,14 +4,14 @@ import (
 	"context"
 	"strings"
 
-	"fabsh/builtins"
+	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
 )
 
 // plan is the plan that --plan has made of what a session writes.
 type plan struct {
 	file     string
-	planning *builtins.Planning
+	planning *changes.Recording
 }
 
 // startPlan has what the session writes recorded instead of sent.
@@ -19,7 +19,7 @@ func (s *Session) startPlan(file string) error {
 	if s.Engine == nil {
 		return s.NoLive("plan", "there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
 	}
-	planning, err := s.StartPlan(context.Background())
+	planning, err := changes.StartRecording(context.Background(), s.Runtime)
 	s.plan = &plan{file, planning}
 	return err
 }

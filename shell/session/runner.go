@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/status"
 	"fabsh/mad/engine"
 )
 
@@ -57,28 +58,28 @@ func (r *Runner) Evaluate(fn func(context.Context) error) int {
 // err; worst is that of the evaluations before. It writes the reason where nothing
 // else does.
 func (r *Runner) FinalStatus(worst int, err error) int {
-	status := r.session.ExitStatus(err)
+	code := status.Of(r.session.Runtime, err)
 	var host *HostError
-	if status == lang.StatusUsage && errors.As(err, &host) && !r.session.Refused() {
-		status = lang.StatusFabric
+	if code == lang.StatusUsage && errors.As(err, &host) && !r.session.Refused() {
+		code = lang.StatusFabric
 	}
-	status = Worse(worst, status)
+	code = Worse(worst, code)
 	if r.Deadline.hasPassed() {
-		status = Worse(status, lang.StatusFabric)
+		code = Worse(code, lang.StatusFabric)
 	}
 	var exit *lang.ExitError
-	if status != lang.StatusFabric || err != nil && !errors.As(err, &exit) || r.settings.Quiet {
-		return status
+	if code != lang.StatusFabric || err != nil && !errors.As(err, &exit) || r.settings.Quiet {
+		return code
 	}
 	switch n := r.session.Unanswered(); {
 	case r.Deadline.hasPassed():
-		fmt.Fprintf(r.console.Err(), "%v: exit status %d\n", r.Deadline.late, status)
+		fmt.Fprintf(r.console.Err(), "%v: exit status %d\n", r.Deadline.late, code)
 	case n == 1:
-		fmt.Fprintf(r.console.Err(), "1 request got no answer: exit status %d\n", status)
+		fmt.Fprintf(r.console.Err(), "1 request got no answer: exit status %d\n", code)
 	case n > 1:
-		fmt.Fprintf(r.console.Err(), "%d requests got no answer: exit status %d\n", n, status)
+		fmt.Fprintf(r.console.Err(), "%d requests got no answer: exit status %d\n", n, code)
 	}
-	return status
+	return code
 }
 
 // Attempt runs fn until it ends, fails or is interrupted, or its time is over.

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// readBoth reads the fabric, and judges the baseline meanwhile: a sweep waits for answers.
+func (x *run) readBoth(in *script.Interpreter, list []*Audit) (f *topology.Fabric, err error) {
+	if x.Baseline == nil {
+		return x.read()
+	}
+	beside := in.Beside()
+	env := topology.EnvOf(beside.Runtime)
+	*env = *x.env
+	env.Load(x.Baseline)
+	env.Current = topology.NewFabric(x.Baseline)
+	defer env.Unload()
+	var sweep sync.WaitGroup
+	var unswept error
+	sweep.Go(func() {
+		unswept = lang.Protect("audit", func() (err error) {
+			f, err = x.read()
+			return err
+		})
+	})
+	defer sweep.Wait() // also where an audit of the baseline panics
+	known, err := judgeBaseline(x.judge, beside.Runtime, list)
+	sweep.Wait()
+	x.runtime.Join(beside.Runtime)
+	x.known = known
+	return f, cmp.Or(unswept, err)
+}
+
+// judgeBaseline returns the IDs of what a baseline has already, which r reads: nothing is
+// asked. j is the judge of the run.
+func judgeBaseline(j judge, r *lang.Runtime, list []*Audit) (map[string]bool, error) {
+	j.runtime, j.report, j.requests = r, new(audit.Report), new(observer)
+	found, err := j.all(topology.EnvOf(r).Current, list, starlark.None)
+	if err = cmp.Or(err, late(j.ctx)); err != nil { // what it has is not known
+		return nil, err
+	}
+	known := map[string]bool{}
+	for i := range found {
+		known[found[i].ID()] = true
+	}
+	return known, nil
+}
+
+// read reads the fabric at hand: that of the file; Known, where its nodes are still there;
+// or what a sweep finds. Its problems are in the report, and not warned of.
+func (x *run) read() (*topology.Fabric, error) {
+	t, release := lang.NewThread(&lang.Fiber{Runtime: x.runtime, Context: lang.AnySteps(x.ctx), Sink: lang.Discard{}, Account: new(lang.Account)}, "audit")
+	defer release()
+	if x.env.Engine == nil {
+		return topology.CurrentFabric(t)
+	}
+	if x.Known != nil {
+		f, moved, err := topology.Known(t, x.Known)
+		if err != nil {
+			return nil, err
+		}
+		if moved == "" {
+			if len(x.report.Notes) == 0 {
+				x.report.Note("the fabric was not swept: what is new, or gone, is not known, and states are those of the file")
+			}
+			return f, nil
+		}
+		x.report.Note("the fabric is swept: %s", moved)
+		x.Known = nil
+	}
+	f, err := topology.Sweep(t)
+	if err == nil {
+		lang.StateOf[topology.Observer](x.runtime).Swept = f.Fabric
+	}
+	return f, err
+}
+
+// isCut reports whether the sweep was ended before it was done.
+func isCut(f *topology.Fabric) bool {
+	return slices.ContainsFunc(f.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemCut })
+}
+
+// cover counts what the sweep asked, and says in the report what is audited.
+func (x *run) cover(f *topology.Fabric) {
+	live := x.env.Engine != nil
+	if x.missed = nil; x.Known == nil {
+		x.missed = x.report.Coverage.CountSweep(f.Fabric, live)
+	}
+	x.report.Fabric, x.report.Model = f.String(), f.Fabric
+	x.report.Subnet = fabric.SubnetOf(f.Fabric, x.Subnet)
+	if p := f.From(); p != nil && live {
+		x.report.Port = p.Name()
+	}
+}
+
+// Acks returns the acks of a subnet below a folder of states. Lines that cannot be read are
+// warned of.
+func Acks(r *lang.Runtime, dir string, subnet fabric.Subnet) audit.Acks {
+	if dir == "" {
+		return nil
+	}
+	acks, bad := audit.ReadAcks(audit.AckFile(dir, subnet), r.Clock.Now())
+	for _, err := range bad {
+		r.WarnOnce("%v", err)
+	}
+	return acks
+}

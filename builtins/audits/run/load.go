@@ -1,0 +1,179 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+	"fabsh/fabric/audit"
+)
+
+// Audit is a script that defines audit(fabric, *, ...), with its options.
+type Audit struct {
+	Name string
+
+	script    string
+	byName    bool     // the command line names it
+	own       []string // the parameters that the command fills, of ownOptions
+	events    bool     // it finds what has happened, not what is
+	entry     *script.Entry
+	datagrams *starlark.Function // how many it will send; nil: it does not say
+	given     map[string]starlark.Value
+	kwargs    []starlark.Tuple
+}
+
+// Set is the audits of a run.
+type Set struct {
+	List []*Audit
+	// Deep reports that they read whole tables too, where they can.
+	Deep bool
+	// Help is what they say of themselves. It is set if the words ask for it;
+	// then they must not be run.
+	Help string
+	// Job is the default name of the job: after those that were named, or "standard".
+	Job string
+}
+
+// Parameters that the command fills: they are no options of an audit.
+const (
+	baselineOption = "baseline" // the fabric of --baseline; None where there is none
+	deepOption     = "deep"     // --deep: read whole tables too
+	pastOption     = "past"     // what runs of the job before have seen
+	railsOption    = "rails"    // of --each-port: the subnets that were audited before, as Rails
+	runOption      = "run"      // what is known of the run when all other audits are done
+)
+
+var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, runOption}
+
+// OptionsOf returns the flags of an audit, but for those that the command fills.
+func OptionsOf(p script.Program) []string {
+	return slices.DeleteFunc(slices.Clone(p.Options), func(flag string) bool {
+		return slices.ContainsFunc(ownOptions, func(name string) bool { return script.FlagName(name) == flag })
+	})
+}
+
+// Load loads the audits that words of a command line name, .star files or shipped ones,
+// and gives each option among the words to all that have it. Without names they
+// are the standard set, and with deep those too that read nothing but whole
+// tables. flags are those of the command that runs them, to suggest where one is misspelt.
+func Load(ctx context.Context, in *script.Interpreter, words, flags []string, deep bool) (*Set, error) {
+	set, err := LoadInScript(ctx, in, words, flags, deep)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range set.List {
+		script.Arguments{Keywords: a.kwargs}.Allow(in.Runtime.Files)
+	}
+	return set, nil
+}
+
+// LoadInScript is Load for a script: files that options name are read only where
+// scripts may read.
+func LoadInScript(ctx context.Context, in *script.Interpreter, words, flags []string, deep bool) (*Set, error) {
+	names, byName := choose(words, script.Audits.Shipped(), deep)
+	set := &Set{Job: jobOf(names, byName, deep), Deep: deep}
+	for _, name := range names {
+		a, err := loadOne(ctx, in, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(set.List, func(b *Audit) bool { return b.Name == a.Name }) {
+			a.Name = a.script // two files of one name
+		}
+		a.byName = byName
+		set.List = append(set.List, a)
+	}
+	if err := set.parse(words, names, flags); err != nil || set.Help != "" {
+		return set, err
+	}
+	for _, a := range set.List {
+		if err := a.bind(); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// choose returns the audits that words name; without names, those of shipped that are
+// standard, or with deep all.
+func choose(words []string, shipped []script.Doc, deep bool) (names []string, byName bool) {
+	for _, w := range words {
+		known := strings.HasSuffix(w, ".star") || slices.ContainsFunc(shipped, func(d script.Doc) bool { return d.Name == w })
+		if !strings.HasPrefix(w, "-") && known && !slices.Contains(names, w) {
+			names = append(names, w)
+		}
+	}
+	if len(names) > 0 {
+		return names, true
+	}
+	for _, d := range shipped {
+		if deep || !d.Deep {
+			names = append(names, d.Name)
+		}
+	}
+	return names, false
+}
+
+// jobOf returns the default name of the job of audits.
+func jobOf(names []string, byName, deep bool) string {
+	job := []string{"standard"}
+	if byName {
+		job = nil
+		for _, name := range names {
+			job = append(job, strings.TrimSuffix(path.Base(name), ".star"))
+		}
+	}
+	if deep {
+		job = append(job, "deep")
+	}
+	return audit.JobOf(job...)
+}
+
+// loadOne runs the top level of an audit.
+func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, error) {
+	file, err := script.Audits.Locate(name)
+	if err != nil {
+		return nil, err
+	}
+	a := &Audit{Name: strings.TrimSuffix(path.Base(file), ".star"), script: file, given: map[string]starlark.Value{}}
+	return a, in.Open(ctx, file, func(t *starlark.Thread, src string) error {
+		s, err := in.Run(t, file, src)
+		var exit *lang.ExitError
+		if errors.As(err, &exit) {
+			return fmt.Errorf("%s: %w", file, notExit(err))
+		}
+		if err != nil {
+			return err
+		}
+		fn := s.Function("audit")
+		if fn == nil {
+			return fmt.Errorf("%s is no audit: it defines no audit(fabric, ...)", file)
+		}
+		a.datagrams = s.Function("datagrams")
+		a.events = s.Globals["events"] == starlark.True
+		a.entry = script.NewEntry(a.Name, fn, s.Doc)
+		a.entry.Options = slices.DeleteFunc(a.entry.Options, func(p script.Param) bool {
+			own := slices.Contains(ownOptions, p.Name)
+			if own {
+				a.own = append(a.own, p.Name)
+			}
+			return own
+		})
+		if !a.entry.Fabric || len(a.entry.Words) > 0 || a.entry.Rest != "" {
+			return fmt.Errorf("%s: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)", file)
+		}
+		return nil
+	})
+}
+
+// notExit is err of an audit's code: exit() would end the other audits, and the report.
+func notExit(err error) error {
+	return lang.NotExit(err, "and so no audit: what finding() says makes the exit status")
+}

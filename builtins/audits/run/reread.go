@@ -1,0 +1,102 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// rereadAfter is how long after the first reading what was found is read again:
+// a link that trains, or a subnet manager that hands over, has done so by then
+// (OpenSM polls its master every 10 s, opensm osm_subnet.c sminfo_polling_timeout).
+const rereadAfter = 10 * time.Second
+
+// reread reads what was found a second time, and keeps what is still there: a link
+// that trains, or a subnet manager that hands over, is no fault. What has happened
+// stays so.
+func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, error) {
+	list = doubtful(list, found, func(f *audit.Finding) bool {
+		_, acked := x.acks.Of(f, x.runtime.Clock.Now())
+		return !acked && !x.known[f.ID()]
+	})
+	if len(list) == 0 {
+		return found, nil
+	}
+	x.runtime.Progress("reading again what was found")
+	if err := sleep(x.ctx, x.env.Engine, x.runtime.Clock.Sleep); err != nil {
+		return x.readOnce(found, err)
+	}
+	f, err := x.read()
+	if err == nil && isCut(f) {
+		err = audit.ErrCut
+	}
+	if err != nil {
+		return x.readOnce(found, err)
+	}
+	x.report.Coverage.Forget(audit.Sweep)
+	x.cover(f)
+	again := map[string]bool{}
+	for _, a := range list {
+		again[a.Name] = true
+		x.report.Coverage.Forget(a.Name)
+	}
+	x.report.Failures = slices.DeleteFunc(x.report.Failures, func(f audit.Failure) bool { return again[f.Audit] })
+	second, err := x.judge.all(f, list, starlark.None)
+	if err != nil {
+		return nil, err
+	}
+	kept, gone, fresh := audit.Confirm(found, second, again)
+	if gone > 0 {
+		x.report.Note("%s gone at the second reading, so not told", fabric.Plural(gone, "finding was", "findings were"))
+	}
+	if fresh > 0 {
+		x.report.Note("%s new at the second reading, so not told before the next run reads it again", fabric.Plural(fresh, "finding was", "findings were"))
+	}
+	return kept, nil
+}
+
+// doubtful returns the audits that are to run again: they found something that is news,
+// and not what has happened.
+func doubtful(list []*Audit, found []audit.Finding, isNews func(*audit.Finding) bool) []*Audit {
+	news := map[string]bool{}
+	for i := range found {
+		if f := &found[i]; !news[f.Audit] && isNews(f) {
+			news[f.Audit] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return a.events || !news[a.Name] })
+}
+
+// readOnce keeps what was found, though it could not be read again because of err.
+func (x *run) readOnce(found []audit.Finding, err error) ([]audit.Finding, error) {
+	if x.ctx.Err() != nil && late(x.ctx) == nil {
+		return nil, err
+	}
+	x.report.Note("what was found was read only once: %v", err)
+	x.report.Coverage.Count(audit.Sweep, mad.AttrNodeInfo.Name, audit.OfFabric(), audit.TimedOut, 1)
+	return found, nil
+}
+
+// sleep waits for the second reading. The halt of the engine, at the session's deadline,
+// ends it.
+func sleep(ctx context.Context, e *engine.Engine, sleep func(context.Context, time.Duration) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	halted, _ := e.Halted()
+	go func() {
+		select {
+		case <-halted:
+			_, why := e.Halted()
+			cancel(why)
+		case <-ctx.Done():
+		}
+	}()
+	return sleep(ctx, rereadAfter)
+}

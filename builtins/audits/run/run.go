@@ -1,0 +1,231 @@
+// Package run runs audits on a fabric and makes their report.
+//
+//	run.go      a run, phase by phase
+//	load.go     which audits run; options.go: their options
+//	fabric.go   the fabric that is audited: a file's, or what a sweep finds
+//	judge.go    runs the audits one after the other
+//	observe.go  counts their requests in the coverage of the report
+//	reread.go   the second reading of what was found
+//	manager.go  what the subnet manager did meanwhile
+//	clock.go    the time of a run on a simulated fabric
+//	status.go   the exit status
+//
+// What a report holds is in fabric/audit; findings and metrics as scripts see them are in
+// builtins/audits.
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// Options say what a run of audits is to do.
+type Options struct {
+	Baseline *fabric.Fabric // nil: there is none
+	Subnet   string         // the name that it is given; "": none
+	// Known is a fabric that is not swept: nodes are asked by the LIDs that they have in
+	// it, where they are still there. Nil: the fabric is swept.
+	Known *fabric.Fabric
+	Rails []Rail // of other ports of the host, that were audited before
+	// Begin gets the subnet as soon as it is known, and returns the acks. An
+	// error ends the run. Nil: there are none.
+	Begin func(fabric.Subnet) (audit.Acks, error)
+	// Job names what perf_rates(over="last") keeps for the next run; LookOnly: it
+	// compares with that, and leaves it as it is.
+	Job      string
+	LookOnly bool
+	// Kept is what runs keep for the next one in memory, in place of the files of the
+	// job. Nil: it is in files.
+	Kept *audit.State
+	// Once: findings are reported as they were read first, for they are soon read again.
+	Once bool
+	// NoPast: what runs of the job before have seen of ports is not judged, nor kept
+	// where nothing else is.
+	NoPast bool
+	// Expected gets the number of datagrams that the audits will send beyond the sweep,
+	// before they do. Nil: they need not be counted.
+	Expected func(n int)
+}
+
+// Run runs audits on the fabric at hand: a file's, or what a sweep finds.
+// Findings on a live fabric are read a second time before they are reported.
+// Requests that get no answer are in the report's coverage; they do not count
+// for the exit status of the session. The error is for what ends the run.
+func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*audit.Report, error) {
+	r, env := in.Runtime, topology.EnvOf(in.Runtime)
+	report := new(audit.Report)
+	for _, a := range set.List {
+		report.Audits = append(report.Audits, a.Name)
+	}
+	report.Coverage.Begin(append([]string{audit.Sweep}, report.Audits...)...)
+	x := &run{Options: o, ctx: ctx, runtime: r, env: env, report: report}
+	x.judge = judge{ctx: ctx, runtime: r, report: report, requests: &observer{coverage: &report.Coverage}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
+	defer lang.StateOf[topology.Observer](r).Begin(x.judge.requests.observe)()
+	defer r.Progress("")
+	if clock := r.Clock; env.Engine != nil && env.Engine.Traits().Simulated {
+		r.Clock = &hastyClock{Clock: clock}
+		defer func() { r.Clock = clock }()
+	}
+	defer audits.DropRun(r)
+	return report, lang.Finish(ctx, "audit", func() error {
+		before := sent(env)
+		report.Began = r.Clock.Now()
+		defer func() { report.Ended, report.Datagrams = r.Clock.Now(), sent(env)-before }()
+		return x.run(in, set.List)
+	})
+}
+
+// sent is how many datagrams have been sent.
+func sent(env *topology.Env) uint64 {
+	if env.Engine == nil {
+		return 0
+	}
+	return env.Engine.Stats().Sent
+}
+
+// run is a run under way.
+type run struct {
+	Options
+	ctx     context.Context
+	runtime *lang.Runtime
+	env     *topology.Env
+	judge   judge
+	report  *audit.Report
+	acks    audit.Acks
+	known   map[string]bool // IDs that the baseline has
+	missed  []string        // what the latest sweep missed, in words
+}
+
+// run is all phases, from the sweep to the report.
+func (x *run) run(in *script.Interpreter, list []*Audit) error {
+	manager := findSM(x.ctx, x.env)
+	f, err := x.readBoth(in, ofFabric(list))
+	if err != nil {
+		return err
+	}
+	x.cover(f)
+	if x.Begin != nil {
+		if x.acks, err = x.Begin(x.report.Subnet); err != nil {
+			return err
+		}
+	}
+	if isCut(f) {
+		for _, a := range list {
+			x.report.Fail(a.Name, audit.ErrCut)
+		}
+		x.report.Notes = x.missed
+		return nil
+	}
+	if list, err = x.expect(f, list); err != nil {
+		return err
+	}
+	audits.BeginRun(x.runtime, audits.Job{Subnet: x.report.Subnet, Name: x.Job, LookOnly: x.LookOnly, Kept: x.Kept})
+	found, err := x.judge.all(f, ofFabric(list), starlark.None)
+	if err != nil {
+		return err
+	}
+	changed := ""
+	if x.env.Engine != nil {
+		if !x.Once {
+			if found, err = x.reread(ofFabric(list), found); err != nil {
+				return err
+			}
+		}
+		changed = compareSM(manager, findSM(x.ctx, x.env), x.env.Engine.Traits().Simulated)
+	}
+	if found, err = x.judgeRun(f, list, found, changed); err != nil {
+		return err
+	}
+	x.report.Rates, x.report.Metrics = audits.RunRates(x.runtime), audits.TakeMetrics(x.runtime)
+	x.keep(f, found)
+	x.report.Notes = append(x.report.Notes, x.missed...)
+	x.report.Settle(found, x.acks, x.known, x.runtime.Clock.Now())
+	return nil
+}
+
+// expect counts how many datagrams the audits will send. An audit that cannot say it is
+// broken, and is not among the sound ones.
+func (x *run) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, err error) {
+	if x.Expected == nil || x.env.Engine == nil {
+		return list, nil
+	}
+	t, release := x.judge.thread("audit")
+	defer release()
+	total := 0
+	for _, a := range list {
+		n, err := a.expected(t, f, x.judge.deep)
+		switch {
+		case late(x.ctx) != nil:
+			return list, nil // judge says so
+		case err == nil:
+			total += n
+			sound = append(sound, a)
+		case !lang.Catchable(lang.FiberOf(t), err):
+			return nil, err
+		default:
+			x.report.Fail(a.Name, err)
+		}
+	}
+	x.Expected(total)
+	return sound, nil
+}
+
+// ofFabric returns the audits that judge the fabric; the others judge the run.
+func ofFabric(list []*Audit) []*Audit {
+	return slices.DeleteFunc(slices.Clone(list), (*Audit).ofRun)
+}
+
+// judgeRun adds to found what audits find about the run itself. Without such audits,
+// what changed meanwhile, and that there was nothing to compare with, is a note.
+func (x *run) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Finding, changed string) ([]audit.Finding, error) {
+	list = slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return !a.ofRun() })
+	if len(list) == 0 {
+		if changed != "" {
+			x.report.Note("%s", changed)
+		}
+		if why := audits.Uncompared(x.runtime); why != "" {
+			x.report.Note("counters were not judged: %s", why)
+		}
+		return found, nil
+	}
+	more, err := x.judge.all(f, list, audits.WrapRun(x.runtime, x.settled(found), found, changed))
+	return append(found, more...), err
+}
+
+// settled is the report as it would be if found were all.
+func (x *run) settled(found []audit.Finding) *audit.Report {
+	report := &audit.Report{Coverage: x.report.Coverage.Clone(), Failures: x.report.Failures}
+	report.Settle(slices.Clone(found), x.acks, x.known, x.runtime.Clock.Now())
+	return report
+}
+
+// keep ends the run, and keeps for the next what it read and found.
+func (x *run) keep(f *topology.Fabric, found []audit.Finding) {
+	gone, err := audits.EndRun(x.runtime, f.Fabric, found, x.settled(found).Complete())
+	if err != nil {
+		x.report.Fail("state", err)
+	}
+	// That a run was short of something is not news of the fabric.
+	gone = slices.DeleteFunc(gone, func(f audit.Finding) bool { return strings.HasPrefix(f.Check, "audit.") })
+	if len(gone) == 0 {
+		return
+	}
+	var names []string
+	for _, f := range gone[:min(len(gone), 3)] {
+		names = append(names, f.Check+" "+f.Subject.Name())
+	}
+	if len(gone) > 3 {
+		names = append(names, "...")
+	}
+	x.report.Note("%s gone since the run before: %s", fabric.Plural(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
+}

@@ -1,0 +1,52 @@
+package changes
+
+import (
+	"context"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing"
+)
+
+// Recording is a session whose writes are recorded instead of sent.
+type Recording struct {
+	runtime *lang.Runtime
+	rec     *plan.Recorder
+	stop    func()
+}
+
+// StartRecording has all writes of a session recorded from now on.
+func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
+	x := &Recording{runtime: r}
+	err := operate(ctx, r, func(c *lang.Call) (err error) {
+		x.rec, x.stop, err = Start(c)
+		return err
+	})
+	return x, err
+}
+
+// Finish makes a plan of what was recorded since, with a report. from is what the plan
+// says that it was made from.
+func (x *Recording) Finish(ctx context.Context, from string) (made *plan.Plan, err error) {
+	x.stop()
+	err = operate(ctx, x.runtime, func(c *lang.Call) (err error) {
+		if made, err = Finish(c, x.rec, from); err != nil {
+			return err
+		}
+		return Judge(c, made)
+	})
+	return made, err
+}
+
+// SetRoutes writes the entries of the forwarding tables by which r differs from live,
+// those that the switches have now.
+func SetRoutes(ctx context.Context, rt *lang.Runtime, r, live *routing.Routes) error {
+	return operate(ctx, rt, func(c *lang.Call) error { return WriteRoutes(c, r, live) })
+}
+
+// operate runs fn as the builtin plan would be.
+func operate(ctx context.Context, r *lang.Runtime, fn func(c *lang.Call) error) error {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	return lang.Operate(t, "plan", fn)
+}

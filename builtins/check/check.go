@@ -1,0 +1,225 @@
+// Package check finds what is wrong with a script by its text and the declarations, and runs
+// nothing.
+//
+//	check.go       the script; call.go: the arguments of its calls
+//	definition.go  where its variables get their values
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/explain"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/builtins/types"
+	"fabsh/fabric"
+)
+
+// Problem is what is wrong with a script, and where.
+type Problem struct {
+	Pos  syntax.Position
+	Text string
+}
+
+func (p Problem) String() string { return explain.Position(p.Pos) + ": " + p.Text }
+
+// Script finds what is wrong with a script as far as its text and declarations
+// tell, in the order of its lines. It runs nothing.
+func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Problem, error) {
+	in.Sources[path] = src
+	if err := in.Runtime.Files.Confine(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	c := &checker{scripts: in, definitions: map[*syntax.Ident][]definition{}, grown: map[*syntax.Ident]bool{}, active: map[*syntax.Ident]bool{}, known: map[[2]string]bool{}}
+	c.inference = types.Inference{Value: c.value, Variable: c.variable, Certain: true}
+	if err := lang.PlainText(path, 1, src); err != nil {
+		return c.syntax(err), nil
+	}
+	file, err := lang.Dialect.Parse(path, src, 0)
+	if err != nil {
+		return c.syntax(err), nil
+	}
+	// Which fabric it will run on is not known, so sim may be there.
+	err = resolve.File(file, func(name string) bool { return name == script.SimParam || in.Globals.Has(name) }, starlark.Universe.Has)
+	var undefined resolve.ErrorList
+	if errors.As(err, &undefined) {
+		spelling := explain.Explainer{Sources: in.Sources, Globals: in.Globals}
+		for _, e := range undefined {
+			c.report(e.Pos, "%s", spelling.Spell(path, e.Msg))
+		}
+	}
+	for _, w := range lang.WrongWords(file, in.Runtime.FieldWords, fabric.DidYouMean) {
+		c.report(w.Pos, "%s", w.Text)
+	}
+	syntax.Walk(file, c.define)
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		switch n := n.(type) {
+		case *syntax.LoadStmt:
+			c.load(ctx, path, n)
+		case *syntax.DotExpr:
+			c.attribute(n)
+		case *syntax.CallExpr:
+			c.call(n)
+		}
+		return true
+	})
+	slices.SortStableFunc(c.problems, func(a, b Problem) int {
+		if a.Pos.Line != b.Pos.Line {
+			return int(a.Pos.Line - b.Pos.Line)
+		}
+		return int(a.Pos.Col - b.Pos.Col)
+	})
+	return slices.Compact(c.problems), context.Cause(ctx)
+}
+
+// checker is one check of a script.
+type checker struct {
+	scripts     *script.Interpreter
+	inference   types.Inference
+	definitions map[*syntax.Ident][]definition // by a variable's first place
+	grown       map[*syntax.Ident]bool         // variables whose elements change
+	active      map[*syntax.Ident]bool         // variables that are being inferred
+	known       map[[2]string]bool             // whether a type has an attribute
+	problems    []Problem
+}
+
+func (c *checker) report(pos syntax.Position, format string, args ...any) {
+	c.problems = append(c.problems, Problem{pos, fmt.Sprintf(format, args...)})
+}
+
+// syntax is what is wrong with a script that cannot be parsed.
+func (c *checker) syntax(err error) []Problem {
+	var se syntax.Error
+	if errors.As(err, &se) {
+		c.report(se.Pos, "syntax error: %s", strings.TrimPrefix(se.Msg, "syntax error: "))
+	}
+	return c.problems
+}
+
+// load checks that a module is there, and defines what is loaded.
+func (c *checker) load(ctx context.Context, path string, n *syntax.LoadStmt) {
+	name := n.ModuleName()
+	key, src, err := c.scripts.Find(ctx, path, name)
+	if err != nil {
+		c.report(n.Module.TokenPos, "cannot load %s: %v", name, err)
+		return
+	}
+	exports := c.scripts.ExportsOf(key, src)
+	if exports == nil {
+		c.report(n.Module.TokenPos, "cannot load %s: it has errors, or defines nothing", name)
+		return
+	}
+	for _, from := range n.From {
+		if !slices.Contains(exports, from.Name) {
+			c.report(from.NamePos, "%s has no %s%s", name, from.Name, fabric.DidYouMean(from.Name, exports))
+		}
+	}
+}
+
+// attribute checks that the values of an expression's type have an attribute.
+func (c *checker) attribute(n *syntax.DotExpr) {
+	of, name := c.inference.Infer(n.X), n.Name.Name
+	typ := of.Type
+	switch {
+	case of.Value != nil:
+		typ = of.Value.Type()
+		if slices.Contains(of.Attributes(), name) {
+			return
+		}
+		if _, ok := of.Value.(starlark.HasAttrs); !ok && of.Value.Type() != "builtin_function_or_method" {
+			return
+		}
+	case of.IsList():
+		typ = "list"
+		fallthrough
+	default:
+		if c.mayHave(typ, name) {
+			return
+		}
+	}
+	if m, ok := of.Value.(*starlarkstruct.Module); ok {
+		typ = m.Name
+	} else if all := records.AttributesNamed(typ); len(all) > 0 {
+		typ = types.Example(all[0]).Type()
+	}
+	c.report(n.Name.NamePos, "%s has no .%s field or method%s", typ, name, strings.Replace(fabric.DidYouMean(name, of.Attributes()), "did you mean ", "did you mean .", 1))
+}
+
+// mayHave is types.HasAttr of a type that is known. It looks through all declarations, once
+// for each name.
+func (c *checker) mayHave(typ, name string) bool {
+	key := [2]string{typ, name}
+	has, ok := c.known[key]
+	if !ok {
+		has = len(types.AttrNames(typ)) == 0 || types.HasAttr(typ, name)
+		c.known[key] = has
+	}
+	return has
+}
+
+// value is the value of a name that every script finds.
+func (c *checker) value(e syntax.Expr) starlark.Value {
+	id, ok := e.(*syntax.Ident)
+	if !ok {
+		return nil
+	}
+	b, ok := id.Binding.(*resolve.Binding)
+	switch {
+	case !ok:
+		return nil
+	case b.Scope == resolve.Universal:
+		return starlark.Universe[id.Name]
+	case b.Scope == resolve.Predeclared:
+		return c.scripts.Globals[id.Name]
+	}
+	return nil
+}
+
+// variable is what is known of what a script defines, wherever it does alike.
+func (c *checker) variable(id *syntax.Ident) types.Shape {
+	first := firstOf(id)
+	if first == nil && id.Name == script.SimParam {
+		return types.OfType(topology.SimType.Name)
+	}
+	all := c.definitions[first]
+	if len(all) == 0 || c.active[first] {
+		return types.Shape{}
+	}
+	c.active[first] = true
+	defer delete(c.active, first)
+	shape := c.defined(all[0])
+	for _, d := range all[1:] {
+		shape = c.inference.Either(shape, c.defined(d))
+	}
+	if c.grown[first] && (shape.IsList()) {
+		return types.OfType("list")
+	}
+	return shape
+}
+
+// defined is what is known of what a variable gets in one place.
+func (c *checker) defined(d definition) types.Shape {
+	shape := types.OfType(d.typ)
+	if d.from != nil {
+		shape = c.inference.Infer(d.from)
+	}
+	if d.element {
+		shape = shape.Element()
+	}
+	return shape
+}

@@ -1,0 +1,89 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"fabsh/builtins/tools"
+	"fabsh/builtins/types"
+)
+
+// hint adds what to write instead of what is no Starlark.
+func hint(b *strings.Builder, line, msg string) {
+	for _, h := range hints {
+		if matches(h.line, line) || matches(h.msg, msg) {
+			fmt.Fprintf(b, "hint: %s\n", h.text)
+			return
+		}
+	}
+	name, ok := strings.CutPrefix(msg, "undefined: ")
+	if !ok { // ibdiagnet -r: no expression at all
+		name, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+	}
+	if text := tools.Hint(name); text != "" {
+		fmt.Fprintf(b, "hint: %s\n", text)
+	} else if ok {
+		memberHint(b, name)
+	}
+}
+
+// hints are for habits from elsewhere. The patterns are compiled when there is an
+// error: at the start of each run that would take time for nothing.
+var hints = []struct {
+	line string // a pattern of the source line of a syntax error; "": of none
+	msg  string // a pattern of the message
+	text string
+}{
+	{`\b[fF]["']`, "", `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
+	{`^\s*(try|except|finally|raise)\b`, "", "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
+	{`^\s*(import|from)\b`, "", `there is no import; write load("file.star", "name"); json, math, re and time are there already`},
+	{`^\s*with\b`, "", "there is no with statement; nothing here has to be closed"},
+	{`^\s*class\b`, "", "there are no classes; use dicts and functions"},
+	{`\b(async|await)\b`, "", "there is no async; parallel(fn, items) runs many calls at once"},
+	{`^\s*print\s+[^(\s]`, "", "print is a function; write print(x)"},
+	{"", `^Starlark stack overflow$`, "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
+	{"", `unknown conversion %[-+ #0-9.]`, `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+	{"", `format spec features not supported`, `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+}
+
+func matches(pattern, text string) bool {
+	return pattern != "" && text != "" && regexp.MustCompile(pattern).MatchString(text)
+}
+
+// typesWith are the types that have an attribute or a method of a name. Of a name
+// of a letter or two that says nothing.
+func typesWith(name string) (list []string) {
+	if len(name) < 3 {
+		return nil
+	}
+	for _, d := range types.All() {
+		for _, m := range d.Members {
+			if m.ShortName() == name {
+				list = append(list, d.Name)
+			}
+		}
+	}
+	return list
+}
+
+// memberHint says of which types a name is an attribute or a method.
+func memberHint(b io.Writer, name string) {
+	list := typesWith(name)
+	if len(list) == 0 {
+		return
+	}
+	if len(list) > 3 {
+		list = append(list[:3:3], "others")
+	}
+	of := list[0]
+	if n := len(list); n > 1 {
+		of = strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+	}
+	example := "value." + name
+	if list[0] == "fabric" {
+		example = "discover()." + name
+	}
+	fmt.Fprintf(b, "hint: %s is of %s: write %s\n", name, of, example)
+}

@@ -1,0 +1,76 @@
+package help
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/scripttest"
+	"fabsh/builtins/types"
+)
+
+// Schemas returns SCHEMAS.md: what the JSON of each type of values has, from the same
+// declarations as help.
+func Schemas() string {
+	var b strings.Builder
+	b.WriteString(`<!-- Code generated from the types' declarations: go test ./builtins -run TestSchemas -update. DO NOT EDIT. -->
+
+# What -o json writes
+
+Each ` + "`show()`" + ` writes one JSON document: the value; with ` + "`-o jsonl`" + ` one line for each element. A value of fabsh is an object whose first member, ` + "`schema`" + `, names its type and version.
+The version is raised where members are taken away or change their meaning; new members may come at any time.
+CSV has the same members as columns.
+
+- Numbers are numbers, lists are lists; what is not known is ` + "`null`" + `.
+- Dicts of scripts are objects without a schema; keys that are LIDs or numbers are texts.
+- GUIDs are texts of 0x and 16 digits; bytes are texts of hexadecimal digits; a directed route is "0,1,3"; a duration "1.5s"; a time as in RFC 3339.
+- Keys of a fabric show as "none" or "hidden".
+- Enumerated words are those of the specification in lower snake case; one that is unknown is "unknown(9)".
+
+## Records
+
+The record of an attribute has its name in snake case as schema, ` + "`port_info/1`" + `, and its fields, which [ATTRIBUTES.md](../mad/ATTRIBUTES.md) lists, under theirs. Masks are lists of words. Beside a word or a mask ` + "`x`" + ` stands its number, ` + "`x_code`" + `.
+What answers a request to a target begins with:
+
+`)
+	schemaTable(&b, records.OriginMembers)
+	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), records.DatagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
+	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
+	for _, d := range list {
+		if d.Schema == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", d.Schema, d.Doc)
+		schemaTable(&b, columnsOf(d))
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// columnsOf are the members that the JSON of a type has, in its order.
+func columnsOf(d lang.TypeDoc) (columns []lang.MemberDoc) {
+	for _, m := range d.Members {
+		if m.Column {
+			columns = append(columns, m)
+		}
+	}
+	return columns
+}
+
+func schemaTable(b *strings.Builder, members []lang.MemberDoc) {
+	b.WriteString("| member | |\n|---|---|\n")
+	for _, m := range members {
+		doc := m.Doc
+		if m.Words != nil {
+			doc += "; one of " + strings.Join(m.Words, " ")
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", m.Name, strings.ReplaceAll(doc, "|", "\\|"))
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,113 @@
+package metrics
+
+import (
+	"cmp"
+	"io"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+)
+
+// shown is what a session has shown, and not written yet. It is the state that metrics
+// keep with a lang.Runtime.
+type shown struct {
+	subject string   // what runs: tables are called after it
+	metrics *metrics // nil: there are none
+}
+
+// Name says what runs in a session: tables are called after it.
+func Name(r *lang.Runtime, subject string) { lang.StateOf[shown](r).subject = subject }
+
+// Show keeps a value for Write: the values of a session are written together.
+func Show(r *lang.Runtime, v starlark.Value) error {
+	s := lang.StateOf[shown](r)
+	if s.metrics == nil {
+		s.metrics = newMetrics(r.Format, s.subject)
+	}
+	return s.metrics.add(v)
+}
+
+// Write writes what was shown and measured since the last time, where the format is
+// -o prom. A program calls it when a script, or a statement, ends.
+func Write(r *lang.Runtime) error {
+	measured := audits.TakeMetrics(r)
+	if _, ok := r.Format.Dialect(); !ok {
+		return nil
+	}
+	s := lang.StateOf[shown](r)
+	m := s.metrics
+	if s.metrics = nil; m == nil {
+		m = newMetrics(r.Format, s.subject)
+	}
+	if err := m.dialect.Metrics(&m.set, measured); err != nil {
+		return err
+	}
+	return m.set.Write(r.Stdout)
+}
+
+// Render returns v in a format. of is what a table is called after in metrics.
+func Render(v starlark.Value, format lang.Format, of string) (string, error) {
+	if _, ok := format.Dialect(); !ok {
+		return lang.Render(v, format)
+	}
+	m := newMetrics(format, of)
+	if err := m.add(v); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err := m.set.Write(&b)
+	return b.String(), err
+}
+
+// WriteReports writes what several reports come to in a format: one document.
+func WriteReports(w io.Writer, reports []*audit.Report, format lang.Format) error {
+	if _, ok := format.Dialect(); ok {
+		return writeReports(w, reports, format)
+	}
+	text, err := renderReports(reports, format)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+func renderReports(reports []*audit.Report, format lang.Format) (string, error) {
+	if len(reports) == 1 {
+		return lang.Render(audits.WrapReport(reports[0], format), format)
+	}
+	var all []starlark.Value
+	text := ""
+	for _, r := range reports {
+		v := audits.WrapReport(r, format)
+		if list, ok := v.(*starlark.List); ok {
+			all = append(all, lang.Collect(list)...)
+		} else {
+			all = append(all, v)
+		}
+		text += lang.RenderText(v)
+	}
+	if format == lang.FormatText {
+		return text, nil
+	}
+	return lang.Render(starlark.NewList(all), format)
+}
+
+// writeReports writes reports as metrics. Where there are several, each has the port that
+// it was made from as a label.
+func writeReports(w io.Writer, reports []*audit.Report, format lang.Format) error {
+	m := newMetrics(format, "")
+	for _, r := range reports {
+		if len(reports) > 1 {
+			m.set.Common("rail", cmp.Or(r.Rail, r.Port))
+		}
+		if err := m.dialect.Audit(&m.set, r, nil); err != nil {
+			return err
+		}
+	}
+	return m.set.Write(w)
+}

@@ -1,0 +1,150 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// Settings are what report() takes of the session. It is the state that pages keep with a
+// lang.Runtime.
+type Settings struct {
+	State   string // the folder of states, with the acks
+	Version string // of the program
+}
+
+// Builtin is report().
+var Builtin = lang.Builtin{
+	Name:    "report",
+	Returns: "string",
+	Group:   lang.GroupOutput,
+	Params: []lang.Param{
+		{Name: "*audits", Kind: lang.KindAny, Doc: "names of shipped audits; none: the standard set"},
+		{Name: "deep", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "read whole tables too, and of a live fabric those of forwarding"},
+		{Name: "baseline", Kind: topology.KindFabric, Default: "None", Keyword: true, Doc: "a fabric of before, of load_fabric(): what it has too is not told, and the page says what changed since"},
+		{Name: "fail_on", Kind: lang.KindText, Default: `"warning"`, Keyword: true, Doc: "from which severity on a finding counts for the verdict"},
+		{Name: "**options", Kind: lang.KindAny, Doc: "options of audits: over=\"10s\""},
+	},
+	Doc: `Audits the fabric, and makes a page of HTML of what was found.
+The page is what "fabsh report html" writes: findings, topology, heat maps, routing. It needs no network and no script; fs.write puts it into a file below --out. The fabric is swept anew. What was not answered is told on the page, and counts for no exit status.`,
+	Example: `
+> page = report("links", "topology")
+> "Nothing wrong was found" in page
+True
+> sim.unlink("leaf-1/5")
+> "There are findings" in report("links")
+True
+`,
+	Run: lang.Do(runReport),
+}
+
+// reportArgs are the arguments of report().
+type reportArgs struct {
+	Audits   starlark.Tuple
+	Deep     bool
+	Baseline *topology.Fabric
+	FailOn   string
+	Options  []starlark.Tuple
+}
+
+func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
+	r := c.Runtime()
+	settings := lang.StateOf[Settings](r)
+	failOn, err := audit.ParseSeverity(a.FailOn)
+	switch {
+	case err != nil:
+		return nil, lang.ParamError("fail_on", "%w", err)
+	case !c.Fiber().Alone():
+		return nil, lang.Errorf("one run at a time: it cannot be called within parallel()")
+	case lang.StateOf[topology.Observer](r).Tell != nil:
+		return nil, lang.Errorf("an audit cannot make a report: it is a part of one")
+	}
+	words, err := a.words()
+	if err != nil {
+		return nil, err
+	}
+	o := Options{FailOn: failOn, Deep: a.Deep, Commands: []string{a.call()}}
+	defer audits.Apart(r)()
+	var text bytes.Buffer
+	err = c.Block(func(ctx context.Context) error {
+		in := script.Of(r)
+		all, err := run.LoadInScript(ctx, in, words, nil, a.Deep)
+		if err != nil || all.Help != "" {
+			return cmp.Or(err, lang.Errorf("no audit has an option help"))
+		}
+		env := topology.EnvOf(r)
+		options := run.Options{Job: all.Job, LookOnly: true, NoPast: env.Engine != nil && env.Engine.Traits().Name == "sim"}
+		options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return run.Acks(r, settings.State, subnet), nil }
+		if a.Baseline != nil {
+			options.Baseline, o.Baseline = a.Baseline.Fabric, a.Baseline.Fabric
+		}
+		found, err := all.Run(ctx, in, options)
+		if err != nil {
+			return err
+		}
+		p, _, failed := Of(ctx, r, found, o)
+		if failed != nil && ctx.Err() != nil {
+			return failed
+		}
+		return p.Write(&text)
+	})
+	return starlark.String(text.String()), err
+}
+
+// words are the arguments as words of a command line.
+func (a *reportArgs) words() (words []string, err error) {
+	for _, v := range a.Audits {
+		name, ok := starlark.AsString(v)
+		if !ok || strings.HasSuffix(name, ".star") || strings.HasPrefix(name, "-") {
+			return nil, lang.ParamError("audits", "got %s, want the name of a shipped audit", lang.Brief(v))
+		}
+		words = append(words, name)
+	}
+	for _, kv := range a.Options {
+		name := string(kv[0].(starlark.String))
+		flag := script.FlagName(name)
+		switch v := kv[1].(type) {
+		case starlark.Bool:
+			if v {
+				words = append(words, flag)
+			}
+		case starlark.String:
+			words = append(words, flag+"="+string(v))
+		case starlark.Int, starlark.Float:
+			words = append(words, flag+"="+v.String())
+		default:
+			return nil, lang.ParamError(name, "%w", lang.WantType(v, "a string, a number or a bool"))
+		}
+	}
+	return words, nil
+}
+
+// call is the call as a script writes it.
+func (a *reportArgs) call() string {
+	var args []string
+	for _, v := range a.Audits {
+		args = append(args, v.String())
+	}
+	if a.Deep {
+		args = append(args, "deep=True")
+	}
+	if a.Baseline != nil {
+		args = append(args, "baseline=...")
+	}
+	args = append(args, "fail_on="+starlark.String(a.FailOn).String())
+	for _, kv := range a.Options {
+		args = append(args, string(kv[0].(starlark.String))+"="+kv[1].String())
+	}
+	return "report(" + strings.Join(args, ", ") + ")"
+}

@@ -1,0 +1,75 @@
+// Package page gathers the page of a report: what audits found, with what the forwarding
+// tables are worth. fabric/page writes it.
+//
+//	page.go     the page; acks of a run
+//	builtin.go  report()
+package page
+
+import (
+	"context"
+
+	"fabsh/builtins/explain"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/read"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/diff"
+	"fabsh/fabric/page"
+	"fabsh/fabric/routing"
+)
+
+// Options say what a page tells beside what audits found.
+type Options struct {
+	FailOn   audit.Severity // from which on a finding counts for the verdict
+	Deep     bool           // forwarding tables of a live fabric are read
+	Baseline *fabric.Fabric // that the fabric is compared with; nil: with none
+	Commands []string       // that make the page again
+}
+
+// Of returns the page of a report, with what the forwarding tables are worth. status is the
+// exit status that these make; failed is why they are not known, though they were read.
+func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *page.Page, status int, failed error) {
+	env := topology.EnvOf(rt)
+	live := env.Engine != nil && !env.Engine.Traits().Simulated
+	p = &page.Page{Report: r, FailOn: o.FailOn, Version: lang.StateOf[Settings](rt).Version, Commands: o.Commands, Dated: live}
+	plain := new(explain.Explainer)
+	f := r.Model
+	if p.Baseline = o.Baseline; p.Baseline != nil && f != nil {
+		var err error
+		if p.Diff, err = diff.Compare(ctx, p.Baseline, f); err != nil {
+			p.NoDiff = plain.Explain(err)
+		}
+	}
+	switch {
+	case f == nil:
+		p.NoRoutes = "there is no fabric"
+		return p, lang.StatusClean, nil
+	case live && !o.Deep:
+		p.NoRoutes = "the forwarding tables of a live fabric are read with --deep"
+		return p, lang.StatusClean, nil
+	case env.Engine == nil && !f.HasLFTs():
+		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot writes them too"
+		return p, lang.StatusClean, nil
+	}
+	routes, err := read.Routes(ctx, rt, f)
+	if err == nil {
+		if p.Verdict, err = routes.Verify(ctx, routing.VerifyOptions{}); err == nil {
+			p.Balance, err = routes.Balance(ctx, 0)
+		}
+	}
+	if err == nil {
+		p.Shift, err = routes.Congestion(ctx, routing.CongestionOptions{Pattern: routing.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
+			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Flows: flows})
+		}})
+	}
+	switch {
+	case err != nil:
+		p.Verdict, p.Balance, p.Shift = nil, nil, nil
+		p.NoRoutes = plain.Explain(err)
+		return p, lang.StatusFabric, err
+	case p.Verdict.Wrong():
+		return p, lang.StatusFindings, nil
+	}
+	return p, lang.StatusClean, nil
+}

@@ -1,0 +1,116 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+)
+
+// Policy is a routing policy: a script that defines route(fabric, *, ...), which
+// returns routes, with its options.
+type Policy struct {
+	// Help is what the policy says of itself. It is set if the options ask for
+	// it; then the policy must not be run.
+	Help string
+
+	in     *script.Interpreter
+	script string
+	fn     *starlark.Function
+	args   script.Arguments
+}
+
+// LoadPolicy runs the top level of a policy and reads the words of its options.
+// name is a .star file or the name of a shipped policy. flags are those of the
+// command that runs it: of a misspelt one the error names the nearest.
+func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*Policy, error) {
+	path, err := script.Policies.Locate(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Policy{in: in, script: path}
+	return p, in.Open(ctx, path, func(t *starlark.Thread, src string) error {
+		s, err := in.Run(t, path, src)
+		if err != nil {
+			return p.notExit(err)
+		}
+		if p.fn = s.Function("route"); p.fn == nil {
+			return fmt.Errorf("%s is no routing policy: it defines no route(fabric, ...)", path)
+		}
+		return p.parse(words, flags)
+	})
+}
+
+// Compute runs the policy on a fabric.
+func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
+	return p.run(ctx, f, func(*starlark.Thread) {})
+}
+
+// Near is Compute where live are the tables in force, of which engines keep what their
+// rules allow.
+func (p *Policy) Near(ctx context.Context, f *fabric.Fabric, live *routing.Routes) (*routing.Routes, error) {
+	return p.run(ctx, f, func(t *starlark.Thread) { values.StayNear(t, live) })
+}
+
+// Repair is Compute where old are the policy's tables for the fabric as it was: what
+// engines made of it, they repair, and the policy does with that what it does with new
+// tables.
+func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routing.Routes) (*routing.Routes, error) {
+	return p.run(ctx, f, func(t *starlark.Thread) { values.StartWith(t, old) })
+}
+
+func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starlark.Thread)) (r *routing.Routes, err error) {
+	err = p.in.Runtime.Evaluate(ctx, p.script, func(t *starlark.Thread) error {
+		prepare(t)
+		v, err := starlark.Call(t, p.fn, append(starlark.Tuple{topology.EnvOf(p.in.Runtime).ValueOf(f)}, p.args.Positional...), p.args.Keywords)
+		if err != nil {
+			return p.notExit(err)
+		}
+		routes, ok := v.(*values.Routes)
+		if !ok {
+			return fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
+		}
+		r = routes.Tables
+		if name := nameOf(p.script); name != r.Engine {
+			r.Engine, r.RunInOpenSM = name, ""
+		}
+		return nil
+	})
+	return r, err
+}
+
+// nameOf returns what a script is called in messages.
+func nameOf(script string) string { return strings.TrimSuffix(path.Base(script), ".star") }
+
+// parse reads the policy's options. Files that they name may be read wherever
+// they lie.
+func (p *Policy) parse(words, flags []string) (err error) {
+	e := script.NewEntry(path.Base(p.script), p.fn, "")
+	e.CommandFlags, e.ProgramFlags = flags, p.in.Flags
+	if !e.Fabric {
+		return fmt.Errorf("%s: the first parameter of route() must be fabric", e.Name)
+	}
+	if p.args, err = e.Parse(words); err != nil {
+		return fmt.Errorf("%s: %w\nusage: %s", e.Name, err, e.Usage())
+	}
+	if p.args.Help {
+		p.Help = e.Help()
+		return nil
+	}
+	p.args.Allow(p.in.Runtime.Files)
+	return nil
+}
+
+// notExit is err of the policy's code.
+func (p *Policy) notExit(err error) error {
+	return lang.NotExit(err, "and "+p.script+" gives no routes: fail(TEXT) says why there are none")
+}

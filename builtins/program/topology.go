@@ -1,0 +1,125 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	values "fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+	"fabsh/fabric/hosts"
+)
+
+// TopologyKind is a script that writes files for a scheduler: it defines
+// topology(groups, *, ...), which returns a text, and read(text), which returns what
+// such a text says.
+type TopologyKind struct {
+	// Help is what the script says of itself. It is set if the options ask for it;
+	// then there is nothing to write.
+	Help string
+	// DNS: its hosts are nodes of Kubernetes.
+	DNS bool
+
+	in          *script.Interpreter
+	script      string
+	write, read *starlark.Function
+	kwargs      []starlark.Tuple
+}
+
+// LoadTopology runs the top level of a script and reads the words of its options. name
+// is a .star file or the name of a shipped one. flags are those of the command that
+// runs it: of a misspelt one the error names the nearest.
+func LoadTopology(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*TopologyKind, error) {
+	path, err := script.Topologies.Locate(name)
+	if err != nil {
+		return nil, fmt.Errorf("topology: %w", err)
+	}
+	k := &TopologyKind{in: in, script: path}
+	return k, in.Open(ctx, path, func(t *starlark.Thread, src string) error {
+		s, err := in.Run(t, path, src)
+		if err != nil {
+			return k.notExit(err)
+		}
+		k.write, k.read, k.DNS = s.Function(script.TopologyEntry), s.Function("read"), s.Globals["dns"] == starlark.True
+		if k.write == nil || k.read == nil {
+			return fmt.Errorf("%s is no kind of topology: it must define topology(groups, *, ...), which returns a text, and read(text), which returns a dict of host to its groups", path)
+		}
+		return k.parse(s.Doc, words, flags)
+	})
+}
+
+// parse reads the options.
+func (k *TopologyKind) parse(doc string, words, flags []string) error {
+	e := script.NewEntry(nameOf(k.script), k.write, doc)
+	e.CommandFlags, e.ProgramFlags = flags, k.in.Flags
+	if len(e.Words) != 1 || e.Words[0].Name != "groups" || e.Rest != "" {
+		return fmt.Errorf("%s: topology() takes groups, and options behind a *: def topology(groups, *, name = \"\")", k.script)
+	}
+	e.Words = nil
+	args, err := e.Parse(words)
+	if err != nil {
+		return fmt.Errorf("topology %s: %w\nusage: %s", e.Name, err, e.Usage())
+	}
+	if args.Help {
+		k.Help = e.Help()
+	}
+	k.kwargs = args.Keywords
+	args.Allow(k.in.Runtime.Files)
+	return nil
+}
+
+// Write returns the text for groups, and what it says, which has been read from it again
+// and compared with them.
+func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.File, error) {
+	v, err := k.call(ctx, k.write, starlark.Tuple{values.Wrap(g)}, k.kwargs)
+	if err != nil {
+		return "", nil, err
+	}
+	text, ok := starlark.AsString(v)
+	if !ok {
+		return "", nil, fmt.Errorf("%s: topology() returned %s, want string", k.script, v.Type())
+	}
+	file, err := k.Read(ctx, text)
+	if err == nil {
+		err = file.Check(g)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("topology %s: what was made does not read back as what it was made of: %w", nameOf(k.script), err)
+	}
+	return text, file, nil
+}
+
+// Read returns what a text says. One that is none of the kind is no fault of a shipped script.
+func (k *TopologyKind) Read(ctx context.Context, text string) (*values.File, error) {
+	v, err := k.call(ctx, k.read, starlark.Tuple{starlark.String(text)}, nil)
+	var ee *starlark.EvalError
+	if errors.As(err, &ee) && strings.HasPrefix(k.script, "@") {
+		return nil, fmt.Errorf("topology %s: no file of this kind: %s", nameOf(k.script), ee.Msg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := values.FileOf(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.script, err)
+	}
+	return file, nil
+}
+
+func (k *TopologyKind) call(ctx context.Context, fn *starlark.Function, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
+	err = k.in.Runtime.Evaluate(ctx, k.script, func(t *starlark.Thread) (err error) {
+		v, err = starlark.Call(t, fn, args, slices.Clone(kwargs))
+		return plainFailure(k.script, "topology "+nameOf(k.script), k.notExit(err))
+	})
+	return v, err
+}
+
+// notExit is err of the kind's code.
+func (k *TopologyKind) notExit(err error) error {
+	return lang.NotExit(err, "and "+k.script+" gives no topology: fail(TEXT) says why there is none")
+}

@@ -1,0 +1,72 @@
+// Package read reads the fabric, its tables and its counters for commands written in Go: with
+// the warnings, the counts of unanswered requests and the error texts that scripts get.
+package read
+
+import (
+	"context"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/table"
+)
+
+// Fabric returns the fabric at hand: the latest, else what a sweep finds.
+func Fabric(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	f, err := topology.CurrentFabric(t)
+	if err != nil {
+		return nil, err
+	}
+	return f.Fabric, nil
+}
+
+// Rates reads the counters of ports of the latest fabric once, and compares with what p
+// has read before. It warns of nothing; what is unanswered has been counted.
+func Rates(ctx context.Context, r *lang.Runtime, p *audits.Poller, ports []*fabric.Port) (rates []audit.PortRates, err error) {
+	t, release := lang.NewThread(&lang.Fiber{Runtime: r, Context: ctx, Sink: lang.Discard{}, Account: &r.Account}, "command")
+	defer release()
+	err = lang.Operate(t, "top", func(c *lang.Call) (err error) {
+		rates, err = p.Read(c, ports)
+		return err
+	})
+	return rates, err
+}
+
+// Routes reads the tables of all switches of a fabric.
+func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (*routing.Routes, error) {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	return values.ReadRoutes(t, f)
+}
+
+// maxWarned is how many requests without an answer warnings name.
+const maxWarned = 8
+
+// Answers returns f with what audits read of it besides; table.ReadAnswers has it. What
+// got no answer is among the fabric's problems, and is warned of.
+func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	var r fabric.Reading
+	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
+			r, err = table.ReadAnswers(ctx, topology.EnvOf(rt).SA, f, rt.Clock.Now)
+			return err
+		})
+		for i, p := range r.Problems {
+			if i == maxWarned {
+				c.Fiber().Warn("and %s of the kind", fabric.Plural(len(r.Problems)-i, "more", "more"))
+				break
+			}
+			c.Fiber().Warn("%s", p.Text)
+		}
+		return err
+	})
+	return f.With(r), err
+}

@@ -1,0 +1,142 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/scripts"
+)
+
+// Folder is a folder of @std// with scripts of one kind.
+type Folder string
+
+const (
+	Audits     Folder = "audit"
+	Reports    Folder = "report"
+	Policies   Folder = "routing"
+	Topologies Folder = "topology"
+)
+
+// kinds are what errors call the scripts of a folder.
+var kinds = map[Folder]string{Audits: "audit", Reports: "report", Policies: "routing policy", Topologies: "kind of topology"}
+
+// TopologyEntry is the function of a kind of topology that writes.
+const TopologyEntry = "topology"
+
+// Doc is a shipped script, and the first line of its docstring.
+type Doc struct {
+	Name, Doc string
+	// Deep reports, of an audit, that it reads whole tables, so it is no standard one.
+	Deep bool
+	// Options are the flags of a kind of topology.
+	Options []string
+}
+
+// Shipped lists the scripts of the folder, by name.
+func (f Folder) Shipped() []Doc { return shippedIn[f]() }
+
+// Names lists the names of the folder's scripts.
+func (f Folder) Names() []string {
+	var names []string
+	for _, d := range f.Shipped() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// Source returns the text of a shipped script.
+func (f Folder) Source(name string) (string, error) {
+	b, err := fs.ReadFile(library(), path.Join(string(f), name+".star"))
+	return string(b), err
+}
+
+// Locate returns the script that name means: a .star file, or a shipped one of the folder.
+func (f Folder) Locate(name string) (string, error) {
+	if isFile(name) {
+		return name, nil
+	}
+	names := f.Names()
+	if slices.Contains(names, name) {
+		return "@std//" + string(f) + "/" + name + ".star", nil
+	}
+	return "", fmt.Errorf("no %s %q%s: use a .star file, or one of %s", kinds[f], name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// IsReport reports whether a shipped report has that name.
+func IsReport(name string) bool {
+	_, err := fs.Stat(scripts.FS, path.Join(string(Reports), name+".star"))
+	return err == nil && !isFile(name)
+}
+
+// isFile reports whether name is a file's, not that of a shipped script.
+func isFile(name string) bool {
+	return strings.HasSuffix(name, ".star") || strings.ContainsAny(name, "/@")
+}
+
+// shippedIn has a function for each folder. The scripts are in the program, so what
+// they say is read once.
+var shippedIn = map[Folder]func() []Doc{
+	Audits:     readOnce(Audits),
+	Reports:    readOnce(Reports),
+	Policies:   readOnce(Policies),
+	Topologies: readOnce(Topologies),
+}
+
+// readOnce returns a function that reads what is said of scripts from their text: nothing
+// of them runs.
+func readOnce(f Folder) func() []Doc {
+	return sync.OnceValue(func() []Doc {
+		var list []Doc
+		entries, _ := fs.ReadDir(library(), string(f))
+		for _, e := range entries {
+			name, ok := strings.CutSuffix(e.Name(), ".star")
+			if !ok {
+				continue
+			}
+			src, _ := fs.ReadFile(library(), path.Join(string(f), e.Name()))
+			d := Doc{Name: name}
+			if f == Topologies {
+				d.Options = ProgramOf(e.Name(), string(src), TopologyEntry).Options
+			}
+			head, _, _ := bytes.Cut(src, []byte("\ndef ")) // the rest says nothing of the script, and takes time
+			if file, err := lang.Dialect.Parse(e.Name(), head, 0); err == nil {
+				d.Doc, _, _ = strings.Cut(Docstring(file), "\n")
+				d.Deep = slices.ContainsFunc(file.Stmts, setsDeep)
+			}
+			list = append(list, d)
+		}
+		return list
+	})
+}
+
+// Docstring returns the text that a file begins with; "" where it begins otherwise.
+func Docstring(file *syntax.File) string {
+	if len(file.Stmts) > 0 {
+		if x, ok := file.Stmts[0].(*syntax.ExprStmt); ok {
+			if text, ok := x.X.(*syntax.Literal); ok && text.Token == syntax.STRING {
+				return fmt.Sprint(text.Value)
+			}
+		}
+	}
+	return ""
+}
+
+// setsDeep reports whether the statement is `deep = True`.
+func setsDeep(s syntax.Stmt) bool {
+	a, ok := s.(*syntax.AssignStmt)
+	if !ok {
+		return false
+	}
+	name, ok := a.LHS.(*syntax.Ident)
+	value, isName := a.RHS.(*syntax.Ident)
+	return ok && isName && name.Name == "deep" && value.Name == "True"
+}

@@ -1,0 +1,131 @@
+package scripttest
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+)
+
+// Result is what became of a test, or of a script that does not load: that
+// has no name, and no line.
+type Result struct {
+	Test
+	Outcome string // passed, failed, error (the script does not load)
+	Message string // why, with the calls and the source line
+	Output  string // what the test printed
+}
+
+// Outcomes of tests.
+const (
+	Passed = "passed"
+	Failed = "failed"
+	Error  = "error"
+)
+
+// ResultType is the type of results as -o json shows them. Scripts have no such
+// value.
+var ResultType = &lang.ResultType{
+	Name: "test",
+	Doc:  "What became of a test of `fabsh test`.",
+	Members: []lang.ResultMember{
+		{Name: "file", Doc: "the script"},
+		{Name: "line", Doc: "where the function stands; None of a script that does not load"},
+		{Name: "name", Doc: "of the function; None of a script that does not load"},
+		{Name: "fabric", Doc: "the simulated fabric; None where the test has none"},
+		{Name: "outcome", Doc: `"passed", "failed", or "error": the script does not load`},
+		{Name: "message", Doc: "why it failed, with the calls and the source line; empty where it has not"},
+		{Name: "output", Doc: "what it printed and showed", Long: true},
+	},
+}
+
+// Wrap are results as a value that can be shown.
+func Wrap(results []Result) starlark.Value {
+	list := make([]starlark.Value, len(results))
+	for i, r := range results {
+		line := starlark.Value(starlark.None)
+		if r.Line > 0 {
+			line = starlark.MakeInt(r.Line)
+		}
+		list[i] = lang.NewResult(ResultType, starlark.String(r.File), line, textOrNone(r.Name), textOrNone(r.Fabric), starlark.String(r.Outcome), starlark.String(r.Message), starlark.String(r.Output))
+	}
+	return starlark.NewList(list)
+}
+
+func textOrNone(text string) starlark.Value {
+	if text == "" {
+		return starlark.None
+	}
+	return starlark.String(text)
+}
+
+// WriteJUnit writes results in the XML that continuous integrations read: a suite
+// for each script. Times are not in it, so it is the same each time.
+func WriteJUnit(w io.Writer, results []Result) error {
+	all := junitSuites{Name: "fabsh test"}
+	for _, r := range results {
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != lang.OneLine(r.File) {
+			all.Suites = append(all.Suites, junitSuite{Name: lang.OneLine(r.File)})
+		}
+		suite := &all.Suites[len(all.Suites)-1]
+		c := junitCase{Name: lang.OneLine(r.Name), Class: lang.OneLine(r.File), File: lang.OneLine(r.File), Line: r.Line, Output: lang.Harmless(r.Output)}
+		why := &junitWhy{Text: lang.Harmless(r.Message)}
+		why.Message, _, _ = strings.Cut(why.Text, "\n")
+		suite.Tests, all.Tests = suite.Tests+1, all.Tests+1
+		switch r.Outcome {
+		case Failed:
+			c.Failure = why
+			suite.Failures, all.Failures = suite.Failures+1, all.Failures+1
+		case Error:
+			c.Name, c.Error = "load", why
+			suite.Errors, all.Errors = suite.Errors+1, all.Errors+1
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string    `xml:"name,attr"`
+	Class   string    `xml:"classname,attr"`
+	File    string    `xml:"file,attr"`
+	Line    int       `xml:"line,attr,omitempty"`
+	Failure *junitWhy `xml:"failure"`
+	Error   *junitWhy `xml:"error"`
+	Output  string    `xml:"system-out,omitempty"`
+}
+
+type junitWhy struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}

@@ -1,0 +1,258 @@
+package types
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+)
+
+// Shape is what is known of an expression without running anything: its value,
+// or the name of its type as declarations tell it. The zero value: nothing.
+type Shape struct {
+	Value starlark.Value
+	Type  string // "node", "list of node"
+	Call  *lang.Builtin
+	elem  *Shape // of a list whose elements are known by shape
+}
+
+// Inference tells what is known of expressions, by what is known of the names in
+// them.
+type Inference struct {
+	// Value is of what can be evaluated without running anything; nil: it cannot.
+	Value func(syntax.Expr) starlark.Value
+	// Variable is what a name stands for.
+	Variable func(*syntax.Ident) Shape
+	// Certain leaves out what is likely and no more: that all elements of a list
+	// are as the first, and both branches of a condition alike.
+	Certain bool
+
+	known   map[syntax.Expr]Shape // what was asked before
+	members map[[2]string]Shape   // by type and name
+}
+
+// OfType returns what is known of a value of a type.
+func OfType(typ string) Shape { return Shape{Type: typ} }
+
+// Attributes are the names that may follow a dot, sorted.
+func (s Shape) Attributes() []string {
+	switch {
+	case s.Value != nil:
+		h, ok := s.Value.(starlark.HasAttrs)
+		if !ok {
+			return nil
+		}
+		names := slices.Clone(h.AttrNames())
+		slices.Sort(names)
+		return names
+	case s.IsList():
+		return AttrNames("list")
+	}
+	names := slices.Clone(AttrNames(s.Type))
+	slices.Sort(names)
+	return names
+}
+
+// IsList reports whether it is a list of elements of which something is known.
+func (s Shape) IsList() bool { return s.elem != nil || strings.HasPrefix(s.Type, "list of ") }
+
+// Element is what iterating or indexing gives. An answer that may be a list of
+// answers is declared by its element.
+func (s Shape) Element() Shape {
+	if s.elem != nil {
+		return *s.elem
+	}
+	if of, ok := strings.CutPrefix(s.Type, "list of "); ok {
+		return OfType(of)
+	}
+	switch v := s.Value.(type) {
+	case nil:
+		return OfType(ElementType(s.Type))
+	case starlark.Iterable:
+		it := v.Iterate()
+		defer it.Done()
+		var first starlark.Value
+		if it.Next(&first) {
+			return Shape{Value: first}
+		}
+	}
+	return Shape{}
+}
+
+// isText: a part of it is a text too.
+func (s Shape) isText() bool {
+	_, ok := s.Value.(starlark.String)
+	return ok || s.Type == "string"
+}
+
+// Infer is what is known of an expression. It calls nothing: what a call returns
+// is what the function's declaration says.
+func (in *Inference) Infer(e syntax.Expr) Shape {
+	shape, ok := in.known[e]
+	if !ok {
+		shape = in.infer(e)
+		if in.known == nil {
+			in.known = map[syntax.Expr]Shape{}
+		}
+		in.known[e] = shape
+	}
+	return shape
+}
+
+func (in *Inference) infer(e syntax.Expr) Shape {
+	if v := in.Value(e); v != nil {
+		return Shape{Value: v}
+	}
+	switch e := e.(type) {
+	case *syntax.Ident:
+		return in.Variable(e)
+	case *syntax.Literal:
+		if s, ok := e.Value.(string); ok {
+			return Shape{Value: starlark.String(s)}
+		}
+	case *syntax.ParenExpr:
+		return in.Infer(e.X)
+	case *syntax.DotExpr:
+		return in.member(in.Infer(e.X), e.Name.Name)
+	case *syntax.IndexExpr:
+		return in.Infer(e.X).Element()
+	case *syntax.SliceExpr:
+		of := in.Infer(e.X)
+		if element := of.Element(); element != (Shape{}) && !of.isText() {
+			return Shape{elem: &element}
+		}
+		return of
+	case *syntax.CondExpr:
+		return in.Either(in.Infer(e.True), in.Infer(e.False))
+	case *syntax.ListExpr:
+		if len(e.List) == 0 {
+			return OfType("list")
+		}
+		first := in.Infer(e.List[0])
+		for _, x := range e.List[1:] {
+			first = in.Either(first, in.Infer(x))
+		}
+		return Shape{elem: &first}
+	case *syntax.DictExpr:
+		return OfType("dict")
+	case *syntax.Comprehension:
+		if e.Curly {
+			return OfType("dict")
+		}
+		body := in.Infer(e.Body)
+		return Shape{elem: &body}
+	case *syntax.CallExpr:
+		return in.returned(e)
+	}
+	return Shape{}
+}
+
+// Either is what is known of what is one of two.
+func (in *Inference) Either(a, b Shape) Shape {
+	if in.Certain && (a.Type == "" || a.Type != b.Type) {
+		return Shape{}
+	}
+	return a
+}
+
+// member is an attribute of what is known.
+func (in *Inference) member(of Shape, name string) Shape {
+	if h, ok := of.Value.(starlark.HasAttrs); ok {
+		if v, err := h.Attr(name); err == nil && v != nil {
+			return Shape{Value: v}
+		}
+		return Shape{}
+	}
+	key := [2]string{of.Type, name}
+	shape, ok := in.members[key]
+	if !ok {
+		shape.Type, shape.Call = AttrType(of.Type, name)
+		if in.members == nil {
+			in.members = map[[2]string]Shape{}
+		}
+		in.members[key] = shape
+	}
+	return shape
+}
+
+// returned is what a call returns, by declaration.
+func (in *Inference) returned(e *syntax.CallExpr) Shape {
+	callee := in.Infer(e.Fn)
+	b := callee.Call
+	if f, ok := callee.Value.(*lang.Function); ok {
+		b = f.Builtin
+	}
+	if b != nil {
+		return OfType(ResultType(b, func(i int, name string) string { return TextArgument(e, i, name) }))
+	}
+	f, ok := callee.Value.(*starlark.Builtin)
+	if !ok {
+		return Shape{}
+	}
+	switch f.Name() {
+	case "sorted", "list", "reversed":
+		if len(e.Args) > 0 {
+			first := in.Infer(e.Args[0]).Element()
+			return Shape{elem: &first}
+		}
+	case "min", "max":
+		if len(e.Args) == 1 {
+			return in.Infer(e.Args[0]).Element()
+		}
+	case "dict", "set":
+		return OfType(f.Name())
+	case "str", "repr", "join", "format", "replace", "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize":
+		return OfType("string")
+	case "split", "splitlines", "rsplit":
+		return OfType("list of string")
+	}
+	return Shape{}
+}
+
+// TextArgument returns the text that a call gives for a parameter; empty: none.
+func TextArgument(e *syntax.CallExpr, i int, name string) string {
+	for n, arg := range e.Args {
+		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
+			if id, ok := b.X.(*syntax.Ident); !ok || id.Name != name {
+				continue
+			}
+			arg = b.Y
+		} else if n != i {
+			continue
+		}
+		if l, ok := arg.(*syntax.Literal); ok {
+			text, _ := l.Value.(string)
+			return text
+		}
+		return notKnown
+	}
+	return ""
+}
+
+// notKnown is the text of an argument that is no literal.
+const notKnown = "?"
+
+// ParamsOf returns the parameters of a function or method; nil where v is none.
+// Those of a script's own function have a name and no more.
+func ParamsOf(v starlark.Value) []lang.Param {
+	switch fn := v.(type) {
+	case *lang.Function:
+		return fn.Params
+	case *starlark.Function:
+		params := make([]lang.Param, fn.NumParams())
+		for i := range params {
+			params[i].Name, _ = fn.Param(i)
+		}
+		if fn.HasKwargs() {
+			params = params[:len(params)-1]
+		}
+		if fn.HasVarargs() {
+			params = params[:len(params)-1]
+		}
+		return params
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package types
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/mad"
+)
+
+// AttrNames lists the attributes of the values of a type, by the type's name, as
+// they are declared: no value is needed.
+func AttrNames(typ string) []string {
+	switch typ {
+	case "string":
+		return starlark.String("").AttrNames()
+	case "bytes":
+		return starlark.Bytes("").AttrNames()
+	case "list":
+		return new(starlark.List).AttrNames()
+	case "dict":
+		return new(starlark.Dict).AttrNames()
+	case "set":
+		return new(starlark.Set).AttrNames()
+	}
+	var names []string
+	for _, d := range All() {
+		if d.Name == typ {
+			for _, m := range d.Members {
+				names = append(names, m.ShortName())
+			}
+			return names
+		}
+	}
+	for _, a := range records.AttributesNamed(typ) {
+		return Example(a).AttrNames()
+	}
+	return nil
+}
+
+// Example returns an empty record of an attribute. Records of subnet administration
+// are asked of no target.
+func Example(a *mad.Attribute) *records.Record {
+	r := records.New(a, nil)
+	if a.Class == mad.ClassSubnAdm {
+		return r
+	}
+	return r.AskedOf(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
+}
+
+// HasAttr reports whether values of a type have an attribute of that name, or may have. Of a
+// record there may be a list, or an error or bytes in its place.
+func HasAttr(typ, name string) bool {
+	if slices.Contains(AttrNames(typ), name) {
+		return true
+	}
+	all := records.AttributesNamed(typ)
+	for _, a := range all {
+		layouts := []*mad.Attribute{a}
+		for _, v := range a.Variants {
+			layouts = append(layouts, v.Layout)
+		}
+		for _, l := range layouts {
+			if v, err := Example(l).Attr(name); err == nil && v != nil {
+				return true
+			}
+		}
+	}
+	return len(all) > 0 && (name == "source" || slices.ContainsFunc(records.OriginMembers, func(m lang.MemberDoc) bool { return m.Name == name }) ||
+		slices.Contains(starlark.Bytes("").AttrNames(), name) || slices.Contains(new(starlark.List).AttrNames(), name) || slices.Contains(new(lang.Failure).AttrNames(), name))
+}
+
+// AttrType returns the declared type of an attribute of the values of a type, or the
+// method that it is. Both are empty where nothing is declared.
+func AttrType(typ, name string) (string, *lang.Builtin) {
+	for _, d := range All() {
+		for _, m := range d.Members {
+			if d.Name == typ && m.ShortName() == name {
+				return m.Type, m.Method
+			}
+		}
+	}
+	for _, a := range records.AttributesNamed(typ) {
+		if v, err := Example(a).Attr(name); err == nil && v != nil && v != starlark.None {
+			return v.Type(), nil // an empty record has all parts
+		}
+	}
+	return "", nil
+}
+
+// ElementType returns the declared type of what iterating or indexing a value of a
+// type gives.
+func ElementType(typ string) string {
+	switch {
+	case typ == "ports", typ == "path":
+		return "port"
+	case typ == "string":
+		return "string"
+	case len(records.AttributesNamed(typ)) > 0:
+		return typ // of many targets there is a list of answers
+	}
+	return ""
+}
+
+// ResultType returns the declared type of what a function returns. text gives the
+// text of an argument by the position and name of its parameter; empty: not known.
+func ResultType(b *lang.Builtin, text func(position int, name string) string) string {
+	param, ok := strings.CutPrefix(b.Returns, "record of ")
+	if !ok {
+		param, ok = strings.CutPrefix(b.Returns, "list of record of ")
+	}
+	if !ok {
+		return b.Returns
+	}
+	for i, p := range b.Params {
+		if p.Name != param {
+			continue
+		}
+		name := text(i, p.Name)
+		if name == "" {
+			name = strings.Trim(p.Default, `"`)
+		}
+		return strings.TrimSuffix(b.Returns, "record of "+param) + name
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+// Package types is what is declared of the types of values: their members, the words that
+// a member may be, and what follows of the type of an expression.
+//
+//	types.go   all types
+//	member.go  the attributes of a type by its name
+//	words.go   the words that an attribute may be
+//	infer.go   what is known of an expression without running it
+package types
+
+import (
+	"slices"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/changes"
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/pictures"
+	"fabsh/builtins/records"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+)
+
+// All describes all types of values but attribute records.
+func All() []lang.TypeDoc {
+	return []lang.TypeDoc{
+		topology.FabricType.TypeDoc(), topology.NodeType.TypeDoc(), portsDoc(), topology.PortType.TypeDoc(), topology.LinkType.TypeDoc(),
+		topology.ProblemType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
+		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
+		routing.PathType.TypeDoc(), routing.GraphPathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.DiffType.TypeDoc(), changes.PlanType.TypeDoc(), changes.RoundType.TypeDoc(), changes.SetType.TypeDoc(),
+		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), hosts.GroupsType.TypeDoc(), hosts.GroupType.TypeDoc(), pictures.MatrixType.TypeDoc(), pictures.PartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
+	}
+}
+
+// portsDoc describes the value `ports`, which has no attributes.
+func portsDoc() lang.TypeDoc {
+	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, [0] a switch's port 0. It iterates over the external ports, len counts them, and `in` takes a port."}
+}
+
+// recordDoc describes all records alike.
+func recordDoc() lang.TypeDoc {
+	return lang.TypeDoc{
+		Name:    "record",
+		Doc:     "An attribute as it was read; its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator show the fields of the attribute inside flat, and the attribute whole: r.port_info.",
+		Members: append(slices.Clone(records.OriginMembers), lang.MemberDoc{Name: records.ReplaceMethod.Signature(), Doc: records.ReplaceMethod.Summary(), Method: &records.ReplaceMethod}),
+	}
+}
+
+// failureDoc describes the value `error`.
+func failureDoc() lang.TypeDoc {
+	return lang.TypeDoc{
+		Name:   "error",
+		Schema: "error/1",
+		Doc:    "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
+		Members: []lang.MemberDoc{
+			{Name: "op", Column: true, Doc: `what was asked: "SubnGet(NodeInfo)"`},
+			{Name: "target", Column: true, Doc: "of whom, as the script named it"},
+			{Name: "status", Column: true, Doc: `why it failed: "timed out", "no records"`},
+			{Name: "message", Column: true, Doc: "all of it in a line"},
+		},
+	}
+}

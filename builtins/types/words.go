@@ -1,0 +1,67 @@
+package types
+
+import (
+	"slices"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/mad"
+)
+
+// FieldWords returns the words of all attributes that are always one of some words,
+// or a tuple of such, by the attribute's name: of records and of other values.
+func FieldWords() map[string]lang.FieldWords {
+	all := map[string]lang.FieldWords{}
+	texts := map[string]bool{} // names that somewhere are any text
+	add := func(name string, words []string, mask bool) {
+		w, ok := all[name]
+		for _, word := range words {
+			if !slices.Contains(w.Words, word) {
+				w.Words = append(w.Words, word)
+			}
+		}
+		w.Mask = mask && (!ok || w.Mask)
+		if ok && w.Mask != mask {
+			texts[name] = true // here a word, there a tuple
+		}
+		all[name] = w
+	}
+	for _, a := range layouts() {
+		for i := range a.Flat() {
+			f := &a.Flat()[i]
+			for _, name := range []string{f.Script, f.Also} {
+				switch {
+				case name == "":
+				case f.Words != nil && f.Count == 1:
+					add(name, records.WordsOf(f.Words), f.Type == mad.FieldTypeMask)
+				case f.Type != mad.FieldTypeUint && f.Type != mad.FieldTypeLID || f.Key || f.Count > 1:
+					texts[name] = true
+				}
+			}
+		}
+	}
+	for _, d := range All() {
+		for _, m := range d.Members {
+			if m.Words != nil {
+				add(m.ShortName(), m.Words, false)
+			} else if m.Method == nil {
+				texts[m.Name] = true
+			}
+		}
+	}
+	for name := range texts {
+		delete(all, name)
+	}
+	return all
+}
+
+// layouts are all attributes, headers, and the variants of both.
+func layouts() []*mad.Attribute {
+	list := slices.Concat(mad.Attributes(), mad.Headers())
+	for _, a := range list {
+		for _, v := range a.Variants {
+			list = append(list, v.Layout)
+		}
+	}
+	return list
+}
