@@ -48,14 +48,14 @@ func (f *follower) collect(e epoch, lid mad.LID) {
 	for i := 0; i < len(c.queue); i++ {
 		for a := &f.at.first[c.queue[i]]; a != nil; a = f.at.after(a) {
 			v := t.target(c.queue[i], a.port)
-			if v < 0 {
+			if !v.IsChannel() {
 				continue
 			}
 			s := t.channels[v].To
-			c.deps.Use(v)
+			c.deps.Use(v.Channel())
 			for b := &f.at.first[s]; b != nil; b = f.at.after(b) {
-				if w := t.target(s, b.port); w >= 0 && b.until >= a.from {
-					c.deps.Add(v, w)
+				if w := t.target(s, b.port); w.IsChannel() && b.until >= a.from {
+					c.deps.Add(v.Channel(), w.Channel())
 				}
 			}
 			if !c.seen[s] {
@@ -116,7 +116,7 @@ func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before int32, by
 	t, c := f.h.net, &f.credit
 	for a := &f.at.first[s]; a != nil; a = f.at.after(a) {
 		channel := t.target(s, a.port)
-		if channel < 0 || by != nil && a.until < by.from {
+		if !channel.IsChannel() || by != nil && a.until < by.from {
 			continue
 		}
 		for i, tables := range [...]*routing.SL2VL{f.h.in.Old.SL2VL, f.h.in.New.SL2VL} {
@@ -127,7 +127,7 @@ func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before int32, by
 			if vl >= mad.DropVL {
 				continue
 			}
-			v := c.deps.Vertex(channel, vl)
+			v := c.deps.Vertex(channel.Channel(), vl)
 			c.deps.Use(v)
 			if before >= 0 {
 				c.deps.Add(before, v)
@@ -162,7 +162,7 @@ func (h *history) collectStatic(deps *routing.CDG) {
 		var behind [256]routing.Row
 		var out [256][4]uint64
 		for port, v := range targets {
-			if v >= 0 {
+			if v.IsChannel() {
 				behind[port] = in.Old.Row(int(h.channels[v].To))
 			}
 		}
@@ -194,14 +194,14 @@ func (h *history) collectStatic(deps *routing.CDG) {
 			}
 		}
 		for port, v := range targets {
-			if v < 0 {
+			if !v.IsChannel() {
 				continue
 			}
 			next := h.channels[v].To
 			for word, set := range out[port] {
 				for ; set != 0; set &= set - 1 {
-					if w := h.target(next, uint8(word*64+bits.TrailingZeros64(set))); w >= 0 {
-						deps.Add(v, w)
+					if w := h.target(next, uint8(word*64+bits.TrailingZeros64(set))); w.IsChannel() {
+						deps.Add(v.Channel(), w.Channel())
 					}
 				}
 			}

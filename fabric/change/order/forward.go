@@ -6,29 +6,49 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
-// What becomes of packets at a switch.
+// fate is what becomes of packets from a switch.
+type fate uint8
+
 const (
-	unknown = iota
-	onWay   // the packets are followed now
-	arrives // whichever entries are in force
-	fails   // with some entries they loop or are dropped
+	unknown fate = iota
+	onWay        // the packets are followed now
+	arrives      // whichever entries are in force
+	fails        // with some entries they loop or are dropped
 )
+
+// comparison says whether packets from a switch take other ways in the new tables.
+type comparison uint8
+
+const (
+	uncompared comparison = iota
+	sameWay
+	otherWay
+)
+
+// visit is a switch on the way that mix follows, and the entry by which packets leave it.
+type visit struct {
+	s     int32
+	port  uint8
+	last  bool // it is the last entry that the switch may have: the others were followed
+	fails bool // packets fail by an entry that was followed
+}
 
 // follower follows the packets to one LID after the other. Each worker has one.
 type follower struct {
 	h        *history
-	old, new []uint8 // entries of a block of LIDs in the tables, by LID, then switch
-	now      []uint8 // by switch: the entry before a round
-	then     []int16 // by switch: the entry after it; -1: the same
-	changed  []int32 // switches with one
-	was, is  []uint8 // by switch: what becomes of packets in the old and the new tables
-	state    []uint8
-	stack    []int32
-	tried    []bool // by switch on the stack: its new entry is followed
-	failed   []bool // by switch on the stack: an entry fails
+	old, new []uint8      // entries of a block of LIDs in the tables, by LID, then switch
+	now      []uint8      // by switch: the entry before a round
+	then     []uint8      // by switch: the entry after it
+	changed  []int32      // switches where it is another one
+	was, is  []fate       // by switch, in the old and the new tables
+	mixed    []fate       // by switch, in all mixtures of a round
+	ways     []comparison // by switch
+	stack    []int32      // switches on the way that walk or compare follows
+	path     []visit      // those on the way that mix follows
 	at       entries
 	credit   credit
 	found    tally
@@ -47,9 +67,8 @@ type tally struct {
 
 func newFollower(h *history) *follower {
 	n := h.n
-	f := &follower{h: h, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), then: slices.Repeat([]int16{-1}, n), now: make([]uint8, n)}
-	f.was, f.is, f.state = make([]uint8, n), make([]uint8, n), make([]uint8, n)
-	f.tried, f.failed = make([]bool, n), make([]bool, n)
+	f := &follower{h: h, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), now: make([]uint8, n), then: make([]uint8, n)}
+	f.was, f.is, f.mixed, f.ways = make([]fate, n), make([]fate, n), make([]fate, n), make([]comparison, n)
 	return f
 }
 
@@ -88,12 +107,13 @@ func column(to []uint8, row []uint8, b, n int, lids uint64) {
 func (f *follower) follow(e epoch, b, i int) {
 	n := f.h.n
 	lid := b*mad.LFTBlock + i
-	to := f.h.terminal(lid)
+	terminal := f.h.terminal(lid)
+	to := graph.ToTerminal(terminal)
 	old, new := f.old[i*n:][:n], f.new[i*n:][:n]
 	clear(f.was)
 	f.walk(old, to, f.was)
 	entries := f.compare(old, new)
-	for s, way := range f.state {
+	for s, way := range f.ways {
 		if f.is[s] = unknown; way == sameWay {
 			f.is[s] = f.was[s]
 		}
@@ -102,7 +122,7 @@ func (f *follower) follow(e epoch, b, i int) {
 	if e.first == 0 {
 		f.found.lids++
 		f.found.entries += entries
-		f.count(to, mad.LID(lid))
+		f.count(terminal, mad.LID(lid))
 	}
 	copy(f.now, old)
 	list := f.h.blocks[b]
@@ -110,13 +130,14 @@ func (f *follower) follow(e epoch, b, i int) {
 	for ; k < len(list) && list[k].round < e.first; k++ {
 		f.now[list[k].s] = list[k].entries[i]
 	}
+	copy(f.then, f.now)
 	f.at.begin(f.now)
 	for k < len(list) && list[k].round <= e.last {
 		round := list[k].round
 		f.changed = f.changed[:0]
 		for ; k < len(list) && list[k].round == round; k++ {
 			if w := list[k]; w.entries[i] != f.now[w.s] {
-				f.then[w.s] = int16(w.entries[i])
+				f.then[w.s] = w.entries[i]
 				f.changed = append(f.changed, w.s)
 				f.at.replace(w.s, w.entries[i], round)
 			}
@@ -126,14 +147,14 @@ func (f *follower) follow(e epoch, b, i int) {
 		}
 		f.mix(old, to, lid, round)
 		for _, s := range f.changed {
-			f.now[s], f.then[s] = uint8(f.then[s]), -1
+			f.now[s] = f.then[s]
 		}
 	}
 }
 
 // walk finds what becomes of packets from each switch of which it is unknown, where
 // only one entry is in force.
-func (f *follower) walk(ports []uint8, to int32, state []uint8) {
+func (f *follower) walk(ports []uint8, to graph.Target, state []fate) {
 	t := f.h.net
 	for s := range state {
 		if state[s] != unknown {
@@ -145,8 +166,8 @@ func (f *follower) walk(ports []uint8, to int32, state []uint8) {
 			state[at] = onWay
 			f.stack = append(f.stack, at)
 			target := t.target(at, ports[at])
-			if target < 0 {
-				if state[at] = fails; target == -2-to {
+			if !target.IsChannel() {
+				if state[at] = fails; target == to {
 					state[at] = arrives
 				}
 				break
@@ -167,94 +188,89 @@ func (f *follower) walk(ports []uint8, to int32, state []uint8) {
 // changes may send them by either entry. Packets that arrive with the old tables and
 // with the new ones must arrive with all mixtures; and none may loop but those that
 // loop in the old tables.
-func (f *follower) mix(old []uint8, to int32, lid int, round int32) {
-	clear(f.state)
+func (f *follower) mix(old []uint8, to graph.Target, lid int, round int32) {
+	clear(f.mixed)
 	safe := true
 	for _, s := range f.changed {
 		f.mixFrom(s, old, to, lid, round)
-		safe = safe && f.state[s] == arrives
+		safe = safe && f.mixed[s] == arrives
 	}
 	if safe { // what becomes of packets that meet none of these does not change
 		return
 	}
-	for s := range f.state {
+	for s := range f.mixed {
 		f.mixFrom(int32(s), old, to, lid, round)
 	}
-	for s, state := range f.state {
-		if state == fails && f.was[s] == arrives && f.is[s] == arrives {
+	for s, end := range f.mixed {
+		if end == fails && f.was[s] == arrives && f.is[s] == arrives {
 			f.lose(int32(s), to, lid, round)
 			return
 		}
 	}
 }
 
-// mixFrom is mix for the packets from one switch.
-func (f *follower) mixFrom(from int32, old []uint8, to int32, lid int, round int32) {
+// mixFrom is mix for the packets from one switch: a depth-first search by all entries.
+func (f *follower) mixFrom(from int32, old []uint8, to graph.Target, lid int, round int32) {
+	if f.mixed[from] != unknown {
+		return
+	}
 	t := f.h.net
-	if f.state[from] == unknown {
-		f.state[from] = onWay
-		f.stack = append(f.stack[:0], from)
-		f.tried[from], f.failed[from] = false, false
-		port := f.now[from]
-		for len(f.stack) > 0 {
-			s := f.stack[len(f.stack)-1]
-			target := t.target(s, port)
-			end := uint8(unknown)
-			switch {
-			case target == -2-to:
-				end = arrives
-			case target < 0:
-				end = fails
-			default:
-				next := t.channels[target].To
-				switch f.state[next] {
-				case unknown:
-					f.state[next] = onWay
-					f.stack = append(f.stack, next)
-					f.tried[next], f.failed[next] = false, false
-					port = f.now[next]
-					continue
-				case onWay:
-					end = fails
-					f.loop(old, next, lid, round)
-				default:
-					end = f.state[next]
-				}
-			}
-			// Back to the last switch with an entry that was not followed.
-			for {
-				s = f.stack[len(f.stack)-1]
-				f.failed[s] = f.failed[s] || end == fails
-				if f.then[s] >= 0 && !f.tried[s] {
-					f.tried[s], port = true, uint8(f.then[s])
-					break
-				}
-				if end = arrives; f.failed[s] {
-					end = fails
-				}
-				f.state[s] = end
-				f.stack = f.stack[:len(f.stack)-1]
-				if len(f.stack) == 0 {
-					break
-				}
-			}
+	for f.enter(from); len(f.path) > 0; {
+		at := &f.path[len(f.path)-1]
+		target := t.target(at.s, at.port)
+		switch {
+		case target == to:
+			f.settle(arrives)
+			continue
+		case !target.IsChannel():
+			f.settle(fails)
+			continue
+		}
+		switch next := t.channels[target].To; f.mixed[next] {
+		case unknown:
+			f.enter(next)
+		case onWay:
+			f.loop(old, next, lid, round)
+			f.settle(fails)
+		default:
+			f.settle(f.mixed[next])
 		}
 	}
 }
 
-// loop refuses a loop of the switches on the stack from s on, unless the packets loop
-// in the old tables too.
+// enter follows packets to a switch, and on by its entry before the round.
+func (f *follower) enter(s int32) {
+	f.mixed[s] = onWay
+	f.path = append(f.path, visit{s: s, port: f.now[s], last: f.then[s] == f.now[s]})
+}
+
+// settle notes what becomes of packets by the entry that was followed last, and goes back
+// to the last switch on the way that has another one.
+func (f *follower) settle(end fate) {
+	for len(f.path) > 0 {
+		at := &f.path[len(f.path)-1]
+		at.fails = at.fails || end == fails
+		if !at.last {
+			at.port, at.last = f.then[at.s], true
+			return
+		}
+		if end = arrives; at.fails {
+			end = fails
+		}
+		f.mixed[at.s] = end
+		f.path = f.path[:len(f.path)-1]
+	}
+}
+
+// loop refuses a loop of the switches on the way from s on, unless the packets loop in the
+// old tables too.
 func (f *follower) loop(old []uint8, s int32, lid int, round int32) {
-	first := slices.Index(f.stack, s)
+	first := slices.IndexFunc(f.path, func(v visit) bool { return v.s == s })
 	same := true
 	var path []*fabric.Port
-	for _, s := range f.stack[first:] {
-		port := f.now[s]
-		if f.tried[s] {
-			port = uint8(f.then[s])
-		}
-		same = same && port == old[s]
-		path = append(path, f.h.g.Switches()[s].Port(int(port)))
+	for _, at := range f.path[first:] {
+		same = same && at.port == old[at.s]
+		path = append(path, f.h.g.Switches()[at.s].Port(int(at.port)))
 	}
 	if !same {
 		f.refuse(lid, &Refusal{Round: int(round), Reason: fmt.Sprintf("packets to LID %d may loop", lid), LID: mad.LID(lid), Path: path})
@@ -263,19 +279,19 @@ func (f *follower) loop(old []uint8, s int32, lid int, round int32) {
 
 // lose refuses that packets from switch s may be dropped: by which switches they go
 // there is found again, as the first way that fails.
-func (f *follower) lose(s, to int32, lid int, round int32) {
+func (f *follower) lose(s int32, to graph.Target, lid int, round int32) {
 	t := f.h.net
 	r := &Refusal{Round: int(round), Reason: fmt.Sprintf("packets from %s to LID %d may be dropped", t.g.Switches()[s].Label(), lid), LID: mad.LID(lid)}
 	for range t.n {
 		port := f.now[s]
-		if next := t.target(s, port); next == -2-to || next >= 0 && f.state[t.channels[next].To] != fails {
-			port = uint8(f.then[s]) // the other one it is
+		if next := t.target(s, port); next == to || next.IsChannel() && f.mixed[t.channels[next].To] != fails {
+			port = f.then[s] // the other one it is
 		}
 		if p := t.g.Switches()[s].Port(int(port)); p != nil {
 			r.Path = append(r.Path, p)
 		}
 		next := t.target(s, port)
-		if next < 0 {
+		if !next.IsChannel() {
 			break
 		}
 		s = t.channels[next].To
@@ -291,42 +307,36 @@ func (f *follower) refuse(lid int, r *Refusal) {
 	}
 }
 
-// The ways of packets from a switch in the old and in the new tables.
-const (
-	sameWay = 1 + iota
-	otherWay
-)
-
-// compare finds the ways, in state, and counts the entries that change.
+// compare compares the ways in the old and the new tables, and counts the entries that change.
 func (f *follower) compare(old, new []uint8) (entries int) {
 	t := f.h.net
-	clear(f.state)
-	for s := range f.state {
+	clear(f.ways)
+	for s := range f.ways {
 		at := int32(s)
 		f.stack = f.stack[:0]
-		for f.state[at] == unknown {
+		for f.ways[at] == uncompared {
 			f.stack = append(f.stack, at)
-			f.state[at] = sameWay // of a loop
+			f.ways[at] = sameWay // of a loop
 			if old[at] != new[at] {
 				entries++
-				f.state[at] = otherWay
+				f.ways[at] = otherWay
 				break
 			}
 			target := t.target(at, old[at])
-			if target < 0 {
+			if !target.IsChannel() {
 				break
 			}
 			at = t.channels[target].To
 		}
-		way := f.state[at]
+		way := f.ways[at]
 		for _, s := range f.stack {
-			f.state[s] = way
+			f.ways[s] = way
 		}
 	}
 	return entries
 }
 
-// count adds up the pairs whose packets take other ways in the end, which are in state.
+// count adds up the pairs whose packets take other ways in the end, which were compared.
 func (f *follower) count(to int32, lid mad.LID) {
 	t := f.h.net
 	if !t.isEnd(to) {
@@ -337,7 +347,7 @@ func (f *follower) count(to int32, lid mad.LID) {
 		if int(s) == t.terminals[to].Switch {
 			n--
 		}
-		if n == 0 || f.state[s] == sameWay {
+		if n == 0 || f.ways[s] == sameWay {
 			continue
 		}
 		f.found.rerouted += n

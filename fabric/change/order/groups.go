@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -244,13 +245,13 @@ func (p *planner) strictly(lid mad.LID, old, new []uint8) (list []precedence, ok
 		if old[s] == new[s] {
 			continue
 		}
-		if c := p.target(s, old[s]); c >= 0 {
+		if c := p.target(s, old[s]); c.IsChannel() {
 			if next := p.channels[c].To; old[next] != new[next] {
 				list = append(list, precedence{lid, s, next, true})
 				edges = append(edges, edge{from: s, to: next})
 			}
 		}
-		if c := p.target(s, new[s]); c >= 0 {
+		if c := p.target(s, new[s]); c.IsChannel() {
 			if next := p.channels[c].To; old[next] != new[next] {
 				list = append(list, precedence{lid, next, s, false})
 				edges = append(edges, edge{from: next, to: s})
@@ -264,24 +265,30 @@ func (p *planner) strictly(lid mad.LID, old, new []uint8) (list []precedence, ok
 // backwards: in the round of its distance.
 func (f *follower) mixBackwards(lid mad.LID, old, new []uint8) {
 	t := f.h.net
+	to := graph.ToTerminal(t.terminal(int(lid)))
 	f.at.begin(old)
 	for s := range old {
 		if old[s] == new[s] {
 			continue
 		}
-		at, distance := int32(s), int32(0)
-		for ; int(distance) < t.n; distance++ {
-			target := t.target(at, new[at])
-			if target < 0 && target != -2-t.terminal(int(lid)) {
-				distance = int32(t.n) // it leads nowhere: it is last
-			}
-			if target < 0 {
-				break
-			}
-			at = t.channels[target].To
-		}
-		f.at.replace(int32(s), new[s], distance)
+		f.at.replace(int32(s), new[s], t.distance(int32(s), new, to))
 	}
+}
+
+// distance returns how many links packets cross from switch s to a terminal; where they
+// do not get there, the number of switches: they are last.
+func (t *net) distance(s int32, ports []uint8, to graph.Target) int32 {
+	for links := range int32(t.n) {
+		target := t.target(s, ports[s])
+		switch {
+		case target == to:
+			return links
+		case !target.IsChannel():
+			return int32(t.n)
+		}
+		s = t.channels[target].To
+	}
+	return int32(t.n)
 }
 
 // choose takes LIDs into the group as long as there is no cycle, halves of them where

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
 
@@ -89,14 +90,15 @@ func stab(spans []span) (after []int32) {
 //
 // Its graph has a vertex for the block of each switch that changes. Where those of a
 // strongly connected component cannot be written in any order, they have a vertex for
-// each LID instead, and are written more than once.
+// each LID instead, and are written more than once. Each LID has a barrier besides: a
+// vertex between the entries that must be first and those that must be last.
 type placer struct {
 	l        *leg
 	old, new []uint8 // entries of the block, by LID, then switch
 	switches []int32 // that change
 	index    []int32 // by switch that changes: its place in switches
 	split    []bool  // by place: there is a vertex for each LID
-	vertices int
+	barriers int32   // the first barrier: it is the number of all other vertices
 	edges    []edge
 	level    []int32
 }
@@ -147,7 +149,7 @@ func (p *placer) place(b int, switches []int32) ([]placed, []span, bool) {
 	return p.writes(b), spans, true
 }
 
-// vertex is that of the entry of a switch for LID i of the block, which changes.
+// vertex returns that of the entry of a switch for LID i of the block, which changes.
 func (p *placer) vertex(s int32, i int) int32 {
 	at := p.index[s]
 	if p.split[at] {
@@ -156,14 +158,26 @@ func (p *placer) vertex(s int32, i int) int32 {
 	return at
 }
 
+// barrier returns that of LID i of the block.
+func (p *placer) barrier(i int) int32 { return p.barriers + int32(i) }
+
+// vertices returns how many vertices there are.
+func (p *placer) vertices() int { return int(p.barriers) + mad.LFTBlock }
+
+// rounds returns how many rounds a vertex takes: a barrier writes nothing.
+func (p *placer) rounds(v int32) int32 {
+	if v >= p.barriers {
+		return 0
+	}
+	return 1
+}
+
 // precede makes the edges.
 func (p *placer) precede(b int) {
 	p.edges = p.edges[:0]
-	// The last 64 vertices, one for each LID, are between those that must be
-	// first and those that must be last; they take no round.
-	p.vertices = len(p.switches) + mad.LFTBlock
+	p.barriers = int32(len(p.switches))
 	if slices.Contains(p.split, true) {
-		p.vertices += len(p.switches) * mad.LFTBlock
+		p.barriers += int32(len(p.switches) * mad.LFTBlock)
 	}
 	for i := range mad.LFTBlock {
 		if p.l.ordered[b]>>i&1 != 0 {
@@ -183,63 +197,67 @@ func (p *placer) precede(b int) {
 func (p *placer) backwards(b, i int) {
 	n := p.l.n
 	old, new := p.old[i*n:][:n], p.new[i*n:][:n]
-	to := p.l.terminal(b*mad.LFTBlock + i)
-	if to < 0 {
+	terminal := p.l.terminal(b*mad.LFTBlock + i)
+	if terminal < 0 {
 		return
 	}
-	middle := int32(p.vertices - mad.LFTBlock + i)
 	for _, s := range p.switches {
 		if old[s] == new[s] {
 			continue
 		}
 		v := p.vertex(s, i)
-		before, arrives := int32(-1), false // the next switch that changes; the new way arrives
-		at := s
-		for range n {
-			target := p.l.target(at, new[at])
-			if target < 0 {
-				arrives = target == -2-to
-				break
-			}
-			at = p.l.channels[target].To
-			if before < 0 && old[at] != new[at] {
-				before = at
-			}
-		}
-		switch {
-		case !arrives:
-			p.edges = append(p.edges, edge{from: middle, to: v})
+		next, arrives := p.newWay(s, graph.ToTerminal(terminal), old, new)
+		if !arrives {
+			p.edges = append(p.edges, edge{from: p.barrier(i), to: v})
 			continue
-		case before >= 0:
-			if w := p.vertex(before, i); w != v {
+		}
+		if next != noSwitch {
+			if w := p.vertex(next, i); w != v {
 				p.edges = append(p.edges, edge{from: w, to: v})
 			}
 		}
-		p.edges = append(p.edges, edge{from: v, to: middle})
+		p.edges = append(p.edges, edge{from: v, to: p.barrier(i)})
 	}
 }
 
-// levels gives each vertex the lowest round after those that precede it; false: there
-// is a cycle.
+// noSwitch stands for a switch where there is none.
+const noSwitch = -1
+
+// newWay follows the new entries for a LID from switch s. It returns the next switch on
+// the way whose entry changes, or noSwitch, and whether the way leads to the LID.
+func (p *placer) newWay(s int32, to graph.Target, old, new []uint8) (next int32, arrives bool) {
+	next = noSwitch
+	for range p.l.n {
+		target := p.l.target(s, new[s])
+		if !target.IsChannel() {
+			return next, target == to
+		}
+		s = p.l.channels[target].To
+		if next == noSwitch && old[s] != new[s] {
+			next = s
+		}
+	}
+	return next, false // in a circle
+}
+
+// levels gives each vertex the lowest round after those that precede it. It reports
+// whether it can: false where there is a cycle.
 func (p *placer) levels() bool {
-	into := make([]int32, p.vertices)
+	into := make([]int32, p.vertices())
 	for _, e := range p.edges {
 		into[e.to]++
 	}
-	first, out := adjacency(p.vertices, p.edges)
-	p.level = make([]int32, p.vertices)
+	first, out := adjacency(p.vertices(), p.edges)
+	p.level = make([]int32, p.vertices())
 	var queue []int32
-	for v := range int32(p.vertices) {
+	for v := range int32(p.vertices()) {
 		if into[v] == 0 {
 			queue = append(queue, v)
 		}
 	}
 	for i := 0; i < len(queue); i++ {
 		v := queue[i]
-		next := p.level[v] + 1
-		if int(v) >= p.vertices-mad.LFTBlock {
-			next--
-		}
+		next := p.level[v] + p.rounds(v)
 		for _, w := range out[first[v]:first[v+1]] {
 			p.level[w] = max(p.level[w], next)
 			if into[w]--; into[w] == 0 {
@@ -247,12 +265,12 @@ func (p *placer) levels() bool {
 			}
 		}
 	}
-	return len(queue) == p.vertices
+	return len(queue) == p.vertices()
 }
 
 // splitCycles splits the blocks of the strongly connected components.
 func (p *placer) splitCycles() {
-	for _, c := range components(p.vertices, p.edges) {
+	for _, c := range components(p.vertices(), p.edges) {
 		if len(c) < 2 {
 			continue
 		}
@@ -300,7 +318,7 @@ func (p *placer) writes(b int) (list []placed) {
 	return list
 }
 
-// moves says whether LID i of the block has precedences; others change with the last
+// moves reports whether LID i of the block has precedences; others change with the last
 // write of a block.
 func (p *placer) moves(b, i int) bool {
 	return p.l.ordered[b]>>i&1 != 0 || slices.ContainsFunc(p.l.extra[b], func(x precedence) bool { return int(x.lid)%mad.LFTBlock == i })

@@ -17,28 +17,24 @@ type net struct {
 	terminals []graph.Terminal
 	channels  []graph.Channel
 	chanBase  []int32 // first channel of a switch, and the end
-	// What port p of switch s leads to is targets[portBase[s]+p]: a channel, or
-	// -2-t for terminal t, or nowhere.
-	targets  []int32
+	// What port p of switch s leads to is targets[portBase[s]+p].
+	targets  []graph.Target
 	portBase []int32
 	sources  []int32   // switches with CAs or routers
 	ends     [][]int32 // by switch: the CAs' and routers' terminals
 	top      mad.LID   // the highest LID that is judged
 }
 
-// nowhere is the target of a port at which packets are dropped.
-const nowhere = -1
-
 func newNet(g *graph.Graph) *net {
 	t := &net{g: g, n: len(g.Switches()), terminals: g.Terminals(), channels: g.Channels(), top: g.Top()}
 	for _, n := range g.Switches() {
 		t.portBase = append(t.portBase, int32(len(t.targets)))
-		t.targets = append(t.targets, slices.Repeat([]int32{nowhere}, n.NumPorts()+1)...)
+		t.targets = append(t.targets, slices.Repeat([]graph.Target{graph.NoTarget}, n.NumPorts()+1)...)
 	}
 	t.portBase = append(t.portBase, int32(len(t.targets)))
 	t.chanBase = make([]int32, t.n+1)
 	for c, ch := range t.channels {
-		t.targets[t.portBase[ch.From]+int32(ch.Port)] = int32(c)
+		t.targets[t.portBase[ch.From]+int32(ch.Port)] = graph.Target(c)
 		t.chanBase[ch.From+1] = int32(c) + 1
 	}
 	for s := range t.n {
@@ -49,7 +45,7 @@ func newNet(g *graph.Graph) *net {
 		if e.Switch < 0 {
 			continue
 		}
-		t.targets[t.portBase[e.Switch]+int32(e.Out)] = int32(-2 - i)
+		t.targets[t.portBase[e.Switch]+int32(e.Out)] = graph.ToTerminal(int32(i))
 		if e.Out > 0 && e.Count > 0 {
 			t.ends[e.Switch] = append(t.ends[e.Switch], int32(i))
 		}
@@ -62,15 +58,15 @@ func newNet(g *graph.Graph) *net {
 	return t
 }
 
-// target is what port p of switch s leads to.
-func (t *net) target(s int32, p uint8) int32 {
+// target returns what port p of switch s leads to.
+func (t *net) target(s int32, p uint8) graph.Target {
 	if at := t.portBase[s] + int32(p); at < t.portBase[s+1] {
 		return t.targets[at]
 	}
-	return nowhere
+	return graph.NoTarget
 }
 
-// terminal is that of a LID to which packets are sent, or -1.
+// terminal returns that of a LID to which packets are sent, or -1.
 func (t *net) terminal(lid int) int32 {
 	if lid > int(t.top) {
 		return -1
