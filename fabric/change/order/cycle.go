@@ -12,11 +12,7 @@ import (
 // not have.
 func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower, fig *Figures) error {
 	moving := routing.NewCDG(h.g, h.vls())
-	for _, f := range workers {
-		if f != nil && f.credit.deps != nil {
-			moving.Union(f.credit.deps)
-		}
-	}
+	unite(moving, workers)
 	if !h.in.lanesMatter() {
 		all := moving.Clone()
 		h.collectStatic(all)

@@ -185,43 +185,48 @@ func (p *planner) group(ctx context.Context, now, to *routing.Routes, left []mad
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		b, i := int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
-		f.load(b, 1<<i)
-		for s := range p.n {
-			f.new[i*p.n+s] = to.Row(s).Port(lid)
-		}
-		old, new := f.old[i*p.n:][:p.n], f.new[i*p.n:][:p.n]
+		old, new := f.loadLID(lid, to)
 		f.mixBackwards(lid, old, new)
-		if h.ends[b]>>i&1 == 0 {
-			continue
+		if h.isEndLID(lid) {
+			g.collect(f, e, lid)
 		}
-		if g.collect(f, e, lid); g.kept > maxEdges {
+		if g.kept > maxEdges {
 			return g, nil // no group
 		}
 	}
-	g.choose(left)
-	if len(g.group) > 0 {
-		slices.Sort(g.group)
-		return g, nil
+	if g.choose(left); len(g.group) == 0 {
+		g.chooseStrictly(p, f, e, to, left)
 	}
+	slices.Sort(g.group)
+	return g, nil
+}
+
+// chooseStrictly takes LIDs into the group one by one, each with precedences by which no
+// packet that an entry sent meets one of the other tables.
+func (g *grouping) chooseStrictly(p *planner, f *follower, e epoch, to *routing.Routes, left []mad.LID) {
 	for _, lid := range left {
-		b, i := int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
-		f.load(b, 1<<i)
-		old, new := f.old[i*p.n:][:p.n], f.new[i*p.n:][:p.n]
-		for s := range new {
-			new[s] = to.Row(s).Port(lid)
-		}
+		old, new := f.loadLID(lid, to)
 		list, ok := p.strictly(lid, old, new)
 		if !ok {
 			continue
 		}
-		if f.at.begin(new); h.ends[b]>>i&1 != 0 {
+		if f.at.begin(new); f.h.isEndLID(lid) {
 			g.collect(f, e, lid)
 		}
 		g.strict[lid] = list
 		g.choose([]mad.LID{lid})
 	}
-	return g, nil
+}
+
+// loadLID returns the entries for a LID, by switch: the old ones, and those of to.
+func (f *follower) loadLID(lid mad.LID, to *routing.Routes) (old, new []uint8) {
+	n, b, i := f.h.n, int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
+	f.load(b, 1<<i)
+	old, new = f.old[i*n:][:n], f.new[i*n:][:n]
+	for s := range new {
+		new[s] = to.Row(s).Port(lid)
+	}
+	return old, new
 }
 
 // collect notes the dependencies of packets to a LID that there are not yet.

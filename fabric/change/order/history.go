@@ -103,10 +103,15 @@ func (h *history) judge() {
 	})
 }
 
-// sameLanes says whether the tables have the same SL2VL.
+// isEndLID reports whether a LID is that of a CA or router.
+func (h *history) isEndLID(lid mad.LID) bool {
+	return h.ends[int(lid)/mad.LFTBlock]>>(int(lid)%mad.LFTBlock)&1 != 0
+}
+
+// sameLanes reports whether the tables have the same SL2VL.
 func (in *Input) sameLanes() bool { return in.Old.SL2VL.Equal(in.New.SL2VL) }
 
-// lanesMatter says whether packets have other lanes than VL 0.
+// lanesMatter reports whether packets have other lanes than VL 0.
 func (in *Input) lanesMatter() bool { return in.Old.SL2VL != nil || in.New.SL2VL != nil }
 
 // end checks that the schedule ends at the new tables.

@@ -55,9 +55,6 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 		}
 		var all *follower
 		for _, f := range workers {
-			if f == nil {
-				continue
-			}
 			fig.add(&f.found)
 			if f.refused != nil && (all == nil || f.refused.Round < all.refused.Round || f.refused.Round == all.refused.Round && f.refusal < all.refusal) {
 				all = f
@@ -76,35 +73,9 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 	return fig, nil
 }
 
-// followAll follows the packets to all LIDs whose entries change.
-func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
-	workers := make([]*follower, h.g.Workers())
-	h.each(len(h.blocks), func(worker, b int) {
-		if h.judged[b] == 0 || ctx.Err() != nil {
-			return
-		}
-		if workers[worker] == nil {
-			workers[worker] = newFollower(h)
-		}
-		f := workers[worker]
-		f.load(b, h.judged[b])
-		for i := range mad.LFTBlock {
-			if h.judged[b]>>i&1 == 0 {
-				continue
-			}
-			f.follow(e, b, i)
-			if h.ends[b]>>i&1 != 0 {
-				lid := b*mad.LFTBlock + i
-				f.collect(e, mad.LID(lid))
-			}
-		}
-	})
-	return workers, context.Cause(ctx)
-}
-
-// collectExact adds the dependencies of the packets to LIDs whose entries never change
-// that there are.
-func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) error {
+// eachBlock calls do for each block, on all cores, and returns the followers of the
+// workers. The error is the end of ctx.
+func (h *history) eachBlock(ctx context.Context, do func(f *follower, b int)) ([]*follower, error) {
 	workers := make([]*follower, h.g.Workers())
 	h.each(len(h.blocks), func(worker, b int) {
 		if ctx.Err() != nil {
@@ -113,29 +84,61 @@ func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) 
 		if workers[worker] == nil {
 			workers[worker] = newFollower(h)
 		}
-		f := workers[worker]
-		still := h.ends[b] &^ h.judged[b]
-		f.load(b, still)
+		do(workers[worker], b)
+	})
+	return slices.DeleteFunc(workers, func(f *follower) bool { return f == nil }), context.Cause(ctx)
+}
+
+// followAll follows the packets to all LIDs whose entries change.
+func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
+	return h.eachBlock(ctx, func(f *follower, b int) {
+		if h.judged[b] == 0 {
+			return
+		}
+		f.load(b, h.judged[b])
 		for i := range mad.LFTBlock {
-			if lid := b*mad.LFTBlock + i; still>>i&1 != 0 {
-				f.at.begin(f.old[i*h.n:][:h.n])
-				f.collect(e, mad.LID(lid))
+			if h.judged[b]>>i&1 == 0 {
+				continue
+			}
+			f.follow(e, b, i)
+			if h.ends[b]>>i&1 != 0 {
+				f.collect(e, mad.LID(b*mad.LFTBlock+i))
 			}
 		}
 	})
+}
+
+// collectExact adds the dependencies of the packets to LIDs whose entries never change
+// that there are.
+func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) error {
+	workers, err := h.eachBlock(ctx, func(f *follower, b int) {
+		still := h.ends[b] &^ h.judged[b]
+		f.load(b, still)
+		for i := range mad.LFTBlock {
+			if still>>i&1 != 0 {
+				f.at.begin(f.old[i*h.n:][:h.n])
+				f.collect(e, mad.LID(b*mad.LFTBlock+i))
+			}
+		}
+	})
+	unite(deps, workers)
+	return err
+}
+
+// unite adds the dependencies that followers collected.
+func unite(deps *routing.CDG, workers []*follower) {
 	for _, f := range workers {
-		if f != nil && f.credit.deps != nil {
+		if f.credit.deps != nil {
 			deps.Union(f.credit.deps)
 		}
 	}
-	return context.Cause(ctx)
 }
 
 // lost is the refusal of pairs that have no path in the new tables.
 func (h *history) lost(workers []*follower, pairs int64) error {
 	r := &Refusal{Round: -1, Reason: fmt.Sprintf("%d pairs have a path now, and none in the new tables", pairs), Hint: "route them in the new tables, or accept the loss"}
 	for _, f := range workers {
-		if f != nil && f.found.lost > 0 && (r.LID == 0 || f.found.lostTo < r.LID) {
+		if f.found.lost > 0 && (r.LID == 0 || f.found.lostTo < r.LID) {
 			r.LID = f.found.lostTo
 			r.Reason = fmt.Sprintf("%d pairs have a path now, and none in the new tables: as from %s to LID %d", pairs, f.found.lostFrom.Label(), r.LID)
 		}
