@@ -2,12 +2,13 @@ package builtins
 
 import (
 	"context"
-	"fabsh/builtins/program"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/program"
 )
 
 func TestLoad(t *testing.T) {

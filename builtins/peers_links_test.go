@@ -5,8 +5,6 @@ package builtins
 import (
 	"context"
 	"encoding/json"
-	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 	"fmt"
 	"maps"
 	"regexp"
@@ -16,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/program"
+	"fabsh/builtins/status"
 )
 
 // linkEnd is one end of a link, or a port without one.

@@ -1,8 +1,9 @@
 package builtins
 
 import (
-	"fabsh/builtins/lang"
 	"testing"
+
+	"fabsh/builtins/lang"
 )
 
 // TestStats: all counts, windows and round trips, in the same order each time.

@@ -2,13 +2,14 @@ package builtins
 
 import (
 	"context"
-	"fabsh/builtins/program"
-	"fabsh/builtins/tools"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"fabsh/builtins/program"
+	"fabsh/builtins/tools"
 )
 
 // TestTools: what is said of each tool can be typed, and does not fail.

@@ -3,14 +3,15 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
-	"fmt"
-	"io"
 )
 
 // promptCommands are the commands that run at the prompt too.

@@ -1,12 +1,13 @@
 package shell
 
 import (
-	"fabsh/builtins"
-	"fabsh/builtins/help"
-	"fabsh/shell/session"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	"fabsh/builtins/help"
+	"fabsh/shell/session"
 )
 
 func versionCommand(p *session.Program) *cobra.Command {

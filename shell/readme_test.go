@@ -2,8 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"fabsh/shell/prompt"
-	"fabsh/shell/session"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/shell/prompt"
+	"fabsh/shell/session"
 )
 
 // TestReadme types all that README.md and the questions of examples/README.md

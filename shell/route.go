@@ -3,10 +3,6 @@ package shell
 import (
 	"context"
 	"errors"
-	"fabsh/builtins/program"
-	"fabsh/builtins/read"
-	values "fabsh/builtins/routing"
-	"fabsh/builtins/script"
 	"fmt"
 	"io"
 	"strings"
@@ -15,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"

@@ -1,9 +1,10 @@
 package shell
 
 import (
-	"fabsh/builtins/script"
 	"slices"
 	"testing"
+
+	"fabsh/builtins/script"
 )
 
 // TestPolicyOptions: no option of a shipped policy has the name of a flag of route, which

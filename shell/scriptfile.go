@@ -2,9 +2,6 @@ package shell
 
 import (
 	"errors"
-	"fabsh/builtins/script"
-	"fabsh/fabric"
-	"fabsh/fabric/format"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"fabsh/builtins/script"
+	"fabsh/fabric"
+	"fabsh/fabric/format"
 )
 
 // commandWords are the words that name commands, not scripts.

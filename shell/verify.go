@@ -3,8 +3,6 @@ package shell
 import (
 	"context"
 	"errors"
-	"fabsh/builtins/read"
-	values "fabsh/builtins/routing"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"

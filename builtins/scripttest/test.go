@@ -8,8 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fabsh/builtins/explain"
-	"fabsh/builtins/script"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -17,6 +15,9 @@ import (
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
+
+	"fabsh/builtins/explain"
+	"fabsh/builtins/script"
 )
 
 // Test is a test of a script: a function whose name begins with test_.

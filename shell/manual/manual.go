@@ -7,11 +7,12 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fabsh/builtins/help"
 	"fmt"
 	"html"
 	"io"
 	"strings"
+
+	"fabsh/builtins/help"
 )
 
 //go:embed manual.css

@@ -3,11 +3,12 @@ package prompt
 import (
 	"context"
 	"errors"
+
+	"go.starlark.net/starlark"
+
 	"fabsh/builtins/read"
 	"fabsh/fabric/routing"
 	"fabsh/shell/session"
-
-	"go.starlark.net/starlark"
 )
 
 // guided is a prompt as the tour sees it.

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"fabsh/builtins/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +8,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/builtins/types"
 )
 
 // scope is the text around an expression, which gives meaning to the variables

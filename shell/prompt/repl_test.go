@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fabsh/builtins/program"
-	"fabsh/builtins/read"
-	"fabsh/fabric/format"
-	"fabsh/shell/session"
 	"io"
 	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	"fabsh/fabric/format"
+	"fabsh/shell/session"
 )
 
 // testProgram is a program with session flags, that writes to out.
