@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ True
 		for _, option := range routing.EngineOptions() {
 			if value, given := a.Options[option.Name]; given {
 				if names := paramsOf(&engine); !slices.Contains(names, option.Name) {
-					return nil, lang.ParamError(option.Name, "%s does not heed it; it heeds %s", engine.Name, orNothing(names))
+					return nil, lang.ParamError(option.Name, "%s does not heed it; it heeds %s", engine.Name, cmp.Or(strings.Join(names, ", "), "nothing"))
 				}
 				if err := setOption(c, &option, &o, value); err != nil {
 					return nil, err
@@ -74,14 +75,6 @@ func engineDocs() string {
 		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Doc)
 	}
 	return b.String()
-}
-
-// orNothing lists the options of an engine in an error.
-func orNothing(words []string) string {
-	if len(words) == 0 {
-		return "nothing"
-	}
-	return strings.Join(words, ", ")
 }
 
 // computeError is the error of a computation of fabric/routing, or the end of the

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -91,10 +92,7 @@ func paramDoc(o *routing.Option) string {
 
 // flagDoc is the help of an option as a flag.
 func flagDoc(o *routing.Option) string {
-	doc := o.FlagDoc
-	if doc == "" {
-		doc = o.Doc
-	}
+	doc := cmp.Or(o.FlagDoc, o.Doc)
 	if o.Max > 0 {
 		doc += fmt.Sprintf(", %d to %d", o.Min, o.Max)
 	}

@@ -1,8 +1,8 @@
 package routing
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,58 +13,46 @@ import (
 // of the engine. fabsh route runs it by the engine's name, and other scripts load it from
 // @std//routing/.
 func EnginePolicy(e *routing.Engine) string {
-	var params, checks, ofGraph, ofRoute, uses []string
-	docs := ""
-	use := func(name string) {
-		if !slices.Contains(uses, strconv.Quote(name)) {
-			uses = append(uses, strconv.Quote(name))
-		}
-	}
+	var params, docs, setup, ofGraph, ofRoute string
 	for _, o := range e.Options {
-		flag, value, none := o.Name, "%s", `""`
-		if o.Flag != "" {
-			flag = o.Flag
-		}
+		flag := cmp.Or(o.Flag, o.Name)
+		word, none := strings.ReplaceAll(flag, "_", "-"), `""`
 		if o.Field == nil {
-			ofGraph = append(ofGraph, flag+" = "+flag)
-			use("graph")
+			ofGraph += fmt.Sprintf(", %s = %[1]s", flag)
 		} else {
 			kind := kindOfOption(&o)
-			value, none = kind.value, kind.none
+			none = kind.none
 			switch d := o.Default.(type) {
 			case int:
 				none = strconv.Itoa(d)
 			case string:
-				none, value = strconv.Quote(d), "%s"
+				none, kind.value = strconv.Quote(d), "%s"
 			}
-			ofRoute = append(ofRoute, ", "+o.Name+" = "+fmt.Sprintf(value, flag))
-			if function, _, ok := strings.Cut(value, "("); ok {
-				use(function)
-			}
+			ofRoute += fmt.Sprintf(", %s = "+kind.value, o.Name, flag)
 		}
-		params = append(params, flag+" = "+none)
-		docs += "    " + strings.ReplaceAll(flag, "_", "-") + ": " + flagDoc(&o) + "\n"
+		params += ", " + flag + " = " + none
+		docs += "    " + word + ": " + flagDoc(&o) + "\n"
 		if o.Required != "" {
-			checks = append(checks, fmt.Sprintf("    if not %s:\n        fail(\"%s say --%s FILE\")\n", flag, o.Required, strings.ReplaceAll(flag, "_", "-")))
+			setup += fmt.Sprintf("    if not %s:\n        fail(\"%s say --%s FILE\")\n", flag, o.Required, word)
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\"\"\"%s\"\"\"\n\n", e.Doc)
-	if len(uses) > 0 {
-		slices.Sort(uses)
-		fmt.Fprintf(&b, "load(\"@std//lib/opensm.star\", %s)\n\n", strings.Join(uses, ", "))
-	}
-	if len(params) > 0 {
-		fmt.Fprintf(&b, "def route(fabric, *, %s):\n    \"\"\"%s\n\n%s    \"\"\"\n", strings.Join(params, ", "), e.Doc, docs)
-	} else {
-		fmt.Fprintf(&b, "def route(fabric):\n    \"\"\"%s\"\"\"\n", e.Doc)
-	}
-	b.WriteString(strings.Join(checks, ""))
 	graph := "fabric.graph()"
-	if len(ofGraph) > 0 {
-		fmt.Fprintf(&b, "    g = graph(fabric, %s)\n", strings.Join(ofGraph, ", "))
+	if ofGraph != "" {
+		setup += "    g = graph(fabric" + ofGraph + ")\n"
 		graph = "g"
 	}
-	fmt.Fprintf(&b, "    return %s.route(\"%s\"%s)\n", graph, e.Name, strings.Join(ofRoute, ""))
-	return b.String()
+	body := fmt.Sprintf("%s    return %s.route(%q%s)\n", setup, graph, e.Name, ofRoute)
+	uses := ""
+	for _, function := range []string{"graph", "switches", "tables"} {
+		if strings.Contains(body, function+"(fabric") {
+			uses += fmt.Sprintf(", %q", function)
+		}
+	}
+	if uses != "" {
+		uses = "load(\"@std//lib/opensm.star\"" + uses + ")\n\n"
+	}
+	if params != "" {
+		params, docs = ", *"+params, "\n\n"+docs+"    "
+	}
+	return `"""` + e.Doc + `"""` + "\n\n" + uses + "def route(fabric" + params + "):\n    " + `"""` + e.Doc + docs + `"""` + "\n" + body
 }
