@@ -96,7 +96,7 @@ func lanesOf(p *fabric.Port) uint8 {
 
 // write writes tables of switches, which are called what.
 func write(c *lang.Call, e *engine.Engine, what string, all []*table.Table) error {
-	if err := topology.Change(c, func(ctx context.Context) error { return table.WriteTables(ctx, e, all...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return table.Write(ctx, e, all...) }); err != nil {
 		return err
 	}
 	for _, t := range all {

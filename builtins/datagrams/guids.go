@@ -15,7 +15,7 @@ import (
 // GUIDsKind is the value guids, the GUIDInfo of an end port (IBA 14.2.5.5): rows
 // without keys, None where no GUID is assigned.
 var GUIDsKind = &tableKind{
-	table: table.GUIDTable,
+	table: table.GUIDKind,
 	port:  endPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
 	size:  func(t *table.Table) int { return int(t.PortInfo.GUIDCap) },

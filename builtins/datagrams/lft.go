@@ -16,7 +16,7 @@ import (
 // LFTKind is the value lft, a linear forwarding table (IBA 14.2.5.10). Row i is of
 // LID i.
 var LFTKind = &tableKind{
-	table: table.LinearTable,
+	table: table.LinearKind,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := lang.ToInt(key)

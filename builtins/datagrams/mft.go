@@ -22,7 +22,7 @@ const (
 // MFTKind is the value mft, a multicast forwarding table (IBA 14.2.5.12). Row i is
 // of multicast LID firstMLID+i.
 var MFTKind = &tableKind{
-	table: table.MulticastTable,
+	table: table.MulticastKind,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := lang.ToInt(key)

@@ -18,7 +18,7 @@ const fullMember = 0x8000
 // PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows
 // without keys, None where there is no P_Key.
 var PKeysKind = &tableKind{
-	table: table.PKeyTable,
+	table: table.PKeyKind,
 	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
 	size:  table.PartitionCap,

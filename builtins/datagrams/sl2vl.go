@@ -18,7 +18,7 @@ import (
 // or of an output port. A row has the VL of each SL; its key is the pair of
 // input and output port.
 var SL2VLKind = &tableKind{
-	table: table.SL2VLTable,
+	table: table.SL2VLKind,
 	port:  anyPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		pair, err := portPair(key, v.t.IsSwitch())

@@ -93,7 +93,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 				return nil, err
 			}
 		}
-		if err := topology.Change(c, func(ctx context.Context) error { return table.Apply(ctx, e, open...) }); err != nil {
+		if err := topology.Change(c, func(ctx context.Context) error { return table.SetAttributes(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, set := range changes {

@@ -43,7 +43,7 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 		know(c, &targets[i], t)
 	}
 	open := reached(tables)
-	if err := c.Block(func(ctx context.Context) error { return table.ReadTables(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return table.Read(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many)
@@ -64,7 +64,7 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (s
 	for _, t := range open {
 		edit(t)
 	}
-	if err := topology.Change(c, func(ctx context.Context) error { return table.WriteTables(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return table.Write(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many)

@@ -17,7 +17,7 @@ var priorities = [2]string{"low", "high"}
 // VLArbKind is the value vlarb, the VLArbitrationTable of a port (IBA 14.2.5.9, 7.6.9):
 // two rows, by priority.
 var VLArbKind = &tableKind{
-	table: table.VLArbTable,
+	table: table.VLArbKind,
 	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return priority(key) },
 	size:  func(*table.Table) int { return len(priorities) },

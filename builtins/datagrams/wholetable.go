@@ -16,7 +16,7 @@ import (
 // tableKind is what one of the whole tables is to scripts.
 type tableKind struct {
 	*lang.Type[*wholeTable]
-	table *table.TableKind
+	table *table.Kind
 	// port is the port whose table is meant, by the argument port and by the
 	// target; table.NoPortNumber of tables of nodes.
 	port func(c *lang.Call, port *int, t *topology.Target) (int, error)

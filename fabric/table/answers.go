@@ -54,7 +54,7 @@ type answerReader struct {
 func (r *answerReader) tables(nodes []fabric.Node) error {
 	var tables []*Table
 	var of []fabric.Answer // whose each is
-	add := func(k *TableKind, n *fabric.Node, p *fabric.Port, route mad.DirectedRoute) {
+	add := func(k *Kind, n *fabric.Node, p *fabric.Port, route mad.DirectedRoute) {
 		if route == nil && n.LID() == 0 {
 			return
 		}
@@ -74,27 +74,27 @@ func (r *answerReader) tables(nodes []fabric.Node) error {
 		if !n.IsSwitch() {
 			for p := range n.Ports() {
 				if p.Peer() != nil {
-					add(PKeyTable, n, p, p.Route())
-					add(SL2VLTable, n, p, p.Route())
-					add(VLArbTable, n, p, p.Route())
+					add(PKeyKind, n, p, p.Route())
+					add(SL2VLKind, n, p, p.Route())
+					add(VLArbKind, n, p, p.Route())
 				}
 			}
 			continue
 		}
-		add(PKeyTable, n, n.Port(0), n.Route())
-		add(SL2VLTable, n, nil, n.Route())
-		add(MulticastTable, n, nil, n.Route())
+		add(PKeyKind, n, n.Port(0), n.Route())
+		add(SL2VLKind, n, nil, n.Route())
+		add(MulticastKind, n, nil, n.Route())
 		enforces := n.SwitchInfo() != nil && n.SwitchInfo().PartitionEnforcementCap > 0
 		for p := range n.Ports() {
 			if enforces {
-				add(PKeyTable, n, p, n.Route())
+				add(PKeyKind, n, p, n.Route())
 			}
 			if p.Peer() != nil {
-				add(VLArbTable, n, p, n.Route())
+				add(VLArbKind, n, p, n.Route())
 			}
 		}
 	}
-	if err := ReadTables(r.ctx, r.client.Engine, tables...); err != nil {
+	if err := Read(r.ctx, r.client.Engine, tables...); err != nil {
 		return err
 	}
 	for i, t := range tables {

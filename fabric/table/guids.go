@@ -12,9 +12,9 @@ import (
 	"fabsh/mad"
 )
 
-// GUIDTable is GUIDInfo, the GUID table of an end port. Its entry 0 is the port's
+// GUIDKind is GUIDInfo, the GUID table of an end port. Its entry 0 is the port's
 // own GUID, which cannot be changed.
-var GUIDTable = &TableKind{
+var GUIDKind = &Kind{
 	Attr:    mad.AttrGUIDInfo,
 	byPort:  true,
 	byReply: true,
@@ -40,7 +40,7 @@ func GUIDs(t *Table) []mad.GUID {
 // EditGUIDs makes t a change of a GUID table: entries are merged into it, or
 // replace all of it but entry 0, for which 0 means what it is.
 func EditGUIDs(t *Table, entries map[int]mad.GUID, replace bool) {
-	t.Kind = GUIDTable
+	t.Kind = GUIDKind
 	t.Edit = func(t *Table) error {
 		room := int(t.PortInfo.GUIDCap)
 		if replace && room > 0 {

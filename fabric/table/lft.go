@@ -9,8 +9,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// LinearTable is the linear forwarding table of a switch, a byte for each LID.
-var LinearTable = &TableKind{
+// LinearKind is the linear forwarding table of a switch, a byte for each LID.
+var LinearKind = &Kind{
 	Attr:     mad.AttrLinearForwardingTable,
 	onSwitch: true,
 	layout: func(t *Table) ([]uint32, error) {
@@ -52,7 +52,7 @@ func LinearEntries(t *Table) []byte { return t.Data[:linearTop(t)+1] }
 // EditLinear makes t a change of a linear forwarding table, into which entries are
 // merged.
 func EditLinear(t *Table, entries map[mad.LID]uint8) {
-	t.Kind = LinearTable
+	t.Kind = LinearKind
 	for lid, port := range entries {
 		if port != mad.NoPort {
 			t.Rows = max(t.Rows, int(lid)+1)
@@ -78,7 +78,7 @@ func EditLinear(t *Table, entries map[mad.LID]uint8) {
 // ReplaceLinear makes t a change of a whole linear forwarding table: LID i has entry
 // i, and those beyond entries are dropped.
 func ReplaceLinear(t *Table, entries []uint8) {
-	t.Kind, t.Whole = LinearTable, true
+	t.Kind, t.Whole = LinearKind, true
 	for t.Rows = len(entries); t.Rows > 0 && entries[t.Rows-1] == mad.NoPort; t.Rows-- {
 	}
 	t.Edit = func(t *Table) error {
@@ -111,9 +111,9 @@ type LFT struct {
 func ReadLFTs(ctx context.Context, e *engine.Engine, dests []fabric.Dest) ([]LFT, error) {
 	tables := make([]*Table, len(dests))
 	for i, d := range dests {
-		tables[i] = &Table{Kind: LinearTable, Dest: d}
+		tables[i] = &Table{Kind: LinearKind, Dest: d}
 	}
-	if err := ReadTables(ctx, e, tables...); err != nil {
+	if err := Read(ctx, e, tables...); err != nil {
 		return nil, err
 	}
 	lfts := make([]LFT, len(tables))

@@ -59,7 +59,7 @@ func SetLinks(ctx context.Context, e *engine.Engine, changes ...*LinkSettings) e
 			open, sets = append(open, c), append(sets, set)
 		}
 	}
-	if err := Apply(ctx, e, sets...); err != nil {
+	if err := SetAttributes(ctx, e, sets...); err != nil {
 		return err
 	}
 	for i, c := range open {

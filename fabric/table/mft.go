@@ -10,10 +10,10 @@ import (
 // mftPorts is the number of ports in a block's masks (IBA 14.2.5.12).
 const mftPorts = 16
 
-// MulticastTable is the multicast forwarding table of a switch: for each LID
+// MulticastKind is the multicast forwarding table of a switch: for each LID
 // from 0xC000 on a mask of ports, in blocks of 32 LIDs and 16 ports. Blocks of
 // the same LIDs follow each other.
-var MulticastTable = &TableKind{
+var MulticastKind = &Kind{
 	Attr:     mad.AttrMulticastForwardingTable,
 	onSwitch: true,
 	layout: func(t *Table) (modifiers []uint32, err error) {
@@ -84,7 +84,7 @@ func mftOffset(t *Table, row, position int) int {
 // EditMulticast makes t a change of a multicast forwarding table: the ports of
 // LIDs are merged into it, or replace all of it.
 func EditMulticast(t *Table, entries map[mad.LID][]uint8, replace bool) {
-	t.Kind = MulticastTable
+	t.Kind = MulticastKind
 	for lid, ports := range sorted(entries) {
 		if len(ports) > 0 {
 			t.Rows = int(lid-mad.MinMulticastLID) + 1

@@ -8,9 +8,9 @@ import (
 	"fabsh/mad"
 )
 
-// PKeyTable is the P_KeyTable of a port. A switch has one for each of its ports;
+// PKeyKind is the P_KeyTable of a port. A switch has one for each of its ports;
 // how long those of external ports are stands in SwitchInfo.
-var PKeyTable = &TableKind{
+var PKeyKind = &Kind{
 	Attr:    mad.AttrPKeyTable,
 	ofPort:  true,
 	byReply: true,
@@ -51,7 +51,7 @@ func PKeys(t *Table) []uint16 {
 // EditPKeys makes t a change of a P_Key table: entries are merged into it, or
 // replace all of it.
 func EditPKeys(t *Table, entries map[int]uint16, replace bool) {
-	t.Kind = PKeyTable
+	t.Kind = PKeyKind
 	t.Edit = func(t *Table) error {
 		room := PartitionCap(t)
 		if replace {

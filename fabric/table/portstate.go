@@ -67,7 +67,7 @@ func SetPortStates(ctx context.Context, e *engine.Engine, changes ...*PortState)
 			sets = append(sets, c.set())
 		}
 	}
-	if err := Apply(ctx, e, sets...); err != nil {
+	if err := SetAttributes(ctx, e, sets...); err != nil {
 		return err
 	}
 	if e.Interceptor() != nil { // nothing has happened that could be waited for

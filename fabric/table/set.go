@@ -3,13 +3,13 @@
 //	set.go        Set, of one attribute
 //	table.go      Table, a table in blocks; lft.go mft.go sl2vl.go vlarb.go
 //	              pkeys.go guids.go are its kinds; block.go reads and writes
-//	answers.go    what audits read beyond a sweep
+//	answers.go    what audits read beyond a sweep; answerrequests.go, by what requests
+//	routes.go     the forwarding tables and lanes of all switches
 //	port.go       Port, and what is read before a change
 //	portstate.go  PortState: disable, enable, reset; portguard.go, what that
 //	              must not cut off
 //	linksettings.go  LinkSettings: speeds and widths
-//	keyerror.go   no answer for want of an M_Key; unsupported.go, what a node
-//	              does not have
+//	error.go      what a node does not have; no answer for want of an M_Key
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).
@@ -50,9 +50,9 @@ type Set struct {
 	Err           error
 }
 
-// Apply makes all changes; what became of each is in its Err. Each step is taken for
+// SetAttributes makes all changes; what became of each is in its Err. Each step is taken for
 // all of them at once, maxCalls at a time. The error is the end of ctx.
-func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
+func SetAttributes(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	first := map[nodeAt]*Set{} // of those to one node, which asks for its GUID
 	unread := map[*Set]bool{}
 	for _, c := range sets {

@@ -23,7 +23,7 @@ func TestSetOnWire(t *testing.T) {
 		c := table.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
 			mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
 		}}
-		if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+		if err := table.SetAttributes(t.Context(), e, &c); err != nil || c.Err != nil {
 			t.Fatal(err, c.Err)
 		}
 		var want mad.PortInfo
@@ -57,7 +57,7 @@ func TestSetKnown(t *testing.T) {
 		c := table.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Before: known, Edit: func(data []byte) {
 			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
 		}}
-		if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+		if err := table.SetAttributes(t.Context(), e, &c); err != nil || c.Err != nil {
 			t.Fatal(err, c.Err)
 		}
 		var sent mad.SwitchInfo
@@ -85,7 +85,7 @@ func TestSetSwitchInfo(t *testing.T) {
 			c := table.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{test.field}, Edit: func(data []byte) {
 				mad.AttrSwitchInfo.Field(test.field).SetUint(data, test.value)
 			}}
-			if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+			if err := table.SetAttributes(t.Context(), e, &c); err != nil || c.Err != nil {
 				t.Fatal(err, c.Err)
 			}
 			if got := mad.AttrSwitchInfo.Field("port_state_change").Uint(tap.sets[0].Data); got != test.bit {
@@ -106,7 +106,7 @@ func TestSetCompares(t *testing.T) {
 		c := table.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) {
 			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
 		}}
-		if err := table.Apply(t.Context(), e, &c); err != nil {
+		if err := table.SetAttributes(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
 		if want := "the Set of SwitchInfo was answered, but life_time_value is 5, not 9"; c.Err == nil || c.Err.Error() != want {
@@ -123,7 +123,7 @@ func TestManySets(t *testing.T) {
 		for i := range sets {
 			sets[i] = &table.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) { life.SetUint(data, uint64(i%20)) }}
 		}
-		if err := table.Apply(t.Context(), e, sets...); err != nil {
+		if err := table.SetAttributes(t.Context(), e, sets...); err != nil {
 			t.Fatal(err)
 		}
 		if sent := e.Stats().Sent; sent < 2*9000 { // each is read, and set
@@ -161,7 +161,7 @@ func TestSetExtendedSpeeds(t *testing.T) {
 				c := table.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
 					mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
 				}}
-				if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+				if err := table.SetAttributes(t.Context(), e, &c); err != nil || c.Err != nil {
 					t.Fatal(err, c.Err)
 				}
 				if tap.sets[0].Modifier != test.modifier {
@@ -188,7 +188,7 @@ func TestSetMayAnswerOtherwise(t *testing.T) {
 			c := table.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 2, Named: []string{test.field}, Edit: func(data []byte) {
 				mad.AttrPortInfo.Field(test.field).SetUint(data, test.sent)
 			}}
-			if err := table.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+			if err := table.SetAttributes(t.Context(), e, &c); err != nil || c.Err != nil {
 				t.Error(test.field, err, c.Err)
 			}
 			if got := mad.AttrPortInfo.Field(test.field).Uint(tap.sets[0].Data); got != test.sent {
@@ -204,10 +204,10 @@ func TestWrongNode(t *testing.T) {
 		c := table.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Edit: func([]byte) {}}
 		written := linear(leaf, map[mad.LID]uint8{1: 1}, false)
 		written.GUID = 0x42
-		if err := table.Apply(t.Context(), e, &c); err != nil {
+		if err := table.SetAttributes(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
-		if err := table.WriteTables(t.Context(), e, written); err != nil {
+		if err := table.Write(t.Context(), e, written); err != nil {
 			t.Fatal(err)
 		}
 		for _, err := range []error{c.Err, written.Err} {
@@ -239,7 +239,7 @@ func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *table.Table
 // edit applies a change of a table.
 func edit(t *testing.T, e *engine.Engine, edited *table.Table) error {
 	t.Helper()
-	if err := table.WriteTables(t.Context(), e, edited); err != nil {
+	if err := table.Write(t.Context(), e, edited); err != nil {
 		t.Fatal(err)
 	}
 	return edited.Err

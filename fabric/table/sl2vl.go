@@ -8,11 +8,11 @@ import (
 	"fabsh/mad"
 )
 
-// SL2VLTable is SLtoVLMappingTable, the mapping of service levels to virtual
+// SL2VLKind is SLtoVLMappingTable, the mapping of service levels to virtual
 // lanes: of a switch a row for each input and output port, or for each input
 // port and one output port; of others a single row. A packet's row is that of
 // the port where it came in, at the port where it leaves.
-var SL2VLTable = &TableKind{
+var SL2VLKind = &Kind{
 	Attr:    mad.AttrSLtoVLMappingTable,
 	byReply: true,
 	layout:  laneLayout,
@@ -66,9 +66,9 @@ func Lanes(t *Table, row int) (lanes [mad.ServiceLevels]uint8) {
 	return m.SLtoVL
 }
 
-// EditLanes makes t a change of an SL2VLTable: edit changes the lanes of rows.
+// EditLanes makes t a change of an SL2VLKind: edit changes the lanes of rows.
 func EditLanes(t *Table, edit func(t *Table, lanes [][mad.ServiceLevels]uint8) error) {
-	t.Kind = SL2VLTable
+	t.Kind = SL2VLKind
 	t.Edit = func(t *Table) error {
 		lanes := make([][mad.ServiceLevels]uint8, len(t.Modifiers))
 		for row := range lanes {

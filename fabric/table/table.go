@@ -14,7 +14,7 @@ import (
 // Table is a table of a node or of one of its ports that is longer than a MAD:
 // it is read and written in blocks.
 type Table struct {
-	Kind *TableKind
+	Kind *Kind
 	Dest fabric.Dest
 	// GUID is the node GUID that must answer; 0: whatever does.
 	GUID mad.GUID
@@ -50,8 +50,8 @@ type Table struct {
 // NoPortNumber stands for a port where none is named.
 const NoPortNumber = -1
 
-// TableKind is what one kind of table is like.
-type TableKind struct {
+// Kind is what one kind of table is like.
+type Kind struct {
 	Attr     *mad.Attribute
 	onSwitch bool // only switches have it
 	ofPort   bool // every port of a switch has its own
@@ -71,9 +71,9 @@ type TableKind struct {
 	after func(t *Table) *Set
 }
 
-// ReadTables reads whole tables, all at once; what became of each is in its
+// Read reads whole tables, all at once; what became of each is in its
 // Err. The error is the end of ctx.
-func ReadTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
+func Read(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	if err := readNodes(ctx, e, tables); err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (t *Table) unused(b int) bool {
 	return t.Whole && t.Kind.used != nil && b*t.Kind.Attr.Size >= t.Kind.used(t)
 }
 
-// WriteTables reads tables, has Edit change them, writes the blocks that differ,
+// Write reads tables, has Edit change them, writes the blocks that differ,
 // and reads these back, but for blocks that were not in use (see Whole): it is an
 // error when they differ from what was written.
 // Each step is taken for all tables at once.
-func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
-	if err := ReadTables(ctx, e, tables...); err != nil {
+func Write(ctx context.Context, e *engine.Engine, tables ...*Table) error {
+	if err := Read(ctx, e, tables...); err != nil {
 		return err
 	}
 	changed, wanted := make([][]int, len(tables)), make([][]byte, len(tables))
@@ -211,7 +211,7 @@ func (t *Table) checkNode() error {
 }
 
 // Fits is an error where nodes of type t have no such table.
-func (k *TableKind) Fits(t mad.NodeType) error {
+func (k *Kind) Fits(t mad.NodeType) error {
 	if k.onSwitch && t != mad.NodeTypeSwitch {
 		return unsupported("it is a %v: only switches have forwarding tables", t)
 	}
@@ -243,7 +243,7 @@ func finish(ctx context.Context, e *engine.Engine, tables []*Table) error {
 			}
 		}
 	}
-	if err := Apply(ctx, e, sets...); err != nil {
+	if err := SetAttributes(ctx, e, sets...); err != nil {
 		return err
 	}
 	for i, set := range sets {

@@ -78,7 +78,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("again: %v; %d written (-want +got):\n%s", again, len(c.Written), diff)
 					}
 					read := &table.Table{Kind: c.Kind, Dest: leaf, Port: test.port}
-					if err := table.ReadTables(t.Context(), e, read); err != nil || read.Err != nil {
+					if err := table.Read(t.Context(), e, read); err != nil || read.Err != nil {
 						t.Fatal(err, read.Err)
 					}
 					if diff := cmp.Diff(c.Data, read.Data); diff != "" {
@@ -196,43 +196,43 @@ func TestTableSizes(t *testing.T) {
 		want   []uint32
 		err    string
 	}{
-		{"multicast, no top", table.Table{Kind: table.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_cap", 33), []uint32{0, 1}, ""},
-		{"multicast, nothing looked up", table.Table{Kind: table.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xbfff), nil, ""},
-		{"multicast, one block", table.Table{Kind: table.MulticastTable, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xc01f), []uint32{0}, ""},
-		{"multicast, top above all", table.Table{Kind: table.MulticastTable, Dest: leaf}, func(h mad.Header, data []byte) {
+		{"multicast, no top", table.Table{Kind: table.MulticastKind, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_cap", 33), []uint32{0, 1}, ""},
+		{"multicast, nothing looked up", table.Table{Kind: table.MulticastKind, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xbfff), nil, ""},
+		{"multicast, one block", table.Table{Kind: table.MulticastKind, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xc01f), []uint32{0}, ""},
+		{"multicast, top above all", table.Table{Kind: table.MulticastKind, Dest: leaf}, func(h mad.Header, data []byte) {
 			field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xfffe)(h, data)
 			field(mad.AttrSwitchInfo, "multicast_fdb_cap", 40)(h, data)
 		}, []uint32{0, 1}, ""},
-		{"multicast of a CA", table.Table{Kind: table.MulticastTable, Dest: here}, nil, nil, "it is a ca: only switches have forwarding tables"},
-		{"lanes of a CA", table.Table{Kind: table.SL2VLTable, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0}, ""},
-		{"lanes of another port of a CA", table.Table{Kind: table.SL2VLTable, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
+		{"multicast of a CA", table.Table{Kind: table.MulticastKind, Dest: here}, nil, nil, "it is a ca: only switches have forwarding tables"},
+		{"lanes of a CA", table.Table{Kind: table.SL2VLKind, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0}, ""},
+		{"lanes of another port of a CA", table.Table{Kind: table.SL2VLKind, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
 			"the request came in through port 1, and a ca shows its SLtoVLMappingTable of that port only: reach port 2 by its own LID or route"},
-		{"lanes of port 0", table.Table{Kind: table.SL2VLTable, Dest: leaf, Port: table.NoPortNumber}, func(h mad.Header, data []byte) {
+		{"lanes of port 0", table.Table{Kind: table.SL2VLKind, Dest: leaf, Port: table.NoPortNumber}, func(h mad.Header, data []byte) {
 			field(mad.AttrSwitchInfo, "enhanced_port0", 1)(h, data)
 			field(mad.AttrNodeInfo, "num_ports", 1)(h, data)
 		}, []uint32{0, 0x100, 1, 0x101}, ""},
-		{"arbitration, two blocks", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
+		{"arbitration, two blocks", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
 			field(mad.AttrPortInfo, "vl_arbitration_low_cap", 33)(h, data)
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 64)(h, data)
 		}, []uint32{0x1_0002, 0x2_0002, 0x3_0002, 0x4_0002}, "of block 2"},
-		{"arbitration, none", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
+		{"arbitration, none", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
 			field(mad.AttrPortInfo, "vl_arbitration_low_cap", 0)(h, data)
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 0)(h, data)
 		}, nil, ""},
-		{"arbitration of a CA", table.Table{Kind: table.VLArbTable, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
-		{"arbitration of a base port 0", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
-		{"arbitration of a switch", table.Table{Kind: table.VLArbTable, Dest: leaf, Port: table.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
-		{"partitions of port 0", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
-		{"partitions of a port", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
-		{"partitions not enforced", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
+		{"arbitration of a CA", table.Table{Kind: table.VLArbKind, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
+		{"arbitration of a base port 0", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
+		{"arbitration of a switch", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: table.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
+		{"partitions of port 0", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
+		{"partitions of a port", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
+		{"partitions not enforced", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
 			"the switch enforces no partitions: its external ports have no P_Key tables"},
-		{"no GUIDs", table.Table{Kind: table.GUIDTable, Dest: leaf, Port: table.NoPortNumber}, field(mad.AttrPortInfo, "guid_cap", 0), nil, ""},
-		{"no such port", table.Table{Kind: table.PKeyTable, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
+		{"no GUIDs", table.Table{Kind: table.GUIDKind, Dest: leaf, Port: table.NoPortNumber}, field(mad.AttrPortInfo, "guid_cap", 0), nil, ""},
+		{"no such port", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, func(tap *tap) { tap.answer = test.answer }, func(t *testing.T, e *engine.Engine, _ *tap) {
 				read := test.table
-				if err := table.ReadTables(t.Context(), e, &read); err != nil {
+				if err := table.Read(t.Context(), e, &read); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(test.want, read.Modifiers); diff != "" {

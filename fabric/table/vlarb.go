@@ -6,9 +6,9 @@ import (
 	"fabsh/mad"
 )
 
-// VLArbTable is VLArbitrationTable, the two arbitration tables of a port: first
+// VLArbKind is VLArbitrationTable, the two arbitration tables of a port: first
 // the blocks of the low-priority table, then those of the high-priority one.
-var VLArbTable = &TableKind{
+var VLArbKind = &Kind{
 	Attr:   mad.AttrVLArbitrationTable,
 	ofPort: true,
 	byPort: true,
@@ -68,7 +68,7 @@ func VLArbEntries(t *Table) (low, high []VLWeight) {
 // EditVLArb makes t a change of a port's arbitration tables: edit
 // changes the entries of both.
 func EditVLArb(t *Table, edit func(low, high []VLWeight) error) {
-	t.Kind = VLArbTable
+	t.Kind = VLArbKind
 	t.Edit = func(t *Table) error {
 		low, high := VLArbEntries(t)
 		if err := edit(low, high); err != nil {

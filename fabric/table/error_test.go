@@ -59,7 +59,7 @@ func TestSilentSet(t *testing.T) {
 				e := writable(t, test.spec, test.keys)
 				defer e.Close()
 				c := &table.Set{Dest: fabric.Dest{LID: 2}, Attr: mad.AttrNodeDescription, Edit: func(data []byte) { copy(data, "new") }}
-				if err := table.Apply(t.Context(), e, c); err != nil {
+				if err := table.SetAttributes(t.Context(), e, c); err != nil {
 					t.Fatal(err)
 				}
 				got := ""

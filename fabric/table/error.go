@@ -9,7 +9,17 @@ import (
 	"fabsh/mad/engine"
 )
 
-// KeyError: a port did not answer a Set for want of its M_Key.
+// UnsupportedError reports why a node cannot do what is asked of it: it is of another
+// type, or has no such port or entry. The request is wrong, not the node.
+type UnsupportedError struct{ Reason string }
+
+func (e *UnsupportedError) Error() string { return e.Reason }
+
+func unsupported(format string, args ...any) error {
+	return &UnsupportedError{fmt.Sprintf(format, args...)}
+}
+
+// KeyError reports that a port did not answer a Set for want of its M_Key.
 type KeyError struct {
 	Err   error // of the Set
 	Given bool  // a wrong M_Key was sent
