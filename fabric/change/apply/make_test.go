@@ -1,0 +1,109 @@
+package apply_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// foreign hides that a transport is simulated in this process.
+type foreign struct{ engine.Transport }
+
+func (f foreign) Traits() engine.Traits {
+	t := f.Transport.Traits()
+	t.Name, t.Simulated = "umad", false
+	return t
+}
+
+func (foreign) TrySend(*engine.Datagram) (bool, error) { return false, nil }
+func (foreign) BeforeWait(func() bool) bool            { return false }
+
+// setsOf counts the Sets that are sent.
+type setsOf struct {
+	engine.Transport
+	n *int
+}
+
+func (s setsOf) Send(d *engine.Datagram) error {
+	if mad.Method(d.MAD[3]) == mad.MethodSet {
+		*s.n++
+	}
+	return s.Transport.Send(d)
+}
+
+func (setsOf) TrySend(*engine.Datagram) (bool, error) { return false, nil }
+func (setsOf) BeforeWait(func() bool) bool            { return false }
+
+// TestMakeRefuses: nothing is sent where a change must not be made, and the error says why.
+func TestMakeRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		foreign bool // the subnet is not one in this process: its subnet manager would not know
+		edit    func(p *plan.Plan)
+		o       apply.Options
+		want    string
+		fabric  bool // it is not the plan that is wrong
+	}{
+		{name: "stale", edit: func(p *plan.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.Options{Plan: "x.plan"}, want: "change apply: x.plan is stale, for the fabric is another one since: another\nname"},
+		{name: "a subnet manager", foreign: true, want: "is at work, and nothing is sent: OpenSM neither sees nor repairs what others write"},
+		{name: "no OpenSM to stage for", foreign: true, o: apply.Options{Stage: "lfts", Reload: "4194305"}, want: "--reload 4194305: there is no process 4194305", fabric: true},
+		{name: "a node that is gone", edit: func(p *plan.Plan) { p.Sets[0].Target.GUID = 0x42 }, want: "the fabric has 0 nodes with GUID"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, "fattree:k=4")
+				conn, err := r.subnet.Attach(r.node, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sent := 0
+				var transport engine.Transport = setsOf{conn, &sent}
+				if test.foreign {
+					transport = foreign{transport}
+				}
+				e := engine.New(transport, engine.Options{Write: true})
+				defer e.Close()
+				h := &apply.Host{Engine: e, SA: &sa.Client{Engine: e}, Clock: clock{}, State: t.TempDir()}
+				sm, err := h.SA.FindSM(t.Context(), r.f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := swapPlan(t, r, sm)
+				if test.edit != nil {
+					test.edit(p)
+				}
+				outcome, err := h.Make(t.Context(), r.f, p, &test.o)
+				if outcome != apply.Stuck || err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("%v, %v, want %q", outcome, err, test.want)
+				}
+				if got := errors.As(err, new(*apply.FabricError)); got != test.fabric {
+					t.Errorf("the fabric is to blame: %t, want %t", got, test.fabric)
+				}
+				if sent > 0 {
+					t.Errorf("%d Sets were sent", sent)
+				}
+			})
+		})
+	}
+}
+
+// swapPlan is the plan of the rig's change.
+func swapPlan(t *testing.T, r *rig, sm *sa.SM) *plan.Plan {
+	t.Helper()
+	var sets []plan.Set
+	for _, c := range r.cells {
+		sets = append(sets, plan.Set{Attr: c.Attr, Modifier: c.Modifier, Target: plan.Target{GUID: c.Node}, Old: c.Old, New: c.New})
+	}
+	p, err := plan.New("a test", sets, r.f, sm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
