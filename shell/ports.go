@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
@@ -42,10 +42,10 @@ is the other. default is where fabsh sends from without -C and -P.`,
 	}
 }
 
-// hostPorts is the list of the ports below fs, the host's if it is nil. What is
+// hostPorts is the list of the ports below files, the host's if it is nil. What is
 // amiss on the host is the error, and the list may be there all the same.
-func hostPorts(s *session.Settings, fs afero.Fs) (string, error) {
-	list, err := umad.HostPorts(fs)
+func hostPorts(s *session.Settings, files fs.FS) (string, error) {
+	list, err := umad.HostPorts(files)
 	if errors.Is(err, umad.ErrNoDevice) {
 		err = fmt.Errorf("%w; %s", err, session.WithoutDevice)
 	}

@@ -3,22 +3,21 @@ package shell
 import (
 	"fabsh/shell/session"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 )
 
 // hostWith is /sys of a host with these ports: "mlx5_0/1 InfiniBand 4:_ACTIVE 100_Gb/sec_(4X_EDR)".
-func hostWith(t *testing.T, ports ...string) afero.Fs {
-	fs := afero.NewMemMapFs()
+func hostWith(ports ...string) fs.FS {
+	files := fstest.MapFS{}
 	write := func(name, content string) {
-		if err := afero.WriteFile(fs, path.Join("/sys/class", name), []byte(content+"\n"), 0o444); err != nil {
-			t.Fatal(err)
-		}
+		files[path.Join("sys/class", name)] = &fstest.MapFile{Data: []byte(content + "\n"), Mode: 0o444}
 	}
 	write("infiniband_mad/abi_version", "5")
 	for i, p := range ports {
@@ -37,11 +36,11 @@ func hostWith(t *testing.T, ports ...string) afero.Fs {
 		write(fmt.Sprintf("infiniband_mad/umad%d/ibdev", i), device)
 		write(fmt.Sprintf("infiniband_mad/umad%d/port", i), num)
 	}
-	return fs
+	return files
 }
 
 func TestPorts(t *testing.T) {
-	fs := hostWith(t, "mlx5_0/1 InfiniBand 4:_ACTIVE 100_Gb/sec_(4X_EDR)", "mlx5_1/1 Ethernet 4:_ACTIVE 25_Gb/sec_(1X_EDR)")
+	files := hostWith("mlx5_0/1 InfiniBand 4:_ACTIVE 100_Gb/sec_(4X_EDR)", "mlx5_1/1 Ethernet 4:_ACTIVE 25_Gb/sec_(1X_EDR)")
 	for _, tt := range []struct{ flags, want string }{
 		{"", `port      default  network     state   physical_state  width  speed  rate_gbps  lid  sm_lid  role  pair  umad   firmware       port_guid           node_guid
 mlx5_0/1  True     infiniband  active  link_up         4x     edr          100   16       1  both     -  umad0  20.1.2\x1b[2J  0x0002c90300000000  0x0002c90300000010
@@ -57,7 +56,7 @@ mlx5_1/1  False    roce        active  link_up         1x     edr           25  
 		if err := flags.Parse(strings.Fields(tt.flags)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := hostPorts(settings, fs)
+		got, err := hostPorts(settings, files)
 		if err != nil {
 			got += "fabsh: " + err.Error()
 		}

@@ -2,11 +2,10 @@ package umad
 
 import (
 	"cmp"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
-
-	"github.com/spf13/afero"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -34,14 +33,11 @@ type HostPort struct {
 	Default bool
 }
 
-// HostPorts lists the ports of the host, by number those of a device. fs holds
-// /sys; nil is the host's. The error may say what is amiss with ib_umad: then the
+// HostPorts lists the ports of the host, by number those of a device. sys is the root
+// of the files, as in Options. The error may say what is amiss with ib_umad: then the
 // ports are listed all the same. It opens no device.
-func HostPorts(fs afero.Fs) (list []HostPort, err error) {
-	s := sysfs{fs}
-	if fs == nil {
-		s.fs = afero.NewOsFs()
-	}
+func HostPorts(sys fs.FS) (list []HostPort, err error) {
+	s := newSysfs(sys)
 	umads, noUmad := s.umads()
 	all, err := s.portsOf(umads)
 	if err != nil {

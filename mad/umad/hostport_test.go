@@ -18,7 +18,7 @@ func TestHostPorts(t *testing.T) {
 		fakePort("mlx5_2/1", "down", 0x31, 2)+"infiniband/mlx5_2/ports/1/rate: 10 Gb/sec (4X)\n"+
 		fakePort("mlx5_3/1", "active gsi", 0x41, 3)+
 		fakePort("smi1/1", "down", 0x11, 4)+fakePort("smi1/2", "active", 0x11, 5))
-	list, err := HostPorts(sys.fs)
+	list, err := HostPorts(sys.root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ smi1/2 infiniband active link_up 0 "" "" role "smi" pair "mlx5_0/1" umad "umad5"
 
 // TestHostPortsWithout: what is there without devices, and without ib_umad.
 func TestHostPortsWithout(t *testing.T) {
-	if list, err := HostPorts(fakeSys(t, "").fs); len(list) != 0 || !errors.Is(err, ErrNoDevice) {
+	if list, err := HostPorts(fakeSys(t, "").root); len(list) != 0 || !errors.Is(err, ErrNoDevice) {
 		t.Errorf("no device: %v, %v", list, err)
 	}
 	var lines []string
@@ -51,7 +51,7 @@ func TestHostPortsWithout(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	list, err := HostPorts(fakeSys(t, strings.Join(lines, "")).fs)
+	list, err := HostPorts(fakeSys(t, strings.Join(lines, "")).root)
 	if len(list) != 1 || list[0].Role != "" || list[0].Default || err == nil || !strings.Contains(err.Error(), "modprobe ib_umad") {
 		t.Errorf("no module: %+v, %v", list, err)
 	}

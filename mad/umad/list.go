@@ -1,16 +1,13 @@
 package umad
 
-import "github.com/spf13/afero"
+import "io/fs"
 
-// ActivePorts are the InfiniBand ports of the host that are ACTIVE and carry
+// ActivePorts returns the InfiniBand ports of the host that are ACTIVE and carry
 // management datagrams, as DEVICE/PORT. Of a planarized adapter, which shows one
-// port as two, it is the one for subnet management. sys holds /sys; nil is the
-// host's.
-func ActivePorts(sys afero.Fs) ([]string, error) {
-	if sys == nil {
-		sys = afero.NewOsFs()
-	}
-	all, err := (sysfs{sys}).ports()
+// port as two, it is the one for subnet management. sys is the root of the files,
+// as in Options.
+func ActivePorts(sys fs.FS) ([]string, error) {
+	all, err := newSysfs(sys).ports()
 	if err != nil {
 		return nil, err
 	}

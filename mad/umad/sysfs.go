@@ -7,19 +7,34 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/spf13/afero"
-
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// sysfs is /sys.
-type sysfs struct{ fs afero.Fs }
+// sysfs is /sys, below the root of the files.
+type sysfs struct{ root fs.FS }
+
+// newSysfs returns that below root; nil: the host's.
+func newSysfs(root fs.FS) sysfs {
+	if root == nil {
+		root = os.DirFS("/")
+	}
+	return sysfs{root}
+}
+
+// absolute gives the path in err its "/", which is that of root's.
+func absolute(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok && !path.IsAbs(e.Path) {
+		e.Path = "/" + e.Path
+	}
+	return err
+}
 
 const (
 	deviceClass = "/sys/class/infiniband"     // a folder for each device
@@ -209,14 +224,14 @@ func (s sysfs) nodeGUID(device string) (mad.GUID, error) {
 	return mad.GUID(binary.BigEndian.Uint64(b[8:])), nil
 }
 
-// names are what is in a folder, in the kernel's order.
+// names are what is in a folder.
 func (s sysfs) names(folder string) ([]string, error) {
-	f, err := s.fs.Open(folder)
-	if err != nil {
-		return nil, err
+	entries, err := fs.ReadDir(s.root, strings.TrimPrefix(folder, "/"))
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
 	}
-	defer f.Close()
-	return f.Readdirnames(-1)
+	return names, absolute(err)
 }
 
 // list names what is in a folder, 9 before 10.
@@ -237,8 +252,8 @@ func splitNumber(name string) (word string, num uint64) {
 }
 
 func (s sysfs) text(name string) (string, error) {
-	b, err := afero.ReadFile(s.fs, name)
-	return strings.TrimSpace(string(b)), err
+	b, err := fs.ReadFile(s.root, strings.TrimPrefix(name, "/"))
+	return strings.TrimSpace(string(b)), absolute(err)
 }
 
 // uint reads "0x12", "7", or the number before the words in "4: ACTIVE".

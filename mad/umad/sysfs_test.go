@@ -5,9 +5,9 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/afero"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -16,17 +16,15 @@ import (
 // fakeSys makes a tree out of lines "PATH: CONTENT", PATH below /sys/class.
 func fakeSys(t testing.TB, lines string) sysfs {
 	t.Helper()
-	fs := afero.NewMemMapFs()
+	files := fstest.MapFS{}
 	for line := range strings.Lines(lines) {
 		name, content, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if name == "" {
 			continue
 		}
-		if err := afero.WriteFile(fs, path.Join("/sys/class", name), []byte(content+"\n"), 0o444); err != nil {
-			t.Fatal(err)
-		}
+		files[path.Join("sys/class", name)] = &fstest.MapFile{Data: []byte(content + "\n"), Mode: 0o444}
 	}
-	return sysfs{afero.NewReadOnlyFs(fs)}
+	return sysfs{files}
 }
 
 // fakePort are the lines of a port as Linux shows it: its name ("mlx5_0/1"),

@@ -20,9 +20,8 @@ package umad
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"sync"
-
-	"github.com/spf13/afero"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -36,8 +35,8 @@ type Options struct {
 	// Port is its number; 0 is the device's first that is ACTIVE, else
 	// the first whose link is up.
 	Port int
-	// FS holds /sys; nil is the host's.
-	FS afero.Fs
+	// FS is the root of the files, which has sys/class/infiniband; nil: the host's.
+	FS fs.FS
 }
 
 // Transport is an engine.Transport over a port of the host.
@@ -60,10 +59,7 @@ var _ engine.Transport = (*Transport)(nil)
 
 // Open opens the port that o says.
 func Open(o Options) (*Transport, error) {
-	sys := sysfs{o.FS}
-	if sys.fs == nil {
-		sys.fs = afero.NewOsFs()
-	}
+	sys := newSysfs(o.FS)
 	gsi, smi, err := sys.choose(o)
 	if err != nil {
 		return nil, err
