@@ -22,7 +22,7 @@ type Address struct {
 	TrafficClass uint8
 }
 
-// String is where datagrams to a go: "LID 17", or "GID fe80::1" where they have
+// String returns where datagrams to a go: "LID 17", or "GID fe80::1" where they have
 // a global route header, and the queue pair unless it is the usual one.
 func (a Address) String() string {
 	s := fmt.Sprintf("LID %d", a.LID)
@@ -53,7 +53,7 @@ type Port struct {
 	PKeys      []uint16
 }
 
-// PKeyIndex is where p has a P_Key of key's partition: key itself, else with the
+// PKeyIndex returns where p has a P_Key of key's partition: key itself, else with the
 // other membership; -1: it is not in that partition.
 func (p *Port) PKeyIndex(key uint16) int {
 	const full = 1 << 15 // member

@@ -2,8 +2,8 @@ package engine
 
 import "fabsh/mad"
 
-// Answers: what came from there with header h may be the answer to a request
-// with header asked that went to that place. That the transaction ID fits is not
+// Answers reports whether what came from there with header h may be the answer to a
+// request with header asked that went to that place. That the transaction ID fits is not
 // enough: a stranger may guess it, and an old answer may come late. So an answer
 // to what did not go along a directed route comes from a LID of the port that
 // was asked, and where the modifier says which port or block is meant, both mean
@@ -33,7 +33,8 @@ func Answers(asked, h *mad.Header, to, from *Address, lmc uint8) bool {
 	return (h.Modifier^asked.Modifier)&a.Place() == 0
 }
 
-// SamePort: from may be another address of the port at a, which has that LMC. With
+// SamePort reports whether from may be another address of the port at a, which has that
+// LMC. With
 // a global route header its GID says so, else its LID. What goes to the permissive
 // LID comes to whoever is there.
 func (a *Address) SamePort(from *Address, lmc uint8) bool {

@@ -69,20 +69,20 @@ type CompleterFunc func(*Call)
 // Complete calls f.
 func (f CompleterFunc) Complete(c *Call) { f(c) }
 
-// Header is the base header of the request or response in c.
+// Header returns the base header of the request or response in c.
 func (c *Call) Header() mad.Header { return mad.ParseHeader(c.MAD[:]) }
 
 func (c *Call) maxTable() int { return cmp.Or(c.MaxTable, maxTable) }
 
 func (c *Call) isAnswered() bool { h := c.Header(); return h.IsAnswered() }
 
-// Data is the attribute in c's MAD.
+// Data returns the attribute in c's MAD, of which it is a part: it changes with c.
 func (c *Call) Data() []byte {
 	h := c.Header()
 	return c.MAD[h.DataOffset():]
 }
 
-// Records iterates over the records of an SA answer, each at least size bytes
+// Records returns the records of an SA answer, parts of c, each at least size bytes
 // long: one after Get, any number after GetTable. The error is c.Err, or says
 // why the answer is not a whole number of records.
 func (c *Call) Records(size int) (iter.Seq[[]byte], error) {

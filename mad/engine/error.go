@@ -99,7 +99,7 @@ func (c *Call) destination() string {
 	return c.To.String()
 }
 
-// Error gives one line: what was asked, of whom, what came of it.
+// Error returns one line: what was asked, of whom, what came of it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s(%s", e.Op, e.Attr)
@@ -165,7 +165,7 @@ func modifierText(a *mad.Attribute, m uint32) string {
 	return strings.Join(words, " ")
 }
 
-// Describe says what was asked for, of whom, and what came of it, in a word.
+// Describe returns what was asked for, of whom, and what came of it, in a word.
 func (e *Error) Describe() (op, dest, status string) {
 	switch {
 	case e.Timeout():
@@ -178,18 +178,18 @@ func (e *Error) Describe() (op, dest, status string) {
 	return e.Op + "(" + e.Attr + ")", e.Dest, status
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unanswered: err is of a call that got no answer, nor will another call get one
-// before something changes.
+// Unanswered reports whether err is of a call that got no answer, where another call
+// gets none either before something changes.
 func Unanswered(err error) bool {
 	var e *Error
 	return errors.As(err, &e) &&
 		(e.Timeout() || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotRecorded))
 }
 
-// Timeout: no answer came in time.
+// Timeout reports whether no answer came in time.
 func (e *Error) Timeout() bool {
 	return errors.Is(e.Err, ErrTimeout) || errors.Is(e.Err, context.DeadlineExceeded)
 }

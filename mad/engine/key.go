@@ -30,7 +30,7 @@ type Keys struct {
 // node. GUIDs that are not known are 0.
 type Guard struct{ Port, Node mad.GUID }
 
-// Of is the M_Key that an SMP to g's port is to have.
+// Of returns the M_Key that an SMP to g's port is to have.
 func (k *Keys) Of(g Guard) uint64 {
 	if k == nil {
 		return 0

@@ -91,14 +91,14 @@ func (e *Engine) Halt(cause error) {
 	e.unlock()
 }
 
-// Halted is closed by Halt; the cause is nil until then.
+// Halted returns a channel that Halt closes, and the cause of a Halt; nil: there was none.
 func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.life.halt, e.life.halted
 }
 
-// Failed is why no call will ever be answered again: the transport has failed, or
+// Failed returns why no call will ever be answered again: the transport has failed, or
 // was closed. Nil: neither.
 func (e *Engine) Failed() error {
 	e.mu.Lock()

@@ -99,7 +99,8 @@ func (ls *listeners) remove(l *Listener) {
 }
 
 // Listener takes what comes of one class and method. What comes faster than it
-// is taken is dropped, the newest first, and counted.
+// is taken is dropped, the newest first, and counted. It is safe for concurrent use,
+// but for Next.
 type Listener struct {
 	all    *listeners
 	key    listenKey

@@ -31,7 +31,7 @@ func (s *slot) tid(i uint16, attempt int) uint32 {
 	return uint32(s.use)<<(slotBits+attemptBits) | uint32(attempt)<<slotBits&attemptMask | uint32(i)
 }
 
-// CallOf is what the transaction IDs of all attempts of one of an engine's
+// CallOf returns what the transaction IDs of all attempts of one of an engine's
 // calls, and of their answers, have in common.
 func CallOf(tid uint64) uint32 { return uint32(tid) &^ attemptMask }
 

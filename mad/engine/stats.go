@@ -38,7 +38,7 @@ type ClassStats struct {
 	Max           time.Duration
 }
 
-// Stats are the counts so far.
+// Stats returns the counts so far.
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
