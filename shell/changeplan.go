@@ -17,7 +17,7 @@ import (
 	"fabsh/builtins/script"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 )
 
@@ -227,7 +227,7 @@ func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 }
 
 // plannedRoutes are the tables that --routes names, and those in force.
-func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, live *routing.Routes, err error) {
+func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, live *routes.Routes, err error) {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return nil, nil, err
@@ -240,11 +240,11 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 		if len(o.words) > 0 {
 			return nil, nil, fmt.Errorf("change plan: %s is a file of tables, and has no option %q", o.routes, o.words[0])
 		}
-		if r, err = routing.Load(f, routing.TableFiles{LFTs: o.routes}, session.OpenNamed(ctx, s.Files.OpenNamed)); err != nil {
+		if r, err = routes.Load(f, routes.Files{LFTs: o.routes}, session.OpenNamed(ctx, s.Files.OpenNamed)); err != nil {
 			return nil, nil, err
 		}
 		if !o.exact {
-			r.Complete(live.On(r.Graph()))
+			r.FillFrom(live.On(r.Graph()))
 		}
 		return r, live, nil
 	}

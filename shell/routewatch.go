@@ -19,6 +19,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 )
 
@@ -79,7 +80,7 @@ type routeWatch struct {
 	// again.
 	reload func() (reader string, err error)
 
-	last     *routing.Routes // the tables whose verdict was ok last
+	last     *routes.Routes // the tables whose verdict was ok last
 	begun    bool
 	topology [sha256.Size]byte // on which it was decided last
 	why      string            // why the file does not suit the topology; "": it does
@@ -168,7 +169,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 	}
 	w.last = r
 	changes := "the first tables"
-	if old, err := routing.Load(f, routing.TableFiles{LFTs: w.out}, session.OpenNamed(ctx, w.session.Files.OpenNamed)); err == nil {
+	if old, err := routes.Load(f, routes.Files{LFTs: w.out}, session.OpenNamed(ctx, w.session.Files.OpenNamed)); err == nil {
 		d := r.Diff(old)
 		if d.Entries == 0 {
 			w.tell(w.out + " is up to date")
@@ -186,13 +187,13 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 
 // compute repairs the last tables, and runs the policy anew where there are none or the
 // verdict on those is not ok.
-func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routing.Routes, *routing.Verdict, error) {
+func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes, *routing.Verdict, error) {
 	for last := w.last; ; last = nil {
 		r, err := w.policy.Repair(ctx, f, last)
 		if err != nil {
 			return nil, nil, err
 		}
-		v, err := r.Verify(ctx, routing.VerifyOptions{})
+		v, err := routing.VerifyTables(ctx, r, routing.VerifyOptions{})
 		if err != nil || v.OK() || last == nil {
 			return r, v, err
 		}
@@ -200,10 +201,10 @@ func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 }
 
 // write replaces the file, if it reads back as r.
-func (w *routeWatch) write(ctx context.Context, r *routing.Routes) error {
+func (w *routeWatch) write(ctx context.Context, r *routes.Routes) error {
 	write := func(out io.Writer) error { return r.Write(ctx, out, format.KindLFTs) }
 	return format.WriteChecked(w.out, write, func(name string) error {
-		back, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{LFTs: name}, session.OpenNamed(ctx, w.session.Files.OpenNamed))
+		back, err := routes.Load(r.Graph().Fabric(), routes.Files{LFTs: name}, session.OpenNamed(ctx, w.session.Files.OpenNamed))
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}

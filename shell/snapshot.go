@@ -17,7 +17,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/picture"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 )
 
@@ -93,12 +93,12 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, all boo
 
 // rows are the tables of r by node. Where some were not read, one that drops all is
 // taken for such a one: a file must not say that a silent switch forwards nothing.
-func rows(r *routing.Routes) [][]byte {
+func rows(r *routes.Routes) [][]byte {
 	g := r.Graph()
 	tables := make([][]byte, len(g.Fabric().Nodes()))
 	for i, sw := range g.Switches() {
 		row := r.Row(i)
-		if len(r.ReadNotes) > 0 && !slices.ContainsFunc(row, func(port uint8) bool { return port != routing.NoPort }) {
+		if len(r.ReadNotes) > 0 && !slices.ContainsFunc(row, func(port uint8) bool { return port != routes.NoPort }) {
 			continue
 		}
 		tables[sw.ID()] = row

@@ -16,13 +16,14 @@ import (
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/shell/session"
 )
 
 // verifyOptions are what the command line of verify says.
 type verifyOptions struct {
-	tables       routing.TableFiles // without LFTs: those that the switches have
+	tables       routes.Files // without LFTs: those that the switches have
 	failEachLink bool
 	adaptive     routing.Adaptive
 }
@@ -68,10 +69,10 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	var r *routing.Routes
+	var r *routes.Routes
 	switch {
 	case o.tables.LFTs != "":
-		r, err = routing.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
+		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
 	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
 	default:
@@ -126,21 +127,21 @@ func (f *adaptiveFlag) Set(value string) error {
 type checks struct {
 	verify       bool
 	adaptive     routing.Adaptive
-	live         *routing.Routes // to compare with; nil: none
+	live         *routes.Routes // to compare with; nil: none
 	failEachLink bool
 	tell         func(doing string) // the progress line
 }
 
 // examine does the checks. It adds to the notes of r what the fabric's file left
 // open and tables depend on.
-func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report, error) {
+func examine(ctx context.Context, r *routes.Routes, c checks) (*routing.Report, error) {
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
 	report := &routing.Report{Routes: r}
 	var err error
 	defer c.tell("")
 	if c.verify {
 		c.tell("verifying the tables")
-		if report.Verdict, err = r.Verify(ctx, routing.VerifyOptions{Adaptive: c.adaptive}); err != nil {
+		if report.Verdict, err = routing.VerifyTables(ctx, r, routing.VerifyOptions{Adaptive: c.adaptive}); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +150,7 @@ func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report,
 	}
 	if c.failEachLink {
 		c.tell("failing one link after the other")
-		list, err := r.FailEachLink(ctx, 0)
+		list, err := routing.FailEachLink(ctx, r, 0)
 		if err != nil {
 			return nil, err
 		}

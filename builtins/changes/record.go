@@ -17,8 +17,8 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/table"
 	"fabsh/mad"
@@ -125,15 +125,15 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 }
 
 // tables are the forwarding tables in force, which are read only where p changes some.
-func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routing.Routes, error) {
+func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routes.Routes, error) {
 	if !p.NeedsTables(f) {
 		g, err := graph.New(f, graph.Options{})
 		if err != nil {
 			return nil, err
 		}
-		return routing.NewRoutes(g, 0), nil
+		return routes.New(g, 0), nil
 	}
-	var live *routing.Routes
+	var live *routes.Routes
 	var failed []table.SwitchError
 	err := c.Block(func(ctx context.Context) (err error) {
 		live, failed, err = table.ReadRoutes(ctx, env(c).Engine, f)

@@ -5,7 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // Recording is a session whose writes are recorded instead of sent.
@@ -40,7 +40,7 @@ func (x *Recording) Finish(ctx context.Context, from string) (made *plan.Plan, e
 
 // SetRoutes writes the entries of the forwarding tables by which r differs from live,
 // those that the switches have now.
-func SetRoutes(ctx context.Context, rt *lang.Runtime, r, live *routing.Routes) error {
+func SetRoutes(ctx context.Context, rt *lang.Runtime, r, live *routes.Routes) error {
 	return operate(ctx, rt, func(c *lang.Call) error { return WriteRoutes(c, r, live) })
 }
 

@@ -8,6 +8,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -16,7 +17,7 @@ import (
 // WriteRoutes writes the virtual lanes of r, as set_sl2vl does, and the entries by which
 // r differs from live, the tables that the switches have, as set_lft does. LIDs beyond r
 // stay as they are. A plan that is being made is one for the service levels of r.
-func WriteRoutes(c *lang.Call, r, live *routing.Routes) error {
+func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 	e, err := topology.MayChange(c, mad.AttrLinearForwardingTable)
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func WriteRoutes(c *lang.Call, r, live *routing.Routes) error {
 
 // writeLanes writes the virtual lanes of r between ports with a link. Service levels that
 // no path has keep the lane they have where the link has not that of r.
-func writeLanes(c *lang.Call, e *engine.Engine, r *routing.Routes) error {
+func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 	if r.SL2VL == nil { // one lane is enough, so any will do
 		return nil
 	}
@@ -108,7 +109,7 @@ func write(c *lang.Call, e *engine.Engine, what string, all []*table.Table) erro
 	return nil
 }
 
-func rowOf(r *routing.Routes, switchGUID mad.GUID) []uint8 {
+func rowOf(r *routes.Routes, switchGUID mad.GUID) []uint8 {
 	if s := r.Graph().SwitchByGUID(switchGUID); s >= 0 {
 		return r.Row(s)
 	}

@@ -54,12 +54,12 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 	}
 	routes, err := read.Routes(ctx, rt, f)
 	if err == nil {
-		if p.Verdict, err = routes.Verify(ctx, routing.VerifyOptions{}); err == nil {
-			p.Balance, err = routes.Balance(ctx, 0)
+		if p.Verdict, err = routing.VerifyTables(ctx, routes, routing.VerifyOptions{}); err == nil {
+			p.Balance, err = routing.MeasureBalance(ctx, routes, 0, nil)
 		}
 	}
 	if err == nil {
-		p.Shift, err = routes.Congestion(ctx, routing.CongestionOptions{Pattern: routing.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
+		p.Shift, err = routing.MeasureCongestion(ctx, routes, routing.CongestionOptions{Pattern: routing.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
 			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Flows: flows})
 		}})
 	}

@@ -129,7 +129,7 @@ func lids(c *lang.Call, f *fabric.Fabric) (figure, error) {
 	}
 	var b *routing.Balance
 	if err := c.Block(func(ctx context.Context) (err error) {
-		b, err = r.Balance(ctx, 0)
+		b, err = routing.MeasureBalance(ctx, r, 0, nil)
 		return err
 	}); err != nil {
 		return figure{}, err

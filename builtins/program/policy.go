@@ -13,7 +13,7 @@ import (
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // Policy is a routing policy: a script that defines route(fabric, *, ...), which
@@ -51,24 +51,24 @@ func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words,
 }
 
 // Compute runs the policy on a fabric.
-func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
+func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes, error) {
 	return p.run(ctx, f, func(*starlark.Thread) {})
 }
 
 // Near is Compute where live are the tables in force, of which engines keep what their
 // rules allow.
-func (p *Policy) Near(ctx context.Context, f *fabric.Fabric, live *routing.Routes) (*routing.Routes, error) {
+func (p *Policy) Near(ctx context.Context, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
 	return p.run(ctx, f, func(t *starlark.Thread) { values.StayNear(t, live) })
 }
 
 // Repair is Compute where old are the policy's tables for the fabric as it was: what
 // engines made of it, they repair, and the policy does with that what it does with new
 // tables.
-func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routing.Routes) (*routing.Routes, error) {
+func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routes.Routes) (*routes.Routes, error) {
 	return p.run(ctx, f, func(t *starlark.Thread) { values.StartWith(t, old) })
 }
 
-func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starlark.Thread)) (r *routing.Routes, err error) {
+func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starlark.Thread)) (r *routes.Routes, err error) {
 	err = p.in.Runtime.Evaluate(ctx, p.script, func(t *starlark.Thread) error {
 		prepare(t)
 		v, err := starlark.Call(t, p.fn, append(starlark.Tuple{topology.EnvOf(p.in.Runtime).ValueOf(f)}, p.args.Positional...), p.args.Keywords)

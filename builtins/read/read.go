@@ -11,7 +11,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 )
 
@@ -39,7 +39,7 @@ func Rates(ctx context.Context, r *lang.Runtime, p *audits.Poller, ports []*fabr
 }
 
 // Routes reads the tables of all switches of a fabric.
-func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (*routing.Routes, error) {
+func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (*routes.Routes, error) {
 	t, release := r.Thread(ctx, "command")
 	defer release()
 	return values.ReadRoutes(t, f)

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -53,7 +54,7 @@ A LID without one is dropped. The ways to the LIDs of one port share as few link
 			o.PerLID = takes(a.Prefer, 4)
 			o.Prefer = preferenceOf(c.Thread, a.Prefer, o.PerLID, v.graph, &failed)
 		}
-		if err = v.Tables.Assign(c.Fiber().Context, a.Hops.h, o); failed != nil {
+		if err = routing.Assign(c.Fiber().Context, v.Tables, a.Hops.h, o); failed != nil {
 			err = failed
 		}
 		if err != nil {
@@ -71,7 +72,7 @@ type assignArgs struct {
 	Policy, Scope string
 	Seed          int
 	Weight        *starlark.Dict // of LIDs, ports or nodes to ints
-	Keep          *routing.Routes
+	Keep          *routes.Routes
 	Divider       *starlark.Dict // of switches to ints
 	Prefer        starlark.Callable
 }

@@ -5,6 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 
@@ -48,7 +49,7 @@ var balanceMethod = lang.Builtin{
 		if err != nil {
 			return nil, err
 		}
-		b, err := v.Tables.BalanceTo(c.Fiber().Context, class, a.LIDs)
+		b, err := routing.MeasureBalance(c.Fiber().Context, v.Tables, class, a.LIDs)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

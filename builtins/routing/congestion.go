@@ -71,7 +71,7 @@ True
 			if err != nil {
 				return nil, lang.ParamError("pattern", "%w", err)
 			}
-			m, err := v.Tables.Traffic(c.Fiber().Context, flows)
+			m, err := routing.MeasureFlows(c.Fiber().Context, v.Tables, flows)
 			if err != nil {
 				return nil, computeError(c, err)
 			}
@@ -84,7 +84,7 @@ True
 			}
 		}
 		defer tell(c, "counting the loads of links")()
-		r, err := v.Tables.Congestion(c.Fiber().Context, o)
+		r, err := routing.MeasureCongestion(c.Fiber().Context, v.Tables, o)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -5,8 +5,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // DiffType is the type of what routes.diff() returns.
@@ -37,14 +37,14 @@ switches  1
 entries   1
 blocks    1
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Other *routing.Routes }) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Other *routes.Routes }) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		return wrapDiff(v.graph.g, v.Tables.Diff(a.Other)), nil
 	}),
 }
 
 // wrapDiff is d as a result; g is the graph of the newer tables.
-func wrapDiff(g *graph.Graph, d *routing.Diff) *lang.Result {
+func wrapDiff(g *graph.Graph, d *routes.Diff) *lang.Result {
 	var bySwitch []starlark.Value
 	for _, sd := range d.Switches {
 		n := g.Switches()[sd.Switch]

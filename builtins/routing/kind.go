@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -18,7 +19,7 @@ var (
 	kindFabric = topology.KindFabric
 	kindHops   = kindOf[*hopsValue]("hops")
 	kindRow    = kindOf[*rowValue]("row")
-	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
+	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routes.Routes](), Convert: toTables}
 	// kindSelector is a class of ports, or the name of nodes with wildcards.
 	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
 	kindTraffic  = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toTraffic, Default: textValue}

@@ -8,6 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -31,7 +32,7 @@ The tables stay as they are: paths are moved to another lane where they close a 
 		if a.MaxVLs < 1 || a.MaxVLs > routing.MaxLanes {
 			return nil, lang.ParamError("max_vls", "got %d, want 1..%d", a.MaxVLs, routing.MaxLanes)
 		}
-		if err := v.Tables.Layer(c.Fiber().Context, a.MaxVLs); err != nil {
+		if err := routing.Layer(c.Fiber().Context, v.Tables, a.MaxVLs); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.MakeInt(v.Tables.Lanes()), nil
@@ -161,7 +162,7 @@ Without it service level n is on virtual lane n.`,
 			}
 		}
 		if v.Tables.SL2VL == nil {
-			v.Tables.SL2VL = routing.NewSL2VL(v.graph.g)
+			v.Tables.SL2VL = routes.NewSL2VL(v.graph.g)
 		}
 		for s := first; s <= last; s++ {
 			n := switches[s].NumPorts()

@@ -38,7 +38,7 @@ var failuresMethod = lang.Builtin{
 			return nil, err
 		}
 		defer tell(c, "failing one link after the other")()
-		list, err := v.Tables.FailEachLink(c.Fiber().Context, class)
+		list, err := routing.FailEachLink(c.Fiber().Context, v.Tables, class)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

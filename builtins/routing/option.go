@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // optionKind is how scripts and policies give an option.
@@ -22,7 +23,7 @@ func kindOfOption(o *routing.Option) optionKind {
 	switch o.Field(new(routing.Options)).(type) {
 	case *[]int:
 		return optionKind{lang.KindItems, `""`, "switches(fabric, %s)"}
-	case **routing.Routes:
+	case **routes.Routes:
 		return optionKind{kindRoutes, `""`, "tables(fabric, %s)"}
 	case routing.OptionReader:
 		return optionKind{lang.KindPath, `""`, "%s or None"}
@@ -40,8 +41,8 @@ func setOption(c *lang.Call, option *routing.Option, o *routing.Options, value a
 	case *[]int:
 		*field, err = c.Recv.(*graphValue).rootsOf(value.([]starlark.Value))
 		return err
-	case **routing.Routes:
-		*field = value.(*routing.Routes)
+	case **routes.Routes:
+		*field = value.(*routes.Routes)
 	case routing.OptionReader:
 		path := pathArg{value.(string)}
 		return path.read(c, func(in io.Reader) error { return field(in, path.Path) })

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // TestEnginePolicy compares policies with all kinds of options.
@@ -75,7 +76,7 @@ func TestRouteOptions(t *testing.T) {
 		if p.Name != option.Name || p.Doc == "" {
 			t.Errorf("parameter %d is %s, %q, want %s", 1+i, p.Name, p.Doc, option.Name)
 		}
-		values := []any{[]starlark.Value{}, new(routing.Routes), "", 0}
+		values := []any{[]starlark.Value{}, new(routes.Routes), "", 0}
 		if !slices.ContainsFunc(values, func(v any) bool { return reflect.TypeOf(v) == p.Kind.Type }) {
 			t.Errorf("%s makes a %v, which setOption does not take", p.Name, p.Kind.Type)
 		}
@@ -85,8 +86,8 @@ func TestRouteOptions(t *testing.T) {
 			setOption(nil, &option, &o, "hash")
 		case *int, *uint64:
 			setOption(nil, &option, &o, 3)
-		case **routing.Routes:
-			setOption(nil, &option, &o, new(routing.Routes))
+		case **routes.Routes:
+			setOption(nil, &option, &o, new(routes.Routes))
 		default: // takes a graph, or a file
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // repairMethod is routes.repair(): tables for the fabric as it is now.
@@ -34,7 +35,7 @@ Of tables from a file, or changed by hand, all paths that arrive stay, and the o
 			return nil, lang.Errorf("%w", err)
 		}
 		defer tell(c, "repairing the tables")()
-		r, err := v.Tables.Repair(c.Fiber().Context, g)
+		r, err := routing.Repair(c.Fiber().Context, v.Tables, g)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -47,14 +48,14 @@ const startKey = "routing.start"
 
 // StartWith lets route() on this thread repair r, where the engine and the options are
 // those that made it, in place of a new run. r may be nil.
-func StartWith(t *starlark.Thread, r *routing.Routes) { t.SetLocal(startKey, r) }
+func StartWith(t *starlark.Thread, r *routes.Routes) { t.SetLocal(startKey, r) }
 
 // nearKey is where a thread has the tables that route() stays close to.
 const nearKey = "routing.near"
 
 // StayNear lets route() on this thread keep entries of r, tables in force, where the
 // engine's rules allow it and no tables to keep are named. r may be nil.
-func StayNear(t *starlark.Thread, r *routing.Routes) { t.SetLocal(nearKey, r) }
+func StayNear(t *starlark.Thread, r *routes.Routes) { t.SetLocal(nearKey, r) }
 
 // tell shows people at a terminal what takes long, until what it returns is called.
 func tell(c *lang.Call, doing string) (done func()) {
@@ -63,13 +64,13 @@ func tell(c *lang.Call, doing string) (done func()) {
 }
 
 // compute runs an engine, or repairs what it may start with.
-func compute(c *lang.Call, g *graph.Graph, engine string, o routing.Options) (*routing.Routes, error) {
+func compute(c *lang.Call, g *graph.Graph, engine string, o routing.Options) (*routes.Routes, error) {
 	ctx := c.Fiber().Context
 	defer tell(c, "computing tables by "+engine)()
-	if start, _ := c.Thread.Local(startKey).(*routing.Routes); start != nil && o.Keep == nil && start.MadeBy(g, engine, o) {
-		return start.Repair(ctx, g)
+	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && routing.MadeBy(start, g, engine, o) {
+		return routing.Repair(ctx, start, g)
 	}
-	if near, _ := c.Thread.Local(nearKey).(*routing.Routes); near != nil && o.Keep == nil {
+	if near, _ := c.Thread.Local(nearKey).(*routes.Routes); near != nil && o.Keep == nil {
 		return routing.Near(ctx, g, engine, o, near)
 	}
 	return routing.Compute(ctx, g, engine, o)

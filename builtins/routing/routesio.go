@@ -14,7 +14,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -47,10 +47,10 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 		if err != nil {
 			return nil, err
 		}
-		files := routing.TableFiles{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL}
-		var r *routing.Routes
+		files := routes.Files{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL}
+		var r *routes.Routes
 		err = c.Block(func(ctx context.Context) (err error) {
-			r, err = routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(ctx, name) })
+			r, err = routes.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(ctx, name) })
 			return err
 		})
 		if err != nil {
@@ -97,7 +97,7 @@ Those of a fabric from a file that has them, a snapshot, are that file's. Else t
 }
 
 // ReadRoutes reads the tables of all switches of f, for commands.
-func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routing.Routes, err error) {
+func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routes.Routes, err error) {
 	err = lang.Operate(t, "get_routes", func(c *lang.Call) (err error) {
 		r, err = readRoutes(c, f)
 		return err
@@ -107,8 +107,8 @@ func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routing.Routes, err er
 
 // readRoutes warns of what did not answer, counts and notes it; if no switch did,
 // that is the error.
-func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
-	if r, err := routing.OfFile(f); r != nil || err != nil {
+func readRoutes(c *lang.Call, f *fabric.Fabric) (*routes.Routes, error) {
+	if r, err := routes.OfFabric(f); r != nil || err != nil {
 		return r, err
 	}
 	e, err := topology.EngineOf(c)
@@ -118,7 +118,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r *routing.Routes
+	var r *routes.Routes
 	var failed []table.SwitchError
 	err = c.Block(func(ctx context.Context) (err error) {
 		r, failed, err = table.ReadRoutes(ctx, e, f)
@@ -185,7 +185,7 @@ Nothing is sent but reads. Entries by which the two differ are planned, LIDs abo
 > new.plan(get_routes(f)).sets[0].change
 "LIDs 0..63: 1 entry"
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Live *routing.Routes }) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Live *routes.Routes }) (starlark.Value, error) {
 		r := c.Recv.(*Routes).Tables
 		from := r.Engine
 		if from == "" {

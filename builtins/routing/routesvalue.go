@@ -8,13 +8,13 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // Routes is the value `routes`. Scripts can change it until it is frozen.
 type Routes struct {
 	// Tables are the forwarding tables, service levels and virtual lanes.
-	Tables *routing.Routes
+	Tables *routes.Routes
 
 	graph  *graphValue
 	rows   []*rowValue // by switch, made when asked for
@@ -63,7 +63,7 @@ func init() {
 }
 
 // newRoutes is the value of r, tables for the graph g.
-func newRoutes(r *routing.Routes, g *graphValue) *Routes {
+func newRoutes(r *routes.Routes, g *graphValue) *Routes {
 	return &Routes{Tables: r, graph: g, rows: make([]*rowValue, len(g.g.Switches()))}
 }
 
@@ -114,7 +114,7 @@ func (v *Routes) Display() string {
 }
 
 // allNotes are the remarks on what was read, then those of what made the tables.
-func allNotes(r *routing.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
+func allNotes(r *routes.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
 
 // editing is lang.Do for a method that changes its receiver.
 func editing[V interface{ checkMutable() error }, A any](fn func(c *lang.Call, v V, a *A) (starlark.Value, error)) *lang.Body {
@@ -173,6 +173,6 @@ routes(12 switches, LIDs 1..44)
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		return newRoutes(routing.NewRoutes(v.g, 0), v), nil
+		return newRoutes(routes.New(v.g, 0), v), nil
 	}),
 }

@@ -8,7 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // rowValue is the value `row`: the table of one switch, within routes: writing to it
@@ -19,8 +19,8 @@ type rowValue struct {
 }
 
 // entries are those by LID from 0, for reading; own, for writing.
-func (r *rowValue) entries() routing.Row { return r.of.Tables.Row(r.s) }
-func (r *rowValue) own() routing.Row     { return r.of.Tables.Own(r.s) }
+func (r *rowValue) entries() routes.Row { return r.of.Tables.Row(r.s) }
+func (r *rowValue) own() routes.Row     { return r.of.Tables.EditRow(r.s) }
 
 // Linear is entries, for set_lft.
 func (r *rowValue) Linear() []uint8 { return r.entries() }
@@ -115,7 +115,7 @@ func (r *rowValue) Display() string { return topology.LFTText(r.entries()) }
 // or None to drop.
 func (r *rowValue) port(v starlark.Value) (uint8, error) {
 	if v == starlark.None {
-		return routing.NoPort, nil
+		return routes.NoPort, nil
 	}
 	if p, ok := v.(topology.Port); ok {
 		v = starlark.MakeInt(p.Num())

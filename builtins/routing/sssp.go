@@ -5,6 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 
@@ -40,7 +41,7 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 		if err != nil {
 			return nil, lang.ParamError("weights", "%w", err)
 		}
-		if err := v.Tables.SSSP(c.Fiber().Context, weight, a.LIDs); err != nil {
+		if err := routing.SSSP(c.Fiber().Context, v.Tables, weight, a.LIDs); err != nil {
 			return nil, computeError(c, err)
 		}
 		used := starlark.NewDict(len(weight))

@@ -8,7 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -30,7 +30,7 @@ var PathType = &lang.ResultType{
 // pathValue is the value `path`, with a text of its own: one port a line.
 type pathValue struct {
 	*lang.Result
-	p *routing.Path
+	p *routes.Path
 }
 
 // Len and Iterate are those of its ports.

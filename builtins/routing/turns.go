@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -40,7 +41,7 @@ True
 				return nil, lang.ParamError("turns", "%w", err)
 			}
 		}
-		n, err := v.Tables.Nue(c.Fiber().Context, a.LIDs, turns)
+		n, err := routing.Nue(c.Fiber().Context, v.Tables, a.LIDs, turns)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

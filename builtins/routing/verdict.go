@@ -13,6 +13,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // VerdictType is the type of what routes.verify() returns.
@@ -271,7 +272,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 			o.Via = append(o.Via, rules...)
 		}
 		defer tell(c, "verifying the tables")()
-		j, err := v.Tables.Verify(c.Fiber().Context, o)
+		j, err := routing.VerifyTables(c.Fiber().Context, v.Tables, o)
 		if failed != nil {
 			err = failed
 		}
@@ -286,7 +287,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 type verifyArgs struct {
 	endpointsArg
 	Require  starlark.Callable
-	Union    *routing.Routes
+	Union    *routes.Routes
 	Examples int
 	Adaptive *routing.Adaptive
 

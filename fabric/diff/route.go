@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -128,14 +129,14 @@ func (c *comparison) onlyCause() *Change {
 // countPaths tells of the pairs whose paths differ, and of the load on links, in the
 // effect of x. It is "" where none does.
 func (c *comparison) countPaths(ctx context.Context, x *Change) error {
-	var r [2]*routing.Routes
+	var r [2]*routes.Routes
 	for side, f := range c.fabrics {
 		var err error
-		if r[side], err = routing.OfFile(f); err != nil {
+		if r[side], err = routes.OfFabric(f); err != nil {
 			return fmt.Errorf("%s fabric: %w", sideNames[side], err)
 		}
 	}
-	paths, err := r[sideNew].Rerouted(ctx, r[sideOld], func(p *fabric.Port) *fabric.Port { return c.port(sideNew, p) })
+	paths, err := routing.CountRerouted(ctx, r[sideNew], r[sideOld], func(p *fabric.Port) *fabric.Port { return c.port(sideNew, p) })
 	if err != nil || paths.Pairs == 0 {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 // Options say which hosts are told, and how.
 type Options struct {
-	// Rules say what adapters are for, nil: routing.DefaultRules. Those of compute nodes
+	// Rules say what adapters are for, nil: graph.DefaultRules. Those of compute nodes
 	// are hosts.
 	Rules    []graph.Rule
 	Baseline *fabric.Fabric // what is absent now is where it is there; may be nil

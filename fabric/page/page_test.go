@@ -42,10 +42,10 @@ func pageOf(t testing.TB, f *fabric.Fabric) *Page {
 		t.Fatal(err)
 	}
 	p := &Page{Report: &audit.Report{Model: f, Fabric: f.String()}, FailOn: audit.Warning, Version: "fabsh", Commands: []string{"fabsh"}}
-	if p.Verdict, err = r.Verify(t.Context(), routing.VerifyOptions{}); err != nil {
+	if p.Verdict, err = routing.VerifyTables(t.Context(), r, routing.VerifyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if p.Balance, err = r.Balance(t.Context(), 0); err != nil {
+	if p.Balance, err = routing.MeasureBalance(t.Context(), r, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	return p

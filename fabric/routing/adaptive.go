@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -90,16 +91,16 @@ type choiceWalk struct {
 }
 
 // adaptiveHops are the next hops to choose from, and a note on them.
-func (r *Routes) adaptiveHops(ctx context.Context, a Adaptive) (h *graph.Hops, note string, err error) {
-	g := r.graph
+func adaptiveHops(ctx context.Context, r *routes.Routes, a Adaptive) (h *graph.Hops, note string, err error) {
+	g := r.Graph()
 	if a == AdaptiveMinimal {
 		h, err = graph.AllHops(ctx, g)
 		return h, "", err
 	}
 	var ranks *graph.Ranks
 	switch l := graph.FindLevels(g); {
-	case r.basis != nil && r.basis.hops != nil && r.basis.hops.Ranks() != nil:
-		ranks, note = r.basis.hops.Ranks(), "as in the tables"
+	case r.Origin() != nil && r.Origin().UpDownRanks() != nil:
+		ranks, note = r.Origin().UpDownRanks(), "as in the tables"
 	case l.Check() == nil:
 		ranks, note = l.Ranks(), "away from the CAs, by the levels of a fat tree"
 	default:
@@ -123,15 +124,15 @@ func (r *Routes) adaptiveHops(ctx context.Context, a Adaptive) (h *graph.Hops, n
 }
 
 // graph is the graph of all that packets may wait for.
-func (x *choices) graph(ctx context.Context, r *Routes) (*CDG, error) {
+func (x *choices) graph(ctx context.Context, r *routes.Routes) (*CDG, error) {
 	v := x.v
 	graphs := make([]*CDG, v.g.Workers())
 	walks := make([]choiceWalk, v.g.Workers())
-	for _, t := range []*Routes{r, v.o.Union} {
+	for _, t := range []*routes.Routes{r, v.o.Union} {
 		if t == nil {
 			continue
 		}
-		err := t.eachDest(ctx, v.g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
+		err := eachDest(ctx, t, v.g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
 			c := &walks[worker]
 			if graphs[worker] == nil {
 				graphs[worker] = NewCDG(v.g, 1)
@@ -155,9 +156,9 @@ func (x *choices) graph(ctx context.Context, r *Routes) (*CDG, error) {
 }
 
 // newChoices are those of tables r.
-func (v *verification) newChoices(ctx context.Context, r *Routes) (*choices, error) {
+func (v *verification) newChoices(ctx context.Context, r *routes.Routes) (*choices, error) {
 	g := v.g
-	h, note, err := r.adaptiveHops(ctx, v.o.Adaptive)
+	h, note, err := adaptiveHops(ctx, r, v.o.Adaptive)
 	if err != nil {
 		return nil, err
 	}
@@ -273,14 +274,14 @@ func (x *choices) spread(d *CDG, c *choiceWalk, mask []uint64, reached []bool, h
 
 // examples are, for each channel of a cycle, a LID that packets on it go to, with the
 // next channel of the cycle to follow.
-func (x *choices) examples(r *Routes, cycle []int32) []mad.LID {
+func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
 	g := x.v.g
 	found := make([]mad.LID, len(cycle))
 	c := x.newWalk()
 	scratch := NewCDG(g, 1)
 	ports := make([]uint8, len(g.Switches()))
 	left := len(cycle)
-	for _, t := range []*Routes{r, x.v.o.Union} {
+	for _, t := range []*routes.Routes{r, x.v.o.Union} {
 		for lid := 0; t != nil && lid < len(x.v.wanted) && left > 0; lid++ {
 			if !x.v.wanted[lid] || g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch < 0 {
 				continue
@@ -303,7 +304,7 @@ func (x *choices) examples(r *Routes, cycle []int32) []mad.LID {
 }
 
 // judgeChoices looks for a credit loop that some choice of the switches makes.
-func (v *verification) judgeChoices(s *Verdict, r *Routes) {
+func (v *verification) judgeChoices(s *Verdict, r *routes.Routes) {
 	s.Channels, s.Dependencies = v.chosen.Size()
 	cycle := v.chosen.Cycle()
 	s.Acyclic = cycle == nil

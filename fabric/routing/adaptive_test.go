@@ -6,6 +6,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -14,7 +15,7 @@ import (
 // the table's: found by following each packet by hand, over the fabric alone.
 type waits map[[2]*fabric.Port]bool
 
-func enumerate(r *Routes) waits {
+func enumerate(r *routes.Routes) waits {
 	f := r.Graph().Fabric()
 	found := waits{}
 	var sources []*fabric.Port // of switches, to CAs
@@ -139,7 +140,7 @@ func TestAdaptiveUpDown(t *testing.T) {
 	for _, spec := range small() {
 		g := newGraph(t, spec, graph.Options{})
 		r := compute(t, g, "updn", Options{})
-		if r.missing > 0 || r.basis.gaps {
+		if basisOf(r).missing > 0 || basisOf(r).gaps {
 			continue // paths were added that are none of up*/down*
 		}
 		if v := verify(t, r, VerifyOptions{Adaptive: AdaptiveUpDown}); !v.Acyclic {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -54,7 +55,7 @@ type AssignOptions struct {
 	// routers, 0 for those of switches.
 	Weight func(mad.LID) int
 	// Keep are tables whose entries stay where they are still next hops.
-	Keep *Routes
+	Keep *routes.Routes
 	// Prefer, if not nil, reorders the ports of switch s to switch d, and may
 	// leave some out. It is called from one goroutine, in order: once for each pair of
 	// switches, with LID 0, or with PerLID for each LID on d.
@@ -77,20 +78,20 @@ type AssignOptions struct {
 // Time: O(S*C*log P) for the next hops of switches with P ports, and O(S*L) for the
 // choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
 // the destinations in the order of their distance.
-func (r *Routes) Assign(ctx context.Context, h *graph.Hops, o AssignOptions) error {
-	r.Edited()
-	_, err := r.assign(ctx, h, o)
+func Assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOptions) error {
+	r.ForgetOrigin()
+	_, err := assign(ctx, r, h, o)
 	return err
 }
 
 // assign is Assign, and returns its state at the end.
-func (r *Routes) assign(ctx context.Context, h *graph.Hops, o AssignOptions) (*assigner, error) {
-	a, err := r.newAssigner(h, o)
+func assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, error) {
+	a, err := newAssigner(r, h, o)
 	if err != nil {
 		return nil, err
 	}
-	r.ownAll()
-	g := r.graph
+	r.CopyShared()
+	g := r.Graph()
 	a.next = make([]graph.NextHops, len(g.Switches()))
 	load := func(_, s int) { a.next[s].Load(a.h, s) }
 	if err := graph.Each(ctx, g.Workers(), len(g.Switches()), load); err != nil {
@@ -121,12 +122,12 @@ func (r *Routes) assign(ctx context.Context, h *graph.Hops, o AssignOptions) (*a
 // assigner is the state of an Assign.
 type assigner struct {
 	AssignOptions
-	routes  *Routes
+	routes  *routes.Routes
 	h       *graph.Hops
 	next    []graph.NextHops // by switch
 	workers []assignWorker
 	err     error // of Prefer
-	keep    *Routes
+	keep    *routes.Routes
 	wanted  []bool    // by index in dests; nil: all
 	weight  []int32   // by index in dests
 	number  []int     // of DModK, by index in dests
@@ -151,8 +152,8 @@ type assignWorker struct {
 	kept    []bool    // of Keep, by dest of a switch
 }
 
-func (r *Routes) newAssigner(h *graph.Hops, o AssignOptions) (*assigner, error) {
-	g := r.graph
+func newAssigner(r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, error) {
+	g := r.Graph()
 	a := &assigner{AssignOptions: o, routes: r, h: h, workers: make([]assignWorker, g.Workers())}
 	if a.Policy == "" {
 		a.Policy = LeastLoaded
@@ -170,7 +171,7 @@ func (r *Routes) newAssigner(h *graph.Hops, o AssignOptions) (*assigner, error) 
 		return nil, fmt.Errorf("assign: the distances are those of another graph")
 	}
 	if o.LIDs != nil {
-		set := make([]bool, int(r.top)+1)
+		set := make([]bool, int(r.Top())+1)
 		for _, lid := range o.LIDs {
 			if int(lid) < len(set) {
 				set[lid] = true
@@ -200,14 +201,14 @@ func (r *Routes) newAssigner(h *graph.Hops, o AssignOptions) (*assigner, error) 
 		a.words = (len(g.Dests()) + 63) / 64
 		a.transit = make([]uint64, a.words*len(g.Switches()))
 	}
-	a.keep = o.Keep.seenOn(g)
+	a.keep = o.Keep.SeenOn(g)
 	return a, nil
 }
 
 // fill writes the entries of switch s for the destinations at distance step, or,
 // where nothing depends on the order, for all.
 func (a *assigner) fill(w *assignWorker, s, step int) {
-	g := a.routes.graph
+	g := a.routes.Graph()
 	row := a.routes.Row(s)
 	a.next[s].Share(&w.lists)
 	least := leastLoaded{loads: a.loads[g.FirstPort(s):g.FirstPort(s+1)]}
@@ -235,7 +236,7 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 		if len(ports) == 0 {
 			for i := from; i < to; i++ {
 				if a.wanted == nil || a.wanted[i] {
-					row[g.Dests()[i].LID] = NoPort
+					row[g.Dests()[i].LID] = routes.NoPort
 				}
 			}
 			continue
@@ -266,15 +267,15 @@ func (a *assigner) distantFrom(s, d, step int) bool { return max(0, a.h.Distance
 
 // fillEach writes the entries of switch s for the LIDs on switch d, each of which has a
 // preference of its own.
-func (a *assigner) fillEach(w *assignWorker, s, d int, ports []uint8, row Row, least *leastLoaded) {
-	g := a.routes.graph
+func (a *assigner) fillEach(w *assignWorker, s, d int, ports []uint8, row routes.Row, least *leastLoaded) {
+	g := a.routes.Graph()
 	for i := int(g.FirstDest(d)); i < int(g.FirstDest(d+1)); i++ {
 		if a.wanted != nil && !a.wanted[i] {
 			continue
 		}
 		chosen := a.preferred(s, d, g.Dests()[i].LID, ports)
 		if len(chosen) == 0 {
-			row[g.Dests()[i].LID] = NoPort
+			row[g.Dests()[i].LID] = routes.NoPort
 			continue
 		}
 		least.reset(chosen)
@@ -295,7 +296,7 @@ func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	chosen := a.Prefer(s, d, lid, slices.Clone(ports))
 	for _, p := range chosen {
 		if !slices.Contains(ports, p) && a.err == nil {
-			g := a.routes.graph
+			g := a.routes.Graph()
 			a.err = fmt.Errorf("assign: port %d of %s was preferred, but leads no nearer to %s; these do: %v", p, g.Switches()[s].Label(), g.Switches()[d].Label(), ports)
 		}
 	}
@@ -307,8 +308,8 @@ func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
 
 // choose writes the entries of switch s for dests[from:to], except for those that
 // are kept.
-func (a *assigner) choose(s, from, to int, kept []bool, row Row, least *leastLoaded) {
-	g := a.routes.graph
+func (a *assigner) choose(s, from, to int, kept []bool, row routes.Row, least *leastLoaded) {
+	g := a.routes.Graph()
 	if a.Policy == Scatter {
 		least.reset(least.ports)
 		least.at = int(mix(a.Seed, uint64(s), uint64(from)) % uint64(len(least.ports)))
@@ -341,7 +342,7 @@ func (a *assigner) choose(s, from, to int, kept []bool, row Row, least *leastLoa
 // first are the ports to the neighbour of the lowest port, or of the preferred one
 // if there is a PortOrder.
 func (a *assigner) first(s int, ports []uint8) []uint8 {
-	g := a.routes.graph
+	g := a.routes.Graph()
 	groups := a.next[s].List().Groups
 	switch {
 	case a.Prefer != nil:

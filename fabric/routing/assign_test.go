@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -32,8 +33,8 @@ func TestPolicies(t *testing.T) {
 					if scope == PerSwitch {
 						lids = lids[:len(lids)/2]
 					}
-					r := NewRoutes(g, 0)
-					if err := r.Assign(t.Context(), h, AssignOptions{Policy: policy, Scope: scope, LIDs: lids, Seed: 9}); err != nil {
+					r := routes.New(g, 0)
+					if err := Assign(t.Context(), r, h, AssignOptions{Policy: policy, Scope: scope, LIDs: lids, Seed: 9}); err != nil {
 						t.Fatal(err)
 					}
 					for s := range g.Switches() {
@@ -42,10 +43,10 @@ func TestPolicies(t *testing.T) {
 							port := r.Row(s)[d.LID]
 							switch next := h.Next(s, to); {
 							case !slices.Contains(lids, d.LID):
-								if port != NoPort {
+								if port != routes.NoPort {
 									t.Fatalf("%s, %s: LID %d was not to be assigned", spec, policy, d.LID)
 								}
-							case s == to && port != d.Out, s != to && len(next) > 0 && !slices.Contains(next, port), s != to && len(next) == 0 && port != NoPort:
+							case s == to && port != d.Out, s != to && len(next) > 0 && !slices.Contains(next, port), s != to && len(next) == 0 && port != routes.NoPort:
 								t.Fatalf("%s, %s: switch %d sends LID %d to port %d, not one of %v", spec, policy, s, d.LID, port, next)
 							}
 						}
@@ -66,7 +67,7 @@ func TestPolicyChoice(t *testing.T) {
 	}
 	leaf := named(t, g, "leaf-1")
 	far := g.LIDs(graph.ClassCN)[4:]
-	keep := NewRoutes(g, 0)
+	keep := routes.New(g, 0)
 	keep.Row(leaf)[far[0]], keep.Row(leaf)[far[1]] = 7, 7
 	for _, x := range []struct {
 		o    AssignOptions
@@ -90,8 +91,8 @@ func TestPolicyChoice(t *testing.T) {
 			return ports[:min(3, len(ports))]
 		}}, []uint8{7, 6, 8, 7}},
 	} {
-		r := NewRoutes(g, 0)
-		if err := r.Assign(t.Context(), h, x.o); err != nil {
+		r := routes.New(g, 0)
+		if err := Assign(t.Context(), r, h, x.o); err != nil {
 			t.Fatal(err)
 		}
 		var got []uint8
@@ -104,11 +105,11 @@ func TestPolicyChoice(t *testing.T) {
 	}
 	for _, policy := range []string{Hash, Scatter} {
 		chosen := func(seed uint64) string {
-			r := NewRoutes(g, 0)
-			if err := r.Assign(t.Context(), h, AssignOptions{Policy: policy, Seed: seed}); err != nil {
+			r := routes.New(g, 0)
+			if err := Assign(t.Context(), r, h, AssignOptions{Policy: policy, Seed: seed}); err != nil {
 				t.Fatal(err)
 			}
-			return fmt.Sprint(r.rows)
+			return fmt.Sprint(tables(r))
 		}
 		if one := chosen(1); one != chosen(1) || one == chosen(2) {
 			t.Errorf("%s does not go by the seed", policy)
@@ -137,12 +138,12 @@ func TestAssignErrors(t *testing.T) {
 		{t.Context(), g, AssignOptions{Prefer: func(_, _ int, _ mad.LID, _ []uint8) []uint8 { return []uint8{1} }}, `assign: port 1 of "switch-1" (0x0002c90300100000) was preferred, but leads no nearer to "switch-3" (0x0002c90300100020); these do: [3 2]`},
 		{cancelled, g, AssignOptions{}, `enough`},
 	} {
-		if err := NewRoutes(x.g, 0).Assign(x.ctx, h, x.o); err == nil || err.Error() != x.want {
+		if err := Assign(x.ctx, routes.New(x.g, 0), h, x.o); err == nil || err.Error() != x.want {
 			t.Errorf("got %v\nwant %s", err, x.want)
 		}
 	}
 	for _, e := range Engines() {
-		if _, err := Compute(cancelled, newGraph(t, "fattree:k=8", graph.Options{}), e.Name, Options{Given: NewRoutes(g, 0)}); !errors.Is(err, why) {
+		if _, err := Compute(cancelled, newGraph(t, "fattree:k=8", graph.Options{}), e.Name, Options{Given: routes.New(g, 0)}); !errors.Is(err, why) {
 			t.Errorf("%s, cancelled: %v", e.Name, err)
 		}
 	}

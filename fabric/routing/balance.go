@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -49,19 +50,19 @@ type Balance struct {
 	PerChannel []int64 // routes, by channel
 	DLIDs      []int64 // by channel
 
-	routes *Routes
+	routes *routes.Routes
 }
 
 // LIDsBy is how many LIDs packets leave a port of a switch to: DLIDs or, of a port to an
 // endpoint, those that the table forwards there. False: it is no port of a switch of the
 // tables, or the table is empty, as that of one that has not answered is.
 func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
-	g := b.routes.graph
+	g := b.routes.Graph()
 	if p.Node().Fabric() != g.Fabric() {
 		return 0, false
 	}
 	s := g.SwitchOf(p.Node())
-	if s < 0 || !slices.ContainsFunc(b.routes.Row(s), func(out uint8) bool { return out != NoPort }) {
+	if s < 0 || !slices.ContainsFunc(b.routes.Row(s), func(out uint8) bool { return out != routes.NoPort }) {
 		return 0, false
 	}
 	if c := g.ChannelOf(p); c >= 0 {
@@ -70,19 +71,14 @@ func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 	return int64(bytes.Count(b.routes.Row(s), []byte{uint8(p.Num())})), true
 }
 
-// Balance counts the routes between endpoints of class c; 0: all CAs and routers.
+// MeasureBalance counts the routes between endpoints of class c; 0: all CAs and routers. Those
+// to lids alone are counted, whatever their class; nil: to all of the endpoints.
 //
 // Time: O(L*S).
-func (r *Routes) Balance(ctx context.Context, c graph.Class) (*Balance, error) {
-	return r.BalanceTo(ctx, c, nil)
-}
-
-// BalanceTo is Balance for the routes to lids alone, whatever their class; nil: to all
-// of the endpoints.
-func (r *Routes) BalanceTo(ctx context.Context, c graph.Class, lids []mad.LID) (*Balance, error) {
-	v := &verification{g: r.graph, o: VerifyOptions{Endpoints: c}}
+func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids []mad.LID) (*Balance, error) {
+	v := &verification{g: r.Graph(), o: VerifyOptions{Endpoints: c}}
 	v.selectEndpoints()
-	g := r.graph
+	g := r.Graph()
 	if lids != nil {
 		clear(v.wanted)
 		for _, lid := range lids {
@@ -96,7 +92,7 @@ func (r *Routes) BalanceTo(ctx context.Context, c graph.Class, lids []mad.LID) (
 	dlids := make([][]int64, g.Workers())
 	b := &Balance{DLIDs: make([]int64, len(g.Channels())), routes: r}
 	var err error
-	b.PerChannel, err = r.loadOf(ctx, v, func(worker int, w *walk, _ mad.LID) {
+	b.PerChannel, err = loadOf(ctx, r, v, func(worker int, w *walk, _ mad.LID) {
 		if dlids[worker] == nil {
 			dlids[worker] = make([]int64, len(g.Channels()))
 		}
@@ -118,19 +114,19 @@ func (r *Routes) BalanceTo(ctx context.Context, c graph.Class, lids []mad.LID) (
 	return b, nil
 }
 
-// load counts the routes over each channel, between all CAs and routers.
-func (r *Routes) load(ctx context.Context) ([]int64, error) {
-	v := &verification{g: r.graph}
+// routesLoad counts the routes over each channel, between all CAs and routers.
+func routesLoad(ctx context.Context, r *routes.Routes) ([]int64, error) {
+	v := &verification{g: r.Graph()}
 	v.selectEndpoints()
-	return r.loadOf(ctx, v, nil)
+	return loadOf(ctx, r, v, nil)
 }
 
 // loadOf counts the routes between the endpoints of v; each, if not nil, is called for
 // each LID.
-func (r *Routes) loadOf(ctx context.Context, v *verification, each func(worker int, w *walk, lid mad.LID)) ([]int64, error) {
-	g := r.graph
+func loadOf(ctx context.Context, r *routes.Routes, v *verification, each func(worker int, w *walk, lid mad.LID)) ([]int64, error) {
+	g := r.Graph()
 	loads := make([][]int64, g.Workers())
-	err := r.eachDest(ctx, g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
+	err := eachDest(ctx, r, g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
 		if loads[worker] == nil {
 			loads[worker] = make([]int64, len(g.Channels()))
 		}

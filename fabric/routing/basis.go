@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // basis is what an engine made tables of, as far as Repair needs it. It is immutable;
@@ -16,6 +17,21 @@ type basis struct {
 	hops    *graph.Hops    // each entry is a next hop that these allow; nil: paths are of another kind
 	tree    *treeBasis     // of DModK; nil: another policy
 	gaps    bool           // paths to CAs were added that hops do not have
+	missing int            // entries that lead to CAs, which complete could not add
+}
+
+// basisOf is that of r; nil: nothing is known of what made it.
+func basisOf(r *routes.Routes) *basis {
+	b, _ := r.Origin().(*basis)
+	return b
+}
+
+// UpDownRanks are the ranks by which all paths go up and then down; nil: none.
+func (b *basis) UpDownRanks() *graph.Ranks {
+	if b.hops == nil {
+		return nil
+	}
+	return b.hops.Ranks()
 }
 
 // treeBasis is the tree by whose digits DModK has chosen, as it was at first: what it
@@ -33,31 +49,27 @@ type treeBasis struct {
 func (a *assigner) basis(ranks *graph.Ranks) *basis {
 	b := &basis{hops: a.h}
 	if a.byLID != nil {
-		b.tree = &treeBasis{a.routes.graph, ranks, a.h.Place, a.parents, a.byLID, a.divider}
+		b.tree = &treeBasis{a.routes.Graph(), ranks, a.h.Place, a.parents, a.byLID, a.divider}
 	}
 	return b
 }
 
 // madeBy notes what made r.
-func (r *Routes) madeBy(g *graph.Graph, e *Engine, o *Options) {
+func madeBy(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
 	if e.Repair == PatchOnly {
 		return
 	}
 	b := basis{}
-	if r.basis != nil {
-		b = *r.basis
+	if before := basisOf(r); before != nil {
+		b = *before
 	}
 	b.engine, b.options = e.Name, *o
 	b.options.Keep = nil
 	for _, s := range o.Roots {
 		b.roots = append(b.roots, g.Switches()[s])
 	}
-	r.basis = &b
+	r.SetOrigin(&b)
 }
-
-// Edited says that entries were changed by hand: what made the tables stands for
-// nothing any more, and Repair keeps what works.
-func (r *Routes) Edited() { r.basis = nil }
 
 // on are the options on another graph: without roots that it does not have.
 func (b *basis) on(g *graph.Graph) Options {
@@ -71,17 +83,18 @@ func (b *basis) on(g *graph.Graph) Options {
 	return o
 }
 
-// addGaps notes that next hops do not lead to all CAs.
-func (b *basis) addGaps() {
+// addGaps notes that next hops do not lead to all CAs, and how many entries that do could
+// not be added.
+func (b *basis) addGaps(missing int) {
 	if b != nil {
-		b.gaps = true
+		b.gaps, b.missing = true, missing
 	}
 }
 
 // MadeBy says whether an engine with these options made r, and nothing has changed it.
 // Tables to be kept are no matter.
-func (r *Routes) MadeBy(g *graph.Graph, engine string, o Options) bool {
-	b := r.basis
+func MadeBy(r *routes.Routes, g *graph.Graph, engine string, o Options) bool {
+	b := basisOf(r)
 	if b == nil || b.engine != engine {
 		return false
 	}

@@ -6,6 +6,8 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
 )
 
 // run measures do on a net, and prints allocations.
@@ -80,7 +82,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
-func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *Routes) error) {
+func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *routes.Routes) error) {
 	for _, net := range []string{"ft1728", "ft11664"} {
 		b.Run(net, func(b *testing.B) {
 			r := compute(b, newGraph(b, net, graph.Options{}), "ftree", Options{})
@@ -96,34 +98,34 @@ func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *Routes) error) {
 
 // BenchmarkVerify: reachability, hops, detours and credit loops.
 func BenchmarkVerify(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
-		_, err := r.Verify(b.Context(), VerifyOptions{})
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+		_, err := VerifyTables(b.Context(), r, VerifyOptions{})
 		return err
 	})
 }
 
 // BenchmarkVerifyLanes: the same, where paths are on eight virtual lanes.
 func BenchmarkVerifyLanes(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
 		if r.SL == nil {
-			r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(r.graph.Terminals()))}, NewSL2VL(r.graph)
-			for i, t := range r.graph.Terminals() {
-				r.SL.Pair[i] = make([]uint8, int(r.top)+1)
+			r.SL, r.SL2VL = &routes.SL{Pair: make([][]uint8, len(r.Graph().Terminals()))}, routes.NewSL2VL(r.Graph())
+			for i, t := range r.Graph().Terminals() {
+				r.SL.Pair[i] = make([]uint8, int(r.Top())+1)
 				for lid := range r.SL.Pair[i] {
 					r.SL.Pair[i][lid] = uint8(lid*7+max(0, t.Switch)) % 8
 				}
 			}
 			b.ResetTimer()
 		}
-		_, err := r.Verify(b.Context(), VerifyOptions{})
+		_, err := VerifyTables(b.Context(), r, VerifyOptions{})
 		return err
 	})
 }
 
 // BenchmarkVerifyAdaptive: under any choice among minimal ports.
 func BenchmarkVerifyAdaptive(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
-		_, err := r.Verify(b.Context(), VerifyOptions{Adaptive: AdaptiveMinimal})
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+		_, err := VerifyTables(b.Context(), r, VerifyOptions{Adaptive: AdaptiveMinimal})
 		return err
 	})
 }
@@ -154,8 +156,8 @@ func BenchmarkDisjointness(b *testing.B) {
 
 // BenchmarkCreditLoops: these alone.
 func BenchmarkCreditLoops(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
-		d, err := r.dependencies(b.Context(), nil)
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+		d, err := dependencies(b.Context(), r, nil)
 		if err == nil {
 			d.Cycle()
 		}
@@ -164,22 +166,22 @@ func BenchmarkCreditLoops(b *testing.B) {
 }
 
 func BenchmarkBalance(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
-		_, err := r.Balance(b.Context(), 0)
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+		_, err := MeasureBalance(b.Context(), r, 0, nil)
 		return err
 	})
 }
 
 // BenchmarkPermutations: a hundred.
 func BenchmarkPermutations(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
-		_, err := r.Congestion(b.Context(), CongestionOptions{Pattern: Permutation, Samples: 100})
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+		_, err := MeasureCongestion(b.Context(), r, CongestionOptions{Pattern: Permutation, Samples: 100})
 		return err
 	})
 }
 
 func BenchmarkDiff(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
 		r.Diff(r)
 		return nil
 	})
@@ -194,13 +196,13 @@ func BenchmarkRepair(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	repair := func(b *testing.B, old *Routes, c int) *Routes {
+	repair := func(b *testing.B, old *routes.Routes, c int) *routes.Routes {
 		cut := whole.ChannelPort(c)
 		g, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, err := old.Repair(b.Context(), g)
+		r, err := Repair(b.Context(), old, g)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -232,18 +234,18 @@ func BenchmarkRepair(b *testing.B) {
 
 // leastBlocks counts the blocks of old in which some entry is no next hop in the graph
 // of r, by its distances, or leads nowhere where there is none.
-func leastBlocks(old, r *Routes) int {
-	g, n := r.graph, 0
+func leastBlocks(old, r *routes.Routes) int {
+	g, n := r.Graph(), 0
 	var x graph.NextHops
 	for s := range g.Switches() {
 		blocks := map[int]bool{}
-		x.Load(r.basis.hops, s)
+		x.Load(basisOf(r).hops, s)
 		for d := range g.Switches() {
 			next, _ := x.Ports(d)
 			for _, dest := range g.DestsOf(d) {
 				port := old.Row(s).Port(dest.LID)
 				if s != d && (len(next) > 0 && !slices.Contains(next, port) || len(next) == 0 && g.Target(int32(s), port) < 0) {
-					blocks[int(dest.LID)/block] = true
+					blocks[int(dest.LID)/mad.LFTBlock] = true
 				}
 			}
 		}

@@ -2,9 +2,11 @@ package routing
 
 import (
 	"context"
-	"fabsh/fabric/routing/graph"
 	"math/bits"
 	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // CDG is the channel dependency graph (Dally and Seitz, "Deadlock-free message
@@ -193,8 +195,8 @@ func (d *CDG) onCycle() int32 {
 
 // dependencies is the graph of all paths between CAs and routers, with SL 0, but for
 // those to the LIDs of not.
-func (r *Routes) dependencies(ctx context.Context, not []bool) (*CDG, error) {
-	v := &verification{g: r.graph, vls: 1}
+func dependencies(ctx context.Context, r *routes.Routes, not []bool) (*CDG, error) {
+	v := &verification{g: r.Graph(), vls: 1}
 	v.selectEndpoints()
 	for lid, is := range not {
 		v.wanted[lid] = v.wanted[lid] && !is
@@ -202,7 +204,7 @@ func (r *Routes) dependencies(ctx context.Context, not []bool) (*CDG, error) {
 	if err := v.followAll(ctx, r, false); err != nil {
 		return nil, err
 	}
-	d := NewCDG(r.graph, 1)
+	d := NewCDG(r.Graph(), 1)
 	for i := range v.workers {
 		if v.workers[i].graph != nil {
 			d.Union(v.workers[i].graph)

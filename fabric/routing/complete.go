@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
-	"fabsh/mad"
+	"fabsh/fabric/routing/routes"
 )
 
 // complete adds entries to the tables of up*/down* under ranks, with distances h,
@@ -16,33 +16,32 @@ import (
 // have, by way of a few switches where such paths turn up again, and, if that leaves
 // some, by searches too. Other switches, from which only their own management packets
 // come, get shortest paths: those of keep where they are shortest paths still. Notes
-// say what was added, and r.missing how many entries that lead to CAs could not be.
+// say what was added, and the basis of r how many entries that lead to CAs could not be.
 //
 // Time: up to maxAttempts searches as of nue for each LID of a CA with missing paths;
 // for those of switches up to maxTurns searches of the dependency graph, O(C + E)
 // each for E dependencies, and the length of the paths.
-func (r *Routes) complete(ctx context.Context, h *graph.Hops, ranks *graph.Ranks, keep *Routes) error {
-	connected, err := graph.AllHops(ctx, r.graph)
+func complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) error {
+	connected, err := graph.AllHops(ctx, r.Graph())
 	if err != nil {
 		return err
 	}
 	a := addition{r: r, connected: connected}
-	if lack, all := a.countPairs(h); lack*maxLack > all && len(r.graph.Dests()) > manyLIDs {
-		r.missing = lack
-		r.basis.addGaps()
+	if lack, all := a.countPairs(h); lack*maxLack > all && len(r.Graph().Dests()) > manyLIDs {
+		basisOf(r).addGaps(lack)
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
 		return nil
 	}
-	if a.findGaps(h); len(a.cas) > 0 {
-		r.basis.addGaps()
-	}
+	a.findGaps(h)
 	if err := a.addPaths(ctx, ranks); err != nil {
 		return err
 	}
-	r.missing = a.toCAs.missing
+	if len(a.cas) > 0 {
+		basisOf(r).addGaps(a.toCAs.missing)
+	}
 	a.note("", a.toCAs)
 	a.note(ofSwitches, a.toSwitches)
-	return r.fillIn(ctx, h, connected, keep)
+	return fillIn(ctx, r, h, connected, keep)
 }
 
 // maxLack: where more than one in so many pairs of switches with CAs lacks a path, the
@@ -56,7 +55,7 @@ const (
 // countPairs counts the pairs of switches with CAs that are connected, and those that
 // lack a path.
 func (a *addition) countPairs(h *graph.Hops) (lack, all int) {
-	endpoints := a.r.graph.Endpoints()
+	endpoints := a.r.Graph().Endpoints()
 	for s := range endpoints {
 		for d := range endpoints {
 			if endpoints[s] > 0 && endpoints[d] > 0 && s != d && a.connected.Distance(s, d) >= 0 {
@@ -102,18 +101,18 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	if len(a.cas)+len(a.switches) == 0 {
 		return nil
 	}
-	g := a.r.graph
+	g := a.r.Graph()
 	if len(a.cas) == 0 {
 		if err := a.byTurning(ctx, newStaticDownUp(a.r, ranks)); err != nil || len(a.switches) == 0 {
 			return err
 		}
 	}
-	graph, err := a.r.dependencies(ctx, nil)
+	graph, err := dependencies(ctx, a.r, nil)
 	if err != nil {
 		return err
 	}
 	if len(a.cas) > 0 {
-		load, err := a.r.load(ctx)
+		load, err := routesLoad(ctx, a.r)
 		if err != nil {
 			return err
 		}
@@ -128,7 +127,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	if len(a.switches) == 0 {
 		return nil
 	}
-	if graph, err = a.r.withSwitches(ctx, graph); err != nil {
+	if graph, err = withSwitches(ctx, a.r, graph); err != nil {
 		return err
 	}
 	if err := a.byTurning(ctx, newDownUp(a.r, graph)); err != nil || len(a.switches) == 0 {
@@ -172,11 +171,11 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 
 // withSwitches is graph with the dependencies of packets from CAs to switches, or
 // graph itself where both together have a cycle.
-func (r *Routes) withSwitches(ctx context.Context, graph *CDG) (*CDG, error) {
-	v := &verification{g: r.graph, vls: 1}
+func withSwitches(ctx context.Context, r *routes.Routes, graph *CDG) (*CDG, error) {
+	v := &verification{g: r.Graph(), vls: 1}
 	v.selectEndpoints()
 	clear(v.wanted)
-	for _, d := range r.graph.Dests() {
+	for _, d := range r.Graph().Dests() {
 		v.wanted[d.LID] = d.Out == 0
 	}
 	if err := v.followAll(ctx, r, false); err != nil {
@@ -196,7 +195,7 @@ func (r *Routes) withSwitches(ctx context.Context, graph *CDG) (*CDG, error) {
 
 // addition is the state of complete.
 type addition struct {
-	r                 *Routes
+	r                 *routes.Routes
 	connected         *graph.Hops
 	cas, switches     []gap // of LIDs of CAs, and of switches
 	dropped           []gap // of patch: LIDs whose packets some switch drops
@@ -216,7 +215,7 @@ type gap struct {
 
 // findGaps finds the gaps.
 func (a *addition) findGaps(h *graph.Hops) {
-	g := a.r.graph
+	g := a.r.Graph()
 	endpoints := g.Endpoints()
 	for d := range g.Switches() {
 		missing := false
@@ -227,22 +226,13 @@ func (a *addition) findGaps(h *graph.Hops) {
 			continue
 		}
 		for _, dest := range g.DestsOf(d) {
-			if x := (gap{d, dest, a.r.entries(dest.LID)}); dest.Out == 0 {
+			if x := (gap{d, dest, a.r.Column(dest.LID)}); dest.Out == 0 {
 				a.switches = append(a.switches, x)
 			} else {
 				a.cas = append(a.cas, x)
 			}
 		}
 	}
-}
-
-// entries are those of all switches for lid.
-func (r *Routes) entries(lid mad.LID) []uint8 {
-	list := make([]uint8, len(r.graph.Switches()))
-	for s := range list {
-		list[s] = r.Row(s)[lid]
-	}
-	return list
 }
 
 // close adds the paths it can, and says whether none is missing.
@@ -312,8 +302,8 @@ func (n *nueSearch) resume(x gap) []bool {
 // management packets of these switches take them, so credit loops are not looked for.
 //
 // Time: O(S*(C + L)).
-func (r *Routes) fillIn(ctx context.Context, h, connected *graph.Hops, keep *Routes) error {
-	g := r.graph
+func fillIn(ctx context.Context, r *routes.Routes, h, connected *graph.Hops, keep *routes.Routes) error {
+	g := r.Graph()
 	endpoints := g.Endpoints()
 	nexts := make([]graph.NextHops, g.Workers())
 	return graph.Each(ctx, g.Workers(), len(g.Switches()), func(worker, s int) {
@@ -327,7 +317,7 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *graph.Hops, keep *Rou
 				continue
 			}
 			for _, dest := range g.DestsOf(d) {
-				if row[dest.LID] != NoPort {
+				if row[dest.LID] != routes.NoPort {
 					continue
 				}
 				if keep != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -77,13 +78,13 @@ type Flow struct {
 // to a few digits still, and never infinite.
 const maxTraffic = 1e18
 
-// Traffic counts what flows put on the channels, all at once. The bandwidth of a flow is
+// MeasureFlows counts what flows put on the channels, all at once. The bandwidth of a flow is
 // its share of the channel of its path that has the most traffic; flows without traffic,
 // and from a port to itself, do not count.
 //
 // Time: O(P) for each flow, P links a path.
-func (r *Routes) Traffic(ctx context.Context, flows []Flow) (*MatrixCongestion, error) {
-	g := r.graph
+func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixCongestion, error) {
+	g := r.Graph()
 	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Loads: make([]float64, len(g.Channels()))}
 	ends := make([]bool, len(g.Terminals()))
 	x := sampler{load: make([]int32, len(g.Channels()))}
@@ -139,11 +140,11 @@ func (r *Routes) Traffic(ctx context.Context, flows []Flow) (*MatrixCongestion, 
 	return c, nil
 }
 
-// Congestion counts the flows on the channels.
+// MeasureCongestion counts the flows on the channels.
 //
 // Time: O(P) for each flow of each sample, P links a path; all-to-all: O(L*S).
-func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congestion, error) {
-	g := r.graph
+func MeasureCongestion(ctx context.Context, r *routes.Routes, o CongestionOptions) (*Congestion, error) {
+	g := r.Graph()
 	if !slices.Contains(Patterns(), o.Pattern) {
 		return nil, fmt.Errorf("congestion: no pattern %q; there are %s", o.Pattern, strings.Join(Patterns(), ", "))
 	}
@@ -165,7 +166,7 @@ func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congesti
 		return c, nil
 	}
 	if o.Pattern == AllToAll {
-		return c, r.allToAll(ctx, c, o.Order)
+		return c, allToAll(ctx, r, c, o.Order)
 	}
 	c.Samples = o.Samples
 	if c.Samples <= 0 {
@@ -174,12 +175,12 @@ func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congesti
 	if o.Pattern == Shift {
 		c.Samples = min(c.Samples, len(ends)-1)
 	}
-	return c, r.sample(ctx, c, o, ends)
+	return c, sample(ctx, r, c, o, ends)
 }
 
 // allToAll counts all flows at once: they are the routes between the endpoints.
-func (r *Routes) allToAll(ctx context.Context, c *Congestion, lids []mad.LID) error {
-	g := r.graph
+func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.LID) error {
+	g := r.Graph()
 	c.Samples = 1
 	v := &verification{g: g, on: make([]uint32, len(g.Switches())), wanted: make([]bool, int(g.Top())+1)}
 	for _, lid := range lids {
@@ -191,7 +192,7 @@ func (r *Routes) allToAll(ctx context.Context, c *Congestion, lids []mad.LID) er
 	}
 	slices.Sort(v.sources)
 	lost := make([]int64, g.Workers())
-	loads, err := r.loadOf(ctx, v, func(worker int, w *walk, lid mad.LID) {
+	loads, err := loadOf(ctx, r, v, func(worker int, w *walk, lid mad.LID) {
 		for _, s := range v.sources {
 			if w.state[s] < 0 {
 				lost[worker] += int64(v.on[s])
@@ -218,14 +219,14 @@ type sampler struct {
 }
 
 // sample counts the flows of each sample on its own.
-func (r *Routes) sample(ctx context.Context, c *Congestion, o CongestionOptions, terminals []int32) error {
+func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOptions, terminals []int32) error {
 	type result struct {
 		max, at   int
 		bandwidth float64
 		flows     int
 		lost      int64
 	}
-	g, lids := r.graph, o.Order
+	g, lids := r.Graph(), o.Order
 	results := make([]result, c.Samples)
 	workers := make([]sampler, g.Workers())
 	err := graph.Each(ctx, g.Workers(), c.Samples, func(worker, i int) {
@@ -319,12 +320,12 @@ func (x *sampler) draw(c *Congestion, i int) {
 
 // follow adds a flow to the loads, and its channels to paths; it returns where they
 // end there. For a flow that does not arrive it adds nothing, and returns -1.
-func (x *sampler) follow(r *Routes, from, to int32, lid mad.LID) int32 {
-	g := r.graph
+func (x *sampler) follow(r *routes.Routes, from, to int32, lid mad.LID) int32 {
+	g := r.Graph()
 	begin := len(x.paths)
 	at := int32(g.Terminals()[from].Switch)
 	for range len(g.Switches()) {
-		target := g.Target(at, r.rows[at][lid])
+		target := g.Target(at, r.Entry(at, lid))
 		if c := target.Channel(); c >= 0 {
 			x.paths = append(x.paths, c)
 			at = g.ChannelTo(c)

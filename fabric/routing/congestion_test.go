@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestBalanceOracle(t *testing.T) {
 	g := newGraph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
-	b, err := r.Balance(t.Context(), graph.ClassCN)
+	b, err := MeasureBalance(t.Context(), r, graph.ClassCN, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestBalanceOracle(t *testing.T) {
 			t.Errorf("%s: %d routes to %d LIDs, path by path %d to %d", g.ChannelPort(c).Label(), b.PerChannel[c], b.DLIDs[c], routes[c], len(lids[c]))
 		}
 	}
-	all, err := r.Congestion(t.Context(), CongestionOptions{Pattern: AllToAll})
+	all, err := MeasureCongestion(t.Context(), r, CongestionOptions{Pattern: AllToAll})
 	if err != nil || int64(all.Max) != b.Routes.Max || all.At != b.Routes.Busiest {
 		t.Errorf("all-to-all %+v %v, routes %+v", all, err, b.Routes)
 	}
@@ -51,7 +52,7 @@ func TestCongestion(t *testing.T) {
 	r := compute(t, g, "ftree", Options{})
 	congestion := func(o CongestionOptions) Congestion {
 		t.Helper()
-		c, err := r.Congestion(t.Context(), o)
+		c, err := MeasureCongestion(t.Context(), r, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,7 @@ func TestCongestion(t *testing.T) {
 	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 1}) {
 		t.Errorf("%+v", got)
 	}
-	r.Row(named(t, g, "leaf-1"))[order[5]] = NoPort
+	r.Row(named(t, g, "leaf-1"))[order[5]] = routes.NoPort
 	got = congestion(CongestionOptions{Pattern: Bisection, Order: []mad.LID{order[0], order[5]}, Samples: 3})
 	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 0.5, Lost: 3}) {
 		t.Errorf("%+v", got)
@@ -82,7 +83,7 @@ func TestCongestion(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, o := range []CongestionOptions{{Pattern: "storm"}, {Pattern: Shift, Order: []mad.LID{99}}} {
-		_, err := r.Congestion(t.Context(), o)
+		_, err := MeasureCongestion(t.Context(), r, o)
 		want := map[string]string{"storm": `congestion: no pattern "storm"; there are shift, permutation, bisection, all-to-all`, Shift: "congestion: no port on a switch has LID 99"}[o.Pattern]
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
@@ -96,11 +97,11 @@ func TestTraffic(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"torus:dims=4/4,hosts=2", "fattree:k=8,levels=2,remove_links=10%,seed=2"} {
 		r := compute(t, newGraph(t, spec, graph.Options{}), "minhop", Options{})
-		g := r.graph
+		g := r.Graph()
 		order := graph.Order(g)
-		row := r.Own(g.Terminals()[g.TerminalByLID(order[0])].Switch)
-		row[order[len(order)-1]] = NoPort // a flow is lost
-		shift, err := r.Congestion(t.Context(), CongestionOptions{Pattern: Shift, Samples: 1})
+		row := r.EditRow(g.Terminals()[g.TerminalByLID(order[0])].Switch)
+		row[order[len(order)-1]] = routes.NoPort // a flow is lost
+		shift, err := MeasureCongestion(t.Context(), r, CongestionOptions{Pattern: Shift, Samples: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func TestTraffic(t *testing.T) {
 				}
 			}
 		}
-		m, err := r.Traffic(t.Context(), flows)
+		m, err := MeasureFlows(t.Context(), r, flows)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,13 @@ package routing
 
 import (
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
 // prepareDModK finds the numbers of LIDs, the dividers and the parents.
 func (a *assigner) prepareDModK() {
-	g := a.routes.graph
+	g := a.routes.Graph()
 	l := a.levels
 	if l == nil {
 		l = graph.FindLevels(g)
@@ -46,7 +47,7 @@ func (a *assigner) findParents(s int, ports []uint8) {
 	}
 	list.Slots = list.Slots[:0]
 	// Prefer and a PortOrder take the place of the order of parents.
-	ordered := a.Prefer != nil || a.routes.graph.HasPortOrder(s)
+	ordered := a.Prefer != nil || a.routes.Graph().HasPortOrder(s)
 	if a.Prefer != nil { // each port is a group
 		list.Regroup(ports)
 	}
@@ -106,12 +107,12 @@ func pick(l *graph.PortList, digit, rest int) uint8 {
 
 // digits writes the entries for dests[from:to] by their digits. Most numbers are one
 // more than the number before, so a counter does in place of divisions.
-func (a *assigner) digits(s, from, to int, row Row) {
+func (a *assigner) digits(s, from, to int, row routes.Row) {
 	list, weight := a.next[s].List(), a.divider[s]
 	n := len(list.Slots)
 	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
 	before := -2
-	for i, d := range a.routes.graph.Dests()[from:to] {
+	for i, d := range a.routes.Graph().Dests()[from:to] {
 		number := a.number[from+i]
 		if number != before+1 {
 			below, rest = number%weight, number/weight

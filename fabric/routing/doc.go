@@ -1,9 +1,7 @@
 // Package routing computes forwarding tables, and verifies them.
 //
-//	routes.go      Routes: forwarding tables, service levels and virtual lanes
-//	reroute.go     the entries and the paths that differ between two Routes, their number;
+//	reroute.go     the number of paths that differ between two Routes;
 //	reroutepatch.go counts those of few switches
-//	trace.go       one path
 //
 //	engine.go      the table of engines, and their options; each engine is in the file of
 //	               its name
@@ -13,7 +11,6 @@
 //	laneengine.go  the engines that use virtual lanes; layer.go: lanes for any tables;
 //	dor.go         those in dimension order
 //	basis.go       what an engine made tables of
-//	loan.go        rows that tables share until one changes them
 //	repair.go      Repair: the tables of a fabric that has changed a little
 //	repairtree.go  of a fat tree
 //	repairgaps.go  paths to switches that up*/down* has none to

@@ -10,6 +10,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -30,13 +31,13 @@ var dor = Engine{
 	Options: []Option{keepOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r := NewRoutes(g, 0)
-		return r, r.Assign(ctx, h, AssignOptions{Policy: First, Keep: o.Keep})
+		r := routes.New(g, 0)
+		return r, Assign(ctx, r, h, AssignOptions{Policy: First, Keep: o.Keep})
 	},
 }
 
@@ -58,7 +59,7 @@ var torus2QoS = Engine{
 	OpenSMNeeds: "the directions of the torus in --torus_config",
 	Options:     []Option{maxVLsOption, torusConfigOption},
 	Acyclic:     true,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		t, err := findTorus(ctx, g, o.TorusConfig)
 		switch {
 		case ctx.Err() != nil:
@@ -143,7 +144,7 @@ func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) 
 }
 
 // inDimensionOrder are the tables, levels and lanes of paths in a torus.
-func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int) (*Routes, error) {
+func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int) (*routes.Routes, error) {
 	switches, links := t.Missing()
 	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, fabric.Plural(switches, "switch", "switches"), fabric.Plural(links, "link", "links"))
 	r, from, to, err := alongDimensions(ctx, g, t, paths)
@@ -160,13 +161,13 @@ func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths
 	if switches+links > 0 {
 		r.Notes = []string{"torus-2qos: " + shape}
 	}
-	if err := r.dateline(ctx, t, paths, switches > 0, max); err != nil {
+	if err := setDatelines(ctx, r, t, paths, switches > 0, max); err != nil {
 		return nil, err
 	}
-	if err := r.fillIn(ctx, nil, h, nil); err != nil || switches+links == 0 {
+	if err := fillIn(ctx, r, nil, h, nil); err != nil || switches+links == 0 {
 		return r, err
 	}
-	v, err := r.Verify(ctx, VerifyOptions{})
+	v, err := VerifyTables(ctx, r, VerifyOptions{})
 	switch {
 	case err != nil:
 		return nil, err
@@ -180,8 +181,8 @@ func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths
 
 // alongDimensions are the tables of paths in a torus, without lanes; or the first switch
 // with CAs that has no path to another with some, else -1.
-func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes) (r *Routes, from, to int, err error) {
-	r = NewRoutes(g, 0)
+func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes) (r *routes.Routes, from, to int, err error) {
+	r = routes.New(g, 0)
 	endpoints := g.Endpoints()
 	stuck := make([]int, g.Workers()) // 1 more than a switch with CAs that has no path to another, or 0
 	stuckTo := make([]int, g.Workers())
@@ -229,7 +230,7 @@ func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths 
 // is no whole torus, or max lanes do not suffice.
 //
 // Time: O(S*L).
-func byDatelines(ctx context.Context, g *graph.Graph, max int) *Routes {
+func byDatelines(ctx context.Context, g *graph.Graph, max int) *routes.Routes {
 	if g.Weighted() {
 		return nil
 	}
@@ -258,17 +259,17 @@ func byDatelines(ctx context.Context, g *graph.Graph, max int) *Routes {
 	if err != nil || from >= 0 {
 		return nil
 	}
-	r.SL2VL = NewSL2VL(g)
-	if r.levels(ctx, func(s, d int) uint8 { return lane[t.Level(int32(s), int32(d))] }) != nil {
+	r.SL2VL = routes.NewSL2VL(g)
+	if setLevels(ctx, r, func(s, d int) uint8 { return lane[t.Level(int32(s), int32(d))] }) != nil {
 		return nil
 	}
 	return r
 }
 
-// levels sets the service levels of paths by the switches where they begin and end.
-func (r *Routes) levels(ctx context.Context, of func(s, d int) uint8) error {
-	g := r.graph
-	r.SL = &SL{Pair: make([][]uint8, len(g.Terminals())), shared: true}
+// setLevels sets the service levels of paths by the switches where they begin and end.
+func setLevels(ctx context.Context, r *routes.Routes, of func(s, d int) uint8) error {
+	g := r.Graph()
+	r.SL = &routes.SL{Pair: make([][]uint8, len(g.Terminals())), Shared: true}
 	rows := make([][]uint8, len(g.Switches()))
 	for i, from := range g.Terminals() {
 		s := from.Switch
@@ -279,7 +280,7 @@ func (r *Routes) levels(ctx context.Context, of func(s, d int) uint8) error {
 			return context.Cause(ctx)
 		}
 		if rows[s] == nil {
-			rows[s] = make([]uint8, int(r.top)+1)
+			rows[s] = make([]uint8, int(r.Top())+1)
 			for d := range g.Switches() {
 				level := of(int(s), d)
 				for _, dest := range g.DestsOf(d) {
@@ -303,10 +304,10 @@ func firstStuck(stuck []int) int {
 	return first
 }
 
-// dateline sets the levels and lanes of paths in a torus, which need lanes for turns
+// setDatelines sets the levels and lanes of paths in a torus, which need lanes for turns
 // where a switch is missing.
-func (r *Routes) dateline(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes, turns bool, max int) error {
-	g := r.graph
+func setDatelines(ctx context.Context, r *routes.Routes, t *lanes.Torus, paths *lanes.TorusRoutes, turns bool, max int) error {
+	g := r.Graph()
 	if max == 0 {
 		max = DefaultLanes
 	}
@@ -321,7 +322,7 @@ func (r *Routes) dateline(ctx context.Context, t *lanes.Torus, paths *lanes.Toru
 	if need == 1 {
 		return nil
 	}
-	r.SL2VL = NewSL2VL(g)
+	r.SL2VL = routes.NewSL2VL(g)
 	for s, n := range g.Switches() {
 		way := func(port int) int {
 			if c := g.Target(int32(s), uint8(port)); c >= 0 {
@@ -361,5 +362,5 @@ func (r *Routes) dateline(ctx context.Context, t *lanes.Torus, paths *lanes.Toru
 	if !rings {
 		return nil
 	}
-	return r.levels(ctx, func(s, d int) uint8 { return t.Level(int32(s), int32(d)) })
+	return setLevels(ctx, r, func(s, d int) uint8 { return t.Level(int32(s), int32(d)) })
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -19,7 +20,7 @@ import (
 // other paths go up and then down, it is at first that of all such paths, whether or not
 // packets take them: then there is nothing to walk, and nearly all gaps are closed by it.
 type downUp struct {
-	r     *Routes
+	r     *routes.Routes
 	graph *CDG              // the dependencies of all paths so far; nil: up, and the turns
 	up    []bool            // by channel: it goes up
 	turns map[[2]int32]bool // those that paths take, from down to up
@@ -30,15 +31,15 @@ type downUp struct {
 }
 
 // newDownUp begins with the dependencies of graph.
-func newDownUp(r *Routes, graph *CDG) *downUp {
-	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.graph.Channels()))}
+func newDownUp(r *routes.Routes, graph *CDG) *downUp {
+	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.Graph().Channels()))}
 }
 
 // newStaticDownUp begins with those of all paths that go up and then down under ranks.
-func newStaticDownUp(r *Routes, ranks *graph.Ranks) *downUp {
+func newStaticDownUp(r *routes.Routes, ranks *graph.Ranks) *downUp {
 	t := newDownUp(r, nil)
 	t.up, t.turns = make([]bool, len(t.leads)), map[[2]int32]bool{}
-	for c, ch := range r.graph.Channels() {
+	for c, ch := range r.Graph().Channels() {
 		t.up[c] = ranks.Up(int(ch.From), int(ch.To))
 	}
 	return t
@@ -50,7 +51,7 @@ func (t *downUp) has(c, next int32) bool {
 		return t.graph.Has(c, next)
 	}
 	if t.up[c] { // no packet goes back on the same link
-		return t.r.graph.Channels()[c].Reverse != next
+		return t.r.Graph().Channels()[c].Reverse != next
 	}
 	return !t.up[next] || t.turns[[2]int32{c, next}]
 }
@@ -74,7 +75,7 @@ const maxTurns = 64
 // the channels that lead there. t must hold the dependencies of all packets from CAs; it
 // gets those of the new paths.
 func (a *addition) byTurning(ctx context.Context, t *downUp) error {
-	g := a.r.graph
+	g := a.r.Graph()
 	endpoints := g.Endpoints()
 	tried := make([]bool, len(g.Switches()))
 	for turns := 0; turns < maxTurns && len(a.switches) > 0; {
@@ -94,12 +95,12 @@ func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 			turns++
 			t.into(g.Channels()[c].Reverse)
 			a.switches = slices.DeleteFunc(a.switches, func(x gap) bool {
-				return a.r.Row(int(s))[x.dest.LID] != NoPort && a.turning(t, x, endpoints, guides)
+				return a.r.Row(int(s))[x.dest.LID] != routes.NoPort && a.turning(t, x, endpoints, guides)
 			})
 		}
 	}
 	for i := range a.switches {
-		a.switches[i].before = a.r.entries(a.switches[i].dest.LID)
+		a.switches[i].before = a.r.Column(a.switches[i].dest.LID)
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 func (a *addition) turning(t *downUp, x gap, endpoints []int64, guides []mad.LID) bool {
 	all := true
 	for s, n := range endpoints {
-		if n == 0 || a.r.Row(s)[x.dest.LID] != NoPort || a.connected.Distance(s, x.d) < 0 {
+		if n == 0 || a.r.Row(s)[x.dest.LID] != routes.NoPort || a.connected.Distance(s, x.d) < 0 {
 			continue
 		}
 		if slices.ContainsFunc(guides, func(guide mad.LID) bool { return t.follow(int32(s), x.dest.LID, guide) }) {
@@ -129,7 +130,7 @@ func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
 		}
 		row, has := t.r.Row(s), 0
 		for i := range gaps {
-			if row[gaps[i].dest.LID] != NoPort {
+			if row[gaps[i].dest.LID] != routes.NoPort {
 				has++
 			}
 		}
@@ -142,7 +143,7 @@ func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
 
 // guides are the LIDs of CAs on switch s to which packets come through channel in.
 func (t *downUp) guides(s, in int32) []mad.LID {
-	g := t.r.graph
+	g := t.r.Graph()
 	from := g.Channels()[in]
 	var lids []mad.LID
 	for _, d := range g.DestsOf(int(s)) {
@@ -155,7 +156,7 @@ func (t *downUp) guides(s, in int32) []mad.LID {
 
 // into makes in the channel, and searches for what leads to it, backwards from it.
 func (t *downUp) into(in int32) {
-	g := t.r.graph
+	g := t.r.Graph()
 	clear(t.leads)
 	t.in = in
 	t.leads[in] = true
@@ -176,9 +177,9 @@ func (t *downUp) into(in int32) {
 // as a switch that has an entry for lid. It may be that the next dependency is there
 // already; else it must be a turn out of the channel that closes no cycle.
 func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
-	g := t.r.graph
+	g := t.r.Graph()
 	in, at := int32(-1), s
-	for hops := 0; t.r.Row(int(at))[lid] == NoPort; hops++ {
+	for hops := 0; t.r.Row(int(at))[lid] == routes.NoPort; hops++ {
 		c := g.Target(at, t.r.Row(int(at))[guide]).Channel()
 		if c < 0 || hops > graph.MaxDistance {
 			return false

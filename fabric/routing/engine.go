@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // Engines are all routing engines, in the order in which lists show them. This
@@ -55,7 +56,7 @@ type Engine struct {
 	// Repair is how Routes.Repair makes tables of those of the engine.
 	Repair RepairMethod
 
-	compute func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error)
+	compute func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error)
 }
 
 // RepairMethod is how Repair makes tables for a network that has changed.
@@ -111,7 +112,7 @@ func (e *Precondition) Unwrap() error { return e.Reason }
 
 // Compute computes tables by the engine of that name. If the engine does not
 // apply, the error is a *Precondition.
-func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*Routes, error) {
+func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*routes.Routes, error) {
 	e, ok := EngineNamed(engine)
 	if !ok {
 		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(EngineNames(), ", "))
@@ -131,7 +132,7 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*Ro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	o.Keep = o.Keep.seenOn(g)
+	o.Keep = o.Keep.SeenOn(g)
 	r, err := e.compute(ctx, g, &o)
 	if err != nil && ctx.Err() != nil { // not that the engine does not apply
 		return nil, context.Cause(ctx)
@@ -143,7 +144,7 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*Ro
 		return nil, err
 	}
 	r.Engine, r.RunInOpenSM = engine, e.runInOpenSM()
-	r.madeBy(g, &e, &o)
+	madeBy(r, g, &e, &o)
 	return r, nil
 }
 
@@ -161,31 +162,31 @@ func (e *Engine) runInOpenSM() string {
 // assigned makes tables of the next hops that h allows: by the policy of o, or else by
 // DModK if l, the levels of g, are those of a fat tree. Repair can begin with them. ranks
 // are those that h obeys; nil: none.
-func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*Routes, error) {
+func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
 	h.Place = l.Places()
-	assign := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
-	if assign.Policy == "" && l.Check() == nil {
-		assign.Policy = DModK
+	choice := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
+	if choice.Policy == "" && l.Check() == nil {
+		choice.Policy = DModK
 	}
-	r := NewRoutes(g, 0)
-	a, err := r.assign(ctx, h, assign)
+	r := routes.New(g, 0)
+	a, err := assign(ctx, r, h, choice)
 	if err != nil {
 		return nil, err
 	}
-	r.basis = a.basis(ranks)
+	r.SetOrigin(a.basis(ranks))
 	return r, nil
 }
 
 // Options are the options of all engines. Those about links, ports and classes
 // are in GraphOptions.
 type Options struct {
-	Roots  []int   // switches at the top; nil: the engine finds them
-	Policy string  // of Assign; "": DModK on fat trees, else LeastLoaded
-	Scope  string  // of Assign
-	Seed   uint64  // of the random choices of Assign
-	Keep   *Routes // entries that stay where they are still next hops
-	Given  *Routes // the tables that the engine file takes
-	MaxVLs int     // virtual lanes that may be used; 0: the engine's default
+	Roots  []int          // switches at the top; nil: the engine finds them
+	Policy string         // of Assign; "": DModK on fat trees, else LeastLoaded
+	Scope  string         // of Assign
+	Seed   uint64         // of the random choices of Assign
+	Keep   *routes.Routes // entries that stay where they are still next hops
+	Given  *routes.Routes // the tables that the engine file takes
+	MaxVLs int            // virtual lanes that may be used; 0: the engine's default
 	// TorusConfig has the shape, and where it begins; nil: torus-2qos finds that.
 	TorusConfig *format.TorusConfig
 }

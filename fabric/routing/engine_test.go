@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // TestEngineTable: each literal is whole.
@@ -98,7 +99,7 @@ func TestRunInOpenSM(t *testing.T) {
 	if got := r.Clone().RunInstead(); got != want[1] {
 		t.Errorf("of tables of dfsssp: %q", got)
 	}
-	if got := NewRoutes(r.graph, 0).RunInstead(); !strings.Contains(got, "set_sl2vl") {
+	if got := routes.New(r.Graph(), 0).RunInstead(); !strings.Contains(got, "set_sl2vl") {
 		t.Errorf("of other tables: %q", got)
 	}
 }
@@ -177,7 +178,7 @@ func TestEngines(t *testing.T) {
 		g := newGraph(t, spec, graph.Options{})
 		whole := connected(t, g)
 		for _, e := range Engines() {
-			r, err := Compute(t.Context(), g, e.Name, Options{Given: NewRoutes(g, 0)})
+			r, err := Compute(t.Context(), g, e.Name, Options{Given: routes.New(g, 0)})
 			if p := new(Precondition); errors.As(err, &p) {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // LinkFailure is what the failure of one link between switches breaks.
@@ -24,11 +25,11 @@ type LinkFailure struct {
 // VerifyOptions.
 //
 // Time: O(L*S), and O(S + C) for the bridges.
-func (r *Routes) FailEachLink(ctx context.Context, endpoints graph.Class) ([]LinkFailure, error) {
-	g := r.graph
+func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) ([]LinkFailure, error) {
+	g := r.Graph()
 	v := &verification{g: g, o: VerifyOptions{Endpoints: endpoints}}
 	v.selectEndpoints()
-	loads, err := r.loadOf(ctx, v, nil)
+	loads, err := loadOf(ctx, r, v, nil)
 	if err != nil {
 		return nil, err
 	}

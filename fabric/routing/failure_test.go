@@ -25,7 +25,7 @@ func TestFailEachLink(t *testing.T) {
 		}
 		r := compute(t, g, "sssp", Options{})
 		before := verify(t, r, VerifyOptions{})
-		list, err := r.FailEachLink(t.Context(), 0)
+		list, err := FailEachLink(t.Context(), r, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

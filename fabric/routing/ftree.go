@@ -2,8 +2,10 @@ package routing
 
 import (
 	"context"
-	"fabsh/fabric/routing/graph"
 	"fmt"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // ftree routes fat trees by d-mod-k: up by a digit of the destination's number
@@ -25,7 +27,7 @@ var ftree = Engine{
 	Options: []Option{rootsOption, keepOption, cnOption, ioOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		l := graph.FindLevels(g)
 		if len(o.Roots) > 0 {
 			l = graph.LevelsOf(g, graph.RanksFrom(g, o.Roots).Reverse().Rank)
@@ -42,10 +44,10 @@ var ftree = Engine{
 		if err != nil {
 			return nil, err
 		}
-		if err := r.complete(ctx, h, ranks, o.Keep); err != nil {
+		if err := complete(ctx, r, h, ranks, o.Keep); err != nil {
 			return nil, err
 		}
-		if r.missing > 0 {
+		if basisOf(r).missing > 0 {
 			return nil, &Precondition{Reason: fmt.Errorf("too much of the tree is missing: %s", r.Notes[len(r.Notes)-1])}
 		}
 		return r, nil

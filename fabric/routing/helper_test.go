@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -67,7 +68,7 @@ func newGraph(t testing.TB, spec string, o graph.Options) *graph.Graph {
 	return g
 }
 
-func compute(t testing.TB, g *graph.Graph, engine string, o Options) *Routes {
+func compute(t testing.TB, g *graph.Graph, engine string, o Options) *routes.Routes {
 	t.Helper()
 	r, err := Compute(t.Context(), g, engine, o)
 	if err != nil {
@@ -76,9 +77,9 @@ func compute(t testing.TB, g *graph.Graph, engine string, o Options) *Routes {
 	return r
 }
 
-func verify(t testing.TB, r *Routes, o VerifyOptions) *Verdict {
+func verify(t testing.TB, r *routes.Routes, o VerifyOptions) *Verdict {
 	t.Helper()
-	v, err := r.Verify(t.Context(), o)
+	v, err := VerifyTables(t.Context(), r, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,4 +178,12 @@ func draw(t testing.TB, lmc int, cables ...[4]any) *fabric.Fabric {
 		}
 	}
 	return b.Build()
+}
+
+// tables are all entries of r.
+func tables(r *routes.Routes) (entries []uint8) {
+	for s := range r.Graph().Switches() {
+		entries = append(entries, r.Row(s)...)
+	}
+	return entries
 }

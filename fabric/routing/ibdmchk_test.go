@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -45,15 +46,15 @@ func writeSubnet(t testing.TB, path string, g *graph.Graph) {
 }
 
 // writeTables writes what OpenSM calls opensm.fdbs.
-func writeTables(t testing.TB, path string, r *Routes) {
+func writeTables(t testing.TB, path string, r *routes.Routes) {
 	t.Helper()
 	write(t, path, func(w *bufio.Writer) {
-		for s, n := range r.graph.Switches() {
+		for s, n := range r.Graph().Switches() {
 			fmt.Fprintf(w, "dump_ucast_routes: Switch 0x%016x\nLID    : Port : Hops : Optimal\n", uint64(n.GUID()))
 			for lid, port := range r.Row(s) {
 				switch {
 				case lid == 0:
-				case port == NoPort:
+				case port == routes.NoPort:
 					fmt.Fprintf(w, "0x%04X : UNREACHABLE\n", lid)
 				default:
 					fmt.Fprintf(w, "0x%04X : %03d  : 00   : yes\n", lid, port)
@@ -89,18 +90,18 @@ type ibdmchk struct {
 }
 
 // check runs ibdmchk on tables, with their service levels and lanes.
-func check(t testing.TB, r *Routes, args ...string) ibdmchk {
+func check(t testing.TB, r *routes.Routes, args ...string) ibdmchk {
 	t.Helper()
 	dir := t.TempDir()
-	writeSubnet(t, filepath.Join(dir, "lst"), r.graph)
+	writeSubnet(t, filepath.Join(dir, "lst"), r.Graph())
 	writeTables(t, filepath.Join(dir, "fdbs"), r)
 	write(t, filepath.Join(dir, "mcfdbs"), func(*bufio.Writer) {})
 	if r.SL2VL != nil && len(args) == 0 {
 		args = []string{"-c", "sl", "-d", "vl"}
 		write(t, filepath.Join(dir, "sl"), func(w *bufio.Writer) {
-			for i, from := range r.graph.Terminals() {
-				for _, lid := range r.graph.LIDs(^graph.ClassSwitch) {
-					if from.Out > 0 && r.graph.TerminalByLID(lid) != i {
+			for i, from := range r.Graph().Terminals() {
+				for _, lid := range r.Graph().LIDs(^graph.ClassSwitch) {
+					if from.Out > 0 && r.Graph().TerminalByLID(lid) != i {
 						fmt.Fprintf(w, "0x%016x %d %d\n", uint64(from.Port.Node().GUID()), lid, r.SL.Of(i, lid))
 					}
 				}
@@ -146,8 +147,8 @@ func check(t testing.TB, r *Routes, args ...string) ibdmchk {
 	return found
 }
 
-// judged is what we say of the same.
-func judged(t testing.TB, r *Routes) ibdmchk {
+// judgedByIbdmchk is what we say of the same.
+func judgedByIbdmchk(t testing.TB, r *routes.Routes) ibdmchk {
 	t.Helper()
 	v := verify(t, r, VerifyOptions{})
 	found := ibdmchk{Hops: map[int]int64{}, DLIDs: map[int64]int{}, Missing: v.Unreachable, Acyclic: v.Acyclic}
@@ -156,7 +157,7 @@ func judged(t testing.TB, r *Routes) ibdmchk {
 			found.Hops[hops] = n
 		}
 	}
-	b, err := r.Balance(t.Context(), 0)
+	b, err := MeasureBalance(t.Context(), r, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestIbdmchk(t *testing.T) {
 			if err != nil {
 				continue // it does not apply
 			}
-			got := judged(t, r)
+			got := judgedByIbdmchk(t, r)
 			if got.Missing > 0 {
 				continue // a fabric in parts is too much for ibdmchk
 			}
@@ -208,13 +209,13 @@ func TestIbdmchkDamaged(t *testing.T) {
 		r := compute(t, g, "minhop", Options{})
 		for range 1 + random.IntN(20) {
 			s := random.IntN(len(g.Switches()))
-			port := uint8(NoPort)
+			port := uint8(routes.NoPort)
 			if seed%4 > 1 {
 				port = uint8(1 + random.IntN(g.Switches()[s].NumPorts()))
 			}
 			r.Row(s)[1+random.IntN(int(g.Top()))] = port
 		}
-		if got, want := judged(t, r).Missing, check(t, r).Missing; got != want {
+		if got, want := judgedByIbdmchk(t, r).Missing, check(t, r).Missing; got != want {
 			t.Errorf("seed %d: %d paths do not arrive, ibdmchk: %d", seed, got, want)
 		}
 	}
@@ -229,9 +230,9 @@ func TestIbdmchkLanes(t *testing.T) {
 		spec := []string{"ring:n=6,hosts=1", "torus:dims=3/3,hosts=1", "mesh:dims=3/3,hosts=1", "random:n=10,degree=3,hosts=1"}[seed%4]
 		g := newGraph(t, spec, graph.Options{})
 		r := compute(t, g, "minhop", Options{})
-		r.SL = &SL{Pair: make([][]uint8, len(g.Terminals()))}
+		r.SL = &routes.SL{Pair: make([][]uint8, len(g.Terminals()))}
 		levels := 2 + random.IntN(6)
-		r.SL2VL = NewSL2VL(g)
+		r.SL2VL = routes.NewSL2VL(g)
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "sl"), func(w *bufio.Writer) {
 			for i, from := range g.Terminals() {

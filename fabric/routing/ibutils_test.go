@@ -90,7 +90,7 @@ func judgeIBUtils(t *testing.T, g *graph.Graph, engine string) {
 		t.Errorf("%s: %v", engine, err)
 		return
 	}
-	v, err := r.Verify(ctx, VerifyOptions{})
+	v, err := VerifyTables(ctx, r, VerifyOptions{})
 	if err != nil {
 		t.Errorf("%s: %v", engine, err)
 		return

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
-	"fabsh/mad"
+	"fabsh/fabric/routing/routes"
 )
 
 // Near is Compute where old are the tables in force: entries of theirs stay where the
@@ -16,7 +16,7 @@ import (
 // do only if most choices in old are the same, as after a link was lost.
 //
 // Time: that of Compute, twice, and of Balance.
-func Near(ctx context.Context, g *graph.Graph, engine string, o Options, old *Routes) (*Routes, error) {
+func Near(ctx context.Context, g *graph.Graph, engine string, o Options, old *routes.Routes) (*routes.Routes, error) {
 	o.Keep = nil
 	full, err := Compute(ctx, g, engine, o)
 	if err != nil {
@@ -25,10 +25,10 @@ func Near(ctx context.Context, g *graph.Graph, engine string, o Options, old *Ro
 	if e, _ := EngineNamed(engine); e.Repair != KeepEntries {
 		return full, nil
 	}
-	old = old.seenOn(g)
+	old = old.SeenOn(g)
 	byLoad := []string{"", LeastLoaded, Scatter}
-	if b := full.basis; b.hops != nil && (b.tree != nil || !slices.Contains(byLoad, o.Policy)) {
-		if same, chance, all := full.choices(old); 2*(same-chance) < all-chance {
+	if b := basisOf(full); b.hops != nil && (b.tree != nil || !slices.Contains(byLoad, o.Policy)) {
+		if same, chance, all := countChoices(full, old); 2*(same-chance) < all-chance {
 			full.Notes = append(full.Notes, fmt.Sprintf("the tables in force are by another rule (%d of %d choices of a port are the same), so no entry is kept", same, all))
 			return full, nil
 		}
@@ -38,7 +38,7 @@ func Near(ctx context.Context, g *graph.Graph, engine string, o Options, old *Ro
 	if err != nil {
 		return nil, err
 	}
-	if err := near.evenOut(ctx, full); err != nil {
+	if err := evenOut(ctx, near, full); err != nil {
 		return nil, err
 	}
 	if few, many := near.Diff(old).Entries, full.Diff(old).Entries; few < many {
@@ -48,38 +48,14 @@ func Near(ctx context.Context, g *graph.Graph, engine string, o Options, old *Ro
 	return full, nil
 }
 
-// Complete takes from old, tables in force on the same graph, what tables of a file do
-// not name: switches, and LIDs that no port has. Its note tells of them. OpenSM's engine
-// file leaves such switches alone too.
-func (r *Routes) Complete(old *Routes) {
-	g := r.graph
-	switches, entries := 0, 0
-	for s := range g.Switches() {
-		row, was := r.own(s)[:int(r.top)+1], old.Row(s)
-		named := slices.ContainsFunc(row, func(port uint8) bool { return port != NoPort })
-		if !named {
-			switches++
-		}
-		for lid := range min(len(row), len(was)) {
-			if row[lid] == NoPort && was[lid] != NoPort && (!named || g.TerminalByLID(mad.LID(lid)) < 0) {
-				row[lid] = was[lid]
-				entries++
-			}
-		}
-	}
-	if entries > 0 {
-		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%d entries that the file does not name stay: of LIDs that no port has, and of %d switches", entries, switches))
-	}
-}
-
-// choices are the entries that r, by next hops of its basis, had to choose, how many of
+// countChoices are the entries that r, by next hops of its basis, had to choose, how many of
 // them are the same in old, and how many would be by chance.
-func (r *Routes) choices(old *Routes) (same, chance, all int) {
-	g := r.graph
+func countChoices(r *routes.Routes, old *routes.Routes) (same, chance, all int) {
+	g := r.Graph()
 	var next graph.NextHops
 	likely := 0.0
 	for s := range g.Switches() {
-		next.Load(r.basis.hops, s)
+		next.Load(basisOf(r).hops, s)
 		was, row := old.Row(s), r.Row(s)
 		for d := range g.Switches() {
 			ports, _ := next.Ports(d)
@@ -100,8 +76,8 @@ func (r *Routes) choices(old *Routes) (same, chance, all int) {
 
 // keepOrChoose keeps the entries of switch s for dests[from:to] that are still next
 // hops, and chooses the others.
-func (a *assigner) keepOrChoose(w *assignWorker, s, from, to int, row Row, least *leastLoaded) {
-	g := a.routes.graph
+func (a *assigner) keepOrChoose(w *assignWorker, s, from, to int, row routes.Row, least *leastLoaded) {
+	g := a.routes.Graph()
 	old := a.keep.Row(s)
 	if a.wanted == nil && !a.byLoad() && w.keepAll(g.Dests()[from:to], old, row) {
 		return
@@ -142,7 +118,7 @@ func (w *assignWorker) allow(ports []uint8) {
 
 // keepAll keeps entries until it meets one that is no next hop any more. In most
 // cases there is none, and it has kept all.
-func (w *assignWorker) keepAll(dests []graph.Dest, old, row Row) bool {
+func (w *assignWorker) keepAll(dests []graph.Dest, old, row routes.Row) bool {
 	for _, d := range dests {
 		port := old.Port(d.LID)
 		if !w.allowed[port] {

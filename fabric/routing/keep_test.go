@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // TestRepair: after a failure, only entries change whose packets came over the
@@ -48,8 +49,8 @@ func TestRepair(t *testing.T) {
 }
 
 // handsOn says whether the path to d of another switch with CAs passes through s.
-func handsOn(r *Routes, s int, d graph.Dest) bool {
-	g := r.graph
+func handsOn(r *routes.Routes, s int, d graph.Dest) bool {
+	g := r.Graph()
 	for from, on := range g.Endpoints() {
 		for at := from; on > 0 && at != g.Terminals()[d.Terminal].Switch; {
 			if at == s {
@@ -62,8 +63,8 @@ func handsOn(r *Routes, s int, d graph.Dest) bool {
 }
 
 // comesOver says whether the path from switch s to d takes channel c or its reverse.
-func comesOver(r *Routes, s int, d graph.Dest, c int) bool {
-	g := r.graph
+func comesOver(r *routes.Routes, s int, d graph.Dest, c int) bool {
+	g := r.Graph()
 	for at := int32(s); at != int32(g.Terminals()[d.Terminal].Switch); {
 		next := g.Target(at, r.Row(int(at))[d.LID]).Channel()
 		if next == int32(c) || next == g.Channels()[c].Reverse {
@@ -117,8 +118,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-func balanceOf(t *testing.T, r *Routes) int64 {
-	load, err := r.load(t.Context())
+func balanceOf(t *testing.T, r *routes.Routes) int64 {
+	load, err := routesLoad(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,16 +133,16 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := compute(t, g, "minhop", Options{}).UpTo(g.Top() + 1)
-	old.own(0)[g.Top()+1] = 3 // no port has this LID
+	old.WritableRow(0)[g.Top()+1] = 3 // no port has this LID
 	given := compute(t, g, "updn", Options{Policy: Hash}).UpTo(old.Top())
-	for lid := range given.own(1) {
-		given.own(1)[lid] = NoPort
+	for lid := range given.WritableRow(1) {
+		given.WritableRow(1)[lid] = routes.NoPort
 	}
-	given.own(2)[1] = NoPort // a hole
+	given.WritableRow(2)[1] = routes.NoPort // a hole
 	want := given.Clone()
-	want.own(0)[g.Top()+1] = 3
-	copy(want.own(1), old.Row(1))
-	given.Complete(old)
+	want.WritableRow(0)[g.Top()+1] = 3
+	copy(want.WritableRow(1), old.Row(1))
+	given.FillFrom(old)
 	if given.Diff(want).Entries > 0 || len(given.ReadNotes) != 1 {
 		t.Error(given.Diff(want), given.ReadNotes)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
 )
 
 // dfsssp is deadlock-free single-source shortest-path routing (Domke, Hoefler, Nagel,
@@ -21,16 +22,16 @@ var dfsssp = Engine{
 	Options: []Option{maxVLsOption},
 	Minimal: true,
 	Acyclic: true,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r := NewRoutes(g, 0)
-		if err := r.balance(ctx, h); err != nil {
+		r := routes.New(g, 0)
+		if err := balanceLoad(ctx, r, h); err != nil {
 			return nil, err
 		}
-		return r.inLanes(ctx, &lanes.Layering{}, o)
+		return inLanes(ctx, r, &lanes.Layering{}, o)
 	},
 }
 
@@ -51,16 +52,16 @@ var lash = Engine{
 	Options: []Option{maxVLsOption},
 	Minimal: true,
 	Acyclic: true,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r := NewRoutes(g, 0)
-		if err := r.Assign(ctx, h, AssignOptions{Policy: First}); err != nil {
+		r := routes.New(g, 0)
+		if err := Assign(ctx, r, h, AssignOptions{Policy: First}); err != nil {
 			return nil, err
 		}
-		r, err = r.inLanes(ctx, &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}, o)
+		r, err = inLanes(ctx, r, &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}, o)
 		if errors.As(err, new(*TooFewLanes)) {
 			if t := byDatelines(ctx, g, o.MaxVLs); t != nil {
 				return t, nil
@@ -72,8 +73,8 @@ var lash = Engine{
 
 // inLanes is r with the lanes of a layering. That they do not suffice is a condition
 // that does not hold.
-func (r *Routes) inLanes(ctx context.Context, l *lanes.Layering, o *Options) (*Routes, error) {
-	err := r.layer(ctx, l, o.MaxVLs)
+func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
+	err := layer(ctx, r, l, o.MaxVLs)
 	if few := new(TooFewLanes); errors.As(err, &few) {
 		return nil, &Precondition{Reason: err}
 	}
@@ -98,7 +99,7 @@ var dragonfly = Engine{
 	Lanes:   true,
 	Options: []Option{maxVLsOption},
 	Acyclic: true,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		groups, err := network(g).Dragonfly(g.Endpoints())
 		if err != nil {
 			return nil, &Precondition{Reason: err}
@@ -114,15 +115,15 @@ var dragonfly = Engine{
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r := NewRoutes(far, 0)
-		if err := r.balance(ctx, h); err != nil {
+		r := routes.New(far, 0)
+		if err := balanceLoad(ctx, r, h); err != nil {
 			return nil, err
 		}
-		r.graph = g
-		if err := r.layer(ctx, &lanes.Layering{}, 1); err == nil || ctx.Err() != nil {
+		r = r.SeenOn(g)
+		if err := layer(ctx, r, &lanes.Layering{}, 1); err == nil || ctx.Err() != nil {
 			return r, err // one lane is enough, as in a dragonfly+
 		}
-		return r.inLanes(ctx, &lanes.Layering{Shift: shift}, o)
+		return inLanes(ctx, r, &lanes.Layering{Shift: shift}, o)
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
 )
 
 // MaxLanes is the number of data lanes of a link, VL 0 to 14; VL 15 is for
@@ -38,19 +39,19 @@ func (e *TooFewLanes) Error() string {
 // DefaultLanes.
 //
 // Time: that of lanes.Layering, O(S*L*D) and what has to be moved.
-func (r *Routes) Layer(ctx context.Context, max int) error {
-	return r.layer(ctx, &lanes.Layering{}, max)
+func Layer(ctx context.Context, r *routes.Routes, max int) error {
+	return layer(ctx, r, &lanes.Layering{}, max)
 }
 
 // layer is Layer for paths that l describes in part.
-func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
+func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) error {
 	if max == 0 {
 		max = DefaultLanes
 	}
 	if max < 1 || max > MaxLanes {
 		return fmt.Errorf("layer: %d virtual lanes: a link has from 1 to %d for data", max, MaxLanes)
 	}
-	g := r.graph
+	g := r.Graph()
 	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))
 	for s := range g.Switches() {
 		l.Rows[s] = r.Row(s)
@@ -91,13 +92,15 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 		for _, s := range l.Sources {
 			for _, lids := range of {
 				for i := 1; i < len(lids); i++ {
-					layer[s] = grown(layer[s], lids[i])
+					if n := lids[i] + 1 - len(layer[s]); n > 0 {
+						layer[s] = append(layer[s], make([]uint8, n)...)
+					}
 					layer[s][lids[i]] = layer[s][lids[0]]
 				}
 			}
 		}
 	}
-	r.SL = &SL{Pair: make([][]uint8, len(g.Terminals())), shared: true}
+	r.SL = &routes.SL{Pair: make([][]uint8, len(g.Terminals())), Shared: true}
 	for i, t := range g.Terminals() {
 		if t.Switch >= 0 && t.Out > 0 {
 			r.SL.Pair[i] = layer[t.Switch]
@@ -125,8 +128,8 @@ func network(g *graph.Graph) *lanes.Network {
 
 // shifted are the lanes of layers, one of which is a service level: that of the same
 // number, or if there are shifts, one of two, by the link that packets came over.
-func shifted(g *graph.Graph, shift []uint8) (*SL2VL, error) {
-	v := NewSL2VL(g)
+func shifted(g *graph.Graph, shift []uint8) (*routes.SL2VL, error) {
+	v := routes.NewSL2VL(g)
 	if shift == nil {
 		return v, nil
 	}

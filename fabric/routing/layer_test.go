@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -29,11 +30,11 @@ type laneEdge struct {
 // ports of CAs do not reach each other, and whether the dependencies of links and lanes
 // have no cycle, by taking away what nothing waits for until nothing is left (Kahn). It
 // shares no code with what it judges.
-func oracle(r *Routes) (unreachable int, acyclic bool) {
+func oracle(r *routes.Routes) (unreachable int, acyclic bool) {
 	waits := map[laneEdge]map[laneEdge]bool{}
-	f := r.graph.Fabric()
-	for i, from := range r.graph.Terminals() {
-		for _, to := range r.graph.Terminals() {
+	f := r.Graph().Fabric()
+	for i, from := range r.Graph().Terminals() {
+		for _, to := range r.Graph().Terminals() {
 			if from.Port.Node().IsSwitch() || to.Port.Node().IsSwitch() || from.Port == to.Port {
 				continue
 			}
@@ -44,9 +45,9 @@ func oracle(r *Routes) (unreachable int, acyclic bool) {
 					arrived = at == to.Port
 					break
 				}
-				s := r.graph.SwitchByGUID(at.Node().GUID())
+				s := r.Graph().SwitchByGUID(at.Node().GUID())
 				out := r.Row(s).Port(to.LID)
-				if out == NoPort || out == 0 {
+				if out == routes.NoPort || out == 0 {
 					break
 				}
 				sl, vl := uint8(0), uint8(0)
@@ -113,7 +114,7 @@ func TestLayers(t *testing.T) {
 				}
 				cyclic += btoi(!acyclic)
 				before := r.Clone()
-				if err := r.Layer(t.Context(), 0); err != nil {
+				if err := Layer(t.Context(), r, 0); err != nil {
 					t.Errorf("%s, %s: %v", spec, engine, err)
 					continue
 				}
@@ -220,18 +221,18 @@ func TestDragonflyPlus(t *testing.T) {
 func TestLayerRefuses(t *testing.T) {
 	r := compute(t, newGraph(t, "torus:dims=4/4,hosts=2", graph.Options{}), "minhop", Options{})
 	few := new(TooFewLanes)
-	if err := r.Layer(t.Context(), 1); !errors.As(err, &few) || r.SL != nil {
+	if err := Layer(t.Context(), r, 1); !errors.As(err, &few) || r.SL != nil {
 		t.Error(err)
 	}
-	if err := r.Layer(t.Context(), 16); err == nil || err.Error() != "layer: 16 virtual lanes: a link has from 1 to 15 for data" {
+	if err := Layer(t.Context(), r, 16); err == nil || err.Error() != "layer: 16 virtual lanes: a link has from 1 to 15 for data" {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Layer(ctx, 8); !errors.Is(err, context.Canceled) {
+	if err := Layer(ctx, r, 8); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	_, err := Compute(t.Context(), r.graph, "dfsssp", Options{MaxVLs: 1})
+	_, err := Compute(t.Context(), r.Graph(), "dfsssp", Options{MaxVLs: 1})
 	if p := new(Precondition); !errors.As(err, &p) {
 		t.Error(err)
 	}
@@ -262,7 +263,7 @@ func TestVerifyGroups(t *testing.T) {
 	verdicts, loops := map[bool]int{}, int64(0)
 	for seed := range 60 {
 		r := compute(t, g, "minhop", Options{})
-		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.Terminals()))}, NewSL2VL(g)
+		r.SL, r.SL2VL = &routes.SL{Pair: make([][]uint8, len(g.Terminals()))}, routes.NewSL2VL(g)
 		for i := range r.SL.Pair {
 			r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
 			for lid := range r.SL.Pair[i] {

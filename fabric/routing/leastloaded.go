@@ -56,7 +56,7 @@ func (a *assigner) markTransit(s, i int, port uint8) {
 	if a.transit == nil {
 		return
 	}
-	g := a.routes.graph
+	g := a.routes.Graph()
 	to := int(g.Channels()[g.Target(int32(s), port)].To)
 	word := &a.transit[to*a.words+i/64]
 	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {

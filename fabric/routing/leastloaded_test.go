@@ -1,10 +1,12 @@
 package routing
 
 import (
-	"fabsh/fabric/routing/graph"
 	"maps"
 	"slices"
 	"testing"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // TestScope: each switch alone spreads its LIDs evenly, which as a whole is not even
@@ -18,8 +20,8 @@ func TestScope(t *testing.T) {
 	}
 	busiest := map[string]Distribution{}
 	for _, scope := range Scopes() {
-		r := NewRoutes(g, 0)
-		if err := r.Assign(t.Context(), h, AssignOptions{Scope: scope}); err != nil {
+		r := routes.New(g, 0)
+		if err := Assign(t.Context(), r, h, AssignOptions{Scope: scope}); err != nil {
 			t.Fatal(err)
 		}
 		for s := range g.Switches() {
@@ -36,13 +38,13 @@ func TestScope(t *testing.T) {
 				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.Switches()[s].Label(), up)
 			}
 		}
-		b, err := r.Balance(t.Context(), 0)
+		b, err := MeasureBalance(t.Context(), r, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		busiest[scope] = b.Routes
 	}
-	best, err := compute(t, g, "ftree", Options{}).Balance(t.Context(), 0)
+	best, err := MeasureBalance(t.Context(), compute(t, g, "ftree", Options{}), 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

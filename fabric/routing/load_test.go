@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -46,8 +47,8 @@ func TestWriteLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := compute(t, g, "ftree", Options{})
-	r.SL = &SL{Dest: slices.Repeat([]uint8{3}, int(r.Top())+1)}
-	r.SL2VL = NewSL2VL(g)
+	r.SL = &routes.SL{Dest: slices.Repeat([]uint8{3}, int(r.Top())+1)}
+	r.SL2VL = routes.NewSL2VL(g)
 	var vls [16]uint8
 	for sl := range vls {
 		vls[sl] = uint8(sl) / 2
@@ -64,7 +65,7 @@ func TestWriteLoad(t *testing.T) {
 		texts[string(kind)] = b.String()
 	}
 	open := func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(texts[name])), nil }
-	back, err := Load(f, TableFiles{LFTs: string(format.KindLFTs), SL: string(format.KindPathSL), SL2VL: string(format.KindSL2VL)}, open)
+	back, err := routes.Load(f, routes.Files{LFTs: string(format.KindLFTs), SL: string(format.KindPathSL), SL2VL: string(format.KindSL2VL)}, open)
 	if err != nil || len(back.ReadNotes) > 0 {
 		t.Fatal(err, back.ReadNotes)
 	}

@@ -2,7 +2,9 @@ package routing
 
 import (
 	"context"
+
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // minhop routes along shortest paths, as OpenSM's minhop does: all distances by
@@ -18,7 +20,7 @@ var minhop = Engine{
 	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -40,7 +41,7 @@ var nue = Engine{
 // nueVLs is how many virtual lanes are used, if nothing else is said.
 const nueVLs = 1
 
-func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 	root, ranks, err := escapeRoot(ctx, g, o.Roots)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
@@ -49,7 +50,7 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	var r *Routes
+	var r *routes.Routes
 	if graph.FindLevels(g).Check() == nil {
 		r, err = nueUpDown(ctx, g, ranks, connected)
 	}
@@ -60,21 +61,21 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error
 	}
 	if r == nil && err == nil {
 		if r, err = nueLanes(ctx, g, root, ranks, connected, max(nueVLs, o.MaxVLs)); err == nil {
-			r, err = r.orUpDown(ctx, root, connected)
+			r, err = orUpDown(ctx, r, root, connected)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r, r.fillIn(ctx, nil, connected, nil)
+	return r, fillIn(ctx, r, nil, connected, nil)
 }
 
 // nueLanes is nue with searches, on so many lanes.
-func nueLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (*Routes, error) {
+func nueLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (*routes.Routes, error) {
 	if lanes > MaxLanes {
 		return nil, fmt.Errorf("nue: %d virtual lanes: a link has from 1 to %d for data", lanes, MaxLanes)
 	}
-	r := NewRoutes(g, 0)
+	r := routes.New(g, 0)
 	searches := make([]*nueSearch, lanes)
 	position := upDownOrder(g, ranks)
 	for i := range searches {
@@ -82,7 +83,7 @@ func nueLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks,
 		searches[i].load = searches[0].load
 		searches[i].addTree(root)
 	}
-	sl := make([]uint8, int(r.top)+1)
+	sl := make([]uint8, int(r.Top())+1)
 	for d := range g.Switches() {
 		lane := -1 // that of the LIDs on d
 		for _, dest := range g.DestsOf(d) {
@@ -107,7 +108,7 @@ func nueLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks,
 		return nil, err
 	}
 	if slices.Max(sl) > 0 {
-		r.SL, r.SL2VL = &SL{Dest: sl}, NewSL2VL(g)
+		r.SL, r.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
 	}
 	escaped := 0
 	for _, n := range searches {
@@ -150,12 +151,12 @@ func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
 }
 
 // orUpDown is r, or, if they are better, tables whose paths go up to root and then down.
-func (r *Routes) orUpDown(ctx context.Context, root int, connected *graph.Hops) (*Routes, error) {
-	g := r.graph
+func orUpDown(ctx context.Context, r *routes.Routes, root int, connected *graph.Hops) (*routes.Routes, error) {
+	g := r.Graph()
 	if g.Weighted() {
 		return r, nil // the weights say which paths are better
 	}
-	longest, busiest, err := r.worst(ctx)
+	longest, busiest, err := worst(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (r *Routes) orUpDown(ctx context.Context, root int, connected *graph.Hops) 
 	if u == nil || err != nil {
 		return r, err
 	}
-	switch far, busy, err := u.worst(ctx); {
+	switch far, busy, err := worst(ctx, u); {
 	case err != nil:
 		return nil, err
 	case far < longest || far == longest && busy < busiest:
@@ -174,11 +175,11 @@ func (r *Routes) orUpDown(ctx context.Context, root int, connected *graph.Hops) 
 
 // worst is how many links the longest path has, between switches with CAs, and how many
 // routes the busiest link.
-func (r *Routes) worst(ctx context.Context) (longest int32, busiest int64, err error) {
-	v := &verification{g: r.graph}
+func worst(ctx context.Context, r *routes.Routes) (longest int32, busiest int64, err error) {
+	v := &verification{g: r.Graph()}
 	v.selectEndpoints()
-	most := make([]int32, r.graph.Workers())
-	load, err := r.loadOf(ctx, v, func(worker int, w *walk, lid mad.LID) {
+	most := make([]int32, r.Graph().Workers())
+	load, err := loadOf(ctx, r, v, func(worker int, w *walk, lid mad.LID) {
 		for _, s := range v.sources {
 			most[worker] = max(most[worker], w.state[s])
 		}
@@ -197,19 +198,19 @@ const manySteps = 1 << 28
 // with CAs has a path up and then down: then no others are looked for, and no cycle
 // test is needed. So it is on very large networks of other shapes. Nil: it is none, or
 // not all pairs have such a path.
-func nueUpDown(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, connected *graph.Hops) (*Routes, error) {
+func nueUpDown(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, connected *graph.Hops) (*routes.Routes, error) {
 	h, err := graph.UpDown(ctx, g, ranks)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	r := NewRoutes(g, 0)
+	r := routes.New(g, 0)
 	if lack, _ := (&addition{r: r, connected: connected}).countPairs(h); lack > 0 {
 		return nil, nil
 	}
-	if err := r.balance(ctx, h); err != nil {
+	if err := balanceLoad(ctx, r, h); err != nil {
 		return nil, err
 	}
-	return r, r.complete(ctx, h, ranks, nil)
+	return r, complete(ctx, r, h, ranks, nil)
 }
 
 // route finds the paths to one LID, which without an escape tree may fail.
@@ -231,7 +232,7 @@ func (n *nueSearch) route(d int, dest graph.Dest) bool {
 // takeEscape gives all switches the paths of the escape tree to a LID.
 func (n *nueSearch) takeEscape(d int, dest graph.Dest) {
 	for s := range n.g.Switches() {
-		n.routes.Row(s)[dest.LID] = NoPort
+		n.routes.Row(s)[dest.LID] = routes.NoPort
 	}
 	n.begin(d)
 	n.escape()

@@ -1,15 +1,17 @@
 package routing
 
 import (
-	"fabsh/fabric/routing/graph"
 	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // nueSearch finds the paths to one LID after the other, such that all of them
 // together close no cycle in the channel dependency graph.
 type nueSearch struct {
 	g         *graph.Graph
-	routes    *Routes
+	routes    *routes.Routes
 	order     *topoOrder // of the dependencies of all paths so far
 	load      []int64    // routes so far, by channel
 	endpoints []int64    // ports of CAs and routers, by switch
@@ -41,8 +43,8 @@ const hopCost = graph.MaxWeight
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
-func newNueSearch(r *Routes, d *CDG, position []int32) *nueSearch {
-	g := r.graph
+func newNueSearch(r *routes.Routes, d *CDG, position []int32) *nueSearch {
+	g := r.Graph()
 	n := &nueSearch{port: -1, g: g, routes: r, order: newTopoOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.Channels())), make([]bool, len(g.Channels()))
 	n.component = graph.Components(g)

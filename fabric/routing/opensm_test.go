@@ -14,18 +14,19 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // opensm lets OpenSM bring a net up in ibsim, and reads what it dumps.
-func opensm(t testing.TB, f *fabric.Fabric, args ...string) *Routes {
+func opensm(t testing.TB, f *fabric.Fabric, args ...string) *routes.Routes {
 	t.Helper()
 	r, _ := opensmIn(t, f, args...)
 	return r
 }
 
 // opensmIn is opensm, and where the rest of what it dumps is.
-func opensmIn(t testing.TB, f *fabric.Fabric, args ...string) (*Routes, string) {
+func opensmIn(t testing.TB, f *fabric.Fabric, args ...string) (*routes.Routes, string) {
 	t.Helper()
 	var net bytes.Buffer
 	if err := format.Dump(&net, f, "ibnetdiscover"); err != nil {
@@ -49,7 +50,7 @@ func opensmIn(t testing.TB, f *fabric.Fabric, args ...string) (*Routes, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewRoutes(g, 0)
+	r := routes.New(g, 0)
 	notes, err := format.ReadLFTs(read("opensm-lfts.dump"), "opensm-lfts.dump", found, func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) })
 	if err != nil || notes != nil {
 		t.Fatal(err, notes)
@@ -80,22 +81,22 @@ func TestOpenSM(t *testing.T) {
 		for engine := range strings.FieldsSeq(x.engines) {
 			t.Run(x.spec+" "+engine, func(t *testing.T) {
 				theirs := opensm(t, f, "-R", engine+",no_fallback")
-				ours := compute(t, theirs.graph, engine, Options{})
+				ours := compute(t, theirs.Graph(), engine, Options{})
 				a, b := verify(t, ours, VerifyOptions{}), verify(t, theirs, VerifyOptions{})
 				if !a.Acyclic && engine != "minhop" && engine != "sssp" || a.Unreachable != 0 || b.Unreachable != 0 {
 					t.Errorf("acyclic %v, unreachable %d; OpenSM: %v, %d", a.Acyclic, a.Unreachable, b.Acyclic, b.Unreachable)
 				}
-				if d := cmp.Diff(check(t, theirs), judged(t, theirs)); d != "" {
+				if d := cmp.Diff(check(t, theirs), judgedByIbdmchk(t, theirs)); d != "" {
 					t.Errorf("OpenSM's tables (-ibdmchk +fabsh):\n%s", d)
 				}
 				if links(a) > links(b) && engine != "nue" || engine != "nue" && !slices.Equal(a.Hops, b.Hops) && engine != "updn" {
 					t.Errorf("hops %v, OpenSM: %v", a.Hops, b.Hops)
 				}
-				p, err := ours.Balance(t.Context(), 0)
+				p, err := MeasureBalance(t.Context(), ours, 0, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				q, err := theirs.Balance(t.Context(), 0)
+				q, err := MeasureBalance(t.Context(), theirs, 0, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,9 +116,9 @@ func TestQuality(t *testing.T) {
 		t.Skip("takes long with the race detector")
 	}
 	theirs := opensm(t, topology(t, "ft1728"), "-R", "ftree,no_fallback")
-	measure := func(r *Routes, pattern string) *Congestion {
+	measure := func(r *routes.Routes, pattern string) *Congestion {
 		t.Helper()
-		c, err := r.Congestion(t.Context(), CongestionOptions{Pattern: pattern, Seed: 1, Samples: 1000})
+		c, err := MeasureCongestion(t.Context(), r, CongestionOptions{Pattern: pattern, Seed: 1, Samples: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestQuality(t *testing.T) {
 	want := measure(theirs, Permutation)
 	t.Logf("OpenSM's ftree: bandwidth %.4f", want.Bandwidth)
 	for _, engine := range []string{"ftree", "minhop", "updn", "sssp", "nue"} {
-		r := compute(t, theirs.graph, engine, Options{})
+		r := compute(t, theirs.Graph(), engine, Options{})
 		got := measure(r, Permutation)
 		t.Logf("%s: bandwidth %.4f", engine, got.Bandwidth)
 		if got.Bandwidth < want.Bandwidth || got.Bandwidth < 0.52 {
@@ -149,7 +150,7 @@ func TestQualityDegraded(t *testing.T) {
 		g := newGraph(t, spec, graph.Options{})
 		bandwidth := func(engine, pattern string) float64 {
 			t.Helper()
-			c, err := compute(t, g, engine, Options{}).Congestion(t.Context(), CongestionOptions{Pattern: pattern, Seed: 1, Samples: 100})
+			c, err := MeasureCongestion(t.Context(), compute(t, g, engine, Options{}), CongestionOptions{Pattern: pattern, Seed: 1, Samples: 100})
 			if err != nil {
 				t.Fatal(err)
 			}

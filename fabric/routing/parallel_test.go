@@ -1,9 +1,10 @@
 package routing
 
 import (
-	"fabsh/fabric/routing/graph"
 	"slices"
 	"testing"
+
+	"fabsh/fabric/routing/graph"
 )
 
 // TestWorkers: the same bytes from any number of workers.
@@ -28,18 +29,18 @@ func TestWorkers(t *testing.T) {
 					if err != nil {
 						continue
 					}
-					o := outcome{tables: slices.Concat(r.rows...), verdict: verify(t, r, VerifyOptions{})}
-					if o.balance, err = r.Balance(t.Context(), 0); err != nil {
+					o := outcome{tables: tables(r), verdict: verify(t, r, VerifyOptions{})}
+					if o.balance, err = MeasureBalance(t.Context(), r, 0, nil); err != nil {
 						t.Fatal(err)
 					}
 					for _, p := range Patterns() {
-						c, err := r.Congestion(t.Context(), CongestionOptions{Pattern: p, Samples: 20, Seed: 5})
+						c, err := MeasureCongestion(t.Context(), r, CongestionOptions{Pattern: p, Samples: 20, Seed: 5})
 						if err != nil {
 							t.Fatal(err)
 						}
 						o.traffic = append(o.traffic, c)
 					}
-					if o.failure, err = r.FailEachLink(t.Context(), 0); err != nil {
+					if o.failure, err = FailEachLink(t.Context(), r, 0); err != nil {
 						t.Fatal(err)
 					}
 					for i := range o.failure { // ports of another fabric

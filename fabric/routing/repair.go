@@ -3,9 +3,11 @@ package routing
 import (
 	"context"
 	"errors"
-	"fabsh/fabric/routing/graph"
-	"fabsh/mad"
 	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
 )
 
 // Repair makes tables for g, the graph of the same subnet after a link, a switch or a
@@ -19,19 +21,19 @@ import (
 //
 // Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
 // that of the engine, twice, and of Balance.
-func (r *Routes) Repair(ctx context.Context, g *graph.Graph) (*Routes, error) {
+func Repair(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	if len(g.Switches()) == 0 {
 		return nil, errors.New("repair: the fabric has no switch")
 	}
-	b := r.basis
+	b := basisOf(r)
 	if b == nil {
-		t, _, err := r.patch(ctx, g)
+		t, _, err := patch(ctx, r, g)
 		return t, err
 	}
 	if b.tree != nil && !b.gaps {
-		t, err := r.repairTree(ctx, g)
-		if err == nil && t != nil && len(t.rows)*t.stride <= fewEntries {
-			err = t.evenTree(ctx)
+		t, err := repairTree(ctx, r, g)
+		if err == nil && t != nil && len(g.Switches())*int(t.Top()) <= fewEntries {
+			err = evenTree(ctx, t)
 		}
 		if t != nil || err != nil {
 			return t, err
@@ -41,18 +43,18 @@ func (r *Routes) Repair(ctx context.Context, g *graph.Graph) (*Routes, error) {
 	switch {
 	case r.SL != nil: // lanes of paths that others go beside
 	case e.Repair == KeepEntries:
-		return r.repairKept(ctx, g)
+		return repairKept(ctx, r, g)
 	case e.Repair == KeepLIDs:
-		return r.repairColumns(ctx, g)
+		return repairLIDs(ctx, r, g)
 	case e.Repair == Patch:
-		return r.repairPatched(ctx, g)
+		return repairPatched(ctx, r, g)
 	}
 	return Compute(ctx, g, b.engine, b.on(g))
 }
 
 // repairKept is Repair by KeepEntries.
-func (r *Routes) repairKept(ctx context.Context, g *graph.Graph) (*Routes, error) {
-	b := r.basis
+func repairKept(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	b := basisOf(r)
 	o := b.on(g)
 	full, err := Compute(ctx, g, b.engine, o)
 	if err != nil {
@@ -63,23 +65,23 @@ func (r *Routes) repairKept(ctx context.Context, g *graph.Graph) (*Routes, error
 	if err != nil {
 		return nil, err
 	}
-	return t, t.evenOut(ctx, full)
+	return t, evenOut(ctx, t, full)
 }
 
 // repairPatched is Repair by Patch.
-func (r *Routes) repairPatched(ctx context.Context, g *graph.Graph) (*Routes, error) {
-	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
+func repairPatched(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	full, err := Compute(ctx, g, basisOf(r).engine, basisOf(r).on(g))
 	if err != nil {
 		return nil, err
 	}
-	t, whole, err := r.patch(ctx, g)
+	t, whole, err := patch(ctx, r, g)
 	if err != nil || !whole {
 		return full, err
 	}
-	b := *full.basis
+	b := *basisOf(full)
 	b.gaps = true // its paths go together with no others
-	t.basis = &b
-	return t, t.evenOut(ctx, full)
+	t.SetOrigin(&b)
+	return t, evenOut(ctx, t, full)
 }
 
 // fewEntries: where there are so many at most, a full run takes little time, and each
@@ -87,27 +89,27 @@ func (r *Routes) repairPatched(ctx context.Context, g *graph.Graph) (*Routes, er
 const fewEntries = 1 << 20
 
 // evenTree is evenOut for tables that repairTree has made.
-func (r *Routes) evenTree(ctx context.Context) error {
-	g := r.graph
-	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
+func evenTree(ctx context.Context, r *routes.Routes) error {
+	g := r.Graph()
+	full, err := Compute(ctx, g, basisOf(r).engine, basisOf(r).on(g))
 	if p := new(Precondition); errors.As(err, &p) {
 		return nil // it would refuse the tree as it is now
 	} else if err != nil {
 		return err
 	}
-	if h := r.basis.hops; h.IsUpDown() && !h.SameDirections(full.basis.hops) {
-		full.basis.addGaps() // other ranks: its paths do not go together with r's
+	if h := basisOf(r).hops; h.IsUpDown() && !h.SameDirections(basisOf(full).hops) {
+		basisOf(full).addGaps(0) // other ranks: its paths do not go together with r's
 	}
-	return r.evenOut(ctx, full)
+	return evenOut(ctx, r, full)
 }
 
 // maxWorse is by how much the most routes on a link may exceed those of a full run
 // after a repair: one in so many.
 const maxWorse = 50
 
-// repairColumns is Repair by KeepLIDs.
-func (r *Routes) repairColumns(ctx context.Context, g *graph.Graph) (*Routes, error) {
-	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
+// repairLIDs is Repair by KeepLIDs.
+func repairLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	full, err := Compute(ctx, g, basisOf(r).engine, basisOf(r).on(g))
 	if err != nil {
 		return nil, err
 	}
@@ -115,20 +117,20 @@ func (r *Routes) repairColumns(ctx context.Context, g *graph.Graph) (*Routes, er
 	if err != nil {
 		return nil, err
 	}
-	t, old := full.Clone(), r.seenOn(g)
+	t, old := full.Clone(), r.SeenOn(g)
 	for d := range g.Switches() {
 		for _, dest := range g.DestsOf(d) {
 			stays := true
 			for s := range g.Switches() {
 				port := old.Row(s).Port(dest.LID)
-				stays = stays && (s == d && port == dest.Out || s != d && (h.IsNextHop(s, d, port) || h.Distance(s, d) < 0 && port == NoPort))
+				stays = stays && (s == d && port == dest.Out || s != d && (h.IsNextHop(s, d, port) || h.Distance(s, d) < 0 && port == routes.NoPort))
 			}
 			for s := 0; stays && s < len(g.Switches()); s++ {
 				t.Row(s)[dest.LID] = old.Row(s).Port(dest.LID)
 			}
 		}
 	}
-	return t, t.evenOut(ctx, full)
+	return t, evenOut(ctx, t, full)
 }
 
 // evenOut takes the entries of LIDs from full, all that a LID has, until no link has
@@ -137,13 +139,13 @@ func (r *Routes) repairColumns(ctx context.Context, g *graph.Graph) (*Routes, er
 // it is all entries or none.
 //
 // Time: that of Balance, and O(S) for each LID.
-func (r *Routes) evenOut(ctx context.Context, full *Routes) error {
-	g := r.graph
-	load, err := r.load(ctx)
+func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
+	g := r.Graph()
+	load, err := routesLoad(ctx, r)
 	if err != nil {
 		return err
 	}
-	best, err := full.load(ctx)
+	best, err := routesLoad(ctx, full)
 	if err != nil {
 		return err
 	}
@@ -152,8 +154,8 @@ func (r *Routes) evenOut(ctx context.Context, full *Routes) error {
 	if distributionOf(load).Max <= most {
 		return nil
 	}
-	if r.basis != nil && r.basis.gaps || full.basis != nil && full.basis.gaps {
-		r.take(full)
+	if basisOf(r) != nil && basisOf(r).gaps || basisOf(full) != nil && basisOf(full).gaps {
+		r.Replace(full)
 		return nil
 	}
 	e := evening{r: r, full: full, load: load, on: g.Endpoints(), walk: newWalk(g), taken: make([]bool, int(g.Top())+1)}
@@ -163,29 +165,24 @@ func (r *Routes) evenOut(ctx context.Context, full *Routes) error {
 			break
 		}
 	}
-	if ctx.Err() != nil || r.basis == nil || r.basis.hops == nil || !r.basis.hops.IsUpDown() {
+	if ctx.Err() != nil || basisOf(r) == nil || basisOf(r).hops == nil || !basisOf(r).hops.IsUpDown() {
 		return context.Cause(ctx)
 	}
 	// Paths to switches that up*/down* does not have were made for the entries before.
-	graph, err := r.dependencies(ctx, nil)
+	graph, err := dependencies(ctx, r, nil)
 	if err != nil {
 		return err
 	}
-	all, err := r.withSwitches(ctx, graph)
+	all, err := withSwitches(ctx, r, graph)
 	if all == graph {
-		r.take(full)
+		r.Replace(full)
 	}
 	return err
 }
 
-// take makes r the tables of full.
-func (r *Routes) take(full *Routes) {
-	r.rows, r.loan, r.Notes, r.basis = full.rows, full.loan, full.Notes, full.basis
-}
-
 // evening is the state of evenOut.
 type evening struct {
-	r, full *Routes
+	r, full *routes.Routes
 	load    []int64
 	on      []int64 // ports of CAs and routers, by switch
 	walk    *walk
@@ -196,7 +193,7 @@ type evening struct {
 // relieve takes from full the entries of a LID that comes over channel c, one that does
 // not do so in full if there is any. False: there is none left.
 func (e *evening) relieve(c graph.Channel) bool {
-	g := e.r.graph
+	g := e.r.Graph()
 	row, other := e.r.Row(int(c.From)), e.full.Row(int(c.From))
 	found := -1
 	for _, d := range g.Dests() {
@@ -218,7 +215,7 @@ func (e *evening) relieve(c graph.Channel) bool {
 	e.count(e.r, found, -1)
 	for s := range g.Switches() {
 		if port := e.full.Row(s)[found]; e.r.Row(s)[found] != port {
-			e.r.own(s)[found] = port
+			e.r.WritableRow(s)[found] = port
 		}
 	}
 	e.count(e.r, found, 1)
@@ -226,8 +223,8 @@ func (e *evening) relieve(c graph.Channel) bool {
 }
 
 // count adds the routes of a LID to the load, or takes them off.
-func (e *evening) count(r *Routes, lid int, sign int64) {
-	w, t := e.walk, int32(e.r.graph.TerminalByLID(mad.LID(lid)))
+func (e *evening) count(r *routes.Routes, lid int, sign int64) {
+	w, t := e.walk, int32(e.r.Graph().TerminalByLID(mad.LID(lid)))
 	ports := w.rows[:len(w.state)]
 	for s := range ports {
 		ports[s] = r.Row(s)[lid]

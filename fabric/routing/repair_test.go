@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -124,8 +125,8 @@ type byHand struct {
 }
 
 // follow judges tables by none of the package's code but their entries.
-func follow(r *Routes) byHand {
-	g := r.graph
+func follow(r *routes.Routes) byHand {
+	g := r.Graph()
 	x := byHand{reached: map[[2]mad.LID]int{}, switches: map[[2]mad.LID]int{}}
 	next, all := map[*fabric.Port]map[*fabric.Port]bool{}, map[*fabric.Port]map[*fabric.Port]bool{}
 	add := func(next map[*fabric.Port]map[*fabric.Port]bool, path []*fabric.Port) {
@@ -222,7 +223,7 @@ func TestRepairs(t *testing.T) {
 						t.Logf("step %d, %s: %v", step, what, err)
 						continue
 					}
-					r, err = r.Repair(t.Context(), g)
+					r, err = Repair(t.Context(), r, g)
 					if err != nil {
 						t.Fatalf("step %d, %s: %v", step, what, err)
 					}
@@ -244,11 +245,11 @@ func TestRepairs(t *testing.T) {
 					if promises.Acyclic && want.together && !got.together {
 						t.Fatalf("step %d, %s: a credit loop of paths to switches", step, what)
 					}
-					a, err := r.Balance(t.Context(), 0)
+					a, err := MeasureBalance(t.Context(), r, 0, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
-					b, err := full.Balance(t.Context(), 0)
+					b, err := MeasureBalance(t.Context(), full, 0, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -278,17 +279,17 @@ func TestHundredRepairs(t *testing.T) {
 				what := d.change(random)
 				g := d.graph(t)
 				var err error
-				if r, err = r.Repair(t.Context(), g); err != nil {
+				if r, err = Repair(t.Context(), r, g); err != nil {
 					t.Fatal(err)
 				}
 				if step%20 > 0 {
 					continue
 				}
-				a, err := r.Balance(t.Context(), 0)
+				a, err := MeasureBalance(t.Context(), r, 0, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				b, err := compute(t, g, engine, Options{}).Balance(t.Context(), 0)
+				b, err := MeasureBalance(t.Context(), compute(t, g, engine, Options{}), 0, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -307,11 +308,11 @@ func TestRepairWithout(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 3))
 		d := damaged(t, spec)
 		r := compute(t, d.graph(t), "updn", Options{})
-		r.Edited()
+		r.ForgetOrigin()
 		for step := range 20 {
 			what := d.change(random)
 			before := r.On(d.graph(t))
-			r, err := r.Repair(t.Context(), before.graph)
+			r, err := Repair(t.Context(), r, before.Graph())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -337,13 +338,13 @@ func TestRepairShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := old.Repair(t.Context(), less)
+	r, err := Repair(t.Context(), old, less)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, after := old.Clone(), r.Clone()
-	r.Own(2)[5] = 9
-	old.Own(3)[5] = 9
+	r.EditRow(2)[5] = 9
+	old.EditRow(3)[5] = 9
 	if d := old.Diff(before); d.Entries != 1 || old.Row(2)[5] == 9 {
 		t.Errorf("%d entries of the older tables changed", d.Entries)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -16,7 +17,7 @@ func (x *repair) closeGaps(open [][2]int32) bool {
 	if x.rank == nil {
 		for _, p := range open {
 			for _, d := range x.g.DestsOf(int(p[1])) {
-				x.new.own(int(p[0]))[d.LID] = NoPort
+				x.new.WritableRow(int(p[0]))[d.LID] = routes.NoPort
 			}
 		}
 		return true
@@ -80,7 +81,7 @@ func (x *repair) close(d int32, dest graph.Dest, sources, part []int32, endpoint
 	for _, s := range sources {
 		switch {
 		case part[s] != part[d]:
-			x.new.own(int(s))[dest.LID] = NoPort
+			x.new.WritableRow(int(s))[dest.LID] = routes.NoPort
 		case endpoints[s] > 0 && dest.Out > 0:
 			return false
 		case x.arrives(s, dest) < 0:
@@ -130,7 +131,7 @@ func (x *repair) attach(s, d int32, dest graph.Dest) bool {
 		return false
 	}
 	ports := way[int(dest.LID)%len(way)].Ports
-	x.new.own(int(s))[dest.LID] = ports[int(dest.LID)%len(ports)]
+	x.new.WritableRow(int(s))[dest.LID] = ports[int(dest.LID)%len(ports)]
 	return true
 }
 

@@ -2,9 +2,11 @@ package routing
 
 import (
 	"context"
-	"fabsh/fabric/routing/graph"
 	"fmt"
 	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // patch is r for g with the paths that arrive there left as they are, and others in
@@ -13,18 +15,18 @@ import (
 // whole: no credit loop is in them, and all switches with CAs have all paths.
 //
 // Time: O(L*S), and searches as of nue for the LIDs with a path that does not arrive.
-func (r *Routes) patch(ctx context.Context, g *graph.Graph) (t *Routes, whole bool, err error) {
+func patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Routes, whole bool, err error) {
 	t = r.On(g)
-	t.basis = r.basis
+	t.SetOrigin(r.Origin())
 	connected, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, false, err
 	}
 	a := addition{r: t, connected: connected}
-	if err := a.findBroken(ctx, r.graph); err != nil {
+	if err := a.findBroken(ctx, r.Graph()); err != nil {
 		return nil, false, err
 	}
-	graph, err := t.dependencies(ctx, nil)
+	graph, err := dependencies(ctx, t, nil)
 	if err != nil {
 		return nil, false, err
 	}
@@ -40,11 +42,11 @@ func (r *Routes) patch(ctx context.Context, g *graph.Graph) (t *Routes, whole bo
 // closeAll searches for the paths that are missing from switches with CAs.
 func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 	t := a.r
-	load, err := t.load(ctx)
+	load, err := routesLoad(ctx, t)
 	if err != nil {
 		return err
 	}
-	both, err := t.withSwitches(ctx, graph)
+	both, err := withSwitches(ctx, t, graph)
 	if err != nil {
 		return err
 	}
@@ -66,15 +68,15 @@ func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 			break
 		}
 	}
-	if t.missing = a.toCAs.missing; t.missing > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("repair: %d entries of switches with CAs drop packets: no path was found that closes no credit loop", t.missing))
+	if n := a.toCAs.missing; n > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("repair: %d entries of switches with CAs drop packets: no path was found that closes no credit loop", n))
 	}
-	if graph, err = t.withSwitches(ctx, graph); err != nil {
+	if graph, err = withSwitches(ctx, t, graph); err != nil {
 		return err
 	}
 	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
 		n := newNueSearch(t, graph, graph.order())
-		n.order.budget = testsOfLast * len(t.graph.Channels())
+		n.order.budget = testsOfLast * len(t.Graph().Channels())
 		return n
 	})
 	return err
@@ -85,7 +87,7 @@ func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 // not pass through counts as dropped in the gaps: its dependencies are in no graph. So
 // does what a switch has that had no CAs in the older graph.
 func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
-	g := a.r.graph
+	g := a.r.Graph()
 	endpoints, w := g.Endpoints(), newWalk(g)
 	fresh := g.Endpoints()
 	for s, n := range old.Endpoints() {
@@ -99,8 +101,8 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 		}
 		for _, dest := range g.DestsOf(d) {
 			a.r.Row(d)[dest.LID] = dest.Out
-			x := gap{d: d, dest: dest, before: slices.Repeat([]uint8{NoPort}, len(g.Switches()))}
-			entries := a.r.entries(dest.LID)
+			x := gap{d: d, dest: dest, before: slices.Repeat([]uint8{routes.NoPort}, len(g.Switches()))}
+			entries := a.r.Column(dest.LID)
 			dropped, ofCAs := false, false
 			w.begin()
 			for _, withCAs := range []bool{true, false} {
@@ -109,10 +111,10 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 						continue
 					}
 					if fresh[s] > 0 && s != d && w.state[s] == unknown {
-						entries[s] = NoPort
+						entries[s] = routes.NoPort
 					}
 					if w.from(int32(s), entries, dest.Terminal); w.state[s] < 0 {
-						a.r.Row(s)[dest.LID] = NoPort
+						a.r.Row(s)[dest.LID] = routes.NoPort
 						lost := a.connected.Distance(s, d) >= 0
 						dropped, ofCAs = dropped || lost, ofCAs || lost && n > 0
 					}
@@ -141,7 +143,7 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 // arrive: on all switches, or on those without CAs alone, which hand on nobody's
 // packets.
 func (a *addition) shortest(ctx context.Context, all bool) error {
-	g := a.r.graph
+	g := a.r.Graph()
 	endpoints := g.Endpoints()
 	var queue []int32
 	for _, x := range a.dropped {
@@ -150,7 +152,7 @@ func (a *addition) shortest(ctx context.Context, all bool) error {
 		}
 		queue = queue[:0]
 		for s := range g.Switches() {
-			if a.r.Row(s)[x.dest.LID] != NoPort {
+			if a.r.Row(s)[x.dest.LID] != routes.NoPort {
 				queue = append(queue, int32(s))
 			}
 		}
@@ -158,7 +160,7 @@ func (a *addition) shortest(ctx context.Context, all bool) error {
 			t := queue[i]
 			for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
 				s := g.ChannelTo(c)
-				if entry := &a.r.Row(int(s))[x.dest.LID]; *entry == NoPort && (all || endpoints[s] == 0) {
+				if entry := &a.r.Row(int(s))[x.dest.LID]; *entry == routes.NoPort && (all || endpoints[s] == 0) {
 					*entry = g.Channels()[c].PeerPort
 					queue = append(queue, s)
 				}

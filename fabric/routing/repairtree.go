@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -12,27 +13,27 @@ import (
 // next hops, so those change alone whose next hops do: of the switches at the ends of
 // the cables that differ, and of the destinations to which some distance differs. Nil:
 // g has what r's tree had not, or a pair of CAs has lost its last path up and down.
-func (r *Routes) repairTree(ctx context.Context, g *graph.Graph) (*Routes, error) {
-	if g.Weighted() || g.HasPortOrder(-1) || r.graph.Weighted() || r.graph.HasPortOrder(-1) || r.SL != nil || r.SL2VL != nil || r.top < g.Top() {
+func repairTree(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	if g.Weighted() || g.HasPortOrder(-1) || r.Graph().Weighted() || r.Graph().HasPortOrder(-1) || r.SL != nil || r.SL2VL != nil || r.Top() < g.Top() {
 		return nil, nil
 	}
-	x := &repair{g: g, o: r.graph, old: r}
+	x := &repair{g: g, o: r.Graph(), old: r}
 	x.findChanged()
 	if !x.known() {
 		return nil, nil
 	}
 	tree := x.place()
-	update := graph.HopsUpdate{Old: r.basis.hops, Was: x.was, Moved: x.whole, Ranks: x.rank}
+	update := graph.HopsUpdate{Old: basisOf(r).hops, Was: x.was, Moved: x.whole, Ranks: x.rank}
 	var err error
 	if x.h, x.parts, err = update.Run(ctx, g); x.h == nil {
 		return nil, err
 	}
 	x.h.Place = tree.place
 	x.findMoved()
-	x.new = r.borrow(g, x.was)
-	b := *r.basis
+	x.new = r.ShareRows(g, x.was)
+	b := *basisOf(r)
 	b.hops = x.h
-	x.new.basis = &b
+	x.new.SetOrigin(&b)
 	open, err := x.choose(ctx, tree)
 	if err != nil || !x.closeGaps(open) {
 		return nil, err
@@ -44,8 +45,8 @@ func (r *Routes) repairTree(ctx context.Context, g *graph.Graph) (*Routes, error
 // where nothing else is said.
 type repair struct {
 	g, o *graph.Graph
-	old  *Routes
-	new  *Routes
+	old  *routes.Routes
+	new  *routes.Routes
 	was  []int32      // by switch: the older number, or -1
 	in   []int32      // by switch: the number in the graph of the basis
 	rank *graph.Ranks // of up*/down*; nil: all links are allowed
@@ -71,7 +72,7 @@ func (x *repair) findChanged() {
 // known says whether r's tree had all switches and LIDs of g, and all cables that are
 // new: each joins a parent of it.
 func (x *repair) known() bool {
-	tree := x.old.basis.tree
+	tree := basisOf(x.old).tree
 	x.in, _ = graph.OlderNumbers(x.g, tree.graph)
 	if slices.Contains(x.in, -1) {
 		return false
@@ -97,7 +98,7 @@ func (x *repair) known() bool {
 
 // place is r's tree with the numbers of g; -1 is a parent that is missing.
 func (x *repair) place() *treeBasis {
-	tree := x.old.basis.tree
+	tree := basisOf(x.old).tree
 	if tree.ranks != nil {
 		x.rank = &graph.Ranks{Rank: make([]int, len(x.in))}
 	}
@@ -148,7 +149,7 @@ func (x *repair) findMoved() {
 func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error) {
 	g := x.g
 	a := &assigner{AssignOptions: AssignOptions{Policy: DModK}, routes: x.new, h: x.h, parents: tree.parents, divider: tree.divider}
-	choices := make([]Row, g.Workers())
+	choices := make([]routes.Row, g.Workers())
 	a.next = make([]graph.NextHops, len(g.Switches()))
 	memory := make([]graph.NextHops, g.Workers()) // lent to one switch after the other
 	a.number = make([]int, len(g.Dests()))
@@ -168,14 +169,14 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 			return
 		}
 		if choices[worker] == nil {
-			choices[worker] = make(Row, x.new.stride)
+			choices[worker] = make(routes.Row, int(x.new.Top())+1)
 		}
 		chosen := choices[worker]
 		// A row is copied once an entry of it changes.
 		row := x.new.Row(s)
 		set := func(lid mad.LID, port uint8) {
 			if row[lid] != port {
-				row = x.new.own(s)
+				row = x.new.WritableRow(s)
 				row[lid] = port
 			}
 		}
@@ -222,7 +223,7 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 // wasNextHop says whether a port of switch s led to d before.
 func (x *repair) wasNextHop(s int, d int32, port uint8) bool {
 	was, to := x.was[s], x.was[d]
-	return was >= 0 && to >= 0 && slices.Contains(x.old.basis.hops.Next(int(was), int(to)), port)
+	return was >= 0 && to >= 0 && slices.Contains(basisOf(x.old).hops.Next(int(was), int(to)), port)
 }
 
 // all are all destinations: list is memory.

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -23,13 +24,13 @@ type Rerouted struct {
 	Before, After int64
 }
 
-// Rerouted compares the paths of r with those of old, between CAs and routers that
+// CountRerouted compares the paths of r with those of old, between CAs and routers that
 // both have. before is the port of the older fabric that a port of the newer one
 // is; nil: there is none.
 //
 // Time: O(S) for each LID whose paths may differ, and O(S*L) to find these.
-func (r *Routes) Rerouted(ctx context.Context, old *Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
-	x := &reroute{new: r, old: old, switches: make([]int32, len(r.graph.Switches()))}
+func CountRerouted(ctx context.Context, r *routes.Routes, old *routes.Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
+	x := &reroute{new: r, old: old, switches: make([]int32, len(r.Graph().Switches()))}
 	x.pair(before)
 	x.compare()
 	if !slices.Contains(x.differs, true) {
@@ -40,7 +41,7 @@ func (r *Routes) Rerouted(ctx context.Context, old *Routes, before func(*fabric.
 
 // reroute is a comparison of paths. Numbers are those of the newer graph.
 type reroute struct {
-	new, old  *Routes
+	new, old  *routes.Routes
 	switches  []int32  // the older number of a switch, or -1
 	terminals []int32  // and of a terminal
 	ports     [][]bool // by switch: the ports behind which there is something else
@@ -52,7 +53,7 @@ type reroute struct {
 
 // pair finds the older numbers, and the ports that lead elsewhere.
 func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
-	g, o := x.new.graph, x.old.graph
+	g, o := x.new.Graph(), x.old.Graph()
 	x.terminals = slices.Repeat([]int32{-1}, len(g.Terminals()))
 	x.on = make([]int64, len(g.Switches()))
 	for t := range g.Terminals() {
@@ -90,7 +91,7 @@ func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
 // compare finds the LIDs towards which some switch sends packets through another port
 // than before, or through one that leads elsewhere.
 func (x *reroute) compare() {
-	g, o := x.new.graph, x.old.graph
+	g, o := x.new.Graph(), x.old.Graph()
 	x.was = slices.Repeat([]int32{-1}, int(g.Top())+1)
 	x.differs = make([]bool, int(g.Top())+1)
 	for t, e := range g.Terminals() {
@@ -124,25 +125,18 @@ func (x *reroute) compare() {
 
 // sameEntries: tables are equal, but for LIDs at the end of the longer one that it
 // drops.
-func sameEntries(a, b Row) bool {
+func sameEntries(a, b routes.Row) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
 	rest := b[len(a):]
-	return bytes.Equal(a, b[:len(a)]) && bytes.Count(rest, dropped[:1]) == len(rest)
+	return bytes.Equal(a, b[:len(a)]) && bytes.Count(rest, []byte{routes.NoPort}) == len(rest)
 }
 
 // hopDiffers: switch s, which is not alike, sends packets to a LID elsewhere.
 func (x *reroute) hopDiffers(s int32, lid, was int) bool {
-	p := x.new.entry(s, lid)
-	return x.switches[s] < 0 || p != x.old.entry(x.switches[s], was) || x.ports[s] != nil && int(p) < len(x.ports[s]) && x.ports[s][p]
-}
-
-func (r *Routes) entry(s int32, lid int) uint8 {
-	if lid > int(r.top) {
-		return NoPort
-	}
-	return r.rows[s][lid]
+	p := x.new.Entry(s, mad.LID(lid))
+	return x.switches[s] < 0 || p != x.old.Entry(x.switches[s], mad.LID(was)) || x.ports[s] != nil && int(p) < len(x.ports[s]) && x.ports[s][p]
 }
 
 // count adds up the pairs whose packets are rerouted, and the load before and now.
@@ -152,16 +146,16 @@ func (r *Routes) entry(s int32, lid int) uint8 {
 // Time: O(S) for each LID of the older tables, and O(D*H) for D switches that differ
 // and H hops, or O(S), for each of the newer.
 func (x *reroute) count(ctx context.Context) (Rerouted, error) {
-	olds, news := endpointsOf(x.old.graph), endpointsOf(x.new.graph)
+	olds, news := endpointsOf(x.old.Graph()), endpointsOf(x.new.Graph())
 	p := x.newPatches(olds, news)
-	paired, err := x.old.loadOf(ctx, olds.only(p.was), p.patch) // by channel of the older graph
+	paired, err := loadOf(ctx, x.old, olds.only(p.was), p.patch) // by channel of the older graph
 	if err != nil {
 		return Rerouted{}, err
 	}
 	sum := p.found()
-	changed := make([][]bool, x.new.graph.Workers())
-	found := make([]Rerouted, x.new.graph.Workers())
-	now, err := x.new.loadOf(ctx, news.without(p.is), func(worker int, w *walk, lid mad.LID) {
+	changed := make([][]bool, x.new.Graph().Workers())
+	found := make([]Rerouted, x.new.Graph().Workers())
+	now, err := loadOf(ctx, x.new, news.without(p.is), func(worker int, w *walk, lid mad.LID) {
 		if !x.differs[lid] {
 			return
 		}
@@ -176,7 +170,7 @@ func (x *reroute) count(ctx context.Context) (Rerouted, error) {
 	if err != nil || sum.Pairs == 0 {
 		return sum, err
 	}
-	before, err := x.old.loadOf(ctx, olds.without(p.was), nil)
+	before, err := loadOf(ctx, x.old, olds.without(p.was), nil)
 	if err != nil {
 		return sum, err
 	}
@@ -203,7 +197,7 @@ func addTo(sum, more []int64) {
 // countTo adds the pairs whose destination is a LID, which w has followed from all
 // switches with endpoints. changed is memory, by switch: the path from it differs.
 func (x *reroute) countTo(w *walk, lid int, changed []bool, found *Rerouted) {
-	g := x.new.graph
+	g := x.new.Graph()
 	t := int32(g.TerminalByLID(mad.LID(lid)))
 	for s, n := range x.on {
 		if n > 0 {
@@ -259,7 +253,7 @@ func (v *verification) where(set []bool, in bool) *verification {
 // channels are, by channel, that of the older graph with the same cable; -1: there is
 // none.
 func (x *reroute) channels() []int32 {
-	g, o := x.new.graph, x.old.graph
+	g, o := x.new.Graph(), x.old.Graph()
 	list := make([]int32, len(g.Channels()))
 	for s, was := range x.switches {
 		for c := g.FirstChannel(s); c < g.FirstChannel(s+1); c++ {

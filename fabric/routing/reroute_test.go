@@ -10,13 +10,14 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // reroutedByHand is what Rerouted says, found by following each packet.
-func reroutedByHand(t *testing.T, r, old *Routes, before func(*fabric.Port) *fabric.Port) Rerouted {
+func reroutedByHand(t *testing.T, r, old *routes.Routes, before func(*fabric.Port) *fabric.Port) Rerouted {
 	t.Helper()
 	var sum Rerouted
-	g, o := r.graph, old.graph
+	g, o := r.Graph(), old.Graph()
 	for i := range g.Terminals() {
 		dst := &g.Terminals()[i]
 		f := before(dst.Port)
@@ -32,8 +33,8 @@ func reroutedByHand(t *testing.T, r, old *Routes, before func(*fabric.Port) *fab
 			at, changed, hops := int32(src.Switch), false, 0
 			for ; hops <= len(g.Switches()); hops++ {
 				from := before(g.Switches()[at].Port(0))
-				p := r.entry(at, int(dst.LID))
-				changed = changed || from == nil || old.entry(int32(o.SwitchOf(from.Node())), int(was.LID)) != p
+				p := r.Entry(at, dst.LID)
+				changed = changed || from == nil || old.Entry(int32(o.SwitchOf(from.Node())), was.LID) != p
 				if out := g.Switches()[at].Port(int(p)); out != nil && out.Peer() != nil && !changed {
 					x := before(out)
 					changed = x == nil || x.Peer() != before(out.Peer())
@@ -56,8 +57,8 @@ func reroutedByHand(t *testing.T, r, old *Routes, before func(*fabric.Port) *fab
 		}
 	}
 	if sum.Pairs > 0 {
-		for of, most := range map[*Routes]*int64{old: &sum.Before, r: &sum.After} {
-			loads, err := of.load(t.Context())
+		for of, most := range map[*routes.Routes]*int64{old: &sum.Before, r: &sum.After} {
+			loads, err := routesLoad(t.Context(), of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,12 +75,12 @@ func TestRerouted(t *testing.T) {
 	const spec = "fattree:k=6,levels=3"
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		of := func(spec string) *Routes {
+		of := func(spec string) *routes.Routes {
 			return compute(t, newGraph(t, spec, graph.Options{}), "minhop", Options{})
 		}
-		scramble := func(r *Routes, switches, entries int) {
+		scramble := func(r *routes.Routes, switches, entries int) {
 			for range switches {
-				row := r.Row(random.IntN(len(r.graph.Switches())))
+				row := r.Row(random.IntN(len(r.Graph().Switches())))
 				for range entries {
 					row[random.IntN(len(row))] = uint8(random.IntN(8)) // 7: it does not have
 				}
@@ -106,14 +107,14 @@ func TestRerouted(t *testing.T) {
 			scramble(old, 2, 20)
 		}
 		before := func(p *fabric.Port) *fabric.Port {
-			for _, n := range old.graph.Fabric().NodeByGUID(p.Node().GUID()) {
+			for _, n := range old.Graph().Fabric().NodeByGUID(p.Node().GUID()) {
 				return n.Port(p.Num())
 			}
 			return nil
 		}
 		for _, workers := range []int{1, 3} {
 			old, r := withWorkers(t, old, workers), withWorkers(t, r, workers)
-			got, err := r.Rerouted(context.Background(), old, before)
+			got, err := CountRerouted(context.Background(), r, old, before)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,9 +126,9 @@ func TestRerouted(t *testing.T) {
 }
 
 // withWorkers is a copy of r for so many workers.
-func withWorkers(t *testing.T, r *Routes, workers int) *Routes {
+func withWorkers(t *testing.T, r *routes.Routes, workers int) *routes.Routes {
 	t.Helper()
-	g, err := graph.New(r.graph.Fabric(), graph.Options{Workers: workers})
+	g, err := graph.New(r.Graph().Fabric(), graph.Options{Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ const fewSwitches = 8
 
 // newPatches finds the LIDs that can be patched.
 func (x *reroute) newPatches(olds, news *verification) *patches {
-	g, o := x.new.graph, x.old.graph
+	g, o := x.new.Graph(), x.old.Graph()
 	p := &patches{x: x, was: make([]bool, int(o.Top())+1), is: make([]bool, int(g.Top())+1), lid: make([]int32, int(o.Top())+1), work: make([]patchWork, o.Workers())}
 	for s, alike := range x.alike {
 		if !alike {
@@ -68,7 +68,7 @@ func (p *patches) patch(worker int, w *walk, was mad.LID) {
 	m := &p.work[worker]
 	if m.isAt == nil {
 		m.isAt, m.first = make([]bool, len(w.state)), make([]int64, len(w.state))
-		m.gone, m.come = make([]int64, len(w.g.Channels())), make([]int64, len(p.x.new.graph.Channels()))
+		m.gone, m.come = make([]int64, len(w.g.Channels())), make([]int64, len(p.x.new.Graph().Channels()))
 	}
 	arrive := true
 	m.at = m.at[:0]
@@ -122,7 +122,7 @@ func (p *patches) newer(m *patchWork, old int32) int32 {
 
 // put puts the packets on their cables, if they arrive.
 func (p *patches) put(m *patchWork, lid int) {
-	g := p.x.new.graph
+	g := p.x.new.Graph()
 	t := int32(g.TerminalByLID(mad.LID(lid)))
 	for _, s := range m.at {
 		n := m.first[s]
@@ -142,12 +142,12 @@ func (p *patches) put(m *patchWork, lid int) {
 
 // load adds n packets from switch s to a LID to the load, if they arrive.
 func (p *patches) load(load []int64, s int32, lid int, n int64) bool {
-	g := p.x.new.graph
+	g := p.x.new.Graph()
 	t := int32(g.TerminalByLID(mad.LID(lid)))
 	var way [64]int32
 	path := way[:0]
 	for at := s; len(path) <= len(g.Switches()); {
-		target := g.Target(at, p.x.new.entry(at, lid))
+		target := g.Target(at, p.x.new.Entry(at, mad.LID(lid)))
 		if target < 0 {
 			if target != graph.ToTerminal(t) {
 				return false

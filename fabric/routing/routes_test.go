@@ -6,36 +6,37 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/fabric/routing/graph"
-	"fabsh/mad"
-
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
 )
 
 func TestRow(t *testing.T) {
 	lids := []mad.LID{1, 2, 3, 5, 6, 99}
 	for _, x := range []struct {
 		name string
-		do   func(r Row)
-		want Row
+		do   func(r routes.Row)
+		want routes.Row
 	}{
-		{"fill", func(r Row) { r.Fill(lids, 7) }, Row{0, 7, 7, 7, 4, 7, 7, 7}},
-		{"fill mod 1", func(r Row) { r.FillMod(lids, []uint8{11, 12}, 1) }, Row{0, 11, 12, 11, 4, 12, 11, 7}},
-		{"fill mod 2", func(r Row) { r.FillMod(lids, []uint8{11, 12, 13}, 2) }, Row{0, 11, 11, 12, 4, 12, 13, 7}},
-		{"fill mod 0", func(r Row) { r.FillMod(lids, []uint8{11, 12}, 0) }, Row{0, 11, 12, 11, 4, 12, 11, 7}},
-		{"fill mod of nothing", func(r Row) { r.FillMod(lids, nil, 1) }, Row{0, 1, 2, 3, 4, 5, 6, 7}},
-		{"copy", func(r Row) { r.Copy(Row{9, 9, 9, 9}, lids) }, Row{0, 9, 9, 9, 4, 5, 6, 7}},
-		{"copy all", func(r Row) { r.Copy(Row{9, 9, 9}, nil) }, Row{9, 9, 9, 3, 4, 5, 6, 7}},
-		{"map", func(r Row) { r.Map(map[uint8]uint8{1: 2, 2: 1, 4: 9}, lids) }, Row{0, 2, 1, 3, 4, 5, 6, 7}},
-		{"map all", func(r Row) { r.Map(map[uint8]uint8{1: 2, 2: 1, 4: 9}, nil) }, Row{0, 2, 1, 3, 9, 5, 6, 7}},
+		{"fill", func(r routes.Row) { r.Fill(lids, 7) }, routes.Row{0, 7, 7, 7, 4, 7, 7, 7}},
+		{"fill mod 1", func(r routes.Row) { r.FillMod(lids, []uint8{11, 12}, 1) }, routes.Row{0, 11, 12, 11, 4, 12, 11, 7}},
+		{"fill mod 2", func(r routes.Row) { r.FillMod(lids, []uint8{11, 12, 13}, 2) }, routes.Row{0, 11, 11, 12, 4, 12, 13, 7}},
+		{"fill mod 0", func(r routes.Row) { r.FillMod(lids, []uint8{11, 12}, 0) }, routes.Row{0, 11, 12, 11, 4, 12, 11, 7}},
+		{"fill mod of nothing", func(r routes.Row) { r.FillMod(lids, nil, 1) }, routes.Row{0, 1, 2, 3, 4, 5, 6, 7}},
+		{"copy", func(r routes.Row) { r.Copy(routes.Row{9, 9, 9, 9}, lids) }, routes.Row{0, 9, 9, 9, 4, 5, 6, 7}},
+		{"copy all", func(r routes.Row) { r.Copy(routes.Row{9, 9, 9}, nil) }, routes.Row{9, 9, 9, 3, 4, 5, 6, 7}},
+		{"map", func(r routes.Row) { r.Map(map[uint8]uint8{1: 2, 2: 1, 4: 9}, lids) }, routes.Row{0, 2, 1, 3, 4, 5, 6, 7}},
+		{"map all", func(r routes.Row) { r.Map(map[uint8]uint8{1: 2, 2: 1, 4: 9}, nil) }, routes.Row{0, 2, 1, 3, 9, 5, 6, 7}},
 	} {
-		r := Row{0, 1, 2, 3, 4, 5, 6, 7}
+		r := routes.Row{0, 1, 2, 3, 4, 5, 6, 7}
 		x.do(r)
 		if d := cmp.Diff(x.want, r); d != "" {
 			t.Errorf("%s (-want +got)\n%s", x.name, d)
 		}
 	}
-	if r := (Row{1, 2}); r.Port(1) != 2 || r.Port(2) != NoPort {
+	if r := (routes.Row{1, 2}); r.Port(1) != 2 || r.Port(2) != routes.NoPort {
 		t.Error(r.Port(1), r.Port(2))
 	}
 }
@@ -47,8 +48,8 @@ func TestDiff(t *testing.T) {
 	r.Row(3)[64] ^= 1
 	r.Row(3)[127] ^= 1
 	r.Row(3)[128] ^= 1
-	r.Row(7)[1] = NoPort
-	longer := NewRoutes(g, 300)
+	r.Row(7)[1] = routes.NoPort
+	longer := routes.New(g, 300)
 	for s := range g.Switches() {
 		longer.Row(s).Copy(old.Row(s), nil)
 	}
@@ -59,7 +60,7 @@ func TestDiff(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name     string
-		old, new *Routes
+		old, new *routes.Routes
 		want     string
 	}{
 		{"none", old, old.Clone(), "{Switches:[] Entries:0 Blocks:0 LIDs:[]}"},
@@ -110,9 +111,9 @@ func TestTrace(t *testing.T) {
 	expect(path(from, 999), "trace: no port has LID 999; the highest is 14")
 	expect(path(0, to), "trace: no port has LID 0; the highest is 14")
 	for port, want := range map[uint8]string{
-		NoPort: `"spine-1" (0x0002c90300100040) drops LID 13`,
-		9:      `"spine-1" (0x0002c90300100040) sends LID 13 to port 9, which it does not have`,
-		0:      `"spine-1" (0x0002c90300100040) sends LID 13 to port 0 of "spine-1" (0x0002c90300100040), which has another LID`,
+		routes.NoPort: `"spine-1" (0x0002c90300100040) drops LID 13`,
+		9:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 9, which it does not have`,
+		0:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 0 of "spine-1" (0x0002c90300100040), which has another LID`,
 	} {
 		r.Row(spine)[to] = port
 		p, err := r.Trace(from, to)

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -99,8 +100,8 @@ func TestAggregationNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRoutes(g, 0)
-		if err := r.Assign(t.Context(), h, AssignOptions{}); err != nil {
+		r := routes.New(g, 0)
+		if err := Assign(t.Context(), r, h, AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		v := verify(t, r, VerifyOptions{Require: func(src, dst *graph.Terminal) bool {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -57,12 +58,12 @@ func newSiblings(g *graph.Graph) *siblings {
 }
 
 // read reads the paths to the LIDs of t.
-func (x *siblings) read(r *Routes, t *graph.Terminal) {
+func (x *siblings) read(r *routes.Routes, t *graph.Terminal) {
 	for len(x.via) < t.Count {
 		x.via = append(x.via, make([]int32, len(x.g.Switches())))
 	}
 	for s := range x.g.Switches() {
-		row := r.rows[s][t.LID:]
+		row := r.Row(s)[t.LID:]
 		for i := range t.Count {
 			x.via[i][s] = max(graph.NoChannel, x.g.Target(int32(s), row[i]).Channel())
 		}
@@ -73,7 +74,7 @@ func (x *siblings) read(r *Routes, t *graph.Terminal) {
 // several LIDs.
 //
 // Time: O(P) for each LID of several and each switch with endpoints, P links a path.
-func (v *verification) disjointness(ctx context.Context, r *Routes) (*Disjointness, error) {
+func (v *verification) disjointness(ctx context.Context, r *routes.Routes) (*Disjointness, error) {
 	g := v.g
 	var several []int
 	for i := range g.Terminals() {
@@ -271,7 +272,7 @@ func (a *assigner) separates() bool {
 // Time: O(P) for each LID after the first of a port and each switch, P links a path,
 // and as much for each next hop where a path shares something.
 func (a *assigner) separate(ctx context.Context) error {
-	g := a.routes.graph
+	g := a.routes.Graph()
 	var several []int
 	for i := range g.Terminals() {
 		if t := &g.Terminals()[i]; t.Count > 1 && t.Switch >= 0 {
@@ -290,7 +291,7 @@ func (a *assigner) separate(ctx context.Context) error {
 	}
 	wanted := func(mad.LID) bool { return true }
 	if a.LIDs != nil {
-		set := make([]bool, int(a.routes.top)+1)
+		set := make([]bool, int(a.routes.Top())+1)
 		for _, lid := range a.LIDs {
 			if int(lid) < len(set) {
 				set[lid] = true
@@ -324,7 +325,7 @@ func (a *assigner) separate(ctx context.Context) error {
 // nearest are the switches with CAs that have a path to home, nearest first, home left
 // out.
 func (a *assigner) nearest(order []int32, home int) []int32 {
-	for s := range a.routes.graph.Switches() {
+	for s := range a.routes.Graph().Switches() {
 		if a.h.Distance(s, home) > 0 && a.endpoints[s] > 0 {
 			order = append(order, int32(s))
 		}
@@ -372,14 +373,14 @@ func (a *assigner) separateLID(x *siblings, t *graph.Terminal, k int, order []in
 		x.forget()
 		if best != via[s] {
 			via[s] = best
-			a.routes.rows[s][int(t.LID)+k] = g.Channels()[best].Port
+			a.routes.Row(int(s))[int(t.LID)+k] = g.Channels()[best].Port
 		}
 	}
 }
 
 // eachNext calls do for the channels of the next hops from switch s to switch home.
 func (a *assigner) eachNext(s, home int32, do func(c int32)) {
-	g := a.routes.graph
+	g := a.routes.Graph()
 	nbrs := g.Neighbours(int(s))
 	for i := range a.next[s].Neighbours(int(home)) {
 		for _, p := range nbrs[i].Ports {

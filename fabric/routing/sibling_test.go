@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -97,7 +98,7 @@ func flow(from, to *fabric.Node, wanted int) int {
 
 // apartOf is the Disjointness of r, path by path, and, by LIDs of a port, how many pairs
 // could have so many disjoint paths.
-func apartOf(t *testing.T, r *Routes, lids int) (links, switches, possible []int64) {
+func apartOf(t *testing.T, r *routes.Routes, lids int) (links, switches, possible []int64) {
 	g := r.Graph()
 	links, switches, possible = make([]int64, lids+1), make([]int64, lids+1), make([]int64, lids+1)
 	for _, a := range g.Terminals() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -24,22 +25,22 @@ var sssp = Engine{
 	Options: []Option{hopWeightsOption},
 	Minimal: true,
 	Repair:  KeepLIDs,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r := NewRoutes(g, 0)
-		return r, r.balance(ctx, h)
+		r := routes.New(g, 0)
+		return r, balanceLoad(ctx, r, h)
 	},
 }
 
-// balance gives each LID in turn those of the paths that h allows with the fewest routes
+// balanceLoad gives each LID in turn those of the paths that h allows with the fewest routes
 // on their channels so far. The distances are known, so no queue is needed: it goes through
 // the switches in the order of their distance, and of each only through the
 // channels to next hops, which are the same for all LIDs on a switch.
-func (r *Routes) balance(ctx context.Context, h *graph.Hops) error {
-	g := r.graph
+func balanceLoad(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
+	g := r.Graph()
 	load, endpoints := make([]int64, len(g.Channels())), g.Endpoints()
 	cost, flow := make([]int64, len(g.Switches())), make([]int64, len(g.Switches()))
 	var byDistance [graph.MaxDistance + 1][]int32
@@ -105,10 +106,10 @@ func (r *Routes) balance(ctx context.Context, h *graph.Hops) error {
 // is used.
 //
 // Time: O(L*C*log C).
-func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error {
-	r.Edited()
-	r.ownAll()
-	g := r.graph
+func SSSP(ctx context.Context, r *routes.Routes, weight []int64, lids []mad.LID) error {
+	r.ForgetOrigin()
+	r.CopyShared()
+	g := r.Graph()
 	if err := graph.CheckWeights(g, weight); err != nil {
 		return fmt.Errorf("sssp: %w", err)
 	}
@@ -128,7 +129,7 @@ func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error
 		t := &g.Terminals()[i]
 		x.From(t.Switch, weight)
 		for s := range g.Switches() {
-			r.Row(s)[lid] = NoPort
+			r.Row(s)[lid] = routes.NoPort
 		}
 		r.Row(t.Switch)[lid] = t.Out
 		for _, s := range x.Done[1:] {

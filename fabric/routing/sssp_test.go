@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -16,8 +17,8 @@ func TestSSSP(t *testing.T) {
 	}
 	heavy := g.ChannelOf(g.Switches()[0].Port(3)) // from the first switch to the second
 	weight[heavy] = 100
-	r := NewRoutes(g, 0)
-	if err := r.SSSP(t.Context(), weight, nil); err != nil {
+	r := routes.New(g, 0)
+	if err := SSSP(t.Context(), r, weight, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v := verify(t, r, VerifyOptions{}); v.Unreachable > 0 {
@@ -26,7 +27,7 @@ func TestSSSP(t *testing.T) {
 	if to := lidOf(t, g, "node-0002 HCA-1"); r.Row(0)[to] != 2 || weight[heavy] != 100 {
 		t.Errorf("port %d, weight %d", r.Row(0)[to], weight[heavy])
 	}
-	b, err := r.Balance(t.Context(), 0)
+	b, err := MeasureBalance(t.Context(), r, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestSSSP(t *testing.T) {
 		{append([]int64{-1}, weight[1:]...), nil, `sssp: weight -1 of port 2 of "switch-1" (0x0002c90300100000): it must be from 0 to 1099511627776`},
 		{weight, []mad.LID{99}, "sssp: no port on a switch has LID 99"},
 	} {
-		if err := r.SSSP(t.Context(), x.weight, x.lids); err == nil || err.Error() != x.want {
+		if err := SSSP(t.Context(), r, x.weight, x.lids); err == nil || err.Error() != x.want {
 			t.Errorf("got %v\nwant %s", err, x.want)
 		}
 	}

@@ -67,7 +67,7 @@ func TestTreeShuffled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, engine := range []string{"ftree", "minhop", "updn"} {
-			c, err := compute(t, g, engine, Options{}).Congestion(t.Context(), CongestionOptions{Pattern: Shift})
+			c, err := MeasureCongestion(t.Context(), compute(t, g, engine, Options{}), CongestionOptions{Pattern: Shift})
 			if err != nil {
 				t.Fatal(err)
 			}

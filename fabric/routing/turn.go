@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -33,8 +34,8 @@ func turnGraph(g *graph.Graph, turns []graph.Turn) (*CDG, error) {
 // virtual lane of their own, and the network is connected.
 //
 // Time: that of the engine nue.
-func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []graph.Turn) (unreached int, err error) {
-	g := r.graph
+func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Turn) (unreached int, err error) {
+	g := r.Graph()
 	if len(g.Switches()) == 0 {
 		return 0, errors.New("nue: the fabric has no switch")
 	}
@@ -49,11 +50,11 @@ func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []graph.Turn) (u
 		}
 		wanted[lid] = true
 	}
-	r.Edited()
-	r.ownAll()
+	r.ForgetOrigin()
+	r.CopyShared()
 	var given *CDG
 	if turns == nil {
-		given, err = r.dependencies(ctx, wanted)
+		given, err = dependencies(ctx, r, wanted)
 	} else {
 		given, err = turnGraph(g, turns)
 	}
@@ -63,7 +64,7 @@ func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []graph.Turn) (u
 	if cycle := given.Cycle(); cycle != nil {
 		return 0, fmt.Errorf("nue: the turns that there are close a credit loop already, by way of %s", g.ChannelPort(int(cycle[0])).Label())
 	}
-	n, err := r.newNueBeside(ctx, given)
+	n, err := newNueBeside(ctx, r, given)
 	if err != nil {
 		return 0, err
 	}
@@ -80,7 +81,7 @@ func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []graph.Turn) (u
 					return 0, context.Cause(ctx)
 				}
 				for s := range g.Switches() {
-					r.rows[s][dest.LID] = NoPort
+					r.Row(s)[dest.LID] = routes.NoPort
 				}
 				n.avoidSiblings(dest)
 				if !n.route(d, dest) {
@@ -89,28 +90,28 @@ func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []graph.Turn) (u
 			}
 		}
 	}
-	return unreached, r.fillSome(ctx, wanted)
+	return unreached, fillSome(ctx, r, wanted)
 }
 
 // newNueBeside begins a search beside given dependencies. Without any it has an escape
 // tree, so that it finds a path to every LID.
-func (r *Routes) newNueBeside(ctx context.Context, given *CDG) (*nueSearch, error) {
+func newNueBeside(ctx context.Context, r *routes.Routes, given *CDG) (*nueSearch, error) {
 	if _, edges := given.Size(); edges > 0 {
 		return newNueSearch(r, given, given.order()), nil
 	}
-	root, ranks, err := escapeRoot(ctx, r.graph, nil)
+	root, ranks, err := escapeRoot(ctx, r.Graph(), nil)
 	if err != nil {
 		return nil, err
 	}
-	n := newNueSearch(r, given, upDownOrder(r.graph, ranks))
+	n := newNueSearch(r, given, upDownOrder(r.Graph(), ranks))
 	n.addTree(root)
 	return n, nil
 }
 
 // fillSome gives switches without CAs, from which only their own management packets
 // come, shortest paths to the LIDs that are wanted, where they have none.
-func (r *Routes) fillSome(ctx context.Context, wanted []bool) error {
-	g := r.graph
+func fillSome(ctx context.Context, r *routes.Routes, wanted []bool) error {
+	g := r.Graph()
 	connected, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return err
@@ -123,13 +124,13 @@ func (r *Routes) fillSome(ctx context.Context, wanted []bool) error {
 			}
 			var ports []uint8
 			for _, dest := range g.DestsOf(d) {
-				if !wanted[dest.LID] || r.rows[s][dest.LID] != NoPort {
+				if !wanted[dest.LID] || r.Row(s)[dest.LID] != routes.NoPort {
 					continue
 				}
 				if ports == nil {
 					ports = connected.Next(s, d)
 				}
-				r.rows[s][dest.LID] = ports[int(dest.LID)%len(ports)]
+				r.Row(s)[dest.LID] = ports[int(dest.LID)%len(ports)]
 			}
 		}
 	})

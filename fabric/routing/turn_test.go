@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -21,7 +22,7 @@ func TestNueBeside(t *testing.T) {
 		half := slices.DeleteFunc(slices.Clone(all), func(lid mad.LID) bool { return lid%2 == 0 })
 		r := compute(t, g, "updn", Options{})
 		before := r.Clone()
-		n, err := r.Nue(t.Context(), half, nil)
+		n, err := Nue(t.Context(), r, half, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,8 +38,8 @@ func TestNueBeside(t *testing.T) {
 			}
 		}
 		// A lane each: both reach all, and neither has a loop of its own.
-		alone := NewRoutes(g, 0)
-		if n, err := alone.Nue(t.Context(), half, []graph.Turn{}); n != 0 || err != nil {
+		alone := routes.New(g, 0)
+		if n, err := Nue(t.Context(), alone, half, []graph.Turn{}); n != 0 || err != nil {
 			t.Errorf("%s, alone: %d LIDs left out, %v", spec, n, err)
 		}
 		if v := verify(t, alone, VerifyOptions{}); !v.Acyclic {
@@ -69,11 +70,11 @@ func TestNueTurns(t *testing.T) {
 		}
 		return turns
 	}
-	r := NewRoutes(g, 0)
-	if _, err := r.Nue(t.Context(), nil, ring(4)); err == nil || !strings.Contains(err.Error(), "close a credit loop already") {
+	r := routes.New(g, 0)
+	if _, err := Nue(t.Context(), r, nil, ring(4)); err == nil || !strings.Contains(err.Error(), "close a credit loop already") {
 		t.Errorf("a ring of turns: %v", err)
 	}
-	n, err := r.Nue(t.Context(), nil, ring(3))
+	n, err := Nue(t.Context(), r, nil, ring(3))
 	if err != nil || n > 0 {
 		t.Fatalf("three turns: %d LIDs left out, %v", n, err)
 	}
@@ -139,8 +140,8 @@ func TestUpDownTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRoutes(g, 0)
-		if err := r.Assign(t.Context(), h, AssignOptions{}); err != nil {
+		r := routes.New(g, 0)
+		if err := Assign(t.Context(), r, h, AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		for s := range g.Switches() {

@@ -3,8 +3,10 @@ package routing
 import (
 	"context"
 	"errors"
-	"fabsh/fabric/routing/graph"
 	"fmt"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // updn is up*/down* routing (Schroeder et al., "Autonet: a high-speed,
@@ -24,7 +26,7 @@ var updn = Engine{
 	Options: []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		if len(o.Roots) > 0 {
 			return upDownRoutes(ctx, g, graph.RanksFrom(g, o.Roots), o)
 		}
@@ -42,7 +44,7 @@ var updn = Engine{
 }
 
 // upDownRoutes are the tables of up*/down* under ranks, completed.
-func upDownRoutes(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, o *Options) (*Routes, error) {
+func upDownRoutes(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
 	h, err := graph.UpDown(ctx, g, ranks)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
@@ -51,13 +53,13 @@ func upDownRoutes(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, o *Op
 	if err != nil {
 		return nil, err
 	}
-	return r, r.complete(ctx, h, ranks, o.Keep)
+	return r, complete(ctx, r, h, ranks, o.Keep)
 }
 
 // orCentre is r if no path is missing in it, else up*/down* from one root, the
 // centre: then all pairs have a path, up to the root and down.
-func orCentre(ctx context.Context, g *graph.Graph, r *Routes, err error, o *Options) (*Routes, error) {
-	if err != nil || r != nil && r.missing == 0 {
+func orCentre(ctx context.Context, g *graph.Graph, r *routes.Routes, err error, o *Options) (*routes.Routes, error) {
+	if err != nil || r != nil && basisOf(r).missing == 0 {
 		return r, err
 	}
 	root, err := graph.Center(ctx, g)
@@ -65,7 +67,7 @@ func orCentre(ctx context.Context, g *graph.Graph, r *Routes, err error, o *Opti
 		return nil, &Precondition{Reason: err}
 	}
 	one, err := upDownRoutes(ctx, g, graph.RanksFrom(g, root), o)
-	if err != nil || r != nil && r.missing <= one.missing {
+	if err != nil || r != nil && basisOf(r).missing <= basisOf(one).missing {
 		return r, err
 	}
 	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.Switches()[root[0]].Label()))
@@ -84,7 +86,7 @@ var dnup = Engine{
 	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
-	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*Routes, error) {
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		leaves := graph.Leaves(g)
 		if leaves == nil {
 			return nil, &Precondition{Reason: errors.New("no switch has a CA")}

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -44,15 +45,6 @@ type Verdict struct {
 	Violations int64
 	Violating  []Violation
 	Notes      []string
-}
-
-// ChangesLanes says whether paths of one service level are on several virtual lanes, by the
-// tables of switches.
-func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
-
-// RunInstead says what gives paths lanes, where OpenSM's engine file does not.
-func (r *Routes) RunInstead() string {
-	return cmp.Or(r.RunInOpenSM, "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels")
 }
 
 // OK says whether all packets that must arrive do, and none can deadlock. Where
@@ -103,7 +95,7 @@ func FormatCycle(cycle []CycleChannel) string {
 }
 
 // verdict puts the findings of all workers together.
-func (v *verification) verdict(r *Routes) *Verdict {
+func (v *verification) verdict(r *routes.Routes) *Verdict {
 	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.all}
 	graph := NewCDG(v.g, v.vls)
 	for i := range v.workers {
@@ -164,7 +156,7 @@ func (v *verification) verdict(r *Routes) *Verdict {
 }
 
 // judgeCycle looks for a credit loop in graph.
-func (v *verification) judgeCycle(s *Verdict, r *Routes, graph *CDG) {
+func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *CDG) {
 	s.Channels, s.Dependencies = graph.Size()
 	cycle := graph.Cycle()
 	s.Acyclic = cycle == nil
@@ -177,10 +169,10 @@ func (v *verification) judgeCycle(s *Verdict, r *Routes, graph *CDG) {
 
 // example is the first LID whose packets take channel c and then channel next, in r
 // or in the tables of Union.
-func (v *verification) example(r *Routes, c, next int) mad.LID {
+func (v *verification) example(r *routes.Routes, c, next int) mad.LID {
 	a, b := v.g.Channels()[c], v.g.Channels()[next]
 	w := newWalk(v.g)
-	for _, t := range []*Routes{r, v.o.Union} {
+	for _, t := range []*routes.Routes{r, v.o.Union} {
 		if t == nil {
 			continue
 		}
@@ -250,9 +242,9 @@ func (v *verification) describeEndpoints(count map[graph.Class]int) string {
 
 // Report is what was found out about tables. What was not asked for is nil.
 type Report struct {
-	Routes   *Routes
+	Routes   *routes.Routes
 	Verdict  *Verdict
-	Diff     *Diff // from the tables that the switches have
+	Diff     *routes.Diff // from the tables that the switches have
 	Failures []LinkFailure
 }
 

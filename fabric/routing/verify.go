@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -17,7 +18,7 @@ type VerifyOptions struct {
 	Require func(src, dst *graph.Terminal) bool
 	// Union are tables that may be in force beside these, while one replaces
 	// the other: the channel dependency graph is the union of both.
-	Union *Routes
+	Union *routes.Routes
 	// Via are rules on what paths cross. They are about these tables alone.
 	Via []ViaRule
 	// Examples is the number of unreachable pairs that are listed, and of paths
@@ -29,25 +30,25 @@ type VerifyOptions struct {
 	Adaptive Adaptive
 }
 
-// Verify follows the packets between all pairs of endpoints, and looks for a cycle
+// VerifyTables follows the packets between all pairs of endpoints, and looks for a cycle
 // in the channel dependency graph of their paths (see CDG).
 //
 // Time: O(L*S) for the paths, or O(L*(T + C*V)) where service levels and virtual
 // lanes matter, T terminals and V lanes; and O(C*V + E) for the cycle, E edges.
-func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) {
+func VerifyTables(ctx context.Context, r *routes.Routes, o VerifyOptions) (*Verdict, error) {
 	if o.Examples == 0 {
 		o.Examples = 10
 	}
-	o.Union = o.Union.seenOn(r.graph)
-	v := &verification{g: r.graph, o: o, vls: 1}
-	for _, t := range []*Routes{r, o.Union} {
+	o.Union = o.Union.SeenOn(r.Graph())
+	v := &verification{g: r.Graph(), o: o, vls: 1}
+	for _, t := range []*routes.Routes{r, o.Union} {
 		if t != nil {
 			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
 		}
 	}
 	v.selectEndpoints()
 	var err error
-	if v.nearest, err = graph.LinkHops(ctx, r.graph); err != nil {
+	if v.nearest, err = graph.LinkHops(ctx, r.Graph()); err != nil {
 		return nil, err
 	}
 	if err := v.followAll(ctx, r, true); err != nil {
@@ -70,18 +71,18 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 		}
 	}
 	verdict := v.verdict(r)
-	verdict.Judged = r.judged(&o)
+	verdict.Judged = judged(r, &o)
 	if verdict.Disjoint, err = v.disjointness(ctx, r); err != nil {
 		return nil, err
 	}
-	if verdict.Violations, verdict.Violating, err = r.checkVia(ctx, o.Via, o.Examples); err != nil {
+	if verdict.Violations, verdict.Violating, err = checkVia(ctx, r, o.Via, o.Examples); err != nil {
 		return nil, err
 	}
 	return verdict, context.Cause(ctx)
 }
 
 // judged says what a verdict on r is about.
-func (r *Routes) judged(o *VerifyOptions) string {
+func judged(r *routes.Routes, o *VerifyOptions) string {
 	s := "static forwarding tables, "
 	switch {
 	case r.SL == nil && r.SL2VL == nil:
@@ -166,7 +167,7 @@ func (v *verification) selectEndpoints() {
 
 // followAll follows all packets under r, for their dependencies and, if whole, for
 // the other findings too.
-func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) error {
+func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bool) error {
 	if v.workers == nil {
 		v.workers = make([]findings, v.g.Workers())
 	}
@@ -177,9 +178,9 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 	var groups []vlGroup
 	direct := false
 	if v.inLanes {
-		groups, direct = v.vlGroups(r), r.SL2VL.direct()
+		groups, direct = v.vlGroups(r), r.SL2VL.Direct()
 	}
-	err := r.eachDest(ctx, workers, v.wanted, func(worker int, w *walk, lid mad.LID) {
+	err := eachDest(ctx, r, workers, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
 			f.graph = NewCDG(v.g, v.vls)
@@ -224,7 +225,7 @@ func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
 }
 
 // countPairs counts the pairs of a walk to lid.
-func (v *verification) countPairs(f *findings, r *Routes, w *walk, lid mad.LID) {
+func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk, lid mad.LID) {
 	dst := &v.g.Terminals()[v.g.TerminalByLID(lid)]
 	for _, s := range v.sources {
 		n := int64(v.on[s])
@@ -256,12 +257,12 @@ func (v *verification) countPairs(f *findings, r *Routes, w *walk, lid mad.LID) 
 
 // followToSwitches counts the pairs of an endpoint and a LID of a switch that is no
 // endpoint itself, and how many arrive, whatever their virtual lane.
-func (v *verification) followToSwitches(ctx context.Context, r *Routes) error {
+func (v *verification) followToSwitches(ctx context.Context, r *routes.Routes) error {
 	ofSwitch := make([]bool, len(v.wanted))
 	for _, d := range v.g.Dests() {
 		ofSwitch[d.LID] = d.Out == 0 && !v.wanted[d.LID]
 	}
-	return r.eachDest(ctx, v.g.Workers(), ofSwitch, func(worker int, w *walk, lid mad.LID) {
+	return eachDest(ctx, r, v.g.Workers(), ofSwitch, func(worker int, w *walk, lid mad.LID) {
 		f, ports := &v.workers[worker], w.column(lid)
 		for _, s := range v.sources {
 			w.from(s, ports, int32(v.g.TerminalByLID(lid)))
@@ -298,7 +299,7 @@ func grow(list []int64, i int) []int64 {
 }
 
 // fail counts n unreachable pairs, from switch s to lid.
-func (v *verification) fail(f *findings, r *Routes, s int32, lid mad.LID, n int64, loop bool) {
+func (v *verification) fail(f *findings, r *routes.Routes, s int32, lid mad.LID, n int64, loop bool) {
 	if loop {
 		f.loops += n
 	}
@@ -325,7 +326,7 @@ func (v *verification) failDetached(f *findings, lid mad.LID) {
 }
 
 // failPair counts an unreachable pair, unless it is excused.
-func (v *verification) failPair(f *findings, r *Routes, src int32, lid mad.LID) {
+func (v *verification) failPair(f *findings, r *routes.Routes, src int32, lid mad.LID) {
 	from := &v.g.Terminals()[src]
 	if v.o.Require != nil && !v.o.Require(from, &v.g.Terminals()[v.g.TerminalByLID(lid)]) {
 		f.excused++

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -122,7 +123,7 @@ func TestVerifyMixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := compute(t, yx, "dor", Options{})
-	for _, r := range []*Routes{xy, other} {
+	for _, r := range []*routes.Routes{xy, other} {
 		if v := verify(t, r, VerifyOptions{}); !v.OK() {
 			t.Errorf("%+v", v)
 		}
@@ -161,7 +162,7 @@ switch-2/2 -> switch-1/3, VL 0, to LID 10
 		t.Errorf("%+v", v)
 	}
 	// Pairs that need not reach each other.
-	r.Row(0).Fill([]mad.LID{7, 8}, NoPort)
+	r.Row(0).Fill([]mad.LID{7, 8}, routes.NoPort)
 	v = verify(t, r, VerifyOptions{Require: func(src, dst *graph.Terminal) bool { return dst.LID != 7 }, Examples: 2})
 	var broken []string
 	for _, b := range v.Broken {

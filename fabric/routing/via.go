@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -20,12 +21,12 @@ type ViaRule struct {
 type Violation struct {
 	Must bool // it is a rule on what paths must cross
 	Rule int  // which of these rules, or of the others
-	Path *Path
+	Path *routes.Path
 }
 
 // viaWalk follows the paths to one LID.
 type viaWalk struct {
-	r     *Routes
+	r     *routes.Routes
 	nodes []bool // by node id
 	ports []bool // by port id: of both ports of a link
 	state []viaState
@@ -47,8 +48,8 @@ const (
 // none.
 //
 // Time: O(L*(S+T)) a rule.
-func (r *Routes) checkVia(ctx context.Context, rules []ViaRule, examples int) (n int64, found []Violation, err error) {
-	g := r.graph
+func checkVia(ctx context.Context, r *routes.Routes, rules []ViaRule, examples int) (n int64, found []Violation, err error) {
+	g := r.Graph()
 	numbers := map[bool]int{}
 	for i := range rules {
 		rule := &rules[i]
@@ -95,7 +96,7 @@ func (r *Routes) checkVia(ctx context.Context, rules []ViaRule, examples int) (n
 
 // pair is what becomes of packets of a terminal.
 func (w *viaWalk) pair(from, to int, lid mad.LID) viaState {
-	t := &w.r.graph.Terminals()[from]
+	t := &w.r.Graph().Terminals()[from]
 	if t.Switch < 0 {
 		return viaLost
 	}
@@ -109,7 +110,7 @@ func (w *viaWalk) pair(from, to int, lid mad.LID) viaState {
 // from is what becomes of packets at a switch. All switches on the way are
 // marked, so each is looked at once for a LID.
 func (w *viaWalk) from(s int32, to int, lid mad.LID) viaState {
-	g := w.r.graph
+	g := w.r.Graph()
 	w.stack = w.stack[:0]
 	end := viaLost
 	for at := s; ; {

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 )
 
 // TestViaOracle: the violations that are counted are those of single paths.
@@ -30,7 +31,7 @@ func TestViaOracle(t *testing.T) {
 				Nodes: []*fabric.Node{&nodes[random.IntN(len(nodes))], g.Switches()[random.IntN(len(g.Switches()))]},
 				Ports: []*fabric.Port{&ports[random.IntN(len(ports))], &ports[random.IntN(len(ports))]}}
 			var want int64
-			var first *Path
+			var first *routes.Path
 			for _, to := range rule.To {
 				for lid := g.Terminals()[to].LID; lid < g.Terminals()[to].LID+1<<g.Terminals()[to].Port.LMC(); lid++ {
 					for _, from := range rule.From {
@@ -56,7 +57,7 @@ func TestViaOracle(t *testing.T) {
 					}
 				}
 			}
-			n, found, err := r.checkVia(context.Background(), []ViaRule{{}, rule}, 3)
+			n, found, err := checkVia(context.Background(), r, []ViaRule{{}, rule}, 3)
 			if err != nil || n != want || int64(len(found)) != min(want, 3) {
 				t.Errorf("%s: must %v: got %d, %d examples, want %d (%v)", spec, must, n, len(found), want, err)
 				continue
@@ -85,7 +86,7 @@ func TestViaVerdict(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := r.checkVia(ctx, []ViaRule{rule}, 1); err == nil {
+	if _, _, err := checkVia(ctx, r, []ViaRule{rule}, 1); err == nil {
 		t.Error("it goes on after its end")
 	}
 }

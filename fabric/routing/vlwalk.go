@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -46,7 +47,7 @@ func (w *vlWalk) forget() {
 }
 
 // vlGroups groups the endpoints.
-func (v *verification) vlGroups(r *Routes) []vlGroup {
+func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 	var groups []vlGroup
 	of := make([][]int, len(v.g.Switches())) // groups, by switch
 	for i, is := range v.ends {
@@ -56,7 +57,7 @@ func (v *verification) vlGroups(r *Routes) []vlGroup {
 		}
 		at := slices.IndexFunc(of[t.Switch], func(x int) bool {
 			o := groups[x].first
-			return r.SL.sameFrom(int(o), i) && r.SL2VL.sameInto(t.Switch, v.g.Terminals()[o].Out, t.Out)
+			return r.SL.SameFrom(int(o), i) && r.SL2VL.SameInto(t.Switch, v.g.Terminals()[o].Out, t.Out)
 		})
 		if at < 0 {
 			of[t.Switch] = append(of[t.Switch], len(groups))
@@ -72,7 +73,7 @@ func (v *verification) vlGroups(r *Routes) []vlGroup {
 // followDirect is follow where the lanes of a path are all that of its service level: the
 // paths to a LID are one tree, and a link has the lanes of all service levels behind it.
 // False: some packets loop, and the tree is none.
-func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w *walk, lid mad.LID) bool {
+func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGroup, w *walk, lid mad.LID) bool {
 	t, ports := int32(v.g.TerminalByLID(lid)), w.column(lid)
 	for _, s := range v.sources {
 		w.from(s, ports, t)
@@ -147,7 +148,7 @@ func (e *laneEdges) addTo(d *CDG) {
 
 // followVLs is follow and countPairs where lanes matter. Paths to a LID use the same
 // links whatever their service level, but perhaps other lanes.
-func (v *verification) followVLs(f *findings, r *Routes, groups []vlGroup, w *walk, lid mad.LID, whole bool) {
+func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup, w *walk, lid mad.LID, whole bool) {
 	if f.walk == nil {
 		f.walk = newVLWalk(v.g, v.vls)
 	}
@@ -205,8 +206,8 @@ func (v *verification) followVLs(f *findings, r *Routes, groups []vlGroup, w *wa
 }
 
 // from follows packets of service level sl that come into switch at by port in.
-func (l *vlWalk) from(d *CDG, r *Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
-	g := r.graph
+func (l *vlWalk) from(d *CDG, r *routes.Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
+	g := r.Graph()
 	before := int32(-1)
 	state := int32(0)
 	for {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -12,11 +13,11 @@ func TestLanes(t *testing.T) {
 	g := newGraph(t, "ring:n=3", graph.Options{})
 	r := compute(t, g, "minhop", Options{})
 	from, to := lidOf(t, g, "node-0001 HCA-1"), lidOf(t, g, "node-0002 HCA-1")
-	r.SL = &SL{Dest: []uint8{0, 1, 2, 3, 4, 5, 6}}
+	r.SL = &routes.SL{Dest: []uint8{0, 1, 2, 3, 4, 5, 6}}
 	if p, _ := r.Trace(from, to); p.SL != uint8(to) || p.Hops[0].VL != 0 {
 		t.Errorf("%+v", p)
 	}
-	r.SL2VL = NewSL2VL(g)
+	r.SL2VL = routes.NewSL2VL(g)
 	if p, _ := r.Trace(from, to); p.Hops[0].VL != uint8(to) {
 		t.Errorf("%+v", p)
 	}
@@ -59,7 +60,7 @@ func TestLanesBreakLoops(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	// SL 1 for paths that pass between the last switch and the first.
-	r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.Terminals()))}, NewSL2VL(g)
+	r.SL, r.SL2VL = &routes.SL{Pair: make([][]uint8, len(g.Terminals()))}, routes.NewSL2VL(g)
 	for i, from := range g.Terminals() {
 		r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
 		for _, to := range g.LIDs(graph.ClassCN) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -16,6 +17,9 @@ const (
 	misrouted // packets are dropped, or arrive at another terminal
 	onStack   // on the path that is followed now
 )
+
+// atOnce is how many LIDs are followed together: the entries that share a block of a table.
+const atOnce = mad.LFTBlock
 
 // walk follows the packets to one LID from many switches. As a table sends all
 // packets of a LID to the same port, the paths that arrive are a tree, and each
@@ -34,18 +38,18 @@ type walk struct {
 
 func newWalk(g *graph.Graph) *walk {
 	n := len(g.Switches())
-	return &walk{g: g, rows: make([]uint8, block*n), state: make([]int32, n), via: make([]int32, n), flow: make([]uint32, n)}
+	return &walk{g: g, rows: make([]uint8, atOnce*n), state: make([]int32, n), via: make([]int32, n), flow: make([]uint32, n)}
 }
 
 // eachDest calls do for each LID that is wanted (nil: all), with a walk that has
 // begun. Workers get blocks of LIDs, which share cache lines, in rising order.
-func (r *Routes) eachDest(ctx context.Context, workers int, wanted []bool, do func(worker int, w *walk, lid mad.LID)) error {
-	g := r.graph
+func eachDest(ctx context.Context, r *routes.Routes, workers int, wanted []bool, do func(worker int, w *walk, lid mad.LID)) error {
+	g := r.Graph()
 	walks := make([]*walk, workers)
-	return graph.Each(ctx, workers, (int(g.Top())+block)/block, func(worker, b int) {
-		first := b * block
+	return graph.Each(ctx, workers, (int(g.Top())+atOnce)/atOnce, func(worker, b int) {
+		first := b * atOnce
 		any := false
-		for lid := first; lid < min(first+block, int(g.Top())+1); lid++ {
+		for lid := first; lid < min(first+atOnce, int(g.Top())+1); lid++ {
 			any = any || int32(g.TerminalByLID(mad.LID(lid))) >= 0 && (wanted == nil || wanted[lid])
 		}
 		if !any {
@@ -56,7 +60,7 @@ func (r *Routes) eachDest(ctx context.Context, workers int, wanted []bool, do fu
 		}
 		w := walks[worker]
 		w.transpose(r, b)
-		for i := range block {
+		for i := range atOnce {
 			lid := first + i
 			if lid < int(g.Top())+1 && int32(g.TerminalByLID(mad.LID(lid))) >= 0 && (wanted == nil || wanted[lid]) {
 				w.begin()
@@ -67,18 +71,15 @@ func (r *Routes) eachDest(ctx context.Context, workers int, wanted []bool, do fu
 }
 
 // transpose fills in the entries of block b, eight LIDs of eight switches at a time.
-func (w *walk) transpose(r *Routes, b int) {
+func (w *walk) transpose(r *routes.Routes, b int) {
 	const eight = 8
 	n := len(w.state)
 	for s := 0; s < n; s += eight {
 		var rows [eight][]byte
 		for i := range rows {
-			rows[i] = dropped
-			if s+i < n {
-				rows[i] = r.block(s+i, b)
-			}
+			rows[i] = r.Block(min(s+i, n-1), b)
 		}
-		for first := 0; first < block; first += eight {
+		for first := 0; first < atOnce; first += eight {
 			var x [eight]uint64
 			for i := range x {
 				x[i] = binary.LittleEndian.Uint64(rows[i][first:])
@@ -127,7 +128,7 @@ func (w *walk) begin() {
 // column are the entries of all switches for lid, which is in the present block.
 func (w *walk) column(lid mad.LID) []uint8 {
 	n := len(w.state)
-	return w.rows[int(lid)%block*n:][:n]
+	return w.rows[int(lid)%atOnce*n:][:n]
 }
 
 // from follows packets to terminal t from switch s, by the entries ports. The

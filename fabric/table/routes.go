@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -26,7 +26,7 @@ type SwitchError struct {
 // each the blocks up to LinearFDBTop. A table that could not be read drops all
 // packets; failed are those, by switch number. The error is the end of ctx, or
 // that f has no graph.
-func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *routing.Routes, failed []SwitchError, err error) {
+func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *routes.Routes, failed []SwitchError, err error) {
 	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -39,7 +39,7 @@ func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *rou
 	for i := range lfts {
 		top = max(top, len(lfts[i].Entries)-1)
 	}
-	r = routing.NewRoutes(g, mad.LID(top))
+	r = routes.New(g, mad.LID(top))
 	r.Engine = "live"
 	for s, n := range g.Switches() {
 		if err := lfts[s].Err; err != nil {
@@ -54,9 +54,9 @@ func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *rou
 // ReadLanes gives r, tables that were just read, the SL2VL of all switches between ports
 // with a link, by routes to them. Rows of other ports, which no packets use, are as some
 // other one of the switch. The error is the end of ctx, or that a row cannot be read.
-func ReadLanes(ctx context.Context, e *engine.Engine, r *routing.Routes) error {
+func ReadLanes(ctx context.Context, e *engine.Engine, r *routes.Routes) error {
 	const most = 8192 // calls at once
-	lanes := routing.NewSL2VL(r.Graph())
+	lanes := routes.NewSL2VL(r.Graph())
 	type pair struct {
 		s       int
 		in, out uint8

@@ -7,7 +7,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/read"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 )
 
@@ -18,7 +18,7 @@ func (g guided) Globals() starlark.StringDict { return g.interp.globals }
 
 func (g guided) Run(statement string) error { return g.quietly(promptFile, statement) }
 
-func (g guided) Tables() (r *routing.Routes, err error) {
+func (g guided) Tables() (r *routes.Routes, err error) {
 	err = g.Runner.Attempt(func(ctx context.Context) error {
 		f, err := read.Fabric(ctx, g.Runtime)
 		if err == nil {

@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	values "fabsh/builtins/routing"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // errNotYet: what was typed is something else.
@@ -144,7 +144,7 @@ func finds(t *Tour, s Seen) error {
 }
 
 // avoids: tables lead nothing over the bad link.
-func avoids(r *routing.Routes) bool {
+func avoids(r *routes.Routes) bool {
 	for i, n := range r.Graph().Switches() {
 		for _, end := range []struct {
 			name string

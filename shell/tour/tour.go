@@ -19,7 +19,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric/audit"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 )
 
 // Fabric is what -F says of the tour's fabric, and Name what the prompt calls it: the
@@ -36,7 +36,7 @@ type Prompt interface {
 	// Run runs a statement, and shows nothing of it.
 	Run(statement string) error
 	// Tables are the forwarding tables as they are now.
-	Tables() (*routing.Routes, error)
+	Tables() (*routes.Routes, error)
 }
 
 // Seen is a statement that was run, and what it made.

@@ -12,7 +12,7 @@ import (
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/table"
 	"fabsh/mad"
@@ -48,7 +48,7 @@ func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *Option
 
 // provePorts judges a plan that writes PortInfo anew: ports that it disables may cut paths
 // of tables that it does not change. live are the tables of f; nil: they are read.
-func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routing.Routes, port *engine.Port, b *Begin) error {
+func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, b *Begin) error {
 	if !slices.ContainsFunc(b.Cells, func(c *Cell) bool { return c.Attr == mad.AttrPortInfo }) {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (h *Host) levels(file string) plan.Levels {
 }
 
 // readTables reads the forwarding tables in force: of each switch, or nothing is proven.
-func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routing.Routes, error) {
+func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routes.Routes, error) {
 	live, failed, err := table.ReadRoutes(ctx, e, f)
 	if err == nil && len(failed) > 0 {
 		err = &FabricError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric/discover"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/table"
@@ -55,14 +56,14 @@ func BenchmarkApply(b *testing.B) {
 	var cells, back []*apply.Cell
 	for _, sd := range target.Diff(live).Switches {
 		n := live.Graph().Switches()[sd.Switch]
-		routes := ways.To(n)
-		block := func(r *routing.Routes, number int) []byte {
+		way := ways.To(n)
+		block := func(r *routes.Routes, number int) []byte {
 			data := bytes.Repeat([]byte{mad.NoPort}, mad.LFTBlock)
 			copy(data, r.Row(sd.Switch)[number*mad.LFTBlock:])
 			return data
 		}
 		for _, number := range sd.Blocks {
-			c := apply.Cell{Node: n.GUID(), Name: n.Label(), Routes: routes, Attr: mad.AttrLinearForwardingTable, Modifier: uint32(number), Old: block(live, number), New: block(target, number)}
+			c := apply.Cell{Node: n.GUID(), Name: n.Label(), Routes: way, Attr: mad.AttrLinearForwardingTable, Modifier: uint32(number), Old: block(live, number), New: block(target, number)}
 			d := c
 			d.Old, d.New = c.New, c.Old
 			cells, back = append(cells, &c), append(back, &d)

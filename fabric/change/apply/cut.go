@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -25,7 +25,7 @@ type cuts struct {
 const farthest = 64
 
 // newCuts are those of f by tables in force, nil where they are not known.
-func newCuts(f *fabric.Fabric, live *routing.Routes, host, manager mad.LID) *cuts {
+func newCuts(f *fabric.Fabric, live *routes.Routes, host, manager mad.LID) *cuts {
 	c := &cuts{f: f, on: map[*fabric.Port]bool{}}
 	for _, lid := range []mad.LID{host, manager} {
 		if p := f.PortByLID(lid); lid != 0 && p != nil {

@@ -7,7 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 )
 
@@ -64,7 +64,7 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 
 // prepare returns the head of the journal of a change that may be made. live are the
 // tables of f; nil: p changes none.
-func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routing.Routes, manager *sa.SM, cells []*Cell, o *Options) (*Begin, error) {
+func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, o *Options) (*Begin, error) {
 	port, err := h.Engine.Port()
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/lock"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 )
@@ -25,7 +25,7 @@ type Run struct {
 	Dir string
 	// Live are the forwarding tables of the fabric, if they were just read; nil: they
 	// are when they are needed.
-	Live *routing.Routes
+	Live *routes.Routes
 	// AcceptCreditLoops takes a change back though packets may deadlock without end.
 	AcceptCreditLoops bool
 }

@@ -13,7 +13,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -36,7 +36,7 @@ const stageWithin = 2 * time.Minute
 // newStaged stages a change of cells for OpenSM, which reload is a process ID of, or a
 // file that holds it. It checks that OpenSM reads the file and nothing else. live are the
 // tables that the switches have.
-func newStaged(file, reload string, live *routing.Routes, cells []*Cell) (*Staged, error) {
+func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged, error) {
 	for _, c := range cells {
 		if c.Attr != mad.AttrLinearForwardingTable {
 			return nil, fmt.Errorf("--stage: the file that OpenSM reads has forwarding tables alone, and the plan changes %s: where that is needed, OpenSM must write it by an engine of its own, or be stopped", c.Name)
@@ -75,7 +75,7 @@ func (s *Staged) process() (*opensm.Process, error) {
 
 // readStaged returns the file as it is, compressed. Its tables must be those that the
 // switches of live have: else the change would be made of others than were looked at.
-func readStaged(file string, live *routing.Routes) ([]byte, error) {
+func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	f, err := format.OpenRegular(file)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func readStaged(file string, live *routing.Routes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := routing.Load(live.Graph().Fabric(), routing.TableFiles{LFTs: file}, openRegular)
+	there, err := routes.Load(live.Graph().Fabric(), routes.Files{LFTs: file}, openRegular)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ type stage struct {
 	*Staged
 	f      *fabric.Fabric
 	opensm *opensm.Process
-	live   *routing.Routes // as the switches have them
+	live   *routes.Routes // as the switches have them
 }
 
 // write gives OpenSM the tables that there are after steps, and waits until they read
@@ -157,9 +157,9 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 }
 
 // replace writes the file, if it reads back as next.
-func (s *stage) replace(ctx context.Context, next *routing.Routes) error {
+func (s *stage) replace(ctx context.Context, next *routes.Routes) error {
 	return format.WriteChecked(s.File, func(w io.Writer) error { return next.Write(ctx, w, format.KindLFTs) }, func(name string) error {
-		back, err := routing.Load(next.Graph().Fabric(), routing.TableFiles{LFTs: name}, openRegular)
+		back, err := routes.Load(next.Graph().Fabric(), routes.Files{LFTs: name}, openRegular)
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}

@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -22,7 +22,7 @@ type Prover struct {
 	Engine *engine.Engine
 	Fabric *fabric.Fabric
 	// Live are the forwarding tables of Fabric; nil: they are read.
-	Live   *routing.Routes
+	Live   *routes.Routes
 	Levels plan.Levels
 	Cells  []*Cell
 	// Back: the change is taken back. To stay half way is no better than to lose paths
@@ -96,7 +96,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 
 // levelsBack are the service levels of packets when the change is taken back: a file of
 // them that is gone by now is no reason to stay half way.
-func (p *Prover) levelsBack(ctx context.Context, live *routing.Routes) (*routing.SL, string, error) {
+func (p *Prover) levelsBack(ctx context.Context, live *routes.Routes) (*routes.SL, string, error) {
 	levels, basis, err := p.Levels.Of(ctx, live)
 	if err == nil || ctx.Err() != nil {
 		return levels, basis, err

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -119,7 +120,7 @@ func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before int32, by
 		if !channel.IsChannel() || by != nil && a.until < by.from {
 			continue
 		}
-		for i, tables := range [...]*routing.SL2VL{f.h.in.Old.SL2VL, f.h.in.New.SL2VL} {
+		for i, tables := range [...]*routes.SL2VL{f.h.in.Old.SL2VL, f.h.in.New.SL2VL} {
 			if i == 0 && !e.old || i == 1 && !e.new {
 				continue
 			}
@@ -159,7 +160,7 @@ func (h *history) collectStatic(deps *routing.CDG) {
 		targets := h.targets[h.portBase[s]:h.portBase[s+1]]
 		// By port: the table of the switch behind it, and the ports there by
 		// which packets go on.
-		var behind [256]routing.Row
+		var behind [256]routes.Row
 		var out [256][4]uint64
 		for port, v := range targets {
 			if v.IsChannel() {

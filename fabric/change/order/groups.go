@@ -6,6 +6,7 @@ import (
 
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -55,7 +56,7 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 
 // groups are the legs of groups of LIDs from tables to others, the tables after them,
 // and the LIDs that no group could take.
-func (p *planner) groups(ctx context.Context, now, to *routing.Routes, left []mad.LID) ([]*leg, *routing.Routes, []mad.LID, error) {
+func (p *planner) groups(ctx context.Context, now, to *routes.Routes, left []mad.LID) ([]*leg, *routes.Routes, []mad.LID, error) {
 	var legs []*leg
 	for range maxGroups {
 		g, err := p.group(ctx, now, to, left)
@@ -86,8 +87,8 @@ func (p *planner) groups(ctx context.Context, now, to *routing.Routes, left []ma
 }
 
 // copyOf is a copy of tables, with room for all LIDs.
-func (p *planner) copyOf(r *routing.Routes) *routing.Routes {
-	c := routing.NewRoutes(p.g, max(r.Top(), p.in.New.Top()))
+func (p *planner) copyOf(r *routes.Routes) *routes.Routes {
+	c := routes.New(p.g, max(r.Top(), p.in.New.Top()))
 	c.SL, c.SL2VL = r.SL, r.SL2VL
 	for s := range p.n {
 		c.Row(s).Copy(r.Row(s), nil)
@@ -97,7 +98,7 @@ func (p *planner) copyOf(r *routing.Routes) *routing.Routes {
 
 // tree are tables with the paths to some LIDs in a breadth-first search tree, and those
 // of others as they were.
-func (p *planner) tree(root int32, others *routing.Routes, lids []mad.LID) *routing.Routes {
+func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID) *routes.Routes {
 	up := slices.Repeat([]int32{-1}, p.n) // the channel towards the root
 	seen := make([]bool, p.n)
 	seen[root] = true
@@ -165,7 +166,7 @@ type grouping struct {
 }
 
 // group chooses LIDs that may change together, given those that are left.
-func (p *planner) group(ctx context.Context, now, to *routing.Routes, left []mad.LID) (*grouping, error) {
+func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.LID) (*grouping, error) {
 	in := *p.in
 	in.Old = now
 	h, err := newHistory(p.net, &in, &Schedule{Rounds: []Round{{Lanes: !in.sameLanes()}}})
@@ -203,7 +204,7 @@ func (p *planner) group(ctx context.Context, now, to *routing.Routes, left []mad
 
 // chooseStrictly takes LIDs into the group one by one, each with precedences by which no
 // packet that an entry sent meets one of the other tables.
-func (g *grouping) chooseStrictly(p *planner, f *follower, e epoch, to *routing.Routes, left []mad.LID) {
+func (g *grouping) chooseStrictly(p *planner, f *follower, e epoch, to *routes.Routes, left []mad.LID) {
 	for _, lid := range left {
 		old, new := f.loadLID(lid, to)
 		list, ok := p.strictly(lid, old, new)
@@ -219,7 +220,7 @@ func (g *grouping) chooseStrictly(p *planner, f *follower, e epoch, to *routing.
 }
 
 // loadLID returns the entries for a LID, by switch: the old ones, and those of to.
-func (f *follower) loadLID(lid mad.LID, to *routing.Routes) (old, new []uint8) {
+func (f *follower) loadLID(lid mad.LID, to *routes.Routes) (old, new []uint8) {
 	n, b, i := f.h.n, int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
 	f.load(b, 1<<i)
 	old, new = f.old[i*n:][:n], f.new[i*n:][:n]

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -155,8 +155,8 @@ func hardCases(t testing.TB, large bool, tries int) (list []hardCase) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fill := func(hops [][]int) *routing.Routes {
-			r := routing.NewRoutes(g, 0)
+		fill := func(hops [][]int) *routes.Routes {
+			r := routes.New(g, 0)
 			for d := range hops {
 				for s, next := range hops[d] {
 					r.Row(s)[d+1], r.Row(s)[w.n+d+1] = uint8(next+1), uint8(next+1)

@@ -10,17 +10,18 @@ import (
 
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
 // randomLanes gives tables random service levels, and virtual lanes of a few.
-func randomLanes(random *rand.Rand, r *routing.Routes) {
+func randomLanes(random *rand.Rand, r *routes.Routes) {
 	g := r.Graph()
-	r.SL = &routing.SL{Dest: make([]uint8, int(r.Top())+1)}
+	r.SL = &routes.SL{Dest: make([]uint8, int(r.Top())+1)}
 	for lid := range r.SL.Dest {
 		r.SL.Dest[lid] = uint8(random.IntN(3))
 	}
-	r.SL2VL = routing.NewSL2VL(g)
+	r.SL2VL = routes.NewSL2VL(g)
 	for s, n := range g.Switches() {
 		for in := range n.NumPorts() + 1 {
 			for out := range n.NumPorts() + 1 {
@@ -57,7 +58,7 @@ func TestLanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := in.Old.Verify(t.Context(), routing.VerifyOptions{})
+		v, err := routing.VerifyTables(t.Context(), in.Old, routing.VerifyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,10 +76,10 @@ func TestLanes(t *testing.T) {
 }
 
 // lanesOf are tables with the same lanes at all ports: by service level.
-func lanesOf(t *testing.T, r *routing.Routes, lanes ...uint8) *routing.Routes {
+func lanesOf(t *testing.T, r *routes.Routes, lanes ...uint8) *routes.Routes {
 	t.Helper()
 	r = r.Clone()
-	r.SL2VL = routing.NewSL2VL(r.Graph())
+	r.SL2VL = routes.NewSL2VL(r.Graph())
 	var vls [mad.ServiceLevels]uint8
 	copy(vls[:], lanes)
 	for s, n := range r.Graph().Switches() {
@@ -102,12 +103,12 @@ func TestLanesChange(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(8, 0))
 	base := compute(t, g, "minhop", routing.Options{})
-	base.SL = &routing.SL{Dest: make([]uint8, int(base.Top())+1)}
+	base.SL = &routes.SL{Dest: make([]uint8, int(base.Top())+1)}
 	for tries := 0; ; tries++ {
 		for lid := range base.SL.Dest {
 			base.SL.Dest[lid] = uint8(random.IntN(2))
 		}
-		if v, err := lanesOf(t, base, 0, 1).Verify(t.Context(), routing.VerifyOptions{}); err != nil || tries > 1000 {
+		if v, err := routing.VerifyTables(t.Context(), lanesOf(t, base, 0, 1), routing.VerifyOptions{}); err != nil || tries > 1000 {
 			t.Fatal(err, tries)
 		} else if v.Acyclic {
 			break
@@ -163,7 +164,7 @@ func TestLanesLast(t *testing.T) {
 		if tries > 3000 {
 			t.Fatal("no case is found")
 		}
-		base.SL = &routing.SL{Dest: make([]uint8, int(base.Top())+1)}
+		base.SL = &routes.SL{Dest: make([]uint8, int(base.Top())+1)}
 		for lid := range base.SL.Dest {
 			base.SL.Dest[lid] = uint8(random.IntN(2))
 		}

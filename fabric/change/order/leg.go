@@ -3,15 +3,15 @@ package order
 import (
 	"slices"
 
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
 // leg is a part of a change between two drains: from tables to others.
 type leg struct {
 	*net
-	from, to *routing.Routes
+	from, to *routes.Routes
 	// ordered are LIDs, a bit each by block, whose entries change from the
 	// destination backwards: each after the next switch that changes on the new
 	// way. A packet at a switch that has changed then meets none but such; at one

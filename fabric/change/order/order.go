@@ -23,8 +23,8 @@ package order
 import (
 	"time"
 
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -33,7 +33,7 @@ type Input struct {
 	// Old and New are the tables before and after, with the service levels and
 	// virtual lanes of their paths where they are known. Both are on one graph:
 	// that of the fabric as it is now, where links that are down are none.
-	Old, New *routing.Routes
+	Old, New *routes.Routes
 	// SLs are service levels that packets of any path may have besides those of
 	// Old.SL and New.SL, a bit each. They matter where the tables have SL2VL.
 	SLs uint16
@@ -89,7 +89,7 @@ type Top struct {
 }
 
 // Figures are the extent of a schedule, and what is not known of it. The most routes on
-// a link before and after are told by routing.Routes.Rerouted, which takes longer.
+// a link before and after are told by routes.Routes.Rerouted, which takes longer.
 type Figures struct {
 	Blocks   int           // that are written, each as often as it is
 	Switches int           // with such blocks

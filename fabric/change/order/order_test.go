@@ -6,6 +6,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
 )
 
@@ -34,7 +35,7 @@ func graphs(t testing.TB, spec string, c int) (whole, cut *graph.Graph) {
 	return whole, cut
 }
 
-func compute(t testing.TB, g *graph.Graph, engine string, o routing.Options) *routing.Routes {
+func compute(t testing.TB, g *graph.Graph, engine string, o routing.Options) *routes.Routes {
 	t.Helper()
 	r, err := routing.Compute(t.Context(), g, engine, o)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -199,7 +199,7 @@ func (in *Input) putLast(s *Schedule) {
 	}
 }
 
-func fillBlock(entries *[mad.LFTBlock]uint8, row routing.Row, b int) {
+func fillBlock(entries *[mad.LFTBlock]uint8, row routes.Row, b int) {
 	n := 0
 	if first := b * mad.LFTBlock; first < len(row) {
 		n = copy(entries[:], row[first:])
@@ -229,7 +229,7 @@ func (in *Input) tops(s *Schedule) {
 }
 
 // highest is the highest LID with an entry.
-func highest(row routing.Row) mad.LID {
+func highest(row routes.Row) mad.LID {
 	for lid := len(row) - 1; lid > 0; lid-- {
 		if row[lid] != mad.NoPort {
 			return mad.LID(lid)

@@ -13,6 +13,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -69,7 +70,7 @@ func newModel(g *graph.Graph, dead *fabric.Port) *model {
 // tables are entries by switch, then LID.
 type tables [][]uint8
 
-func tablesOf(r *routing.Routes) tables {
+func tablesOf(r *routes.Routes) tables {
 	var t tables
 	for s := range r.Graph().Switches() {
 		t = append(t, append([]uint8(nil), r.Row(s)...))

@@ -7,7 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/table"
 	"fabsh/mad"
@@ -29,16 +29,16 @@ const maxPaths = 1 << 18
 
 // InForce has t's lanes read by e, and its service levels told by l, where they matter.
 func (l Levels) InForce(t *Tables, e *engine.Engine) {
-	t.Lanes = func(ctx context.Context, live *routing.Routes) error { return table.ReadLanes(ctx, e, live) }
+	t.Lanes = func(ctx context.Context, live *routes.Routes) error { return table.ReadLanes(ctx, e, live) }
 	t.Levels = l.Of
 }
 
 // Of are the service levels of packets in a fabric, which r has tables of, and what they
 // are known by, in words. Nil: any may be in use. The error is the end of ctx, or that
 // the file cannot be read.
-func (l Levels) Of(ctx context.Context, r *routing.Routes) (levels *routing.SL, basis string, err error) {
+func (l Levels) Of(ctx context.Context, r *routes.Routes) (levels *routes.SL, basis string, err error) {
 	if l.File != "" {
-		read, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{SL: l.File}, l.Open)
+		read, err := routes.Load(r.Graph().Fabric(), routes.Files{SL: l.File}, l.Open)
 		if err != nil {
 			return nil, "", err
 		}
@@ -64,7 +64,7 @@ const mostOfPair = 127
 
 // readLevels asks the subnet administrator for the paths between all channel adapters
 // and routers, by table of one source LID each. The error says why it does not tell.
-func readLevels(ctx context.Context, client *sa.Client, r *routing.Routes) (*routing.SL, int, error) {
+func readLevels(ctx context.Context, client *sa.Client, r *routes.Routes) (*routes.SL, int, error) {
 	terminals := r.Graph().Terminals()
 	most := 1 // LIDs of a port
 	for t := range terminals {
@@ -99,7 +99,7 @@ func readLevels(ctx context.Context, client *sa.Client, r *routing.Routes) (*rou
 		return nil, 0, err
 	}
 	const untold = 0xff
-	levels, count := &routing.SL{Pair: make([][]uint8, len(terminals))}, 0
+	levels, count := &routes.SL{Pair: make([][]uint8, len(terminals))}, 0
 	for i, call := range calls {
 		t := sources[i]
 		records, err := sa.Records(call, mad.AttrPathRecord)

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"slices"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -33,7 +33,7 @@ type Plan struct {
 	Sets []Set
 	// Target are the tables that the Sets make, where their paths have service levels or
 	// virtual lanes of their own; nil: none has. A file does not hold them.
-	Target *routing.Routes
+	Target *routes.Routes
 	// Report is what was found out when it was made; nil: nothing. Nobody but people
 	// relies on it.
 	Report *Report

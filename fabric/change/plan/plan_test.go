@@ -13,8 +13,8 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -129,7 +129,7 @@ func TestPorts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := p.Prove(t.Context(), &plan.Tables{Live: routing.NewRoutes(g, 0)})
+		r, err := p.Prove(t.Context(), &plan.Tables{Live: routes.New(g, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

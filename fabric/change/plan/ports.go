@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -63,7 +64,7 @@ func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
 // throughDown tells of pairs whose packets the tables lead over a link that p takes
 // down: tables are the new ones, nil if live stay. Where a subnet manager is in charge
 // it makes new ones; else these pairs lose their path.
-func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routing.Routes) error {
+func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.Routes) error {
 	down := p.takesDown(live.Graph().Fabric())
 	if len(down) == 0 {
 		return nil
@@ -80,7 +81,7 @@ func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routing
 			}
 		}
 	}
-	paths, err := cut.Rerouted(ctx, tables, func(p *fabric.Port) *fabric.Port { return p })
+	paths, err := routing.CountRerouted(ctx, cut, tables, func(p *fabric.Port) *fabric.Port { return p })
 	if err != nil || paths.Broken == 0 {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -57,7 +58,7 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	if in.New == nil {
 		return r, nil
 	}
-	paths, err := in.New.Rerouted(ctx, in.Old, func(p *fabric.Port) *fabric.Port { return p })
+	paths, err := routing.CountRerouted(ctx, in.New, in.Old, func(p *fabric.Port) *fabric.Port { return p })
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -25,7 +25,7 @@ var ErrNotPlanned = errors.New("refused, for a plan is being made, which holds n
 // are told apart by their GUIDs, for which those that are not known yet are asked.
 type Recorder struct {
 	// Target is that of the plan.
-	Target *routing.Routes
+	Target *routes.Routes
 
 	mu      sync.Mutex
 	at      map[string]station // by address

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -17,19 +17,19 @@ import (
 // and proven for: by who makes a plan, and anew by who carries it out.
 type Tables struct {
 	// Live are the forwarding tables in force.
-	Live *routing.Routes
+	Live *routes.Routes
 	// Lanes gives Live the virtual lanes that the switches have. It is called only
 	// where they matter: SL2VL changes, or the tables have a credit loop on one lane.
 	// Nil: they cannot be known.
-	Lanes func(ctx context.Context, live *routing.Routes) error
+	Lanes func(ctx context.Context, live *routes.Routes) error
 	// Levels are the service levels of packets, and what they are known by, in words;
 	// none: any may be in use. It is called only where there are lanes. Nil: as none.
-	Levels func(ctx context.Context, live *routing.Routes) (levels *routing.SL, basis string, err error)
+	Levels func(ctx context.Context, live *routes.Routes) (levels *routes.SL, basis string, err error)
 	// Basis is what Levels said, when it was asked.
 	Basis string
 	// Target has the service levels that paths are to have after the change; nil: those
 	// that they have. Until hosts have asked for their paths again some have the old ones.
-	Target *routing.Routes
+	Target *routes.Routes
 	// OnTarget says that the order is safe only where paths have the service levels of
 	// Target from the beginning.
 	OnTarget bool
@@ -151,7 +151,7 @@ func (t *Tables) levels(ctx context.Context) (err error) {
 }
 
 // put takes w over into the tables before and after it.
-func (w *Write) put(g *graph.Graph, before, after *routing.Routes) error {
+func (w *Write) put(g *graph.Graph, before, after *routes.Routes) error {
 	s := g.SwitchByGUID(w.Node)
 	switch {
 	case w.Attr == mad.AttrLinearForwardingTable && s < 0:
@@ -164,7 +164,7 @@ func (w *Write) put(g *graph.Graph, before, after *routing.Routes) error {
 			copy(after.Row(s)[first:], w.New)
 		}
 	case w.Attr == mad.AttrSLtoVLMappingTable && s >= 0 && after.SL2VL != nil:
-		for routes, data := range map[*routing.Routes][]byte{before: w.Old, after: w.New} {
+		for routes, data := range map[*routes.Routes][]byte{before: w.Old, after: w.New} {
 			if data == nil {
 				continue
 			}

@@ -9,12 +9,13 @@ import (
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
 // writesOf are the blocks by which tables differ from those in force.
-func writesOf(r, live *routing.Routes) (all []plan.Write) {
+func writesOf(r, live *routes.Routes) (all []plan.Write) {
 	for _, sd := range r.Diff(live).Switches {
 		n := r.Graph().Switches()[sd.Switch]
 		for _, b := range sd.Blocks {
@@ -45,7 +46,7 @@ func TestLanesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	// All service levels on the lanes of SL 0, or all but SL 1.
-	lanes, but := routing.NewSL2VL(g), routing.NewSL2VL(g)
+	lanes, but := routes.NewSL2VL(g), routes.NewSL2VL(g)
 	for s, n := range g.Switches() {
 		for in := range n.NumPorts() + 1 {
 			for out := range n.NumPorts() + 1 {
@@ -63,19 +64,19 @@ func TestLanesAreRead(t *testing.T) {
 			}
 		}
 	}
-	zero := &routing.SL{Dest: []uint8{}}
-	one := &routing.SL{Dest: slices.Repeat([]uint8{1}, int(g.Top())+1)}
+	zero := &routes.SL{Dest: []uint8{}}
+	one := &routes.SL{Dest: slices.Repeat([]uint8{1}, int(g.Top())+1)}
 	for i, c := range []struct {
-		lanes  *routing.SL2VL
-		levels *routing.SL
+		lanes  *routes.SL2VL
+		levels *routes.SL
 		safe   bool
-	}{{lanes, nil, true}, {routing.NewSL2VL(g), nil, false}, {nil, nil, false}, {but, nil, false}, {but, zero, true}, {but, one, false}, {lanes, one, true}} {
+	}{{lanes, nil, true}, {routes.NewSL2VL(g), nil, false}, {nil, nil, false}, {but, nil, false}, {but, zero, true}, {but, one, false}, {lanes, one, true}} {
 		live, err := routing.Compute(t.Context(), g, "nue", routing.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		read := 0
-		tables := plan.Tables{Live: live, Lanes: func(_ context.Context, r *routing.Routes) error {
+		tables := plan.Tables{Live: live, Lanes: func(_ context.Context, r *routes.Routes) error {
 			read++
 			if r.SL2VL = c.lanes; r.SL2VL == nil {
 				return errors.New("no answer")
@@ -83,7 +84,7 @@ func TestLanesAreRead(t *testing.T) {
 			return nil
 		}}
 		told := 0
-		tables.Levels = func(context.Context, *routing.Routes) (*routing.SL, string, error) {
+		tables.Levels = func(context.Context, *routes.Routes) (*routes.SL, string, error) {
 			told++
 			return c.levels, "known", nil
 		}

@@ -13,6 +13,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -24,14 +25,14 @@ import (
 //
 // A step whose engine does not apply is made up for by the step that falls back to it;
 // without one that is the error, a *routing.Precondition.
-func Compute(ctx context.Context, g *graph.Graph, p *Policy, open format.Opener) (*routing.Routes, error) {
+func Compute(ctx context.Context, g *graph.Graph, p *Policy, open format.Opener) (*routes.Routes, error) {
 	switch {
 	case len(p.Steps) == 0:
 		return nil, errors.New("chain: there is no unicast-step")
 	case p.Steps[0].Topology != 0:
 		return nil, fmt.Errorf("%s: the first step must route the whole fabric: topology: 0", p.Steps[0].at)
 	}
-	x := &chain{g: g, policy: p, open: open, groups: newGroups(ctx, g.Fabric(), p), routes: routing.NewRoutes(g, 0)}
+	x := &chain{g: g, policy: p, open: open, groups: newGroups(ctx, g.Fabric(), p), routes: routes.New(g, 0)}
 	x.routes.Engine = "chain"
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -68,7 +69,7 @@ type chain struct {
 	policy *Policy
 	open   format.Opener
 	groups *groups
-	routes *routing.Routes
+	routes *routes.Routes
 	done   bool          // the first step
 	tried  map[int]error // steps that took the place of others, by id
 }
@@ -143,7 +144,7 @@ func used(p *fabric.Port, switches, cas members) bool {
 
 // compute is routing.Compute of an engine whose paths need no lanes: the steps of a chain
 // have one service level.
-func compute(ctx context.Context, g *graph.Graph, s *Step, o routing.Options) (*routing.Routes, error) {
+func compute(ctx context.Context, g *graph.Graph, s *Step, o routing.Options) (*routes.Routes, error) {
 	r, err := routing.Compute(ctx, g, s.Engine, o)
 	if err == nil && (r.SL != nil || r.SL2VL != nil) {
 		err = fmt.Errorf("%s gives paths service levels, and the steps of a chain have none: use an engine that needs one lane", s.Engine)
@@ -153,7 +154,7 @@ func compute(ctx context.Context, g *graph.Graph, s *Step, o routing.Options) (*
 
 // take takes the entries of r over: those to the LIDs of the step. What is not in its
 // topology has none in r.
-func (x *chain) take(r *routing.Routes, s *Step) {
+func (x *chain) take(r *routes.Routes, s *Step) {
 	if s.PathBit > 0 && !slices.ContainsFunc(x.g.Terminals(), func(t graph.Terminal) bool { return t.Count > s.PathBit }) {
 		x.note("step %d routes nothing: no port has a LID for path-bit %d (LMC)", s.ID, s.PathBit)
 	}
@@ -166,9 +167,9 @@ func (x *chain) take(r *routing.Routes, s *Step) {
 		}
 	}
 	for at := range x.g.Switches() {
-		from, to := r.Row(at), x.routes.Own(at)
+		from, to := r.Row(at), x.routes.EditRow(at)
 		for _, lid := range lids {
-			if p := from.Port(lid); p != routing.NoPort {
+			if p := from.Port(lid); p != routes.NoPort {
 				to[lid] = p
 			}
 		}

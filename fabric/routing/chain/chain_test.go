@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
 )
 
@@ -37,7 +38,7 @@ func read(t testing.TB, text string) *Policy {
 }
 
 // compute is the chain of text on g, with files by name.
-func computeText(t testing.TB, g *graph.Graph, text string, files map[string]string) (*routing.Routes, error) {
+func computeText(t testing.TB, g *graph.Graph, text string, files map[string]string) (*routes.Routes, error) {
 	t.Helper()
 	return Compute(t.Context(), g, read(t, text), func(name string) (io.ReadCloser, error) {
 		if content, ok := files[name]; ok {
@@ -112,7 +113,7 @@ func TestChain(t *testing.T) {
 	if over[true] == 0 {
 		t.Error("nothing goes over spine-4")
 	}
-	v, err := r.Verify(t.Context(), routing.VerifyOptions{})
+	v, err := routing.VerifyTables(t.Context(), r, routing.VerifyOptions{})
 	if err != nil || !v.OK() {
 		t.Errorf("verdict %+v, %v", v, err)
 	}
@@ -132,7 +133,7 @@ func TestFallback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := r.Verify(t.Context(), routing.VerifyOptions{}); err != nil || !v.OK() {
+	if v, err := routing.VerifyTables(t.Context(), r, routing.VerifyOptions{}); err != nil || !v.OK() {
 		t.Errorf("verdict %+v, %v", v, err)
 	}
 	for i, want := range []string{"step 2 takes its place", "step 3 is left out: there is no step 9", "step 4 is left out: step 2, that it falls back to, is a fallback itself"} {

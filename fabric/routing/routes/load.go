@@ -1,10 +1,10 @@
-package routing
+package routes
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
@@ -12,9 +12,9 @@ import (
 	"fabsh/mad"
 )
 
-// TableFiles are the files of a routing. SL and SL2VL may be "": then all paths
+// Files are the files of a routing. SL and SL2VL may be "": then all paths
 // have SL 0, and SL n has VL n.
-type TableFiles struct {
+type Files struct {
 	LFTs  string // linear forwarding tables, or a snapshot
 	SL    string // service levels of paths
 	SL2VL string // virtual lanes of service levels
@@ -22,12 +22,12 @@ type TableFiles struct {
 
 // Load reads the tables of f from files, which open opens. What of the files
 // does not match f, but does no harm, is in ReadNotes.
-func Load(f *fabric.Fabric, files TableFiles, open format.Opener) (*Routes, error) {
+func Load(f *fabric.Fabric, files Files, open format.Opener) (*Routes, error) {
 	g, err := graph.New(f, graph.Options{})
 	if err != nil {
 		return nil, err
 	}
-	r := NewRoutes(g, 0)
+	r := New(g, 0)
 	r.Engine = FromFile
 	for _, part := range []struct {
 		path string
@@ -49,8 +49,8 @@ func Load(f *fabric.Fabric, files TableFiles, open format.Opener) (*Routes, erro
 	return r, nil
 }
 
-// OfFile are the tables that came with f; nil: none did.
-func OfFile(f *fabric.Fabric) (*Routes, error) {
+// OfFabric are the tables that came with f; nil: none did.
+func OfFabric(f *fabric.Fabric) (*Routes, error) {
 	if !f.HasLFTs() {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func OfFile(f *fabric.Fabric) (*Routes, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := NewRoutes(g, 0)
+	r := New(g, 0)
 	r.Engine = FromFile
 	found := 0
 	for at, n := range g.Switches() {
@@ -187,84 +187,26 @@ func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 	return nil
 }
 
-// Write writes the tables as a file of a kind.
-func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.Kind) error {
+// FillFrom takes from old, tables in force on the same graph, what tables of a file do
+// not name: switches, and LIDs that no port has. Its note tells of them. OpenSM's engine
+// file leaves such switches alone too.
+func (r *Routes) FillFrom(old *Routes) {
 	g := r.graph
-	return format.DumpTables(stopping{ctx, w}, g.Fabric(), kind, &format.Tables{
-		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },
-		Hops:  func() (format.HopsFunc, error) { return hopsFunc(ctx, g) },
-		SL:    r.slOf,
-		SL2VL: r.vlsOf,
-	})
-}
-
-// stopping is a writer that fails when ctx ends: the tables of a large fabric are
-// gigabytes of text.
-type stopping struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (s stopping) Write(p []byte) (int, error) {
-	if s.ctx.Err() != nil {
-		return 0, context.Cause(s.ctx)
-	}
-	return s.w.Write(p)
-}
-
-// slOf is the service level of the path from a port; false: no path begins there.
-func (r *Routes) slOf(src *fabric.Port, dlid mad.LID) (uint8, bool) {
-	t := r.graph.TerminalOf(src)
-	if t < 0 {
-		return 0, false
-	}
-	return r.SL.Of(t, dlid), true
-}
-
-// vlsOf are the virtual lanes by service level from a port of a switch to
-// another. On the link of a CA, SL n has VL n.
-func (r *Routes) vlsOf(in, out *fabric.Port) (vls [16]uint8, ok bool) {
-	for sl := range vls {
-		switch {
-		case in == nil:
-			vls[sl] = uint8(sl)
-		default:
-			vls[sl] = r.SL2VL.VL(r.graph.SwitchOf(out.Node()), uint8(in.Num()), uint8(out.Num()), uint8(sl))
+	switches, entries := 0, 0
+	for s := range g.Switches() {
+		row, was := r.WritableRow(s)[:int(r.top)+1], old.Row(s)
+		named := slices.ContainsFunc(row, func(port uint8) bool { return port != NoPort })
+		if !named {
+			switches++
 		}
-	}
-	return vls, true
-}
-
-// hopsFunc gives the distances of switches' LIDs by port, as OpenSM's minhop
-// has them.
-func hopsFunc(ctx context.Context, g *graph.Graph) (format.HopsFunc, error) {
-	h, err := graph.AllHops(ctx, g)
-	if err != nil {
-		return nil, err
-	}
-	from := make([][]graph.Channel, len(g.Switches()))
-	for _, ch := range g.Channels() {
-		from[ch.From] = append(from[ch.From], ch)
-	}
-	return func(sw *fabric.Node, lid mad.LID, hops []byte) bool {
-		t := g.TerminalByLID(lid)
-		if t < 0 || g.Terminals()[t].Class&graph.ClassSwitch == 0 {
-			return false
-		}
-		s, d := g.SwitchOf(sw), g.Terminals()[t].Switch
-		for i := range hops {
-			hops[i] = format.NoPath
-		}
-		if s == d {
-			hops[0] = 0
-			return true
-		}
-		for _, ch := range from[s] {
-			if far := h.Distance(int(ch.To), d); far >= 0 {
-				hops[ch.Port] = uint8(far + 1)
-				hops[0] = min(hops[0], uint8(far+1))
+		for lid := range min(len(row), len(was)) {
+			if row[lid] == NoPort && was[lid] != NoPort && (!named || g.TerminalByLID(mad.LID(lid)) < 0) {
+				row[lid] = was[lid]
+				entries++
 			}
 		}
-		return true
-	}, nil
+	}
+	if entries > 0 {
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%d entries that the file does not name stay: of LIDs that no port has, and of %d switches", entries, switches))
+	}
 }

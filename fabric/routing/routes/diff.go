@@ -1,4 +1,4 @@
-package routing
+package routes
 
 import (
 	"bytes"
@@ -26,14 +26,14 @@ type SwitchDiff struct {
 //
 // Time: O(S*L).
 func (r *Routes) Diff(old *Routes) *Diff {
-	old = old.seenOn(r.graph)
+	old = old.SeenOn(r.graph)
 	blocks := max(r.stride, old.stride) / block
 	changed := make([]bool, blocks*block)
 	d := &Diff{}
 	for s := range r.graph.Switches() {
 		sd := SwitchDiff{Switch: s}
 		for i := range blocks {
-			x, y := old.block(s, i), r.block(s, i)
+			x, y := old.Block(s, i), r.Block(s, i)
 			if bytes.Equal(x, y) {
 				continue
 			}
@@ -57,15 +57,4 @@ func (r *Routes) Diff(old *Routes) *Diff {
 		}
 	}
 	return d
-}
-
-// dropped is a block beyond the end of a table.
-var dropped = bytes.Repeat([]byte{NoPort}, block)
-
-// block is block i of the table of switch s. Rows are filled up with NoPort.
-func (r *Routes) block(s, i int) []byte {
-	if (i+1)*block > r.stride {
-		return dropped
-	}
-	return r.rows[s][i*block:][:block]
 }

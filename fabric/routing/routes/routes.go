@@ -1,4 +1,17 @@
-package routing
+// Package routes has the tables of a routing as a value: linear forwarding tables, service
+// levels of paths, and virtual lanes of service levels.
+//
+//	routes.go Routes, and Row, the table of one switch
+//	shared.go rows that tables share until one changes them
+//	sl.go     SL and SL2VL: service levels and virtual lanes
+//	diff.go   the entries that differ between two Routes
+//	trace.go  Path: one path
+//	load.go   reading tables from files; write.go writes them
+//
+// Routes may be read by several goroutines at once. Writing is for one, while none reads;
+// tables that share rows, as those of ShareRows, may be written by different ones. A Row
+// is memory of its Routes.
+package routes
 
 import (
 	"bytes"
@@ -33,26 +46,40 @@ type Routes struct {
 	SL    *SL
 	SL2VL *SL2VL
 
-	graph   *graph.Graph
-	top     mad.LID
-	stride  int       // a row's entries, filled up to whole blocks
-	rows    [][]uint8 // by switch: the entries
-	loan    *loan
-	missing int    // entries that lead to CAs, which complete could not add
-	basis   *basis // nil: nothing is known of what made them
+	graph  *graph.Graph
+	top    mad.LID
+	stride int       // a row's entries, filled up to whole blocks
+	rows   [][]uint8 // by switch: the entries
+	shared *sharedRows
+	origin Origin // nil: nothing is known of what made them
+}
+
+// Origin is what made tables, as that itself describes it. It is immutable.
+type Origin interface {
+	// UpDownRanks are the ranks by which all paths go up and then down; nil: none.
+	UpDownRanks() *graph.Ranks
 }
 
 // FromFile is the Engine of tables that a file has.
 const FromFile = "file"
 
-// NewRoutes makes tables that drop all packets, for LIDs up to top, or to the
+// New makes tables that drop all packets, for LIDs up to top, or to the
 // highest of the graph if that is higher.
-func NewRoutes(g *graph.Graph, top mad.LID) *Routes {
+func New(g *graph.Graph, top mad.LID) *Routes {
 	top = max(top, g.Top())
 	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block}
 	r.cut(slices.Repeat([]uint8{NoPort}, r.stride*len(g.Switches())))
 	return r
 }
+
+// Origin is what made r; nil: nothing is known of it, or entries were changed since.
+func (r *Routes) Origin() Origin { return r.origin }
+
+// SetOrigin sets what made r.
+func (r *Routes) SetOrigin(o Origin) { r.origin = o }
+
+// ForgetOrigin notes that entries were changed by hand: a repair then keeps what works.
+func (r *Routes) ForgetOrigin() { r.origin = nil }
 
 // Graph is the graph of r.
 func (r *Routes) Graph() *graph.Graph { return r.graph }
@@ -61,8 +88,16 @@ func (r *Routes) Graph() *graph.Graph { return r.graph }
 func (r *Routes) Top() mad.LID { return r.top }
 
 // Row is the table of switch s, by LID from 0 to Top. It shares r's memory, which other
-// tables may share: Own is for writing.
+// tables may share: EditRow and WritableRow are for writing.
 func (r *Routes) Row(s int) Row { return Row(r.rows[s][:int(r.top)+1]) }
+
+// Entry is the port of switch s for lid; NoPort beyond the last LID.
+func (r *Routes) Entry(s int32, lid mad.LID) uint8 {
+	if row := r.rows[s]; int(lid) < len(row) {
+		return row[lid]
+	}
+	return NoPort
+}
 
 // Clone is a copy that shares only the graph with r.
 func (r *Routes) Clone() *Routes {
@@ -78,7 +113,7 @@ func (r *Routes) UpTo(top mad.LID) *Routes {
 	if top == r.Top() {
 		return r.Clone()
 	}
-	w := NewRoutes(r.graph, top)
+	w := New(r.graph, top)
 	w.SL, w.SL2VL = r.SL.clone(), r.SL2VL.clone()
 	for s := range r.graph.Switches() {
 		copy(w.Row(s), r.Row(s))
@@ -93,7 +128,7 @@ func (r *Routes) On(g *graph.Graph) *Routes {
 	if g == r.graph {
 		return r.Clone()
 	}
-	o := NewRoutes(g, r.top)
+	o := New(g, r.top)
 	o.Engine, o.RunInOpenSM, o.ReadNotes = r.Engine, r.RunInOpenSM, slices.Clone(r.ReadNotes)
 	if r.SL != nil {
 		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
@@ -122,8 +157,8 @@ func (r *Routes) On(g *graph.Graph) *Routes {
 	return o
 }
 
-// seenOn is On for reading only: the result may share the tables of r.
-func (r *Routes) seenOn(g *graph.Graph) *Routes {
+// SeenOn is On for reading only: the result may share the tables of r.
+func (r *Routes) SeenOn(g *graph.Graph) *Routes {
 	switch {
 	case r == nil || g == r.graph:
 		return r
@@ -222,4 +257,24 @@ func (r Row) Map(ports map[uint8]uint8, lids []mad.LID) {
 			r[lid] = to[r[lid]]
 		}
 	}
+}
+
+// dropped is a block beyond the end of a table.
+var dropped = bytes.Repeat([]byte{NoPort}, block)
+
+// Block is block i of the table of switch s. Rows are filled up with NoPort.
+func (r *Routes) Block(s, i int) []byte {
+	if (i+1)*block > r.stride {
+		return dropped
+	}
+	return r.rows[s][i*block:][:block]
+}
+
+// Column are those of all switches for lid.
+func (r *Routes) Column(lid mad.LID) []uint8 {
+	list := make([]uint8, len(r.graph.Switches()))
+	for s := range list {
+		list[s] = r.Row(s)[lid]
+	}
+	return list
 }

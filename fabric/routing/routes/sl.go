@@ -1,6 +1,7 @@
-package routing
+package routes
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -17,7 +18,7 @@ type SL struct {
 	// by LID, or nil if they are those of Dest.
 	Pair [][]uint8
 
-	shared bool // rows of Pair may be those of several terminals
+	Shared bool // rows of Pair may be those of several terminals
 }
 
 // Of is the service level of paths from terminal t to lid.
@@ -139,8 +140,8 @@ func (v *SL2VL) clone() *SL2VL {
 	return c
 }
 
-// sameFrom says whether the paths from two terminals have the same service levels.
-func (l *SL) sameFrom(t, u int) bool {
+// SameFrom says whether the paths from two terminals have the same service levels.
+func (l *SL) SameFrom(t, u int) bool {
 	row := func(t int) []uint8 {
 		if l == nil || t >= len(l.Pair) {
 			return nil
@@ -151,9 +152,9 @@ func (l *SL) sameFrom(t, u int) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// sameInto says whether packets that come in by two ports of switch s get the same
+// SameInto says whether packets that come in by two ports of switch s get the same
 // lanes.
-func (v *SL2VL) sameInto(s int, in, other uint8) bool {
+func (v *SL2VL) SameInto(s int, in, other uint8) bool {
 	if in == other || v == nil || v.tables == nil || v.tables[s] == nil {
 		return true
 	}
@@ -207,9 +208,9 @@ func (r *Routes) Lanes() int {
 	return int(most) + 1
 }
 
-// direct says whether lane n is that of service level n at all switches; or no lanes are
+// Direct says whether lane n is that of service level n at all switches; or no lanes are
 // used.
-func (v *SL2VL) direct() bool {
+func (v *SL2VL) Direct() bool {
 	if v == nil {
 		return true
 	}
@@ -232,7 +233,7 @@ func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
 	switch {
 	case r.SL == nil:
 		r.SL = &SL{}
-	case r.SL.shared:
+	case r.SL.Shared:
 		r.SL = r.SL.clone()
 	}
 	if r.SL2VL == nil {
@@ -262,4 +263,13 @@ func grown(list []uint8, i int) []uint8 {
 		return list
 	}
 	return append(list, slices.Repeat([]uint8{0}, i+1-len(list))...)
+}
+
+// ChangesLanes says whether paths of one service level are on several virtual lanes, by the
+// tables of switches.
+func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
+
+// RunInstead says what gives paths lanes, where OpenSM's engine file does not.
+func (r *Routes) RunInstead() string {
+	return cmp.Or(r.RunInOpenSM, "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels")
 }
