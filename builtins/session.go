@@ -1,3 +1,36 @@
+// Package builtins is a session: it assembles the framework (lang), the scripts (script)
+// and the vocabularies into all that a script can say.
+//
+//	session.go      a session and its options
+//	predeclared.go  the global names
+//
+// What is done with a session is in packages below: program and audits/run run scripts and
+// audits, scripttest their tests, check finds what is wrong with them; help and explain
+// are what people read; metrics, page and read serve commands written in Go.
+// Tests of the vocabularies open a session, and so stand here.
+//
+// The values, by their type in Starlark:
+//
+//	fabric     *fabric.Fabric, an immutable snapshot
+//	node       a switch, channel adapter or router of it
+//	port       a port of a node
+//	ports      a node's ports, by number
+//	link       two ports
+//	route      a directed route
+//	PortInfo   (and each other attribute) a record: raw bytes, read by field
+//	lft        a linear forwarding table
+//	graph      a fabric as routing algorithms want it; hops are its distances
+//	routes     the tables of all switches; a row is one of them
+//	finding    what an audit found
+//	verdict    (and path, congestion, ...) a result: named parts
+//	table      rows and columns to show
+//	subscription   events to come: each a record (notice) or a lost
+//	sim        what can be done to a simulated fabric
+//	error      what became of a target that failed; the only falsy one
+//
+// Identifiers are plain values: a LID is an int, a GUID or GID a canonical
+// string, an enumerated field a word. Attributes never do I/O; functions and
+// methods may. Nothing waits except through lang.Block.
 package builtins
 
 import (

@@ -20,5 +20,4 @@
 //	ports.go                    port_disable, port_enable, port_reset, port_set
 //	subscribe.go subscription.go   sa_subscribe, and the events that come
 //	stats.go                    what the engine did
-//	groups.go                   headings in the overview
 package datagrams

@@ -14,6 +14,9 @@ import (
 	"fabsh/mad"
 )
 
+// GroupMAD is the heading in the overview of requests of a class.
+const GroupMAD = "Management datagrams"
+
 // madParams are the parameters of madArgs without fields.
 var madParams = []lang.Param{
 	{Name: "attr", Kind: records.KindAttribute, Doc: `name of an attribute, "CongestionInfo", or its number`},

@@ -16,6 +16,9 @@ import (
 	"fabsh/mad"
 )
 
+// GroupPort is the heading in the overview of what changes the state of ports.
+const GroupPort = "Links"
+
 // Parameters of what takes links down.
 var (
 	linkTarget = lang.Param{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"}

@@ -5,7 +5,7 @@
 //	module.go       the load statement, and the embedded modules
 //	entry.go        the command line that an entry function's signature spells; usage.go: its help
 //	program.go      what a script says of itself without being run
-//	library.go      what scripts load from @std// and @examples//; shipped.go: its scripts by folder
+//	shipped.go      what scripts load from @std// and @examples//, and the shipped scripts by folder
 package script
 
 import (

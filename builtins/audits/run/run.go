@@ -7,7 +7,6 @@
 //	observe.go  counts their requests in the coverage of the report
 //	reread.go   the second reading of what was found
 //	manager.go  what the subnet manager did meanwhile
-//	clock.go    the time of a run on a simulated fabric
 //	status.go   the exit status
 //
 // What a report holds is in fabric/audit; findings and metrics as scripts see them are in
@@ -18,6 +17,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -83,6 +84,21 @@ func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*au
 		defer func() { report.Ended, report.Datagrams = r.Clock.Now(), sent(env)-before }()
 		return x.run(in, set.List)
 	})
+}
+
+// hastyClock is the clock of a run on a simulated fabric, where nothing changes by
+// itself: whoever waits goes on at once, and it is later. Otherwise time goes by, for
+// audits tell how long the fabric takes to answer, which a lang.VirtualClock does not.
+type hastyClock struct {
+	lang.Clock
+	ahead atomic.Int64 // nanoseconds
+}
+
+func (c *hastyClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *hastyClock) Sleep(ctx context.Context, d time.Duration) error {
+	c.ahead.Add(int64(max(0, d)))
+	return context.Cause(ctx)
 }
 
 // sent is how many datagrams have been sent.
