@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
@@ -12,29 +12,43 @@ import (
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
+
+	"github.com/spf13/cobra"
 )
 
-// promptCommands are the commands that run at the prompt too.
-func promptCommands(p *session.Program) map[string]prompt.Command {
+// promptCommands returns the commands of root that run at the prompt too.
+func promptCommands(p *session.Program, root *cobra.Command) map[string]prompt.Command {
+	audit, _, _ := root.Find([]string{"audit"})
+	report, _, _ := root.Find([]string{"report"})
 	return map[string]prompt.Command{
-		"audit": {Help: auditHelp, Words: auditWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
-			return promptAudit(ctx, p, s, words, seen)
+		"audit": {Help: helpOf(audit), Words: auditWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
+			return promptAudit(ctx, p, s, audit, words, seen)
 		}},
-		"report": {Help: reportHelp, Words: reportWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
-			return promptReport(ctx, p, s, words, seen)
+		"report": {Help: helpOf(report), Words: reportWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
+			return promptReport(ctx, p, s, report, words, seen)
 		}},
 	}
 }
 
+// helpOf returns what makes the help of a command.
+func helpOf(c *cobra.Command) func() string {
+	return func() string {
+		var text strings.Builder
+		c.SetOut(&text)
+		defer c.SetOut(nil)
+		c.Help()
+		return text.String()
+	}
+}
+
 // promptAudit is the command audit at the prompt.
-func promptAudit(ctx context.Context, p *session.Program, s *session.Session, words []string, seen *tour.Seen) error {
+func promptAudit(ctx context.Context, p *session.Program, s *session.Session, c *cobra.Command, words []string, seen *tour.Seen) error {
 	o, err := parseAudit(words)
 	switch {
 	case err != nil:
 		return err
 	case o.help:
-		_, err := io.WriteString(s.Console.Out(), auditHelp)
-		return err
+		return c.Help()
 	case o.list:
 		return listAudits(p)
 	case o.ack != nil:
@@ -52,13 +66,12 @@ func promptAudit(ctx context.Context, p *session.Program, s *session.Session, wo
 }
 
 // promptReport is the command report at the prompt.
-func promptReport(ctx context.Context, p *session.Program, s *session.Session, words []string, seen *tour.Seen) error {
+func promptReport(ctx context.Context, p *session.Program, s *session.Session, c *cobra.Command, words []string, seen *tour.Seen) error {
 	switch {
-	case len(words) == 0 || words[0] == "--list":
+	case len(words) == 0 || lookup(reportFlags(), words[0]) != nil:
 		return listShipped(p, script.Reports.Shipped())
 	case words[0] == "-h" || words[0] == "--help":
-		_, err := io.WriteString(s.Console.Out(), reportHelp)
-		return err
+		return c.Help()
 	case words[0] != htmlReport:
 		seen.Named = words[0]
 		return program.RunReport(ctx, s.Interpreter, words[0], words[1:])
@@ -69,8 +82,7 @@ func promptReport(ctx context.Context, p *session.Program, s *session.Session, w
 		return err
 	}
 	if o.help {
-		_, err := io.WriteString(s.Console.Out(), reportHelp)
-		return err
+		return c.Help()
 	}
 	var exit *lang.ExitError
 	seen.Report, err = writePage(ctx, s, o, commandLine(p.Settings, words[1:]))

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"fabsh/shell/session"
+	"io"
 	"strings"
 	"testing"
 
@@ -9,7 +11,7 @@ import (
 
 // TestWordsAtPrompt: what may stand behind the commands that run at the prompt too.
 func TestWordsAtPrompt(t *testing.T) {
-	commands := promptCommands(nil)
+	commands := promptCommands(nil, rootCommand(newProgram(session.NewConsole(io.Discard, io.Discard))))
 	for _, test := range []struct {
 		line string
 		want []string

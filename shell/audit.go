@@ -7,8 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/audits/run"
@@ -22,32 +24,13 @@ import (
 	"fabsh/shell/session"
 )
 
-const auditHelp = `Audit the fabric: what is wrong, and what could not be looked at.
+const auditDoc = `Audit the fabric: what is wrong, and what could not be looked at.
 
 An audit is a .star file that defines audit(fabric, *, ...), or one that is
 shipped, by name (--list). Without names the standard set runs. An option goes to
 each audit that has it: "fabsh audit NAME --help" tells them. What is found on a
 live fabric is read a second time, 10 s later, before it is told. Exit status:
 1 findings, 2 the command or an audit is to be fixed, 3 something did not answer.
-
-Usage:
-  fabsh [flags] audit [NAME | FILE.star ...] [audits' options] [flags]
-  fabsh [flags] audit ack ID --until DATE --reason TEXT [--by WHO]
-
-Flags, anywhere after audit:
-  --list            list the shipped audits
-  --deep            read whole tables too: in the audits that are named, else in all
-  --load-cache FILE sweep nothing: the fabric is that of FILE, a snapshot or ibnetdiscover's
-                    cache, while its nodes are at their LIDs; for audits of counters
-  --baseline FILE   tell only what FILE, a snapshot or topology, does not have
-  --fail-on SEVERITY  exit 1 from this severity on: info, warning, error or
-                    critical (default warning)
-  --each-port       audit from each active InfiniBand port of the host
-  --out FILE        write the report to FILE, as a whole, instead of showing it
-  --job NAME        keep counters and findings for the next run under NAME
-                    (default: after the audits; from a terminal nothing is kept)
-  --subnet NAME     keep acks and state under NAME (default: by the subnet's GID
-                    prefix, where that is the default one by its subnet manager)
 
 ack says that a finding is known: it is not told before the day after DATE. ID is
 CHECK:GUID/PORT as in the report's JSON, or CHECK:NAME/PORT, whose GUID is looked
@@ -59,25 +42,23 @@ judged, which takes hours. Two jobs at a time need two names. --over FILE compar
 with the counters of a snapshot of before (--all): those of the fabric, or with
 -F file:FILE those of a later snapshot.
 
-Session flags may stand here too, but for those of the same name: see "fabsh --help".
+Flags of ack ("fabsh audit ack ID --until DATE --reason TEXT [--by WHO]"):
+`
 
-Examples:
-  fabsh audit
+func auditCommand(p *session.Program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "audit [NAME | FILE.star | ack ID] [audits' options]",
+		Short: "Audit the fabric: what is wrong, and what could not be looked at",
+		Long:  auditDoc + new(ackOptions).flags(new(string)).FlagUsages(),
+		Example: `  fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
   fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
-  fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom
-`
-
-// auditCommand parses its own flags by itself, for all others are the audits'.
-func auditCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
-		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--load-cache FILE] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--job NAME] [--subnet NAME]",
-		Short:              "Audit the fabric: what is wrong, and what could not be looked at",
-		DisableFlagParsing: true,
+  fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom`,
+		DisableFlagParsing: true, // they are told from those of the audits
 		ValidArgsFunction:  completeAudit,
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeAudit(p, words)
 			if err != nil {
 				return err
@@ -87,8 +68,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 			case err != nil:
 				return err
 			case o.help:
-				_, err := io.WriteString(p.Console.Out(), auditHelp)
-				return err
+				return c.Help()
 			case o.list:
 				return listAudits(p)
 			case o.ack != nil:
@@ -103,8 +83,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 			return results.writeAfter(p, limit, o, err)
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), auditHelp) })
-	return c
+	return withFlags(c, new(auditOptions).flags())
 }
 
 // auditOptions are what follows audit on the command line.
@@ -119,58 +98,46 @@ type auditOptions struct {
 	rail                              string      // with --each-port, the port that it is from now
 }
 
-// auditFlags are the command's own: no audit has an option of such a name.
-var auditFlags = []string{"--list", "--deep", "--load-cache", "--baseline", "--fail-on", "--each-port", "--out", "--job", "--subnet"}
+// flags declares the flags of a run, and sets o to their defaults.
+func (o *auditOptions) flags() *pflag.FlagSet {
+	f := newFlags("audit")
+	f.BoolVar(&o.list, "list", false, "list the shipped audits")
+	f.BoolVar(&o.deep, "deep", false, "read whole tables too: in the audits that are named, else in all")
+	f.StringVar(&o.cache, "load-cache", "", "sweep nothing: the fabric is that of `FILE`, a snapshot or ibnetdiscover's cache, while its nodes are at their LIDs; for audits of counters")
+	f.StringVar(&o.baseline, "baseline", "", "tell only what `FILE`, a snapshot or topology, does not have")
+	f.Func("fail-on", "exit 1 from this `SEVERITY` on: "+strings.Join(audit.Severities, ", ")+" (default warning)", func(text string) (err error) {
+		o.failOn, err = audit.ParseSeverity(text)
+		return err
+	})
+	f.BoolVar(&o.eachPort, "each-port", false, "audit from each active InfiniBand port of the host")
+	f.StringVar(&o.out, "out", "", "write the report to `FILE`, as a whole, instead of showing it")
+	f.Func("job", "keep counters and findings for the next run under `NAME` (default: after the audits; from a terminal nothing is kept)", func(name string) error {
+		o.job = name
+		return audit.CheckJob(name)
+	})
+	subnetFlag(f, &o.subnet)
+	return f
+}
 
-// ackFlags are those of audit ack.
-var ackFlags = []string{"--subnet", "--until", "--reason", "--by"}
+// subnetFlag declares the flag of whose subnet's acks and state there are.
+func subnetFlag(f *pflag.FlagSet, subnet *string) {
+	f.Func("subnet", "keep acks and state under `NAME` (default: by the subnet's GID prefix, where that is the default one by its subnet manager)", func(name string) error {
+		*subnet = name
+		return fabric.CheckSubnetName(name)
+	})
+}
 
 // parseAudit separates the command's own flags, which may stand anywhere, from
 // the audits'.
 func parseAudit(words []string) (o auditOptions, err error) {
-	failOn := audit.Warning.String()
-	on := map[string]*bool{"--list": &o.list, "--deep": &o.deep, "--each-port": &o.eachPort}
-	needs := map[string]*string{"--baseline": &o.baseline, "--load-cache": &o.cache, "--out": &o.out, "--job": &o.job, "--subnet": &o.subnet, "--fail-on": &failOn}
+	o.failOn = audit.Warning
+	f := o.flags()
 	if len(words) > 0 && words[0] == "ack" {
 		o.ack = new(ackOptions)
-		on = nil
-		needs = map[string]*string{"--subnet": &o.subnet, "--until": &o.ack.until, "--reason": &o.ack.reason, "--by": &o.ack.by}
-		words = words[1:]
+		f, words = o.ack.flags(&o.subnet), words[1:]
 	}
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		name, value, hasValue := strings.Cut(w, "=")
-		switch {
-		case on[name] != nil && hasValue:
-			return o, fmt.Errorf("audit: %s takes no value, and here is %q", name, value)
-		case on[name] != nil:
-			*on[name] = true
-		case needs[name] != nil:
-			if !hasValue {
-				if i++; i < len(words) {
-					value = words[i]
-				}
-			}
-			if value == "" {
-				return o, fmt.Errorf("audit: %s needs a value", name)
-			}
-			*needs[name] = value
-		default:
-			o.words = append(o.words, w)
-		}
-	}
-	if o.failOn, err = audit.ParseSeverity(failOn); err != nil {
-		return o, fmt.Errorf("audit: --fail-on: %w", err)
-	}
-	if o.subnet != "" {
-		if err := fabric.CheckSubnetName(o.subnet); err != nil {
-			return o, fmt.Errorf("audit: --subnet: %w", err)
-		}
-	}
-	if o.job != "" {
-		if err := audit.CheckJob(o.job); err != nil {
-			return o, fmt.Errorf("audit: --job: %w", err)
-		}
+	if o.words, err = extractOwn(words, finder(f), invalidValue); err != nil {
+		return o, fmt.Errorf("audit: %w", err)
 	}
 	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
 	if o.ack != nil && !o.help {
@@ -186,10 +153,30 @@ type auditResults struct {
 	latest  *audit.Report   // of the latest run; nil: none ran
 }
 
+// takeAudit takes the session flags out of the words behind audit: those that neither
+// the command nor an audit has, be it a shipped one or a file among the words.
+func takeAudit(p *session.Program, words []string) ([]string, error) {
+	own := new(auditOptions).flags()
+	own.AddFlagSet(new(ackOptions).flags(new(string)))
+	programs := sync.OnceValue(func() []script.Program {
+		list := script.Programs()
+		list = slices.DeleteFunc(list, func(p script.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
+		for _, w := range words {
+			if strings.HasSuffix(w, ".star") {
+				list = append(list, programAt(w))
+			}
+		}
+		return list
+	})
+	return extractSession(p.Settings, words, own, func(flag string) bool {
+		return slices.ContainsFunc(programs(), func(p script.Program) bool { return hasOption(p, flag) })
+	})
+}
+
 // runAudit runs audits and reports what they found. Its error is the exit status where
 // that is what they found.
 func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
-	all, err := run.Load(ctx, s.Interpreter, o.words, auditFlags, o.deep)
+	all, err := run.Load(ctx, s.Interpreter, o.words, flagNames(new(auditOptions).flags()), o.deep)
 	if err != nil {
 		return err
 	}
@@ -317,18 +304,19 @@ func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.
 // flags; of ack its flags. Behind a flag it is the flag's value; none: a file, or any text.
 func auditWords(words []string) (list []string) {
 	ack := len(words) > 0 && words[0] == "ack"
-	flags := auditFlags
+	f := new(auditOptions).flags()
 	if ack {
-		flags = ackFlags
+		f = new(ackOptions).flags(new(string))
 	}
 	if len(words) > 0 {
 		switch last := words[len(words)-1]; {
 		case last == "--fail-on" && !ack:
 			return audit.Severities
-		case slices.Contains(flags, last) && !slices.Contains([]string{"--list", "--deep", "--each-port"}, last):
+		case takesValue(f, last):
 			return nil
 		}
 	}
+	flags := flagNames(f)
 	if ack {
 		return flags
 	}

@@ -18,6 +18,8 @@ import (
 	"fabsh/fabric/lock"
 	"fabsh/mad"
 	"fabsh/shell/session"
+
+	"github.com/spf13/pflag"
 )
 
 // lockRuns lets one run of a job at a time audit a subnet; other jobs run beside it. Nil:
@@ -43,6 +45,16 @@ func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock,
 
 // ackOptions are what follows audit ack.
 type ackOptions struct{ id, until, reason, by string }
+
+// flags declares the flags of audit ack, and sets o to their defaults.
+func (o *ackOptions) flags(subnet *string) *pflag.FlagSet {
+	f := newFlags("audit ack")
+	subnetFlag(f, subnet)
+	f.StringVar(&o.until, "until", "", "the last day on which it is known: `DATE`, as 2026-12-24")
+	f.StringVar(&o.reason, "reason", "", "why it is known: `TEXT`")
+	f.StringVar(&o.by, "by", "", "who says so: `WHO` (default: the user)")
+	return f
+}
 
 // take takes the word that is no flag.
 func (o *ackOptions) take(words []string) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
@@ -43,43 +44,6 @@ between, and is taken back by itself unless it is confirmed.`,
 	return c
 }
 
-const planHelp = `Plan a change of the fabric. Nothing is sent that changes it: what would be sent is
-recorded, put in an order, and proven, and written to a file.
-
-A change is what a script writes (set_*, port_*, smp_set), or tables: those of a
-routing policy, shipped (fabsh route --list) or a .star file, or of a file of tables.
-Reads in the script show what it would have written; what follows from that, such as
-a link that goes down, they do not. --plan FILE does the same for any command.
-
-Usage:
-  fabsh [flags] change plan SCRIPT [script's options] --out FILE
-  fabsh [flags] change plan --routes POLICY|FILE [policy's options] --out FILE
-
-Flags, anywhere after plan:
-  --out FILE       write the plan there; it has mode 0600
-  --routes TABLES  plan for the tables of a policy, or of a file as of fabsh route --out
-  --exact          take the tables as the policy or the file has them. Without it
-                   entries in force stay where the policy's rules allow it, and no
-                   link gets over 2% more routes, and so do those that a file does
-                   not name: fewer entries change
-  --sl FILE        the service levels of paths in FILE are those in use, where
-                   virtual lanes matter. Without it those of path records are, if
-                   there is a subnet administrator, else all 16; and those that the
-                   tables' own paths have. Not behind a script
-  --sl-out FILE    write the service levels that the tables' paths have: the subnet
-                   administrator must give them out. change apply --sl reads them
-  --adaptive       the switches are known to route adaptively: then nothing can be
-                   proven of tables, and no plan is made
-
-Exit status: 0 the verdict is ok; 1 it is not; 2 the command or script is to be
-fixed, or the change is refused; 3 the fabric or the host is to be looked at.
-
-Examples:
-  fabsh change plan --routes ftree --out new.plan
-  fabsh change plan --routes lfts.dump --out new.plan
-  fabsh change plan maintenance.star --rack=7 --out m.plan
-`
-
 // planOptions are what follows change plan on the command line.
 type planOptions struct {
 	routes, out       string
@@ -89,17 +53,44 @@ type planOptions struct {
 	words             []string // script or policy, and its options
 }
 
-// planFlags are the command's own.
-var planFlags = []string{"--routes", "--out", "--exact", "--adaptive", "--sl", "--sl-out"}
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *planOptions) flags() *pflag.FlagSet {
+	f := newFlags("change plan")
+	f.StringVar(&o.routes, "routes", "", "plan for `TABLES`: a policy, or a file of tables as of fabsh route --out")
+	f.StringVar(&o.out, "out", "", "write the plan to `FILE`; it has mode 0600")
+	f.BoolVar(&o.exact, "exact", false, "take the tables as the policy or the file has them")
+	f.BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: then nothing can be proven of tables, and no plan is made")
+	f.StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use, where virtual lanes matter; not behind a script")
+	f.StringVar(&o.levelsOut, "sl-out", "", "write the service levels that the tables' paths have to `FILE`: the subnet administrator must give them out; change apply --sl reads them")
+	return f
+}
 
-// planCommand parses its own flags by itself, for all others are the script's.
+// planCommand plans changes.
 func planCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
-		Use:                "plan SCRIPT|--routes POLICY|FILE --out FILE",
-		Short:              "Record what a script, or tables of a policy, would change, and prove it safe",
-		DisableFlagParsing: true,
+		Use:   "plan SCRIPT [script's options] | --routes TABLES [policy's options]",
+		Short: "Record what a script, or tables of a policy, would change, and prove it safe",
+		Long: `Plan a change of the fabric. Nothing is sent that changes it: what would be sent is
+recorded, put in an order, and proven, and written to a file.
+
+A change is what a script writes (set_*, port_*, smp_set), or tables: those of a
+routing policy, shipped (fabsh route --list) or a .star file, or of a file of tables.
+Reads in the script show what it would have written; what follows from that, such as
+a link that goes down, they do not. --plan FILE does the same for any command.
+
+Without --exact entries in force stay where the policy's rules allow it, and no link
+gets over 2% more routes, and so do those that a file does not name: fewer entries
+change. Without --sl the service levels of paths are those of path records, if there
+is a subnet administrator, else all 16; and those that the tables' own paths have.
+
+Exit status: 0 the verdict is ok; 1 it is not; 2 the command or script is to be
+fixed, or the change is refused; 3 the fabric or the host is to be looked at.`,
+		Example: `  fabsh change plan --routes ftree --out new.plan
+  fabsh change plan --routes lfts.dump --out new.plan
+  fabsh change plan maintenance.star --rack=7 --out m.plan`,
+		DisableFlagParsing: true, // they are told from those of the script
 		ValidArgsFunction:  completePlan,
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takePlan(p, words)
 			if err != nil {
 				return err
@@ -110,8 +101,7 @@ func planCommand(p *session.Program) *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("change plan: %w", err)
 			case o.help:
-				_, err := fmt.Fprint(p.Console.Out(), planHelp)
-				return err
+				return c.Help()
 			case p.Settings.PlanFile != "":
 				return errors.New("change plan: leave --plan out: --out says where the plan goes")
 			case o.routes == "":
@@ -129,56 +119,44 @@ func planCommand(p *session.Program) *cobra.Command {
 			}})
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), planHelp) })
-	return c
+	return withFlags(c, new(planOptions).flags())
 }
 
 // takePlan takes the session flags out of the words behind change plan: those that are
 // neither the command's, nor the policy's, nor stand behind a script.
 func takePlan(p *session.Program, words []string) ([]string, error) {
-	own := func(flag string) bool { return slices.Contains(planFlags, flag) }
-	rest, _ := takeSession(p.Settings, words, own, func(string, string) error { return nil })
-	o, _ := parsePlan(rest)
+	own := new(planOptions).flags()
+	o, _ := parsePlan(withoutSession(p.Settings, words, own))
 	behind := len(words)
-	switch {
-	case o.routes != "":
-		options := policyProgram(o.routes).Options
-		own = func(flag string) bool { return slices.Contains(planFlags, flag) || slices.Contains(options, flag) }
-	case len(o.words) > 0:
+	if o.routes == "" && len(o.words) > 0 {
 		behind = slices.Index(words, o.words[0])
 	}
-	taken, err := takeSession(p.Settings, words[:behind], own, p.Settings.Set)
+	options := policyProgram(o.routes).Options
+	taken, err := extractSession(p.Settings, words[:behind], own, func(flag string) bool { return slices.Contains(options, flag) })
 	return append(taken, words[behind:]...), err
 }
 
 // parsePlan separates the command's own flags from the script's or policy's.
 func parsePlan(words []string) (o planOptions, err error) {
-	values := map[string]*string{"--routes": &o.routes, "--out": &o.out, "--sl": &o.levels, "--sl-out": &o.levelsOut}
+	f := o.flags()
 	// What a script writes is taken as it is: there --exact is the script's own, and so
 	// are --sl and --sl-out behind it.
 	tables := slices.ContainsFunc(words, func(w string) bool { return w == "--routes" || strings.HasPrefix(w, "--routes=") })
-	for i := 0; i < len(words); i++ {
-		name, value, hasValue := strings.Cut(words[i], "=")
-		switch into := values[name]; {
-		case into != nil && (!strings.HasPrefix(name, "--sl") || tables || len(o.words) == 0):
-			if !hasValue {
-				if i++; i < len(words) {
-					value = words[i]
-				}
-			}
-			if value == "" {
-				return o, fmt.Errorf("%s needs a value", name)
-			}
-			*into = value
-		case words[i] == "--exact" && tables:
-			o.exact = true
-		case words[i] == "--adaptive":
-			o.adaptive = true
-		case (words[i] == "-h" || words[i] == "--help") && len(o.words) == 0:
-			o.help = true
-		default:
-			o.words = append(o.words, words[i])
+	behind := false // the script
+	find := func(word string) *pflag.Flag {
+		flag := lookup(f, word)
+		if flag != nil && !tables && (flag.Name == "exact" || behind && strings.HasPrefix(flag.Name, "sl")) {
+			flag = nil
 		}
+		behind = behind || flag == nil
+		return flag
+	}
+	words, err = extractOwn(words, find, invalidValue)
+	if err != nil {
+		return o, err
+	}
+	if o.words = words; len(words) > 0 && (words[0] == "-h" || words[0] == "--help") {
+		o.help, o.words = true, words[1:]
 	}
 	switch {
 	case o.help:
@@ -308,7 +286,7 @@ Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
 
 // completePlan proposes scripts; after --routes, policies; and the command's own flags.
 func completePlan(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	names := slices.Clone(planFlags)
+	names := flagNames(new(planOptions).flags())
 	if len(words) > 0 && words[len(words)-1] == "--routes" {
 		names = nil
 		for _, p := range script.Policies.Shipped() {

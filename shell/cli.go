@@ -78,8 +78,8 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		ValidArgsFunction: completeScript,
-		RunE: func(_ *cobra.Command, words []string) error {
-			return runScript(p, code, words)
+		RunE: func(c *cobra.Command, words []string) error {
+			return runScript(p, c, code, words)
 		},
 	}
 	cobra.AddTemplateFunc("version", session.Version)
@@ -114,7 +114,7 @@ func completeFlags(c *cobra.Command) {
 }
 
 // runScript is fabsh without a command: code, a script, or the prompt.
-func runScript(p *session.Program, code, words []string) error {
+func runScript(p *session.Program, root *cobra.Command, code, words []string) error {
 	hasCode := p.Settings.Given("command")
 	if len(code) > 1 {
 		return errors.New("-c is given more than once: put all of it into one, its statements on lines of their own or behind semicolons")
@@ -153,13 +153,13 @@ func runScript(p *session.Program, code, words []string) error {
 			if isPrompt {
 				s.Runner.Statement = p.Settings.Deadline.Value
 			}
-			return prompt.Run(p, s, prompt.Options{Commands: promptCommands(p)})
+			return prompt.Run(p, s, prompt.Options{Commands: promptCommands(p, root)})
 		}
 	}
 	open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, opening) }
 	return p.Profiled(func() (status int, err error) {
 		if status, err = p.Evaluate(limit, what, open, evaluate); err == errTour {
-			return runTour(p, 0)
+			return runTour(p, root, 0)
 		}
 		return status, err
 	})

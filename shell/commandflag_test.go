@@ -1,41 +1,47 @@
 package shell
 
 import (
+	"bytes"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/graph"
+	"fabsh/shell/session"
 )
 
-// commandLine is a command line, and what is made of it.
-type commandLine struct {
+// parseCase is a command line, and what is made of it.
+type parseCase struct {
 	line string // without the command's name
 	want any    // the command's options
 	err  string // "": none
 }
 
 // parsed parses the words of the lines and compares what comes out.
-func parsed[T any](t *testing.T, lines []commandLine, parse func(words []string) (T, error)) {
+func parsed[T any](t *testing.T, lines []parseCase, parse func(words []string) (T, error)) {
 	t.Helper()
 	for _, l := range lines {
-		words, err := splitWords(l.line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := parse(words)
+		got, err := parse(strings.Fields(l.line))
 		switch {
 		case err != nil && err.Error() != l.err:
 			t.Errorf("%s:\ngot  %v\nwant %s", l.line, err, l.err)
 		case err == nil && l.err != "":
 			t.Errorf("%s: no error, want %s", l.line, l.err)
 		case err == nil:
-			if diff := cmp.Diff(l.want, any(got), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+			if diff := cmp.Diff(l.want, any(got), cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: -want +got\n%s", l.line, diff)
 			}
 		}
@@ -43,7 +49,7 @@ func parsed[T any](t *testing.T, lines []commandLine, parse func(words []string)
 }
 
 func TestParseAudit(t *testing.T) {
-	parsed(t, []commandLine{
+	parsed(t, []parseCase{
 		{line: "", want: auditOptions{failOn: audit.Warning}},
 		{line: "links --deep mine.star --threshold 5", want: auditOptions{failOn: audit.Warning, deep: true, words: []string{"links", "mine.star", "--threshold", "5"}}},
 		{line: "--fail-on error --baseline a --baseline=b --load-cache=c=d", want: auditOptions{failOn: audit.Error, baseline: "b", cache: "c=d"}},
@@ -54,8 +60,8 @@ func TestParseAudit(t *testing.T) {
 		{line: "links --help", want: auditOptions{failOn: audit.Warning, words: []string{"links", "--help"}}},
 		{line: "links ack", want: auditOptions{failOn: audit.Warning, words: []string{"links", "ack"}}},
 		{line: "--Deep -deep --dee", want: auditOptions{failOn: audit.Warning, words: []string{"--Deep", "-deep", "--dee"}}},
-		{line: "ack a:b/1 --until 2026-12-24 --reason 'cable ordered' --by me --subnet west", want: auditOptions{failOn: audit.Warning, subnet: "west",
-			words: []string{"a:b/1"}, ack: &ackOptions{id: "a:b/1", until: "2026-12-24", reason: "cable ordered", by: "me"}}},
+		{line: "ack a:b/1 --until 2026-12-24 --reason cable --by me --subnet west", want: auditOptions{failOn: audit.Warning, subnet: "west",
+			words: []string{"a:b/1"}, ack: &ackOptions{id: "a:b/1", until: "2026-12-24", reason: "cable", by: "me"}}},
 		{line: "ack --help", want: auditOptions{failOn: audit.Warning, ack: new(ackOptions), help: true, words: []string{"--help"}}},
 		{line: "ack a --until tomorrow --reason r --deep", err: `audit ack: takes one ID, and here is also "--deep"`},
 		{line: "ack a --until=", err: "audit: --until needs a value"},
@@ -71,7 +77,7 @@ func TestParseAudit(t *testing.T) {
 }
 
 func TestParseRoute(t *testing.T) {
-	parsed(t, []commandLine{
+	parsed(t, []parseCase{
 		{line: "", want: routeOptions{}},
 		{line: "ftree --verify --diff --fail-each-link --out lfts", want: routeOptions{policy: "ftree", verify: true, diff: true, failEachLink: true, out: "lfts"}},
 		{line: "--verify --out=a=b p.star --roots r --seed=3 -x", want: routeOptions{policy: "p.star", verify: true, out: "a=b", args: []string{"--roots", "r", "--seed=3", "-x"}}},
@@ -101,13 +107,13 @@ func TestParseRoute(t *testing.T) {
 func TestParseTopology(t *testing.T) {
 	storage, _ := classRule("a*=io")
 	manager, _ := classRule("b=c=sm")
-	parsed(t, []commandLine{
+	parsed(t, []parseCase{
 		{line: "", want: topologyOptions{}},
-		{line: "slurm --class 'a*=io' --class=b=c=sm --baseline x --levels 0x2 --diff d --out=o --slots 8",
+		{line: "slurm --class a*=io --class=b=c=sm --baseline x --levels 0x2 --diff d --out=o --slots 8",
 			err: `--levels: want a number from 1, got "0x2"`},
-		{line: "slurm --class 'a*=io' --class=b=c=sm --baseline x --levels 2 --diff d --out=o --slots 8", want: topologyOptions{
+		{line: "slurm --class a*=io --class=b=c=sm --baseline x --levels 2 --diff d --out=o --slots 8", want: topologyOptions{
 			kind: "slurm", args: []string{"--slots", "8"}, levels: 2, baseline: "x", diff: "d", out: "o",
-			rules: []routing.Rule{storage, manager},
+			rules: []graph.Rule{storage, manager},
 		}},
 		{line: "--list", want: topologyOptions{list: true}},
 		{line: "-h", want: topologyOptions{help: true, args: []string{"-h"}}},
@@ -123,16 +129,16 @@ func TestParseTopology(t *testing.T) {
 }
 
 func TestParseExporter(t *testing.T) {
-	minute := duration{value: time.Minute, unit: time.Second, units: "seconds"}
-	parsed(t, []commandLine{
+	minute := session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
+	parsed(t, []parseCase{
 		{line: "", want: exporterOptions{every: minute, audits: "counters,links"}},
 		{line: "--listen :1 --listen=:2 --every 90 --audits links --web.config.file w --subnet west --over last", want: exporterOptions{
-			listen: []string{":1", ":2"}, every: duration{value: 90 * time.Second, unit: time.Second, units: "seconds"},
+			listen: []string{":1", ":2"}, every: session.Duration{Value: 90 * time.Second, Unit: time.Second, Units: "seconds"},
 			audits: "links", config: "w", subnet: "west", words: []string{"--over", "last"},
 		}},
 		{line: "--web.systemd-socket x --help", want: exporterOptions{every: minute, audits: "counters,links", systemd: true, help: true, words: []string{"x"}}},
 		{line: "--threshold -h", want: exporterOptions{every: minute, audits: "counters,links", help: true, words: []string{"--threshold"}}},
-		{line: "-- --every=2s", want: exporterOptions{every: duration{value: 2 * time.Second, unit: time.Second, units: "seconds"}, audits: "counters,links", words: []string{"--"}}},
+		{line: "-- --every=2s", want: exporterOptions{every: session.Duration{Value: 2 * time.Second, Unit: time.Second, Units: "seconds"}, audits: "counters,links", words: []string{"--"}}},
 		{line: "--listen", err: "--listen needs a value"},
 		{line: "--audits=", err: "--audits needs a value"},
 		{line: "--every soon", err: `--every "soon": want seconds, or a time such as 500ms or 2s`},
@@ -141,7 +147,7 @@ func TestParseExporter(t *testing.T) {
 }
 
 func TestParsePlan(t *testing.T) {
-	parsed(t, []commandLine{
+	parsed(t, []parseCase{
 		{line: "m.star --rack=7 --out m.plan", want: planOptions{out: "m.plan", words: []string{"m.star", "--rack=7"}}},
 		{line: "--sl a --sl-out b m.star --sl c --out m --exact", err: "--sl-out goes with --routes: a script gives no paths service levels"},
 		{line: "--sl a m.star --sl c --sl-out d --exact --adaptive --out m", want: planOptions{out: "m", levels: "a", adaptive: true, words: []string{"m.star", "--sl", "c", "--sl-out", "d", "--exact"}}},
@@ -184,13 +190,10 @@ func TestSessionFlags(t *testing.T) {
 		{"plan -F sim m.star --out m -o json", "m.star --out m -o json", "sim - - -", ""},
 		{"plan --routes ftree -o json --out m --roots r", "--routes ftree --out m --roots r", "- json - -", ""},
 	} {
-		a := &app{console: &console{stdout: io.Discard, stderr: io.Discard}}
-		if err := a.command().ParseFlags(nil); err != nil {
-			t.Fatal(err)
-		}
+		p := testProgram(t, io.Discard)
 		words := strings.Fields(test.line)
-		take := map[string]func([]string) ([]string, error){"audit": a.takeAudit, "route": a.takeRoute, "report": a.takeReport, "topology": a.takeTopology, "plan": a.takePlan}[words[0]]
-		rest, err := take(words[1:])
+		take := map[string]func(*session.Program, []string) ([]string, error){"audit": takeAudit, "route": takeRoute, "report": takeReport, "topology": takeTopology, "plan": takePlan}[words[0]]
+		rest, err := take(p, words[1:])
 		if err != nil {
 			if test.err == "" || !strings.HasPrefix(err.Error(), test.err) {
 				t.Errorf("%s:\ngot  %v\nwant %s", test.line, err, test.err)
@@ -199,7 +202,7 @@ func TestSessionFlags(t *testing.T) {
 		}
 		var set []string
 		for _, name := range []string{"fabric", "format", "out", "plan"} {
-			f := a.flags.Lookup(name)
+			f := p.Settings.Lookup(name)
 			if f.Changed {
 				set = append(set, f.Value.String())
 			} else {
@@ -209,5 +212,66 @@ func TestSessionFlags(t *testing.T) {
 		if got := strings.Join(rest, " "); test.err != "" || got != test.rest || strings.Join(set, " ") != test.set {
 			t.Errorf("%s:\ngot  %q, %q\nwant %q, %q, error %q", test.line, got, set, test.rest, test.set, test.err)
 		}
+	}
+}
+
+// TestOwnFlags: help, completion and the names that no script may use have each flag that
+// a command declares.
+func TestOwnFlags(t *testing.T) {
+	options := map[string][]string{}
+	for _, p := range script.Programs() {
+		kind := p.Name[:strings.LastIndexByte(p.Name, '/')]
+		if kind == "@std//audit" {
+			p.Options = run.OptionsOf(p)
+		}
+		options[kind] = append(options[kind], p.Options...)
+	}
+	for _, d := range script.Topologies.Shipped() {
+		options["@std//topology"] = append(options["@std//topology"], d.Options...)
+	}
+	own := map[string]struct {
+		flags   *pflag.FlagSet
+		scripts string // none may have such an option
+	}{
+		"fabsh audit":       {new(auditOptions).flags(), "@std//audit"},
+		"fabsh exporter":    {new(exporterOptions).flags(), "@std//audit"},
+		"fabsh route":       {new(routeOptions).flags(), "@std//routing"},
+		"fabsh topology":    {new(topologyOptions).flags(), "@std//topology"},
+		"fabsh report":      {reportFlags(), ""},
+		"fabsh change plan": {new(planOptions).flags(), "@std//routing"},
+	}
+	var all func(c *cobra.Command)
+	all = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			all(sub)
+		}
+		if !c.DisableFlagParsing {
+			return
+		}
+		o := own[c.CommandPath()]
+		delete(own, c.CommandPath())
+		if o.flags == nil || o.scripts != "" && len(options[o.scripts]) == 0 {
+			t.Errorf("%s parses its flags itself, and this test knows none, or no scripts in %s", c.CommandPath(), o.scripts)
+			return
+		}
+		var help bytes.Buffer
+		c.Root().SetOut(&help)
+		c.Help()
+		proposed, _ := c.ValidArgsFunction(c, nil, "")
+		for _, flag := range flagNames(o.flags) {
+			if !strings.Contains(help.String(), "\n      "+flag+" ") {
+				t.Errorf("the help of %s lacks %s", c.CommandPath(), flag)
+			}
+			if !slices.Contains(proposed, flag) {
+				t.Errorf("completion of %s lacks %s", c.CommandPath(), flag)
+			}
+			if slices.Contains(options[o.scripts], flag) {
+				t.Errorf("%s of %s is an option of a script in %s too", flag, c.CommandPath(), o.scripts)
+			}
+		}
+	}
+	all(rootCommand(newProgram(session.NewConsole(io.Discard, io.Discard))))
+	if len(own) > 0 {
+		t.Errorf("these do not parse their flags themselves: %v", slices.Collect(maps.Keys(own)))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
@@ -22,45 +22,30 @@ import (
 	"fabsh/shell/session"
 )
 
-const exporterHelp = `Serve metrics to Prometheus: sweep and audit by a clock of its own, and answer
+// exporterCommand serves metrics.
+func exporterCommand(p *session.Program) *cobra.Command {
+	own := new(exporterOptions).flags()
+	c := &cobra.Command{
+		Use:   "exporter [audits' options]",
+		Short: "Serve metrics of the fabric to Prometheus",
+		Long: `Serve metrics to Prometheus: sweep and audit by a clock of its own, and answer
 scrapes from the last whole result, whose age is among the metrics. A scrape sends
 nothing to the fabric. It goes on until it is stopped, through a lost device, which
 it opens again, and the hand-over of a subnet manager.
-
-Usage:
-  fabsh [flags] exporter [flags] [audits' options]
-
-Flags, anywhere after exporter:
-  --listen ADDRESS  listen there (default 127.0.0.1:9315; repeatable)
-  --every TIME      from the beginning of one cycle to that of the next (default 60s)
-  --audits NAMES    what to run: names of audits, or .star files, with commas between
-                    (default counters,links; see fabsh audit --list)
-  --web.config.file FILE  TLS, passwords and limits, as all exporters of Prometheus
-                    read them (its exporter-toolkit, "web configuration")
-  --web.systemd-socket  take the sockets that systemd hands over, and listen nowhere
-  --subnet NAME     take the acks of the subnet of that name (see fabsh audit)
 
 Names of metrics are SckyzO's; -o prom=treydock and -o prom=guilbaults, before the
 word exporter, choose those. Counters are compared with those of the cycles before,
 which are kept in memory: --over last, unless it is given. --deadline is the time of
 a cycle. One process serves one port of the host: of several rails each has its own.
 
-Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.
-
-Examples:
-  fabsh exporter
+Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.`,
+		Example: `  fabsh exporter
   fabsh exporter --listen 127.0.0.1:9315 --every 60s --audits counters,links --web.config.file web.yml
-  fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316
-`
-
-// exporterCommand parses its own flags by itself, for all others are the audits'.
-func exporterCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
-		Use:                "exporter [--listen ADDRESS] [--every TIME] [--audits NAMES] [--web.config.file FILE] [--web.systemd-socket] [--subnet NAME] [options]",
-		Short:              "Serve metrics of the fabric to Prometheus",
-		DisableFlagParsing: true,
-		ValidArgsFunction:  cobra.FixedCompletions(exporterFlags, cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, words []string) error {
+  fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316`,
+		Annotations:        map[string]string{sessionFlagsBefore: ""},
+		DisableFlagParsing: true, // they are told from those of the audits
+		ValidArgsFunction:  cobra.FixedCompletions(flagNames(own), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(c *cobra.Command, words []string) error {
 			o, err := parseExporter(words)
 			if err == nil && !o.help {
 				err = checkExporter(p, o)
@@ -69,14 +54,12 @@ func exporterCommand(p *session.Program) *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("exporter: %w", err)
 			case o.help:
-				_, err := io.WriteString(p.Console.Out(), exporterHelp)
-				return err
+				return c.Help()
 			}
 			return p.Profiled(func() (int, error) { return runExporter(p, o) })
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), exporterHelp) })
-	return c
+	return withFlags(c, own)
 }
 
 // exporterOptions are what follows exporter on the command line.
@@ -88,49 +71,34 @@ type exporterOptions struct {
 	words                  []string // options of audits
 }
 
-// exporterFlags are the command's own: no audit has an option of such a name.
-var exporterFlags = []string{"--listen", "--every", "--audits", "--web.config.file", "--web.systemd-socket", "--subnet"}
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *exporterOptions) flags() *pflag.FlagSet {
+	f := newFlags("exporter")
+	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default 127.0.0.1:9315; repeatable)")
+	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
+	f.Var(&o.every, "every", "begin a cycle every `TIME`")
+	f.StringVar(&o.audits, "audits", "counters,links", "what to run: `NAMES` of audits, or .star files, with commas between (see fabsh audit --list)")
+	f.StringVar(&o.config, "web.config.file", "", "TLS, passwords and limits in `FILE`, as all exporters of Prometheus read them (its exporter-toolkit, \"web configuration\")")
+	f.BoolVar(&o.systemd, "web.systemd-socket", false, "take the sockets that systemd hands over, and listen nowhere")
+	f.Func("subnet", "take the acks of the subnet `NAME` (see fabsh audit)", func(name string) error {
+		o.subnet = name
+		return fabric.CheckSubnetName(name)
+	})
+	return f
+}
 
 // parseExporter separates the command's own flags, which may stand anywhere, from the
 // audits'.
 func parseExporter(words []string) (o exporterOptions, err error) {
-	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
-	o.audits = "counters,links"
-	text := func(at *string) func(string) error {
-		return func(v string) error { *at = v; return nil }
-	}
-	needs := map[string]func(string) error{
-		"--listen":          func(v string) error { o.listen = append(o.listen, v); return nil },
-		"--every":           o.every.Set,
-		"--audits":          text(&o.audits),
-		"--web.config.file": text(&o.config),
-		"--subnet":          func(v string) error { o.subnet = v; return fabric.CheckSubnetName(v) },
-	}
-	for i := 0; i < len(words); i++ {
-		name, value, hasValue := strings.Cut(words[i], "=")
-		set := needs[name]
-		switch {
-		case words[i] == "--web.systemd-socket":
-			o.systemd = true
-			continue
-		case words[i] == "-h" || words[i] == "--help":
+	words, err = extractOwn(words, finder(o.flags()), "--%s %q: %w")
+	for _, w := range words {
+		if w == "-h" || w == "--help" {
 			o.help = true
-			continue
-		case set == nil:
-			o.words = append(o.words, words[i])
-			continue
-		case !hasValue && i+1 < len(words):
-			i++
-			value = words[i]
-		}
-		if value == "" {
-			return o, fmt.Errorf("%s needs a value", name)
-		}
-		if err := set(value); err != nil {
-			return o, fmt.Errorf("%s %q: %w", name, value, err)
+		} else {
+			o.words = append(o.words, w)
 		}
 	}
-	return o, nil
+	return o, err
 }
 
 // checkExporter finds what contradicts itself, before anything is opened.
@@ -242,13 +210,13 @@ func (r *fabricReader) load(ctx context.Context) (err error) {
 	words := append(names, r.options.words...)
 	if !given(words, "--over") {
 		// Audits without that option take it for a mistake.
-		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), exporterFlags, false)
+		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), flagNames(new(exporterOptions).flags()), false)
 		if err == nil {
 			r.audits = all
 			return nil
 		}
 	}
-	r.audits, err = run.Load(ctx, r.session.Interpreter, words, exporterFlags, false)
+	r.audits, err = run.Load(ctx, r.session.Interpreter, words, flagNames(new(exporterOptions).flags()), false)
 	return err
 }
 

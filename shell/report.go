@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/page"
@@ -21,7 +21,13 @@ import (
 	"fabsh/shell/session"
 )
 
-const reportHelp = `Report on the fabric, as the tools of infiniband-diags do.
+// reportCommand runs reports.
+func reportCommand(p *session.Program) *cobra.Command {
+	own := reportFlags()
+	c := &cobra.Command{
+		Use:   "report NAME | FILE.star | html [words and options of the report]",
+		Short: "Report on the fabric: links, errors, paths, tables, as the tools of infiniband-diags do",
+		Long: `Report on the fabric, as the tools of infiniband-diags do.
 
 A report is a .star file that defines main(...), or one that is shipped, by name
 (--list): iblinkinfo, ibqueryerrors, ibtracert and others, which have the long
@@ -36,30 +42,16 @@ what changed, and with --over last trends of what the job's runs read. It needs 
 network, and no script to be read. Tables are those of the file, or of a simulated
 fabric; of a live one they are read with --deep. The exit status is that of audit, and
 1 if the routing is wrong. Names and options of audits, and all flags of audit, may
-follow. In scripts report() makes the page.
-
-Usage:
-  fabsh [flags] report NAME | FILE.star [words and options of the report]
-  fabsh [flags] report html [AUDIT ...] [options and flags of audit] --out FILE
-  fabsh report --list
-
-Examples:
-  fabsh report iblinkinfo --switches-only
+follow; --out FILE must. In scripts report() makes the page.`,
+		Example: `  fabsh report iblinkinfo --switches-only
   fabsh -o json report ibqueryerrors --over 10s
   fabsh report ibtracert leaf-1 "node-0007 HCA-1"
   fabsh report html --out fabric.html
   fabsh report html counters links --over 10s --out fabric.html
-  fabsh report saquery PathRecord slid=5 dlid=12
-`
-
-// reportCommand parses its own flags by itself, for all others are the report's.
-func reportCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
-		Use:                "report NAME | FILE.star [words and options] [--list]",
-		Short:              "Report on the fabric: links, errors, paths, tables, as the tools of infiniband-diags do",
-		DisableFlagParsing: true,
+  fabsh report saquery PathRecord slid=5 dlid=12`,
+		DisableFlagParsing: true, // they are told from those of the report
 		ValidArgsFunction:  completeReport,
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeReport(p, words)
 			if err != nil {
 				return err
@@ -70,11 +62,10 @@ func reportCommand(p *session.Program) *cobra.Command {
 			name, words := words[0], words[1:]
 			switch {
 			case name == htmlReport:
-				return reportPage(p, words)
+				return reportPage(p, c, words)
 			case name == "-h" || name == "--help":
-				_, err := io.WriteString(p.Console.Out(), reportHelp)
-				return err
-			case name == "--list":
+				return c.Help()
+			case lookup(own, name) != nil:
 				return listShipped(p, script.Reports.Shipped())
 			case strings.HasPrefix(name, "-"):
 				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
@@ -96,8 +87,14 @@ func reportCommand(p *session.Program) *cobra.Command {
 			return onFabric(p, "report", run)
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), reportHelp) })
-	return c
+	return withFlags(c, own)
+}
+
+// reportFlags declares the flag of the command, which stands instead of a report's name.
+func reportFlags() *pflag.FlagSet {
+	f := newFlags("report")
+	f.Bool("list", false, "list the shipped reports")
+	return f
 }
 
 // htmlReport is the report that is no script: a page of what audits find.
@@ -105,7 +102,7 @@ const htmlReport = "html"
 
 // reportPage runs audits as the command audit does, and writes a page of what they
 // found.
-func reportPage(p *session.Program, words []string) error {
+func reportPage(p *session.Program, c *cobra.Command, words []string) error {
 	command := commandLine(p.Settings, words)
 	words, err := takeAudit(p, words)
 	if err != nil {
@@ -116,8 +113,7 @@ func reportPage(p *session.Program, words []string) error {
 		return err
 	}
 	if o.help {
-		_, err := io.WriteString(p.Console.Out(), reportHelp)
-		return err
+		return c.Help()
 	}
 	return onFabric(p, "report", func(ctx context.Context, s *session.Session) error {
 		_, err := writePage(ctx, s, o, command)
@@ -212,14 +208,13 @@ func quotedForShell(words []string) []string {
 // takeReport takes the session flags out of the words behind report: those that
 // the report does not have.
 func takeReport(p *session.Program, words []string) ([]string, error) {
-	none := func(string) bool { return false }
-	plain, _ := takeSession(p.Settings, words, none, func(string, string) error { return nil })
-	own := none
-	if len(plain) > 0 && !strings.HasPrefix(plain[0], "-") {
-		p := reportProgram(plain[0])
-		own = func(flag string) bool { return !p.Entry || slices.Contains(p.Options, flag) }
+	own := newFlags("report")
+	isOption := func(string) bool { return false }
+	if rest := withoutSession(p.Settings, words, own); len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		p := reportProgram(rest[0])
+		isOption = func(flag string) bool { return hasOption(p, flag) }
 	}
-	return takeSession(p.Settings, words, own, p.Settings.Set)
+	return extractSession(p.Settings, words, own, isOption)
 }
 
 // reportProgram is what a report says of itself.
@@ -244,7 +239,7 @@ func reportWords(words []string) []string {
 	case len(words) > 0:
 		return reportProgram(words[0]).Options
 	}
-	names := []string{"--list", htmlReport + "\tone page: findings, topology, heat maps, routing"}
+	names := append(flagNames(reportFlags()), htmlReport+"\tone page: findings, topology, heat maps, routing")
 	for _, d := range script.Reports.Shipped() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}

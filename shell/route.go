@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
@@ -21,51 +22,28 @@ import (
 	"fabsh/shell/session"
 )
 
-const routeHelp = `Compute forwarding tables by a routing policy.
+// routeCommand computes tables.
+func routeCommand(p *session.Program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "route POLICY [policy's options]",
+		Short: "Compute forwarding tables by a routing policy; verify, compare and write them",
+		Long: `Compute forwarding tables by a routing policy.
 
 A policy is a .star file that defines route(fabric, *, ...), or one that is
 shipped, by name (--list). The keyword parameters of route() are its options:
 "fabsh route POLICY --help" tells them.
 
-Usage:
-  fabsh [flags] route POLICY [policy's options] [flags]
-
-Flags, anywhere after route:
-  --verify          follow the packets between all pairs: do all arrive, and can
-                    none deadlock? With findings the exit status is 1
-  --diff            compare with the tables that the switches have
-  --fail-each-link  say what each single failure of a link would break
-  --adaptive        the switches are known to route adaptively: then the tables do
-                    not tell where packets go, and the verdict is unknown
-  --adaptive=minimal, --adaptive=updown
-                    is it ok whichever of the minimal ports, or of the legal up/down
-                    ports, they choose?
-  --out FILE        write the tables for OpenSM's engine file; with --verify only
-                    if the verdict is ok
-  --list            list the shipped policies
-  --watch[=TIME]    keep the file of --out up to date: look at the fabric every TIME
-                    (10s), and where the topology has changed, repair the tables:
-                    entries stay where their paths need no change. Only after a
-                    complete sweep, with a verdict that is ok, and read back, is the
-                    file replaced. Takes --write, and goes on until Ctrl-C
-  --reload PID|FILE with --watch: then send SIGHUP to this process, or to the one
-                    whose ID is in this file, so that OpenSM reads the tables
-
-Examples:
-  fabsh -F file:cluster.net route ftree --verify --out lfts.dump
+With --watch the tables are repaired where the topology has changed: entries stay
+where their paths need no change. Only after a complete sweep, with a verdict that
+is ok, and read back, is the file replaced. It takes --write, and goes on until
+Ctrl-C.`,
+		Example: `  fabsh -F file:cluster.net route ftree --verify --out lfts.dump
   fabsh -F ibsim route dmodk.star --verify --diff
   fabsh -F file:cluster.net -o json route updn --roots=roots.guids --verify
-  fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid
-`
-
-// routeCommand parses its own flags by itself, for all others are the policy's.
-func routeCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
-		Use:                "route POLICY [options] [--verify] [--diff] [--out FILE] [--fail-each-link] [--list] [--watch --reload PID|FILE]",
-		Short:              "Compute forwarding tables by a routing policy; verify, compare and write them",
-		DisableFlagParsing: true,
+  fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid`,
+		DisableFlagParsing: true, // they are told from those of the policy
 		ValidArgsFunction:  completePolicy,
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeRoute(p, words)
 			if err != nil {
 				return err
@@ -77,8 +55,7 @@ func routeCommand(p *session.Program) *cobra.Command {
 			case o.list:
 				return listShipped(p, script.Policies.Shipped())
 			case o.policy == "" && o.help:
-				_, err := fmt.Fprint(p.Console.Out(), routeHelp)
-				return err
+				return c.Help()
 			case o.policy == "":
 				return errors.New(`route: which policy? "fabsh route --list" lists the shipped ones; or name a .star file`)
 			case strings.HasSuffix(o.policy, ".star"):
@@ -92,8 +69,7 @@ func routeCommand(p *session.Program) *cobra.Command {
 			return onFabric(p, "route", func(ctx context.Context, s *session.Session) error { return runRoute(ctx, s, o) })
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), routeHelp) })
-	return c
+	return withFlags(c, new(routeOptions).flags())
 }
 
 // routeOptions are what follows route on the command line.
@@ -110,66 +86,70 @@ type routeOptions struct {
 	reload     string
 }
 
-// routeFlags are the command's own: no policy has an option of such a name.
-var routeFlags = []string{"--verify", "--diff", "--fail-each-link", "--adaptive", "--out", "--list", "--watch", "--reload"}
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *routeOptions) flags() *pflag.FlagSet {
+	f := newFlags("route")
+	f.BoolVar(&o.verify, "verify", false, "follow the packets between all pairs: do all arrive, and can none deadlock? With findings the exit status is 1")
+	f.BoolVar(&o.diff, "diff", false, "compare with the tables that the switches have")
+	f.BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	adaptiveFlagOf(f, &o.adaptive)
+	f.StringVar(&o.out, "out", "", "write the tables for OpenSM's engine file to `FILE`; with --verify only if the verdict is ok")
+	f.SetAnnotation("out", valueIs, []string{"the name of a file"})
+	f.BoolVar(&o.list, "list", false, "list the shipped policies")
+	f.Var((*watchFlag)(&o.every), "watch", "keep the file of --out up to date: look at the fabric every `TIME`")
+	f.Lookup("watch").NoOptDefVal = "10s"
+	f.StringVar(&o.reload, "reload", "", "with --watch: then send SIGHUP to the process `PID|FILE`, or whose ID is in this file, so that OpenSM reads the tables")
+	f.SetAnnotation("reload", valueIs, []string{"a process ID, or the name of a file that holds one"})
+	return f
+}
 
-// defaultWatch is the time between two sweeps of --watch.
-const defaultWatch = 10 * time.Second
+// watchFlag is --watch, which may have a value: the time between two sweeps.
+type watchFlag time.Duration
+
+func (f *watchFlag) String() string { return "" }
+func (f *watchFlag) Type() string   { return "time" }
+
+func (f *watchFlag) Set(text string) error {
+	every, err := time.ParseDuration(text)
+	if err != nil || every < time.Second {
+		return errors.New("want a time of at least 1s, such as 30s or 5m")
+	}
+	*f = watchFlag(every)
+	return nil
+}
 
 // parseRoute separates the command's own flags, which may stand anywhere, from
 // the policy's.
 func parseRoute(words []string) (o routeOptions, err error) {
-	own := map[string]*bool{"--verify": &o.verify, "--diff": &o.diff, "--fail-each-link": &o.failEachLink, "--list": &o.list}
-	needs := map[string]struct {
-		value *string
-		what  string
-	}{"--out": {&o.out, "the name of a file"}, "--reload": {&o.reload, "a process ID, or the name of a file that holds one"}}
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		name, value, hasValue := strings.Cut(w, "=")
-		switch on, need := own[name], needs[name]; {
-		case on != nil && hasValue:
-			return o, fmt.Errorf("%s takes no value, and here is %q", name, value)
-		case on != nil:
-			*on = true
-		case need.value != nil:
-			if !hasValue {
-				if i++; i < len(words) {
-					value = words[i]
-				}
-			}
-			if value == "" {
-				return o, fmt.Errorf("%s needs %s", name, need.what)
-			}
-			*need.value = value
-		case name == "--adaptive":
-			if !hasValue {
-				value = "true"
-			}
-			if err := (*adaptiveFlag)(&o.adaptive).Set(value); err != nil {
-				return o, fmt.Errorf("--adaptive=%s: %w", value, err)
-			}
-		case name == "--watch":
-			o.every = defaultWatch
-			if hasValue {
-				if o.every, err = time.ParseDuration(value); err != nil || o.every < time.Second {
-					return o, fmt.Errorf("--watch=%s: want a time of at least 1s, such as 30s or 5m", value)
-				}
-			}
-		case o.policy == "" && (w == "-h" || w == "--help"):
-			o.help = true
-		case o.policy == "" && strings.HasPrefix(w, "-") && !hasValue: // is the next word its value, or the policy?
-			return o, fmt.Errorf("%s stands before the policy: write it as %[1]s=VALUE, or after the policy", w)
-		case o.policy == "" && !strings.HasPrefix(w, "-"):
-			o.policy = w
-		default:
+	words, err = extractOwn(words, finder(o.flags()), "--%s=%s: %w")
+	if err != nil {
+		return o, err
+	}
+	for _, w := range words {
+		switch isFlag := strings.HasPrefix(w, "-"); {
+		case o.policy != "" || isFlag && strings.Contains(w, "="):
 			o.args = append(o.args, w)
+		case w == "-h" || w == "--help":
+			o.help = true
+		case isFlag: // is the next word its value, or the policy?
+			return o, fmt.Errorf("%s stands before the policy: write it as %[1]s=VALUE, or after the policy", w)
+		default:
+			o.policy = w
 		}
 	}
 	if o.reload != "" && o.every == 0 {
 		return o, errors.New("--reload goes with --watch")
 	}
 	return o, nil
+}
+
+// takeRoute takes the session flags out of the words behind route: those that
+// neither route nor the policy has. What options a policy has is read in its text.
+func takeRoute(p *session.Program, words []string) ([]string, error) {
+	own := new(routeOptions).flags()
+	o, _ := parseRoute(withoutSession(p.Settings, words, own))
+	policy := policyProgram(o.policy)
+	return extractSession(p.Settings, words, own, func(flag string) bool { return o.policy != "" && hasOption(policy, flag) })
 }
 
 // runRoute computes tables by a policy, examines them, writes them and shows what
@@ -229,7 +209,7 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 // loadPolicy loads a policy. Where its options ask for its help, that is printed,
 // and there is no policy to run.
 func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*program.Policy, error) {
-	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, routeFlags)
+	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, flagNames(new(routeOptions).flags()))
 	if err != nil || p.Help == "" {
 		return p, err
 	}
@@ -250,5 +230,5 @@ func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}
-	return append(names, routeFlags...), cobra.ShellCompDirectiveDefault
+	return append(names, flagNames(new(routeOptions).flags())...), cobra.ShellCompDirectiveDefault
 }

@@ -80,7 +80,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 			defer stderr.Reset()
 			return strings.NewReplacer("2026-01-02T03:04:05Z ", "", dir+"/", "").Replace(stderr.String())
 		}
-		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil, routeFlags)
+		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil, flagNames(new(routeOptions).flags()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	values "fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
@@ -24,7 +25,12 @@ import (
 	"fabsh/shell/session"
 )
 
-const topologyHelp = `Write the topology of the fabric for a scheduler of jobs.
+// topologyCommand writes topologies for schedulers.
+func topologyCommand(p *session.Program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "topology KIND | FILE.star [options of the kind]",
+		Short: "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
+		Long: `Write the topology of the fabric for a scheduler of jobs.
 
 A kind is a script that is shipped, by name (--list), or a .star file that defines
 topology(groups, *, ...) and read(text): "fabsh topology KIND --help" tells its
@@ -33,37 +39,15 @@ rail, of the leaves that serve the same hosts; above these by how far packets ha
 to climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". What was written
 is read back and compared before it is shown or put in place.
 
-Usage:
-  fabsh [flags] topology KIND | FILE.star [options of the kind] [flags]
-  fabsh topology --list
-
-Flags, anywhere after topology:
-  --class NAME=CLASS  what an adapter is for, by its name (with * and ?) or GUID: only
-                    compute nodes (cn) are told; others are io, an, gateway, sm. May
-                    be given several times. By default "*storage*" is io
-  --baseline FILE   a snapshot or topology: what is absent now is where it is there
-  --levels N        how many levels of groups there are below the root at most; with 1
-                    the network need not be a tree
-  --out FILE        write to FILE, whole or not at all, instead of the output
-  --diff FILE       compare with FILE, such as the one in use: what differs is shown,
-                    and the exit status is 1
-  --list            list the kinds
-
-Examples:
-  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
+--class says what an adapter is for: only compute nodes (cn) are told; others are
+io, an, gateway, sm. By default "*storage*" is io.`,
+		Example: `  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
-  fabsh topology hostfile --slots 8 > hosts
-`
-
-// topologyCommand parses its own flags by itself, for all others are the kind's.
-func topologyCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
-		Use:                "topology KIND | FILE.star [options] [--class NAME=CLASS] [--baseline FILE] [--levels N] [--out FILE] [--diff FILE] [--list]",
-		Short:              "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
-		DisableFlagParsing: true,
+  fabsh topology hostfile --slots 8 > hosts`,
+		DisableFlagParsing: true, // they are told from those of the kind
 		ValidArgsFunction:  completeTopology,
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeTopology(p, words)
 			if err != nil {
 				return err
@@ -75,8 +59,7 @@ func topologyCommand(p *session.Program) *cobra.Command {
 			case o.list:
 				return listShipped(p, script.Topologies.Shipped())
 			case o.kind == "" && o.help:
-				_, err := io.WriteString(p.Console.Out(), topologyHelp)
-				return err
+				return c.Help()
 			case o.kind == "":
 				return errors.New(`topology: of which kind? "fabsh topology --list" lists the shipped ones; or name a .star file`)
 			case strings.HasSuffix(o.kind, ".star"):
@@ -95,8 +78,7 @@ func topologyCommand(p *session.Program) *cobra.Command {
 			return onFabric(p, "topology", run)
 		},
 	}
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), topologyHelp) })
-	return c
+	return withFlags(c, new(topologyOptions).flags())
 }
 
 // topologyOptions are what follows topology on the command line.
@@ -110,19 +92,36 @@ type topologyOptions struct {
 	list, help          bool
 }
 
-// topologyFlags are the command's own: no kind has an option of such a name.
-var topologyFlags = []string{"--class", "--baseline", "--levels", "--out", "--diff", "--list"}
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *topologyOptions) flags() *pflag.FlagSet {
+	f := newFlags("topology")
+	f.Func("class", "what an adapter is for, by its name (with * and ?) or GUID: `NAME=CLASS` (repeatable)", func(text string) error {
+		rule, err := classRule(text)
+		o.rules = append(o.rules, rule)
+		return err
+	})
+	f.StringVar(&o.baseline, "baseline", "", "a snapshot or topology: what is absent now is where it is in `FILE`")
+	f.Func("levels", "at most `N` levels of groups below the root; with 1 the network need not be a tree", func(text string) (err error) {
+		if o.levels, err = strconv.Atoi(text); err != nil || o.levels < 1 {
+			return fmt.Errorf("want a number from 1, got %q", text)
+		}
+		return nil
+	})
+	f.StringVar(&o.out, "out", "", "write to `FILE`, whole or not at all, instead of the output")
+	f.StringVar(&o.diff, "diff", "", "compare with `FILE`, such as the one in use: what differs is shown, and the exit status is 1")
+	f.BoolVar(&o.list, "list", false, "list the kinds")
+	return f
+}
 
 // takeTopology takes the session flags out of the words behind topology: those that
 // neither the command nor the kind has.
 func takeTopology(p *session.Program, words []string) ([]string, error) {
-	own := func(flag string) bool { return slices.Contains(topologyFlags, flag) }
-	plain, _ := takeSession(p.Settings, words, own, func(string, string) error { return nil })
-	if o, err := parseTopology(plain); err == nil && o.kind != "" {
-		options := append(topologyKindOptions(o.kind), topologyFlags...)
-		own = func(flag string) bool { return slices.Contains(options, flag) }
+	own := new(topologyOptions).flags()
+	var options []string
+	if o, err := parseTopology(withoutSession(p.Settings, words, own)); err == nil && o.kind != "" {
+		options = topologyKindOptions(o.kind)
 	}
-	return takeSession(p.Settings, words, own, p.Settings.Set)
+	return extractSession(p.Settings, words, own, func(flag string) bool { return slices.Contains(options, flag) })
 }
 
 // topologyKindOptions are the options of a kind.
@@ -138,47 +137,21 @@ func topologyKindOptions(name string) []string {
 // parseTopology separates the command's own flags, which may stand anywhere, from the
 // kind's.
 func parseTopology(words []string) (o topologyOptions, err error) {
-	var levels string
-	needs := map[string]*string{"--baseline": &o.baseline, "--out": &o.out, "--diff": &o.diff, "--levels": &levels, "--class": nil}
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		name, value, hasValue := strings.Cut(w, "=")
-		to, isOwn := needs[name]
-		switch {
-		case isOwn:
-			if !hasValue {
-				if i++; i < len(words) {
-					value = words[i]
-				}
-			}
-			if value == "" {
-				return o, fmt.Errorf("%s needs a value", name)
-			}
-			if to != nil {
-				*to = value
-				continue
-			}
-			rule, err := classRule(value)
-			if err != nil {
-				return o, fmt.Errorf("--class: %w", err)
-			}
-			o.rules = append(o.rules, rule)
-		case w == "--list":
-			o.list = true
+	words, err = extractOwn(words, finder(o.flags()), invalidValue)
+	if err != nil {
+		return o, err
+	}
+	for _, w := range words {
+		switch isFlag := strings.HasPrefix(w, "-"); {
 		case w == "-h" || w == "--help":
 			o.help = true
 			o.args = append(o.args, w)
-		case o.kind == "" && strings.HasPrefix(w, "-") && !hasValue: // is the next word its value, or the kind?
-			return o, fmt.Errorf("%s stands before the kind: write it behind", w)
-		case o.kind == "" && !strings.HasPrefix(w, "-"):
-			o.kind = w
-		default:
+		case o.kind != "" || isFlag && strings.Contains(w, "="):
 			o.args = append(o.args, w)
-		}
-	}
-	if levels != "" {
-		if o.levels, err = strconv.Atoi(levels); err != nil || o.levels < 1 {
-			return o, fmt.Errorf("--levels: want a number from 1, got %q", levels)
+		case isFlag: // is the next word its value, or the kind?
+			return o, fmt.Errorf("%s stands before the kind: write it behind", w)
+		default:
+			o.kind = w
 		}
 	}
 	return o, nil
@@ -205,7 +178,7 @@ func classRule(text string) (graph.Rule, error) {
 
 // writeTopology makes the text of a kind, compares it with a file and puts it in place.
 func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
-	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, topologyFlags)
+	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, flagNames(new(topologyOptions).flags()))
 	if err != nil {
 		return err
 	}
@@ -294,5 +267,5 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}
-	return prompt.Matching(append(names, topologyFlags...), typed), cobra.ShellCompDirectiveDefault
+	return prompt.Matching(append(names, flagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
 }

@@ -28,7 +28,7 @@ quit leaves; the next fabsh tour goes on there, or at STEP.`,
 		Example: `  fabsh tour
   fabsh tour 1    # from the beginning`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
 			from := 0
 			if len(words) > 0 {
 				var err error
@@ -36,7 +36,7 @@ quit leaves; the next fabsh tour goes on there, or at STEP.`,
 					return fmt.Errorf("tour: %q: want the number of a step, from 1", words[0])
 				}
 			}
-			status, err := runTour(p, from)
+			status, err := runTour(p, c.Root(), from)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ quit leaves; the next fabsh tour goes on there, or at STEP.`,
 }
 
 // runTour runs the prompt on the tour's fabric. Its time is virtual: nobody waits.
-func runTour(p *session.Program, from int) (status int, err error) {
+func runTour(p *session.Program, root *cobra.Command, from int) (status int, err error) {
 	switch {
 	case p.Settings.Given("command"):
 		return 0, errors.New("-c takes no command")
@@ -81,7 +81,7 @@ func runTour(p *session.Program, from int) (status int, err error) {
 	defer func() { status = session.Worse(status, p.Console.Fail(s.Close())) }()
 	s.Runner.Statement = p.Settings.Deadline.Value
 	var t *tour.Tour
-	status = prompt.Run(p, s, prompt.Options{Commands: promptCommands(p), Tour: func(at tour.Prompt) (*tour.Tour, error) {
+	status = prompt.Run(p, s, prompt.Options{Commands: promptCommands(p, root), Tour: func(at tour.Prompt) (*tour.Tour, error) {
 		t, err = tour.Open(at, p.Console.Out(), p.Console.Width, session.StateFile("tour"), from)
 		return t, err
 	}})

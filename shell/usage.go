@@ -39,7 +39,11 @@ func usage(p *session.Program, c *cobra.Command) error {
 		if flags := c.LocalFlags().FlagUsages(); flags != "" {
 			b.WriteString("\nFlags:\n" + flags)
 		}
-		b.WriteString("\nSession flags may stand here too, but for those of the same name: see \"fabsh --help\".\n")
+		where := "Session flags may stand here too, but for those of the same name"
+		if _, ok := c.Annotations[sessionFlagsBefore]; ok {
+			where = "Session flags stand before the command"
+		}
+		b.WriteString("\n" + where + ": see \"fabsh --help\".\n")
 	} else {
 		for _, g := range p.Settings.Groups() {
 			fmt.Fprintf(&b, "\n%s:\n%s", g.Name(), g.FlagUsages())
@@ -51,6 +55,9 @@ func usage(p *session.Program, c *cobra.Command) error {
 	_, err := io.WriteString(c.OutOrStdout(), b.String())
 	return err
 }
+
+// sessionFlagsBefore annotates a command behind which no session flags may stand.
+const sessionFlagsBefore = "session flags before"
 
 // writePrograms lists the embedded scripts that can be run.
 func writePrograms(b *strings.Builder) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/read"
@@ -51,8 +52,7 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
 	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
 	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
-	c.Flags().Var((*adaptiveFlag)(&o.adaptive), "adaptive", "the switches are known to route adaptively: the verdict is unknown; with =minimal or =updown: is it ok whichever of the minimal ports, or of the legal up/down ports, they choose?")
-	c.Flags().Lookup("adaptive").NoOptDefVal = "true"
+	adaptiveFlagOf(c.Flags(), &o.adaptive)
 	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(routing.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
 	c.Flags().MarkHidden("slvl")
@@ -104,6 +104,12 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 
 // adaptiveFlag is --adaptive, which may have a value.
 type adaptiveFlag routing.Adaptive
+
+// adaptiveFlagOf declares --adaptive.
+func adaptiveFlagOf(f *pflag.FlagSet, to *routing.Adaptive) {
+	f.Var((*adaptiveFlag)(to), "adaptive", "the switches are known to route adaptively: the verdict is unknown; with =minimal or =updown: is it ok whichever of the minimal ports, or of the legal up/down ports, they choose?")
+	f.Lookup("adaptive").NoOptDefVal = "true"
+}
 
 func (f *adaptiveFlag) String() string { return "" }
 

@@ -61,7 +61,7 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	answer, err := help.Name(r.Interpreter.Globals, topic)
 	answer = r.Fit(answer)
 	if c, ok := r.commands[topic]; ok && err != nil {
-		answer, err = c.Help, nil
+		answer, err = c.Help(), nil
 	}
 	if v := r.completer().evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
 		answer, err = help.On(r.Interpreter.Globals, v)
@@ -75,7 +75,7 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 
 // Command is a command of the program that runs at the prompt too, in its session.
 type Command struct {
-	Help string
+	Help func() string
 	// Words returns what may stand behind words, each with a description behind a tab, if
 	// it has one.
 	Words func(words []string) []string
