@@ -29,11 +29,7 @@ func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
 // left are the cells that are not as before the change, and what they are.
 func (r *Run) left(ctx context.Context, j *Journal) (texts []string, err error) {
 	c := Change{Journal: j, access: newAccess(r.Host.Engine, j.Begin().Cells)}
-	all := make([]int, len(c.cells))
-	for i := range all {
-		all[i] = i
-	}
-	read, err := c.read(ctx, all)
+	read, err := c.read(ctx, c.all())
 	if err != nil {
 		return nil, err
 	}

@@ -54,12 +54,15 @@ func (h *Host) MayWrite() error {
 // no other process reaches it, to guard a change or to confirm it.
 func (h *Host) inProcess() bool { return h.Engine.Traits().Name == "sim" }
 
-// folders returns the folder of the folders of journals.
-func (h *Host) folders() (string, error) {
+// place returns the folder of the folders of journals, and the local port.
+func (h *Host) place() (dir string, port engine.Port, err error) {
 	if h.State == "" {
-		return "", errors.New("change: there is no place for the journal: give --state DIR")
+		return "", port, errors.New("change: there is no place for the journal: give --state DIR")
 	}
-	return filepath.Abs(h.State)
+	if dir, err = filepath.Abs(h.State); err == nil {
+		port, err = h.Engine.Port()
+	}
+	return dir, port, err
 }
 
 // runOf makes changes of the subnet of f.
@@ -67,11 +70,7 @@ func (h *Host) runOf(f *fabric.Fabric) (*Run, error) {
 	if h.inProcess() {
 		return &Run{Host: h}, nil
 	}
-	dir, err := h.folders()
-	if err != nil {
-		return nil, err
-	}
-	port, err := h.Engine.Port()
+	dir, port, err := h.place()
 	if err != nil {
 		return nil, err
 	}

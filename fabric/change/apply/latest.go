@@ -21,11 +21,7 @@ func (h *Host) Latest() (*Run, error) {
 	if h.inProcess() {
 		return nil, errors.New("change: a fabric that is simulated in this process ends with it: there is no change to be confirmed or taken back")
 	}
-	dir, err := h.folders()
-	if err != nil {
-		return nil, err
-	}
-	port, err := h.Engine.Port()
+	dir, port, err := h.place()
 	if err != nil {
 		return nil, err
 	}

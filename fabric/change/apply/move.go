@@ -104,14 +104,7 @@ func Look(ctx context.Context, e *engine.Engine, j *Journal) ([]State, error) {
 
 // look reads all cells: none may be foreign.
 func (c *Change) look(ctx context.Context) (now [][]byte, states []State, err error) {
-	all := make([]int, len(c.cells))
-	for i := range all {
-		all[i] = i
-	}
-	read, err := c.read(ctx, all)
-	if err == nil {
-		err = silent(read)
-	}
+	read, err := c.readEach(ctx, c.all())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,10 +223,7 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 	if err := c.Journal.Append(Record{Kind: KindRound, Round: n, Steps: r.Steps, Drain: r.Drain}); err != nil && (to == New || !c.plain(r)) {
 		return err // to take back must not hang on a full disk
 	}
-	read, err := c.read(ctx, cellsOf(r.Steps))
-	if err == nil {
-		err = silent(read)
-	}
+	read, err := c.readEach(ctx, cellsOf(r.Steps))
 	if err != nil {
 		return err
 	}
@@ -310,10 +300,7 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 		if err := c.do(ctx, mad.MethodSet, nil, sets); err != nil {
 			return err
 		}
-		back, err := c.read(ctx, cellsOf(steps))
-		if err == nil {
-			err = silent(back)
-		}
+		back, err := c.readEach(ctx, cellsOf(steps))
 		if err != nil {
 			return err
 		}
@@ -362,14 +349,7 @@ func orStays(err error) error {
 // arrived reads all cells once more: a late Set of somebody else, or of a process
 // that was killed, may have come.
 func (c *Change) arrived(ctx context.Context, want [][]byte) error {
-	all := make([]int, len(c.cells))
-	for i := range all {
-		all[i] = i
-	}
-	read, err := c.read(ctx, all)
-	if err == nil {
-		err = silent(read)
-	}
+	read, err := c.readEach(ctx, c.all())
 	if err != nil {
 		return err
 	}

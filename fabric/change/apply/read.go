@@ -76,6 +76,24 @@ func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
 	return all, nil
 }
 
+// readEach is read, with an error where a cell could not be read.
+func (a *access) readEach(ctx context.Context, cells []int) ([]exchange, error) {
+	read, err := a.read(ctx, cells)
+	if err == nil {
+		err = silent(read)
+	}
+	return read, err
+}
+
+// all returns all cells.
+func (a *access) all() []int {
+	cells := make([]int, len(a.cells))
+	for i := range cells {
+		cells[i] = i
+	}
+	return cells
+}
+
 // do sends a request for each exchange; attr is another attribute than the cells'
 // own, of modifier 0. What gets no answer is asked once more, the node's other way,
 // which stays in use where it gives one.

@@ -173,10 +173,7 @@ func (s *stage) replace(ctx context.Context, next *routes.Routes) error {
 // wait waits until the switches have what steps say.
 func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	for waited := time.Duration(0); ; waited += poll {
-		back, err := c.read(ctx, cellsOf(steps))
-		if err == nil {
-			err = silent(back)
-		}
+		back, err := c.readEach(ctx, cellsOf(steps))
 		if err != nil {
 			return err
 		}
