@@ -3,13 +3,14 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/sm"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"math/rand/v2"
-	"testing"
 )
 
 // fuzzSeeds are datagrams that agents answer: address, then MAD.

@@ -2,12 +2,13 @@ package sim
 
 import (
 	"encoding/binary"
-	"fabsh/fabric/sim/agent/handler"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // cc asks for congestion control with a key; ok is false where nobody answers.

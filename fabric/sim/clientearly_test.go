@@ -1,13 +1,14 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/client"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/client"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestEarlyRequests: a subnet manager gets what it is asked once it has sent

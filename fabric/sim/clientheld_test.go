@@ -2,11 +2,12 @@ package sim
 
 import (
 	"encoding/binary"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestHeldTables: tables that a client does not take are bounded, by the subnet

@@ -2,11 +2,12 @@ package sim
 
 import (
 	"bytes"
+	"slices"
+	"testing"
+
 	"fabsh/fabric/sim/sm"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"slices"
-	"testing"
 )
 
 // TestComponents asks by each component of each record: the answer has all records

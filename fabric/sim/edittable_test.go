@@ -2,11 +2,12 @@ package sim
 
 import (
 	"encoding/binary"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // TestEditTables: what is edited is what a Get reads; what is not there is an

@@ -1,14 +1,15 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // everything subscribes to all notices of the specification.

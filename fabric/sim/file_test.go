@@ -2,16 +2,17 @@ package sim
 
 import (
 	"bytes"
-	"fabsh/fabric/format"
-	"fabsh/fabric/sim/agent/sa"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim/agent/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestSpecFile: a file may be followed by keys, and may have colons in its name.

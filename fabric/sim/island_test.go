@@ -1,10 +1,11 @@
 package sim
 
 import (
+	"testing"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"testing"
 )
 
 // TestIsland: the subnet administrator does not know ports that its sweep does not

@@ -1,12 +1,13 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/agent/handler"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e handler.Encoder) (mad.Status, []byte) {

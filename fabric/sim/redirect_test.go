@@ -1,13 +1,14 @@
 package sim
 
 import (
+	"fmt"
+	"testing"
+
 	"fabsh/fabric/sim/agent/pma"
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fmt"
-	"testing"
 )
 
 // TestRedirect: a requester that uses the whole address of the redirection gets

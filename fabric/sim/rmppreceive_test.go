@@ -3,14 +3,15 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // multi is a request for the paths from the subnet manager to itself, n times.

@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"fabsh/fabric"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // testTopologies are the specs of the topologies on which properties are tested.

@@ -3,13 +3,14 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func saCall(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []byte, lid mad.LID) *engine.Call {

@@ -25,6 +25,8 @@
 package sim
 
 import (
+	"time"
+
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim/agent"
@@ -40,7 +42,6 @@ import (
 	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
 	"fabsh/fabric/sim/traffic"
-	"time"
 )
 
 // Options are the faults and settings of a subnet.

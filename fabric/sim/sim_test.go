@@ -2,15 +2,16 @@ package sim
 
 import (
 	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+
 	"fabsh/fabric"
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/client"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"testing"
-
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,13 +1,14 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // TestSMInfoSet: what subnet managers in each state do when they are asked each thing

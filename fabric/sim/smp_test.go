@@ -3,12 +3,13 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Places in the small tree, as seen from node-0001.

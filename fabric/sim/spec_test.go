@@ -1,14 +1,15 @@
 package sim
 
 import (
-	"fabsh/fabric"
-	"fabsh/fabric/sim/spec"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim/spec"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 func TestSpecTopologies(t *testing.T) {

@@ -3,16 +3,17 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"fabsh/fabric/sim/agent/handler"
-	"fabsh/fabric/sim/sm"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestTableRecords: the records of tables show what the agents have, one for each

@@ -1,11 +1,12 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/state"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
 )
 
 // TestThresholds: where a counter of exceeded thresholds grows, the port says so; not

@@ -1,16 +1,17 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/counter"
-	"fabsh/fabric/sim/notice"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // clocked is a rig with a time that the test moves.

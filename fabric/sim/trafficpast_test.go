@@ -1,12 +1,13 @@
 package sim
 
 import (
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // TestTrafficBefore: what went before a change is counted where it went, although

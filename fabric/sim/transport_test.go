@@ -2,15 +2,16 @@ package sim
 
 import (
 	"errors"
-	"fabsh/fabric"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func TestAttach(t *testing.T) {

@@ -3,11 +3,6 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"fabsh/fabric/sim/agent"
-	"fabsh/fabric/sim/counter"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // rawSMP is a datagram, byte by byte: a directed-route SubnGet(NodeInfo) over

@@ -1,9 +1,10 @@
 package sim
 
 import (
+	"math"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"math"
 )
 
 // PortView is what there is to see of a port.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/binary"
+
 	"fabsh/fabric/sim/agent/cc"
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/agent/pma"

@@ -2,6 +2,7 @@ package bringup
 
 import (
 	"bytes"
+
 	"fabsh/fabric"
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"

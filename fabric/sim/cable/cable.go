@@ -8,11 +8,12 @@
 package cable
 
 import (
+	"fmt"
+
 	"fabsh/fabric/sim/sm"
 	"fabsh/fabric/sim/state"
 	"fabsh/fabric/sim/traffic"
 	"fabsh/mad"
-	"fmt"
 )
 
 // Cables changes the cables of a subnet.

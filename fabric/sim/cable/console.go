@@ -2,6 +2,7 @@ package cable
 
 import (
 	"errors"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )

@@ -1,11 +1,12 @@
 package cable
 
 import (
+	"fmt"
+	"time"
+
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"fmt"
-	"time"
 )
 
 // Kill takes the power off a node: its links go down, its agents are silent. If the

@@ -1,10 +1,11 @@
 package cable
 
 import (
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"slices"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // SetLink has the link at a port train to a speed, such as "hdr", and a width, such

@@ -1,15 +1,16 @@
 package client
 
 import (
-	"fabsh/fabric/sim/agent"
-	"fabsh/fabric/sim/notice"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // Client is a foreign program at a port of the subnet. Unlike what Attach gives,

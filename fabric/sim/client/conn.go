@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
 	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fmt"
-	"slices"
-	"sync"
 )
 
 // Conn is an attachment to one port of the subnet: an engine.Transport.

@@ -2,11 +2,12 @@ package client
 
 import (
 	"container/heap"
-	"fabsh/fabric/sim/agent"
-	"fabsh/mad/engine"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fabsh/fabric/sim/agent"
+	"fabsh/mad/engine"
 )
 
 // delayQueue holds the packets on their way to the program at one conn. Without

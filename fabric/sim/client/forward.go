@@ -2,11 +2,12 @@ package client
 
 import (
 	"encoding/binary"
+	"time"
+
 	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/fault"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"time"
 )
 
 // forwarded is what became of a MAD that may be for another client.

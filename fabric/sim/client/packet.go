@@ -14,6 +14,7 @@ package client
 
 import (
 	"encoding/binary"
+
 	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
 )

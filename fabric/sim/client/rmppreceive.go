@@ -1,9 +1,10 @@
 package client
 
 import (
+	"slices"
+
 	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
-	"slices"
 )
 
 const (

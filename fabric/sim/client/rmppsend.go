@@ -1,9 +1,10 @@
 package client
 
 import (
+	"time"
+
 	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
-	"time"
 )
 
 const (

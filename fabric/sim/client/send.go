@@ -2,10 +2,11 @@ package client
 
 import (
 	"encoding/binary"
+	"time"
+
 	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"time"
 )
 
 // Message is a MAD between a client and the subnet.

@@ -2,8 +2,9 @@ package client
 
 import (
 	"encoding/binary"
-	"fabsh/mad"
 	"time"
+
+	"fabsh/mad"
 )
 
 // A host's kernel returns a request to its program when there is no answer in time.

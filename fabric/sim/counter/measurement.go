@@ -1,8 +1,9 @@
 package counter
 
 import (
-	"fabsh/mad"
 	"time"
+
+	"fabsh/mad"
 )
 
 // Measurement is a measurement of counters of one port (IBA 16.1.3.2). Each node can do

@@ -1,12 +1,13 @@
 package counter
 
 import (
-	"fabsh/fabric"
-	"fabsh/mad"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+
+	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // Views are the counters of each attribute.

@@ -1,9 +1,10 @@
 package edit
 
 import (
+	"fmt"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"fmt"
 )
 
 // Reset has a port forget what the subnet manager has set: its LIDs.

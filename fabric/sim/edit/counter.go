@@ -2,17 +2,18 @@ package edit
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
 	"fabsh/fabric"
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/fabric/sim/traffic"
 	"fabsh/mad"
-	"fmt"
-	"maps"
-	"math"
-	"slices"
-	"strings"
 )
 
 // Counters changes counters of a subnet's ports.

@@ -10,13 +10,14 @@
 package edit
 
 import (
+	"fmt"
+	"time"
+
 	"fabsh/fabric/sim/agent/cc"
 	"fabsh/fabric/sim/registers"
 	"fabsh/fabric/sim/state"
 	"fabsh/fabric/sim/traffic"
 	"fabsh/mad"
-	"fmt"
-	"time"
 )
 
 // Editor changes settings of a subnet.

@@ -2,10 +2,11 @@ package edit
 
 import (
 	"encoding/binary"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"slices"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // AddGroup makes a multicast group, whatever its properties, with members, each a

@@ -2,9 +2,10 @@ package edit
 
 import (
 	"encoding/binary"
+	"fmt"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"fmt"
 )
 
 // editedTables are the tables that EditTable changes.

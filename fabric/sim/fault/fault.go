@@ -7,11 +7,12 @@
 package fault
 
 import (
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // Faults are the faults of a subnet.

@@ -1,9 +1,10 @@
 package fault
 
 import (
+	"iter"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"iter"
 )
 
 // lose sets what a port loses.

@@ -2,11 +2,12 @@ package fault
 
 import (
 	"encoding/binary"
-	"fabsh/mad"
 	"math"
 	"math/bits"
 	"sync"
 	"time"
+
+	"fabsh/mad"
 )
 
 // Model draws the faults of the MADs of one conn. They follow from the seed,

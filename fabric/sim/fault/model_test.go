@@ -1,11 +1,12 @@
 package fault
 
 import (
-	"fabsh/mad"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"fabsh/mad"
 )
 
 // TestFaultRates: the rates of faults are those of the options.

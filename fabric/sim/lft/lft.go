@@ -8,10 +8,11 @@ package lft
 
 import (
 	"bytes"
-	"fabsh/mad"
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"fabsh/mad"
 )
 
 // Switch is a switch of the network.

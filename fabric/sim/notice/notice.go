@@ -8,10 +8,11 @@
 package notice
 
 import (
+	"fmt"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fmt"
 )
 
 // Notices are the traps and Reports of a subnet. Its fields are guarded by the

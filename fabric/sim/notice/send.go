@@ -1,10 +1,11 @@
 package notice
 
 import (
+	"fmt"
+
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"fmt"
 )
 
 // thresholdTraps are the traps of counters that count how often a threshold was

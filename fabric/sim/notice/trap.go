@@ -1,10 +1,11 @@
 package notice
 
 import (
+	"time"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"time"
 )
 
 // Agents send a trap to the LID that PortInfo.MasterSMLID of their port names,

@@ -6,9 +6,9 @@ import (
 	"time"
 	"unsafe"
 
-	"fabsh/mad/ibsim/wire"
-
 	"golang.org/x/sys/unix"
+
+	"fabsh/mad/ibsim/wire"
 )
 
 // socket is a non-blocking socket of datagrams. Its calls that cannot block are raw

@@ -9,11 +9,12 @@ package sm
 
 import (
 	"errors"
+	"fmt"
+
 	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/fabric/sim/traffic"
 	"fabsh/mad"
-	"fmt"
 )
 
 // priority is that of the subnet manager.

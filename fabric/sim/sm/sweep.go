@@ -1,9 +1,10 @@
 package sm
 
 import (
+	"slices"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"slices"
 )
 
 // sweep is a sweep of the subnet manager: it discovers the nodes, makes links

@@ -1,10 +1,11 @@
 package spec
 
 import (
-	"fabsh/fabric"
 	"strconv"
 	"strings"
 	"time"
+
+	"fabsh/fabric"
 )
 
 // Options are the faults and settings of a simulated subnet. The zero value has

@@ -1,16 +1,17 @@
 package spec
 
 import (
-	"fabsh/fabric"
-	"fabsh/fabric/sim/registers"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim/registers"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // hardware reads the keys of speeds, errors and traffic.

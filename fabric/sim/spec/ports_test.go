@@ -1,10 +1,11 @@
 package spec
 
 import (
-	"fabsh/fabric"
-	"fabsh/mad"
 	"fmt"
 	"testing"
+
+	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // TestFindNode: names that need not be good ones.

@@ -10,14 +10,15 @@ package spec
 
 import (
 	"errors"
-	"fabsh/fabric"
-	"fabsh/fabric/format"
-	"fabsh/fabric/sim/generate"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim/generate"
 )
 
 // topology is a type of generated topology.

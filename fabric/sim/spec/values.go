@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"fabsh/fabric"
-	"fabsh/fabric/sim/generate"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim/generate"
 )
 
 // values are the values of a spec's keys, given or default, and the first error.

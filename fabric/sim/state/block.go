@@ -2,8 +2,9 @@ package state
 
 import (
 	"encoding/binary"
-	"fabsh/mad"
 	"iter"
+
+	"fabsh/mad"
 )
 
 // BlockTable is a table of subnet management in blocks, each of which holds

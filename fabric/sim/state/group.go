@@ -2,8 +2,9 @@ package state
 
 import (
 	"bytes"
-	"fabsh/mad"
 	"slices"
+
+	"fabsh/mad"
 )
 
 // Group is a multicast group.

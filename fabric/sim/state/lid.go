@@ -1,9 +1,10 @@
 package state
 
 import (
-	"fabsh/mad"
 	"iter"
 	"slices"
+
+	"fabsh/mad"
 )
 
 // hasLID: lid is one of p's 2^LMC LIDs.

@@ -1,8 +1,9 @@
 package state
 
 import (
-	"fabsh/mad"
 	"testing"
+
+	"fabsh/mad"
 )
 
 // TestWidest: the width with the most lanes is not that of the highest bit.

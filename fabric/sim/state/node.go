@@ -2,11 +2,12 @@ package state
 
 import (
 	"bytes"
+	"fmt"
+	"sync/atomic"
+
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
-	"fmt"
-	"sync/atomic"
 )
 
 // Node is the state of a node.

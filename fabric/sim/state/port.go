@@ -2,9 +2,10 @@ package state
 
 import (
 	"encoding/binary"
+	"time"
+
 	"fabsh/fabric/sim/counter"
 	"fabsh/mad"
-	"time"
 )
 
 // Port is the state of a port: PortInfo as on the wire, and of it what forwarding

@@ -17,12 +17,13 @@ package state
 
 import (
 	"errors"
-	"fabsh/fabric"
-	"fabsh/mad"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // Subnet is the state of a simulated subnet.

@@ -6,13 +6,14 @@
 package traffic
 
 import (
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // Traffic is the traffic of a subnet. Its fields are guarded by the subnet's lock.

@@ -1,10 +1,11 @@
 package traffic
 
 import (
+	"time"
+
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"time"
 )
 
 // way is the way of a flow: the ports that it leaves through. Where it is lost, in

@@ -7,6 +7,7 @@ package cc
 
 import (
 	"encoding/binary"
+
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"

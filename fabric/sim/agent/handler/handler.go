@@ -4,9 +4,10 @@
 package handler
 
 import (
+	"slices"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"slices"
 )
 
 // Handler answers for one attribute. R is the request of the class: its data is the

@@ -1,11 +1,12 @@
 package pma
 
 import (
+	"math"
+	"time"
+
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/counter"
 	"fabsh/mad"
-	"math"
-	"time"
 )
 
 // getSamplesControl reads the measurement of a port; of another one, while that runs.

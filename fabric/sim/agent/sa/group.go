@@ -1,9 +1,10 @@
 package sa
 
 import (
+	"slices"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"slices"
 )
 
 // Components of MCMemberRecord: those that a Set or Delete needs, and those that

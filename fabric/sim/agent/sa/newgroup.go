@@ -2,6 +2,7 @@ package sa
 
 import (
 	"encoding/binary"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )

@@ -1,9 +1,10 @@
 package sa
 
 import (
+	"slices"
+
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"slices"
 )
 
 // Components of PathRecord that are not simply compared (IBA 15.2.5.16).

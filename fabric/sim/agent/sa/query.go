@@ -3,10 +3,11 @@ package sa
 import (
 	"bytes"
 	"encoding/binary"
+	"iter"
+
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"iter"
 )
 
 // query is a search for records by any of their components. The declaration of

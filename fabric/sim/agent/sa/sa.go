@@ -16,12 +16,13 @@ package sa
 
 import (
 	"encoding/binary"
+	"slices"
+
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/sm"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"slices"
 )
 
 // Administrator is the subnet administrator of a subnet. Its fields are guarded by the

@@ -1,8 +1,9 @@
 package sa
 
 import (
-	"fabsh/mad"
 	"slices"
+
+	"fabsh/mad"
 )
 
 // Services, as in OpenSM (opensm osm_sa_service_record.c): a ServiceKey is not

@@ -2,10 +2,11 @@ package sma
 
 import (
 	"encoding/binary"
+	"time"
+
 	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"time"
 )
 
 var (

@@ -7,10 +7,11 @@
 package vendor
 
 import (
+	"time"
+
 	"fabsh/fabric/sim/registers"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
-	"time"
 )
 
 // HasRegisters reports whether a node has registers (the key registers= of a spec).
