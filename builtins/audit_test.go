@@ -134,13 +134,13 @@ func (b *bench) host() (ca, leaf *fabric.Port) {
 }
 
 func (b *bench) port(p *fabric.Port, change func(*mad.PortInfo)) {
-	if err := b.subnet.EditPort(p.Node().GUID(), p.Num(), change); err != nil {
+	if err := b.subnet.Edit.Port(p.Node().GUID(), p.Num(), change); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
 func (b *bench) node(n *fabric.Node, change func(name *string, info *mad.NodeInfo)) {
-	if err := b.subnet.EditNode(n.GUID(), func(name *string, info *mad.NodeInfo, _ *mad.SwitchInfo) { change(name, info) }); err != nil {
+	if err := b.subnet.Edit.Node(n.GUID(), func(name *string, info *mad.NodeInfo, _ *mad.SwitchInfo) { change(name, info) }); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -217,11 +217,11 @@ func allFaults() []fault {
 // standardFaults are those of what a sweep reads, and of subnet managers.
 var standardFaults = []fault{
 	{name: "port.unresponsive", do: func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.Silence(ca.Node().GUID(), 1, true))
+		b.must(b.subnet.Cables.Silence(ca.Node().GUID(), 1, true))
 		return []string{id("port.unresponsive", audit.OfPort(leaf)), id("node.silent", audit.OfNode(ca.Node()))}
 	}},
 	{name: "port.disabled", sweeps: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.Unlink(leaf.Node().GUID(), leaf.Num()))
+		b.must(b.subnet.Cables.Unlink(leaf.Node().GUID(), leaf.Num()))
 		b.port(leaf, func(i *mad.PortInfo) { i.PortPhysicalState = mad.PortPhysicalStateDisabled })
 		return []string{id("port.disabled", audit.OfPort(leaf))}
 	}},
@@ -259,7 +259,7 @@ var standardFaults = []fault{
 					return nil // no tree: every switch has hosts
 				}
 			}
-			b.must(b.subnet.Unlink(leaf.Node().GUID(), p.Num()))
+			b.must(b.subnet.Cables.Unlink(leaf.Node().GUID(), p.Num()))
 			ids := []string{id("link.uplinks", audit.OfNode(leaf.Node()))}
 			if b.run.Job != "" { // the run before has seen it up
 				ids = append(ids, id("link.down", audit.OfPort(p)), id("link.down", audit.OfPort(q)))
@@ -350,12 +350,12 @@ var standardFaults = []fault{
 	}},
 	{name: "sm.none", once: true, do: func(b *bench, _, _ *fabric.Port) []string {
 		sm := b.fabric.OfType(mad.NodeTypeCA)[0].Port(1)
-		b.must(b.subnet.AddSM(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
+		b.must(b.subnet.SM.Add(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
 		return []string{id("sm.none", audit.OfFabric())}
 	}},
 	{name: "sm.none, without IsSM", once: true, do: func(b *bench, _, _ *fabric.Port) []string {
 		sm := b.fabric.OfType(mad.NodeTypeCA)[0].Port(1)
-		b.must(b.subnet.AddSM(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
+		b.must(b.subnet.SM.Add(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
 		b.port(sm, func(i *mad.PortInfo) { i.CapabilityMask &^= mad.CapabilityMaskIsSM })
 		return []string{id("sm.none", audit.OfFabric())}
 	}},
@@ -365,16 +365,16 @@ var standardFaults = []fault{
 		return []string{}
 	}},
 	{name: "sm.many", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
-		b.must(b.subnet.AddSM(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateMaster}))
+		b.must(b.subnet.SM.Add(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateMaster}))
 		return []string{id("sm.many", audit.OfFabric())}
 	}},
 	{name: "sm.priority", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
-		b.must(b.subnet.AddSM(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateStandby, Priority: 15}))
+		b.must(b.subnet.SM.Add(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateStandby, Priority: 15}))
 		return []string{id("sm.priority", audit.OfPort(ca))}
 	}},
 	atCA("sm.lid", "sm.lid", false, func(i *mad.PortInfo) { i.MasterSMLID = 0x7777 }),
 	{name: "sa.answers", once: true, do: func(b *bench, _, _ *fabric.Port) []string {
-		b.subnet.MuteSA(true)
+		b.subnet.SA.Mute(true)
 		return []string{id("sa.answers", audit.OfFabric())}
 	}},
 }

@@ -46,7 +46,7 @@ func (b *bench) group(rec mad.MCMemberRecord, state mad.JoinState, members ...*f
 	for i, p := range members {
 		cables[i] = sim.Cable{Node: p.Node().GUID(), Num: p.Num()}
 	}
-	b.must(b.subnet.AddGroup(rec, state, cables...))
+	b.must(b.subnet.Edit.AddGroup(rec, state, cables...))
 }
 
 // hosts are the ports of all CAs that have a cable, by LID.

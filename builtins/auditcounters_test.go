@@ -12,7 +12,7 @@ import (
 const betweenRuns = 65 * time.Minute
 
 func (b *bench) count(p *fabric.Port, counter string, n uint64) {
-	b.must(b.subnet.Count(p.Node().GUID(), p.Num(), counter, n))
+	b.must(b.subnet.Counters.Add(p.Node().GUID(), p.Num(), counter, n))
 }
 
 // countedAt is a fault of a counter at an end of a link.
@@ -56,12 +56,12 @@ var counterFaults = []fault{
 	downs("port.sick.peer", "ctr.downed", 1, false),
 	downs("link.flap", "link.flap", 3, true),
 	{name: "node.reboot", counts: true, before: traffic, do: func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.ResetCounters(ca.Node().GUID(), ca.Num()))
+		b.must(b.subnet.Counters.Reset(ca.Node().GUID(), ca.Num()))
 		b.count(leaf, "LinkDownedCounter", 1)
 		return []string{id("node.reboot", audit.OfNode(ca.Node()))}
 	}},
 	{name: "ctr.cleared", once: true, counts: true, before: traffic, do: func(b *bench, ca, _ *fabric.Port) []string {
-		b.must(b.subnet.ResetCounters(ca.Node().GUID(), ca.Num()))
+		b.must(b.subnet.Counters.Reset(ca.Node().GUID(), ca.Num()))
 		return []string{id("ctr.cleared", audit.OfPort(ca))}
 	}},
 	countedAt("ctr.rcv", "ctr.rcv", "PortRcvErrors", 5000, true, theLink),

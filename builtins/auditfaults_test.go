@@ -16,15 +16,15 @@ import (
 func (b *bench) many() bool { return len(b.fabric.OfType(mad.NodeTypeCA)) >= 20 }
 
 func (b *bench) sw(n *fabric.Node, change func(*mad.SwitchInfo)) {
-	b.must(b.subnet.EditNode(n.GUID(), func(_ *string, _ *mad.NodeInfo, sw *mad.SwitchInfo) { change(sw) }))
+	b.must(b.subnet.Edit.Node(n.GUID(), func(_ *string, _ *mad.NodeInfo, sw *mad.SwitchInfo) { change(sw) }))
 }
 
 func (b *bench) table(a *mad.Attribute, p *fabric.Port, modifier uint32, change func([]byte)) {
-	b.must(b.subnet.EditTable(a, p.Node().GUID(), p.Num(), modifier, change))
+	b.must(b.subnet.Edit.Table(a, p.Node().GUID(), p.Num(), modifier, change))
 }
 
 func (b *bench) pkeys(p *fabric.Port, keys ...uint16) {
-	b.must(b.subnet.EditPKeys(p.Node().GUID(), p.Num(), keys...))
+	b.must(b.subnet.Edit.PKeys(p.Node().GUID(), p.Num(), keys...))
 }
 
 // only is a fault that is one where most are alike, so a fabric has it once.
@@ -112,7 +112,7 @@ var settingFaults = []fault{
 		return []string{id("vlarb", audit.OfPort(ca))}
 	}),
 	deep("cc.uniform on", func(b *bench, ca, _ *fabric.Port) []string {
-		b.must(b.subnet.EditCongestion(mad.AttrCACongestionSetting, ca.Node().GUID(), 1, 0, func(data []byte) { data[4] = 1 }))
+		b.must(b.subnet.Edit.Congestion(mad.AttrCACongestionSetting, ca.Node().GUID(), 1, 0, func(data []byte) { data[4] = 1 }))
 		return []string{id("cc.uniform", audit.OfPort(ca))}
 	}),
 	deep("cc.uniform", func(b *bench, ca, leaf *fabric.Port) []string {
@@ -121,9 +121,9 @@ var settingFaults = []fault{
 			return nil
 		}
 		for i := range switches {
-			b.must(b.subnet.EditCongestion(mad.AttrSwitchCongestionSetting, switches[i].GUID(), 0, 0, func(data []byte) { data[75] = 4 }))
+			b.must(b.subnet.Edit.Congestion(mad.AttrSwitchCongestionSetting, switches[i].GUID(), 0, 0, func(data []byte) { data[75] = 4 }))
 		}
-		b.must(b.subnet.EditCongestion(mad.AttrSwitchCongestionSetting, leaf.Node().GUID(), 0, 0, func(data []byte) { data[75] = 5 }))
+		b.must(b.subnet.Edit.Congestion(mad.AttrSwitchCongestionSetting, leaf.Node().GUID(), 0, 0, func(data []byte) { data[75] = 5 }))
 		return []string{id("cc.uniform", audit.OfPort(leaf.Node().Port(0)))}
 	}),
 	deep("cc.uniform table", func(b *bench, ca, _ *fabric.Port) []string {
@@ -132,10 +132,10 @@ var settingFaults = []fault{
 		}
 		for _, p := range b.hosts() {
 			for block := range uint32(2) {
-				b.must(b.subnet.EditCongestion(mad.AttrCongestionControlTable, p.Node().GUID(), p.Num(), block, func(data []byte) { data[9] = 3 }))
+				b.must(b.subnet.Edit.Congestion(mad.AttrCongestionControlTable, p.Node().GUID(), p.Num(), block, func(data []byte) { data[9] = 3 }))
 			}
 		}
-		b.must(b.subnet.EditCongestion(mad.AttrCongestionControlTable, ca.Node().GUID(), 1, 1, func(data []byte) { data[9] = 4 }))
+		b.must(b.subnet.Edit.Congestion(mad.AttrCongestionControlTable, ca.Node().GUID(), 1, 1, func(data []byte) { data[9] = 4 }))
 		return []string{id("cc.uniform", audit.OfPort(ca))}
 	}),
 	{name: "sysimage", do: func(b *bench, ca, _ *fabric.Port) []string {
@@ -181,10 +181,10 @@ var settingFaults = []fault{
 		if up == nil {
 			return nil
 		}
-		b.must(b.subnet.Silence(ca.Node().GUID(), 1, true)) // a sweep drops it, then it answers
-		b.must(b.subnet.Unlink(up.Node().GUID(), up.Num()))
-		b.must(b.subnet.Link(up.Node().GUID(), up.Num()))
-		b.must(b.subnet.Silence(ca.Node().GUID(), 1, false))
+		b.must(b.subnet.Cables.Silence(ca.Node().GUID(), 1, true)) // a sweep drops it, then it answers
+		b.must(b.subnet.Cables.Unlink(up.Node().GUID(), up.Num()))
+		b.must(b.subnet.Cables.Link(up.Node().GUID(), up.Num()))
+		b.must(b.subnet.Cables.Silence(ca.Node().GUID(), 1, false))
 		return []string{id("sm.links", audit.OfPort(ca)), id("sm.records", audit.OfPort(ca))}
 	}),
 }
@@ -326,7 +326,7 @@ var groupFaults = []fault{
 		return []string{id("mc.mtu", audit.OfPort(ca))}
 	}},
 	{name: "mc.broadcast", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
-		b.subnet.DropGroup(broadcast)
+		b.subnet.Edit.DropGroup(broadcast)
 		b.group(mad.MCMemberRecord{MGID: allHosts}, mad.JoinStateFullMember, ca)
 		return []string{id("mc.broadcast", audit.OfFabric())}
 	}},
@@ -369,7 +369,7 @@ var groupFaults = []fault{
 		for i := range switches { // all cables between switches: there are circles
 			for p := range switches[i].Ports() {
 				if p.Peer() != nil && p.Peer().Node().IsSwitch() {
-					b.must(b.subnet.EditMulticast(switches[i].GUID(), 0xc00a, uint8(p.Num()), true))
+					b.must(b.subnet.Edit.Multicast(switches[i].GUID(), 0xc00a, uint8(p.Num()), true))
 				}
 			}
 		}
@@ -381,7 +381,7 @@ var groupFaults = []fault{
 			return nil
 		}
 		b.group(mad.MCMemberRecord{MGID: otherGroup(10)}, mad.JoinStateFullMember, ca, other)
-		b.must(b.subnet.EditMulticast(leaf.Node().GUID(), 0xc00b, uint8(leaf.Num()), false))
+		b.must(b.subnet.Edit.Multicast(leaf.Node().GUID(), 0xc00b, uint8(leaf.Num()), false))
 		return []string{id("mft.member", audit.OfPort(ca))}
 	}),
 	deep("mft.member stray", func(b *bench, ca, _ *fabric.Port) []string {
@@ -390,7 +390,7 @@ var groupFaults = []fault{
 			return nil
 		}
 		b.group(mad.MCMemberRecord{MGID: otherGroup(11)}, mad.JoinStateFullMember, ca)
-		b.must(b.subnet.EditMulticast(at.Node().GUID(), 0xc00c, uint8(at.Num()), true))
+		b.must(b.subnet.Edit.Multicast(at.Node().GUID(), 0xc00c, uint8(at.Num()), true))
 		return []string{id("mft.member", audit.OfPort(other))}
 	}),
 	deep("mft.member one way", func(b *bench, ca, leaf *fabric.Port) []string {
@@ -405,7 +405,7 @@ var groupFaults = []fault{
 		}
 		for p := range last.Node().Ports() {
 			if p.Peer() != nil && p.Peer().Node().IsSwitch() {
-				b.must(b.subnet.EditMulticast(last.Node().GUID(), 0xc00d, uint8(p.Num()), false))
+				b.must(b.subnet.Edit.Multicast(last.Node().GUID(), 0xc00d, uint8(p.Num()), false))
 			}
 		}
 		return []string{"mft.member:" + last.Node().GUID().String() + "*"}

@@ -24,7 +24,7 @@ func health(name string, do func(b *bench, ca, leaf *fabric.Port) []string) faul
 }
 
 func (b *bench) hardware(p *fabric.Port, change func(h *registers.Hardware)) {
-	b.must(b.subnet.EditHardware(p.Node().GUID(), p.Num(), func(h *registers.Hardware) error { change(h); return nil }))
+	b.must(b.subnet.Edit.Hardware(p.Node().GUID(), p.Num(), func(h *registers.Hardware) error { change(h); return nil }))
 }
 
 func (b *bench) module(p *fabric.Port, change func(m *registers.Module)) {
@@ -115,10 +115,10 @@ func TestDownReason(t *testing.T) {
 		time.Sleep(betweenRuns)
 		s := f.Env.Sim
 		leaf := s.NodeGUIDs("leaf-1")[0]
-		if err := s.Unlink(leaf, 3); err != nil {
+		if err := s.Cables.Unlink(leaf, 3); err != nil {
 			t.Fatal(err)
 		}
-		err := s.EditHardware(leaf, 3, func(h *registers.Hardware) error {
+		err := s.Edit.Hardware(leaf, 3, func(h *registers.Hardware) error {
 			m := h.Module(3)
 			m.Reason, m.RemoteReason = mad.LinkDownReasonCableWasUnplugged, mad.LinkDownReasonHiBer
 			h.SetModule(3, m)

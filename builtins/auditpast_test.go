@@ -40,8 +40,8 @@ func TestPast(t *testing.T) {
 		}
 		b := &bench{t: t, subnet: f.Env.Sim}
 		expect("first", again("x", false), "")
-		b.must(b.subnet.Unlink(at("leaf-3", 7).Node, 7))
-		b.must(b.subnet.Unlink(at("leaf-2", 1).Node, 1))
+		b.must(b.subnet.Cables.Unlink(at("leaf-3", 7).Node, 7))
+		b.must(b.subnet.Cables.Unlink(at("leaf-2", 1).Node, 1))
 		down := func(ago string) string {
 			return "critical link.down leaf-3/7 - spine-3/3: it is down, and was up " + ago + " ago\n" +
 				"warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n" +
@@ -51,14 +51,14 @@ func TestPast(t *testing.T) {
 		expect("down", again("x", true), down("1h0m10s"))
 		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n")
 		expect("at a terminal nothing was kept", again("x", false), down("3h0m10s"))
-		b.must(b.subnet.Link(at("leaf-3", 7).Node, 7))
-		b.must(b.subnet.Link(at("leaf-2", 1).Node, 1))
+		b.must(b.subnet.Cables.Link(at("leaf-3", 7).Node, 7))
+		b.must(b.subnet.Cables.Link(at("leaf-2", 1).Node, 1))
 		expect("up", again("x", false), "")
 
 		flaps := fmt.Sprintf("error link.init leaf-4/1 - %s/1: the link is up, and initialize: the subnet manager has not made it active\n", swept.NodeByName("leaf-4")[0].Port(1).Peer().Node().Name())
 		state := func(s mad.PortState) {
 			for _, p := range []sim.Cable{at("leaf-4", 1), cable(swept.NodeByName("leaf-4")[0].Port(1).Peer())} {
-				b.must(b.subnet.EditPort(p.Node, p.Num, func(i *mad.PortInfo) { i.PortState = s }))
+				b.must(b.subnet.Edit.Port(p.Node, p.Num, func(i *mad.PortInfo) { i.PortState = s }))
 			}
 		}
 		for range 4 {
@@ -97,7 +97,7 @@ func TestRebootsAndFlaps(t *testing.T) {
 		}
 		for _, reboots := range []uint64{1, 10, 11} {
 			time.Sleep(14 * time.Minute)
-			b.must(b.subnet.ResetCounters(host.Node().GUID(), 1))
+			b.must(b.subnet.Counters.Reset(host.Node().GUID(), 1))
 			b.count(host.Peer(), "LinkDownedCounter", reboots)
 			got := again()
 			want := "info node.reboot node-0010 HCA-1: its counters began anew, and its links went down: it was rebooted\n"
@@ -126,9 +126,9 @@ func TestStorm(t *testing.T) {
 			defer close(done)
 			for i := range 120 {
 				time.Sleep(time.Second)
-				b.subnet.SendTrap(129, swept.NodeByName("leaf-3")[0].GUID(), 7)
+				b.subnet.Notices.SendTrap(129, swept.NodeByName("leaf-3")[0].GUID(), 7)
 				if i%10 == 0 {
-					b.subnet.SendTrap(130, swept.NodeByName("leaf-2")[0].GUID(), 1)
+					b.subnet.Notices.SendTrap(130, swept.NodeByName("leaf-2")[0].GUID(), 1)
 				}
 			}
 		}()
@@ -202,7 +202,7 @@ func TestKnownFabric(t *testing.T) {
 		if asked, notes := again(); asked > 0 || notes != "[the fabric was not swept: what is new, or gone, is not known, and states are those of the file]" {
 			t.Errorf("known: %d requests of a sweep, %s", asked, notes)
 		}
-		b.must(b.subnet.Silence(end(t, swept, "node-0010 HCA-1", 1).Node, 1, true))
+		b.must(b.subnet.Cables.Silence(end(t, swept, "node-0010 HCA-1", 1).Node, 1, true))
 		if asked, notes := again(); asked == 0 || !strings.HasPrefix(notes, `[the fabric is swept: "node-0010 HCA-1" (0x0002c90310000090) does not answer at LID `) {
 			t.Errorf("moved: %d requests of a sweep, %s", asked, notes)
 		}

@@ -51,10 +51,10 @@ func TestPlansOfCables(t *testing.T) {
 		{"as it is", func(own string) string { return own }, nil, ""},
 		{"as UFM spells it", ufm, nil, spelt},
 		{"two swapped", ufm, func(s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Recable([][2]sim.Cable{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
+			return s.Cables.Recable([][2]sim.Cable{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
 		}, "error topo.swapped leaf-3/5 - spine-2/3: cables are exchanged: swap the cables at leaf-3/5 and leaf-3/6\n" + spelt},
 		{"a cable pulled", func(own string) string { return own }, func(s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Unlink(at("leaf-3", 7).Node, 7)
+			return s.Cables.Unlink(at("leaf-3", 7).Node, 7)
 		}, "warning topo.unverifiable spine-3/3: the link of the plan is down at both ends: the cable is missing, or it is dead\n"},
 		{"between switches alone", only("spine"), nil, "info node.new fabric: 32 nodes are not in the plan, such as node-0001 HCA-1, node-0002 HCA-1, node-0003 HCA-1\n"},
 		{"another name", replaced("leaf-3,", "leaf-33,"), nil, "warning topo.names leaf-3: it is connected as \"leaf-33\" is in the plan: one of the names is wrong\n"},

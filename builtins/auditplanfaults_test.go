@@ -27,7 +27,7 @@ var planFaults = []fault{
 		if up == nil {
 			return nil
 		}
-		b.must(b.subnet.Unlink(up.Node().GUID(), up.Num()))
+		b.must(b.subnet.Cables.Unlink(up.Node().GUID(), up.Num()))
 		return []string{id("link.down", audit.OfLink(up, up.Peer()))}
 	}),
 	planned("topo.unverifiable", func(b *bench, _, _ *fabric.Port) []string {
@@ -38,17 +38,17 @@ var planFaults = []fault{
 		b.run.Baseline = nil
 		b.file("plan", b.code(`print(discover().dump("ibnetdiscover"))`))
 		b.words = []string{"topology", "--expect", "plan"}
-		b.must(b.subnet.Unlink(up.Node().GUID(), up.Num()))
+		b.must(b.subnet.Cables.Unlink(up.Node().GUID(), up.Num()))
 		return []string{id("topo.unverifiable", audit.OfLink(up, up.Peer()))}
 	}),
 	planned("node.gone", func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.Unlink(leaf.Node().GUID(), leaf.Num()))
+		b.must(b.subnet.Cables.Unlink(leaf.Node().GUID(), leaf.Num()))
 		return []string{id("node.gone", audit.OfNode(ca.Node())), id("link.down", audit.OfLink(ca, leaf))}
 	}),
 	planned("node.new", func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.Unlink(leaf.Node().GUID(), leaf.Num()))
+		b.must(b.subnet.Cables.Unlink(leaf.Node().GUID(), leaf.Num()))
 		b.run.Baseline = b.sweep()
-		b.must(b.subnet.Link(leaf.Node().GUID(), leaf.Num()))
+		b.must(b.subnet.Cables.Link(leaf.Node().GUID(), leaf.Num()))
 		return []string{id("node.new", audit.OfNode(ca.Node()))}
 	}),
 	planned("node.replaced", func(b *bench, ca, _ *fabric.Port) []string {
@@ -64,7 +64,7 @@ var planFaults = []fault{
 		if other == nil {
 			return nil
 		}
-		b.must(b.subnet.Recable([2]sim.Cable{cable(ca), cable(at)}, [2]sim.Cable{cable(other), cable(leaf)}))
+		b.must(b.subnet.Cables.Recable([2]sim.Cable{cable(ca), cable(at)}, [2]sim.Cable{cable(other), cable(leaf)}))
 		return []string{"topo.swapped:*"}
 	}),
 	planned("topo.moved", func(b *bench, ca, _ *fabric.Port) []string {
@@ -72,9 +72,9 @@ var planFaults = []fault{
 		if other == nil {
 			return nil
 		}
-		b.must(b.subnet.Unlink(at.Node().GUID(), at.Num())) // the plan has nothing there
+		b.must(b.subnet.Cables.Unlink(at.Node().GUID(), at.Num())) // the plan has nothing there
 		b.run.Baseline = b.sweep()
-		b.must(b.subnet.Recable([2]sim.Cable{cable(ca), cable(at)}))
+		b.must(b.subnet.Cables.Recable([2]sim.Cable{cable(ca), cable(at)}))
 		return []string{id("topo.moved", audit.OfLink(ca, at))}
 	}),
 	planned("topo.extra", func(b *bench, _, _ *fabric.Port) []string {
@@ -82,9 +82,9 @@ var planFaults = []fault{
 		if up == nil {
 			return nil
 		}
-		b.must(b.subnet.Unlink(up.Node().GUID(), up.Num()))
+		b.must(b.subnet.Cables.Unlink(up.Node().GUID(), up.Num()))
 		b.run.Baseline = b.sweep()
-		b.must(b.subnet.Link(up.Node().GUID(), up.Num()))
+		b.must(b.subnet.Cables.Link(up.Node().GUID(), up.Num()))
 		return []string{id("topo.extra", audit.OfLink(up, up.Peer()))}
 	}),
 	planned("topo.missing", func(b *bench, _, _ *fabric.Port) []string {
@@ -92,14 +92,14 @@ var planFaults = []fault{
 		if up == nil || other == nil {
 			return nil
 		}
-		b.must(b.subnet.Recable([2]sim.Cable{cable(up), cable(other)}))
+		b.must(b.subnet.Cables.Recable([2]sim.Cable{cable(up), cable(other)}))
 		return []string{id("topo.missing", audit.OfPort(up)), id("topo.missing", audit.OfPort(other))}
 	}),
 	planned("topo.loopback", func(b *bench, ca, leaf *fabric.Port) []string {
 		b.run.Baseline = nil
 		for p := range leaf.Node().Ports() {
 			if p != leaf && p.Peer() != nil && !p.Peer().Node().IsSwitch() && !b.used[p.Peer().Node().GUID()] {
-				b.must(b.subnet.Recable([2]sim.Cable{cable(leaf), cable(p)}))
+				b.must(b.subnet.Cables.Recable([2]sim.Cable{cable(leaf), cable(p)}))
 				return []string{id("topo.loopback", audit.OfLink(leaf, p))}
 			}
 		}
@@ -183,14 +183,14 @@ for sw in r:
 // tableFaults are those of routing.
 var tableFaults = []fault{
 	routed("rt.unreachable", "", "", func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.EditLFT(leaf.Node().GUID(), ca.LID(), mad.NoPort))
+		b.must(b.subnet.Edit.LFT(leaf.Node().GUID(), ca.LID(), mad.NoPort))
 		return []string{id("rt.unreachable", audit.OfFabric())}
 	}),
 	routed("rt.loop", "ring:n=5", "", func(b *bench, ca, leaf *fabric.Port) []string {
 		for p := range leaf.Node().Ports() { // to a neighbour, which sends it back
 			if q := p.Peer(); q != nil && q.Node().IsSwitch() {
-				b.must(b.subnet.EditLFT(leaf.Node().GUID(), ca.LID(), uint8(p.Num())))
-				b.must(b.subnet.EditLFT(q.Node().GUID(), ca.LID(), uint8(q.Num())))
+				b.must(b.subnet.Edit.LFT(leaf.Node().GUID(), ca.LID(), uint8(p.Num())))
+				b.must(b.subnet.Edit.LFT(q.Node().GUID(), ca.LID(), uint8(q.Num())))
 				break
 			}
 		}
@@ -205,7 +205,7 @@ var tableFaults = []fault{
 		return []string{id("rt.creditloop", audit.OfFabric())}
 	}),
 	routed("rt.deadport", "", "", func(b *bench, ca, leaf *fabric.Port) []string {
-		b.must(b.subnet.EditLFT(leaf.Node().GUID(), ca.LID(), 200))
+		b.must(b.subnet.Edit.LFT(leaf.Node().GUID(), ca.LID(), 200))
 		return []string{id("rt.deadport", audit.OfNode(leaf.Node())), id("rt.unreachable", audit.OfFabric())}
 	}),
 	routed("rt.top", "", "", func(b *bench, _, leaf *fabric.Port) []string {
@@ -217,7 +217,7 @@ var tableFaults = []fault{
 		return []string{id("rt.detour", audit.OfFabric())}
 	}),
 	routed("rt.balance", "pgft:m=4/4,w=1/2,p=1/2", "", func(b *bench, _, leaf *fabric.Port) []string {
-		b.must(b.subnet.Unlink(leaf.Node().GUID(), leaf.Num())) // the tester is not behind it
+		b.must(b.subnet.Cables.Unlink(leaf.Node().GUID(), leaf.Num())) // the tester is not behind it
 		var up []*fabric.Port
 		for p := range leaf.Node().Ports() {
 			if q := p.Peer(); q != nil && q.Node().IsSwitch() && (up == nil || up[0].Peer().Node() == q.Node()) {
@@ -236,7 +236,7 @@ set_lft(f.node(%[1]q), {lid: %d for lid in range(1, len(r)) if r[lid] == %d})
 		other, _ := b.host() // by another spine
 		for p := range leaf.Node().Ports() {
 			if q := p.Peer(); q != nil && q.Node().IsSwitch() {
-				b.must(b.subnet.EditLFT(leaf.Node().GUID(), other.LID(), uint8(p.Num())))
+				b.must(b.subnet.Edit.LFT(leaf.Node().GUID(), other.LID(), uint8(p.Num())))
 				if strings.TrimSpace(b.code(`print(get_routes(discover()).diff(load_routes("lfts", discover())).entries)`)) == "1" {
 					break
 				}

@@ -38,8 +38,8 @@ func TestSilentNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		quiet, narrow := end(t, base, "node-0010 HCA-1", 1), end(t, base, "node-0020 HCA-1", 1)
-		f.Env.Sim.Silence(quiet.Node, 1, true)
-		f.Env.Sim.EditPort(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
+		f.Env.Sim.Cables.Silence(quiet.Node, 1, true)
+		f.Env.Sim.Edit.Port(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
 		r := audited(t, f, run.Options{Baseline: base})
 		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: data VLs in use: vl0_7 and vl0
 error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer
@@ -81,8 +81,8 @@ func TestSilentAdministrator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Env.Sim.MuteSA(true)
-		f.Env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
+		f.Env.Sim.SA.Mute(true)
+		f.Env.Sim.Edit.Port(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
 		r := audited(t, f, run.Options{})
 		want := `critical sa.answers fabric: the subnet administrator does not answer ClassPortInfo: timed out
 error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
@@ -257,11 +257,11 @@ func TestManagers(t *testing.T) {
 			t.Fatal(err)
 		}
 		host := end(t, base, "node-0005 HCA-1", 1)
-		f.Env.Sim.Silence(host.Node, 1, true) // a sweep drops it, then it answers
+		f.Env.Sim.Cables.Silence(host.Node, 1, true) // a sweep drops it, then it answers
 		up := end(t, base, "leaf-2", 3)
-		f.Env.Sim.Unlink(up.Node, up.Num)
-		f.Env.Sim.Link(up.Node, up.Num)
-		f.Env.Sim.Silence(host.Node, 1, false)
+		f.Env.Sim.Cables.Unlink(up.Node, up.Num)
+		f.Env.Sim.Cables.Link(up.Node, up.Num)
+		f.Env.Sim.Cables.Silence(host.Node, 1, false)
 		r := audited(t, f, run.Options{}, "sm", "--standbys", "1")
 		want := "error sm.records node-0005 HCA-1/1: the subnet administrator does not know this node\n" +
 			"warning sm.standby fabric: 0 subnet managers are standby, wanted are 1\n"
@@ -342,7 +342,7 @@ def audit(fabric):
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Env.Sim.Silence(end(t, base, "node-0010 HCA-1", 1).Node, 1, true)
+		f.Env.Sim.Cables.Silence(end(t, base, "node-0010 HCA-1", 1).Node, 1, true)
 		steps := func(n uint64, baseline *fabric.Fabric) error {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)

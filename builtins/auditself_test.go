@@ -26,7 +26,7 @@ type dropper struct {
 
 func (d *dropper) Send(x *engine.Datagram) error {
 	if h := mad.ParseHeader(x.MAD); d.node != 0 && h.Class == mad.ClassSubnDirected && h.Attribute == mad.AttrNodeDescription.ID {
-		if err := d.subnet.Count(d.node, 2, "VL15Dropped", 1); err != nil {
+		if err := d.subnet.Counters.Add(d.node, 2, "VL15Dropped", 1); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func TestSelf(t *testing.T) {
 		check("second", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 300 s old\n")
 		check("third", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 600 s old\n")
 		check("old enough", "")
-		if err := f.Env.Sim.Count(fab.OfType(mad.NodeTypeSwitch)[1].GUID(), 3, "VL15Dropped", 4); err != nil {
+		if err := f.Env.Sim.Counters.Add(fab.OfType(mad.NodeTypeSwitch)[1].GUID(), 3, "VL15Dropped", 4); err != nil {
 			t.Fatal(err)
 		}
 		check("others drop", "warning ctr.vl15 switch-2/3: 4 SMPs dropped: somebody sends more than it takes\n")

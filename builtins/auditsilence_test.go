@@ -44,7 +44,7 @@ func TestSilentKind(t *testing.T) {
 						continue
 					}
 					for num := range n.NumPorts() + 1 {
-						if err := f.Env.Sim.LosePackets(sim.End{Node: n.ID(), Num: num}, 100, mad.AttrAccessRegister.ID); err != nil && num > 0 {
+						if err := f.Env.Sim.Faults.LosePackets(sim.End{Node: n.ID(), Num: num}, 100, mad.AttrAccessRegister.ID); err != nil && num > 0 {
 							t.Fatal(err)
 						}
 					}
@@ -101,7 +101,7 @@ func TestUnreadLID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Env.Sim.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
+		if err := f.Env.Sim.Faults.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
 			t.Fatal(err)
 		}
 		const want = `perf_get: "node-0002 HCA-1" (0x0002c90310000010): its LID is not known, for the sweep did not read its PortInfo: run discover() again`

@@ -50,31 +50,31 @@ func TestTopologyFaults(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, *sim.Subnet, func(string, int) sim.Cable) error { return nil }, ""},
 		{"a cable pulled", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Unlink(at("leaf-3", 7).Node, 7)
+			return s.Cables.Unlink(at("leaf-3", 7).Node, 7)
 		}, "critical link.down leaf-3/7 - spine-3/3: the link is down at both ends\n"},
 		{"a host gone", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Unlink(at("leaf-3", 2).Node, 2)
+			return s.Cables.Unlink(at("leaf-3", 2).Node, 2)
 		}, "error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer\n  warning link.down leaf-3/2 - node-0010 HCA-1/1: the link is down: a node is gone\n"},
 		{"two swapped", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Recable(cables{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
+			return s.Cables.Recable(cables{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
 		}, "error topo.swapped leaf-3/5 - spine-2/3: cables are exchanged: swap the cables at leaf-3/5 and leaf-3/6\n"},
 		{"two swapped at a spine", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Recable(cables{{at("leaf-3", 5), at("spine-1", 4)}, {at("leaf-4", 5), at("spine-1", 3)}}...)
+			return s.Cables.Recable(cables{{at("leaf-3", 5), at("spine-1", 4)}, {at("leaf-4", 5), at("spine-1", 3)}}...)
 		}, "error topo.swapped leaf-3/5 - spine-1/4: cables are exchanged: swap the cables at spine-1/4 and spine-1/3\n"},
 		{"three in a circle", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.Recable(cables{{at("leaf-3", 1), at("node-0010 HCA-1", 1)}, {at("leaf-3", 2), at("node-0011 HCA-1", 1)}, {at("leaf-3", 3), at("node-0009 HCA-1", 1)}}...)
+			return s.Cables.Recable(cables{{at("leaf-3", 1), at("node-0010 HCA-1", 1)}, {at("leaf-3", 2), at("node-0011 HCA-1", 1)}, {at("leaf-3", 3), at("node-0009 HCA-1", 1)}}...)
 		}, "error topo.swapped leaf-3/1 - node-0010 HCA-1/1: cables are exchanged: move the plug at leaf-3/1 to leaf-3/2, leaf-3/2 to leaf-3/3, leaf-3/3 to leaf-3/1\n"},
 		{"a cable crossed", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error { // leaf to leaf, spine to spine
-			return s.Recable(cables{{at("leaf-3", 5), at("leaf-4", 5)}, {at("spine-1", 3), at("spine-1", 4)}}...)
+			return s.Cables.Recable(cables{{at("leaf-3", 5), at("leaf-4", 5)}, {at("spine-1", 3), at("spine-1", 4)}}...)
 		}, "warning topo.loopback spine-1/3 - spine-1/4: both ends of the cable are in one node\n"},
 		{"another model", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.EditNode(at("spine-1", 0).Node, func(_ *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { i.DeviceID = 0xd2f2 })
+			return s.Edit.Node(at("spine-1", 0).Node, func(_ *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { i.DeviceID = 0xd2f2 })
 		}, "warning topo.device spine-1: the model is 0x02c9 0xd2f2 with 8 ports, planned is 0x02c9 0xd2f0 with 8 ports\n"},
 		{"a node replaced", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.EditNode(at("node-0010 HCA-1", 0).Node, func(_ *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { i.NodeGUID = 0xabcdef })
+			return s.Edit.Node(at("node-0010 HCA-1", 0).Node, func(_ *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { i.NodeGUID = 0xabcdef })
 		}, "info node.replaced node-0010 HCA-1: the node of this name was 0x0002c90310000090\n"},
 		{"a node new", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
-			return s.EditNode(at("node-0010 HCA-1", 0).Node, func(name *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { *name, i.NodeGUID = "new\n\x1b[2J", 0xabcdef })
+			return s.Edit.Node(at("node-0010 HCA-1", 0).Node, func(name *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { *name, i.NodeGUID = "new\n\x1b[2J", 0xabcdef })
 		}, "error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer\ninfo node.new new\n\x1b[2J: the CA is not in the plan\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,21 +108,21 @@ func TestRoutingFaults(t *testing.T) {
 	}{
 		{"nothing", func(*sim.Subnet, *fabric.Fabric) error { return nil }, nil},
 		{"a hole", func(s *sim.Subnet, f *fabric.Fabric) error {
-			return s.EditLFT(f.NodeByName("leaf-3")[0].GUID(), f.NodeByName("node-0030 HCA-1")[0].LID(), mad.NoPort)
+			return s.Edit.LFT(f.NodeByName("leaf-3")[0].GUID(), f.NodeByName("node-0030 HCA-1")[0].LID(), mad.NoPort)
 		}, []string{"rt.unreachable"}},
 		{"a loop", func(s *sim.Subnet, f *fabric.Fabric) error {
 			for _, spine := range []string{"spine-1", "spine-2", "spine-3", "spine-4"} { // back to leaf-3
-				if err := s.EditLFT(f.NodeByName(spine)[0].GUID(), f.NodeByName("node-0030 HCA-1")[0].LID(), 3); err != nil {
+				if err := s.Edit.LFT(f.NodeByName(spine)[0].GUID(), f.NodeByName("node-0030 HCA-1")[0].LID(), 3); err != nil {
 					return err
 				}
 			}
 			return nil
 		}, []string{"rt.loop"}},
 		{"a port that is not there", func(s *sim.Subnet, f *fabric.Fabric) error {
-			return s.EditLFT(f.NodeByName("leaf-3")[0].GUID(), f.NodeByName("node-0030 HCA-1")[0].LID(), 77)
+			return s.Edit.LFT(f.NodeByName("leaf-3")[0].GUID(), f.NodeByName("node-0030 HCA-1")[0].LID(), 77)
 		}, []string{"rt.deadport", "rt.unreachable"}},
 		{"a top too low", func(s *sim.Subnet, f *fabric.Fabric) error {
-			return s.EditNode(f.NodeByName("leaf-3")[0].GUID(), func(_ *string, _ *mad.NodeInfo, sw *mad.SwitchInfo) { sw.LinearFDBTop = 3 })
+			return s.Edit.Node(f.NodeByName("leaf-3")[0].GUID(), func(_ *string, _ *mad.NodeInfo, sw *mad.SwitchInfo) { sw.LinearFDBTop = 3 })
 		}, []string{"rt.top"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

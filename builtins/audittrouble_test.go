@@ -129,7 +129,7 @@ def audit(fabric):
 				if err != nil {
 					t.Fatal(err)
 				}
-				f.Env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
+				f.Env.Sim.Edit.Port(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
 				r := audited(t, f, run.Options{}, test.words...)
 				want := test.told + other
 				if !r.Complete() && test.words == nil { // the audit self is in the standard set

@@ -283,7 +283,7 @@ func TestPlanSettles(t *testing.T) {
 			t.Fatal(err)
 		}
 		leaf := subnet.NodeGUIDs("leaf-1")[0]
-		if err := subnet.Unlink(leaf, 7); err != nil {
+		if err := subnet.Cables.Unlink(leaf, 7); err != nil {
 			t.Fatal(err)
 		}
 		_, err = planning.Finish(t.Context(), "x")

@@ -45,7 +45,7 @@ func serveForChange(t *testing.T, spec string) *served {
 		if p.Num() > 0 == p.Node().IsSwitch() {
 			continue
 		}
-		if err := s.subnet.EditPort(p.Node().GUID(), p.Num(), func(info *mad.PortInfo) {
+		if err := s.subnet.Edit.Port(p.Node().GUID(), p.Num(), func(info *mad.PortInfo) {
 			info.MasterSMLID = 0
 			info.CapabilityMask &^= mad.CapabilityMaskIsSM
 		}); err != nil {

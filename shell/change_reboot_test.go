@@ -42,7 +42,7 @@ func TestChangeReboot(t *testing.T) {
 	last := ""
 	for lines := bufio.NewScanner(stderr); lines.Scan(); last = lines.Text() {
 		if strings.HasPrefix(lines.Text(), "made;") {
-			if err := s.subnet.Reboot(s.f.OfType(mad.NodeTypeSwitch)[3].GUID()); err != nil {
+			if err := s.subnet.Cables.Reboot(s.f.OfType(mad.NodeTypeSwitch)[3].GUID()); err != nil {
 				t.Fatal(err)
 			}
 			want(foreign, "3", "change", "confirm")

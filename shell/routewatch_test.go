@@ -103,9 +103,9 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 // cable takes a link down or up.
 func cable(t *testing.T, name string, num int, up bool) func(*scene) {
 	return func(s *scene) {
-		do := s.subnet.Unlink
+		do := s.subnet.Cables.Unlink
 		if up {
-			do = s.subnet.Link
+			do = s.subnet.Cables.Link
 		}
 		if err := do(s.subnet.NodeGUIDs(name)[0], num); err != nil {
 			t.Error(err)
@@ -207,9 +207,9 @@ func TestWatchStays(t *testing.T) {
 	})
 	t.Run("sweep", func(t *testing.T) {
 		sc, _ := watched(t, "ring:n=3", "updn", func(s *scene) {
-			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, true)
+			s.subnet.Cables.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, true)
 		}, unchanged, func(s *scene) {
-			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, false)
+			s.subnet.Cables.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, false)
 		}, unchanged)
 		if len(sc.said) != 6 || sc.said[0] != first || sc.said[2] != "[1]" || sc.said[3] != "all is well again\n[1]" || sc.said[4] != "[1]" ||
 			!strings.HasPrefix(sc.said[1], "lfts.dump stays as it is: the sweep is not complete: ") || !strings.Contains(sc.said[1], "timed out after") || strings.Count(sc.said[1], "\n") != 1 {

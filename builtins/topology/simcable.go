@@ -5,6 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/cable"
 	"fabsh/mad"
 )
 
@@ -26,7 +27,7 @@ fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
 		if err != nil {
 			return nil, lang.ParamError("port", "%w", err)
 		}
-		return alter(c, func() error { return s.Unlink(at.Node, at.Num) })
+		return alter(c, func() error { return s.Cables.Unlink(at.Node, at.Num) })
 	}),
 }
 
@@ -52,13 +53,13 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 			return nil, lang.ParamError("port", "%w", err)
 		}
 		if a.To == nil {
-			return alter(c, func() error { return s.Link(from.Node, from.Num) })
+			return alter(c, func() error { return s.Cables.Link(from.Node, from.Num) })
 		}
 		to, err := s.portAt(a.To)
 		if err != nil {
 			return nil, lang.ParamError("to", "%w", err)
 		}
-		return alter(c, func() error { return s.Recable([2]sim.Cable{from, to}) })
+		return alter(c, func() error { return s.Cables.Recable([2]sim.Cable{from, to}) })
 	}),
 }
 
@@ -86,7 +87,7 @@ link.swapped  leaf-1/5, leaf-2/6  swap the cables at leaf-1/5 and leaf-2/6
 		if err != nil {
 			return nil, lang.ParamError("other", "%w", err)
 		}
-		return alter(c, func() error { return s.Swap(p, q) })
+		return alter(c, func() error { return s.Cables.Swap(p, q) })
 	}),
 }
 
@@ -117,7 +118,7 @@ The port enables nothing else from then on; where the two ends did not support i
 		if a.Speed == nil && a.Width == nil {
 			return nil, lang.Errorf("which speed, or width?")
 		}
-		return alter(c, func() error { return s.SetLink(at.Node, at.Num, text(a.Speed), text(a.Width)) })
+		return alter(c, func() error { return s.Cables.SetLink(at.Node, at.Num, text(a.Speed), text(a.Width)) })
 	}),
 }
 
@@ -140,7 +141,7 @@ sim.reboot() gives it again. If the subnet manager was on it, nobody sweeps unti
 fabric: 43 nodes (11 switches, 32 CAs), 56 links, complete
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
-		return powerOf(c, a.Node, (*sim.Subnet).Kill)
+		return powerOf(c, a.Node, (*cable.Cables).Kill)
 	}),
 }
 
@@ -158,17 +159,17 @@ The subnet manager notices that it went and came.`,
 0
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
-		return powerOf(c, a.Node, (*sim.Subnet).Reboot)
+		return powerOf(c, a.Node, (*cable.Cables).Reboot)
 	}),
 }
 
-func powerOf(c *lang.Call, node starlark.Value, do func(*sim.Subnet, mad.GUID) error) (starlark.Value, error) {
+func powerOf(c *lang.Call, node starlark.Value, do func(*cable.Cables, mad.GUID) error) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	guid, err := s.nodeAt(node)
 	if err != nil {
 		return nil, lang.ParamError("node", "%w", err)
 	}
-	return alter(c, func() error { return do(s.Subnet, guid) })
+	return alter(c, func() error { return do(s.Cables, guid) })
 }
 
 // restartSMMethod is sim.restart_sm().
@@ -192,6 +193,6 @@ The new one knows of no subscriptions.`,
 				return nil, lang.ParamError("node", "%w", err)
 			}
 		}
-		return alter(c, func() error { return s.RestartSM(guid) })
+		return alter(c, func() error { return s.SM.Restart(guid) })
 	}),
 }

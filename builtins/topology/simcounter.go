@@ -44,7 +44,7 @@ Where an attribute has no room for a value, it shows its largest.`,
 			}
 			values[name] = v
 		}
-		return alter(c, func() error { return s.SetCounters(at.Node, at.Num, values) })
+		return alter(c, func() error { return s.Counters.Set(at.Node, at.Num, values) })
 	}),
 }
 
@@ -80,7 +80,7 @@ True
 				return nil, lang.ParamError(name, "%w", err)
 			}
 		}
-		return alter(c, func() error { return s.SetErrors(at.Node, at.Num, rates) })
+		return alter(c, func() error { return s.Counters.SetRates(at.Node, at.Num, rates) })
 	}),
 }
 
@@ -116,7 +116,7 @@ True
 		flows := []sim.Flow{}
 		var pairs []starlark.Value
 		if a.Pairs == nil {
-			flows = s.HostPairs(rate)
+			flows = s.Traffic.HostPairs(rate)
 		} else {
 			pairs = *a.Pairs
 		}
@@ -135,7 +135,7 @@ True
 			}
 			flows = append(flows, sim.Flow{From: from, To: to, Rate: rate})
 		}
-		return alter(c, func() error { return s.SetTraffic(flows) })
+		return alter(c, func() error { return s.Traffic.Set(flows) })
 	}),
 }
 

@@ -39,7 +39,7 @@ var lossMethod = lang.Builtin{
 				return nil, lang.ParamError("where", "%w", err)
 			}
 		}
-		return alter(c, func() error { return s.SetLoss(p, at.Node, at.Num) })
+		return alter(c, func() error { return s.Faults.SetLoss(p, at.Node, at.Num) })
 	}),
 }
 
@@ -58,7 +58,7 @@ var delayMethod = lang.Builtin{
 > sim.delay(0)
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Delay, Jitter time.Duration }) (starlark.Value, error) {
-		return alter(c, func() error { return c.Recv.(*Sim).SetDelay(a.Delay, a.Jitter) })
+		return alter(c, func() error { return c.Recv.(*Sim).Faults.SetDelay(a.Delay, a.Jitter) })
 	}),
 }
 
@@ -86,7 +86,7 @@ var busyMethod = lang.Builtin{
 		if err != nil {
 			return nil, lang.ParamError("node", "%w", err)
 		}
-		return alter(c, func() error { return s.SetBusy(guid, a.Requests) })
+		return alter(c, func() error { return s.Faults.SetBusy(guid, a.Requests) })
 	}),
 }
 
@@ -130,7 +130,7 @@ var mkeyMethod = lang.Builtin{
 		if seconds > math.MaxUint16 {
 			return nil, lang.ParamError("lease", "got %v, want at most 65535 seconds", a.Lease)
 		}
-		return alter(c, func() error { return s.SetMKey(guid, key, uint8(a.Protect), uint16(seconds)) })
+		return alter(c, func() error { return s.Edit.MKey(guid, key, uint8(a.Protect), uint16(seconds)) })
 	}),
 }
 
@@ -159,6 +159,6 @@ What is behind it did not happen; traps 257 to 259 name its own addresses.`,
 		if err != nil {
 			return nil, lang.ParamError("where", "%w", err)
 		}
-		return alter(c, func() error { return s.SendTrap(a.Number, at.Node, at.Num) })
+		return alter(c, func() error { return s.Notices.SendTrap(a.Number, at.Node, at.Num) })
 	}),
 }

@@ -279,7 +279,7 @@ func editHardware(c *lang.Call, param string, node starlark.Value, change func(h
 	if err != nil {
 		return nil, lang.ParamError(param, "%w", err)
 	}
-	return alter(c, func() error { return s.EditHardware(guid, 0, change) })
+	return alter(c, func() error { return s.Edit.Hardware(guid, 0, change) })
 }
 
 // editPort changes what is in a port; param names it.
@@ -293,7 +293,7 @@ func editPort(c *lang.Call, param string, port starlark.Value, change func(m *re
 		return nil, lang.ParamError(param, "port 0 of a switch has no cable")
 	}
 	return alter(c, func() error {
-		return s.EditHardware(at.Node, at.Num, func(h *registers.Hardware) error {
+		return s.Edit.Hardware(at.Node, at.Num, func(h *registers.Hardware) error {
 			m := h.Module(at.Num)
 			change(&m)
 			h.SetModule(at.Num, m)

@@ -72,7 +72,7 @@ func (s *subnet) guid(name string) mad.GUID { return s.f.NodeByName(name)[0].GUI
 // bounce takes the link to a switch's host down and up again.
 func (s *subnet) bounce(name string) {
 	s.t.Helper()
-	if err := errors.Join(s.Unlink(s.guid(name), 1), s.Link(s.guid(name), 1)); err != nil {
+	if err := errors.Join(s.Cables.Unlink(s.guid(name), 1), s.Cables.Link(s.guid(name), 1)); err != nil {
 		s.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -166,10 +166,10 @@ func TestSubscribeAgain(t *testing.T) {
 		{"restart, ActCount goes back", func(s *subnet) {
 			s.bounce("switch-4") // ActCount 3
 			time.Sleep(5 * time.Second)
-			s.RestartSM(0)
+			s.SM.Restart(0)
 		}, 5 * time.Second, "the subnet manager at LID 5 has started anew"},
-		{"restart, unseen", func(s *subnet) { s.RestartSM(0) }, time.Minute, "the subnet administrator had forgotten the subscription"},
-		{"elsewhere", func(s *subnet) { s.RestartSM(s.guid("node-0004 HCA-1")) }, 5 * time.Second, "the subnet manager is at LID 8 now, no longer at 5"},
+		{"restart, unseen", func(s *subnet) { s.SM.Restart(0) }, time.Minute, "the subnet administrator had forgotten the subscription"},
+		{"elsewhere", func(s *subnet) { s.SM.Restart(s.guid("node-0004 HCA-1")) }, 5 * time.Second, "the subnet manager is at LID 8 now, no longer at 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onSubnet(t, func(t *testing.T, s *subnet) {

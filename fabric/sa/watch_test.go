@@ -95,19 +95,19 @@ func TestManager(t *testing.T) {
 		{"restart while it was away", nil, func(s *subnet) {
 			s.on.cut.Store(true)
 			time.Sleep(30 * time.Second)
-			s.RestartSM(0)
+			s.SM.Restart(0)
 			s.on.cut.Store(false)
 		}, 16 * time.Second, "had forgotten the subscription; subscribed again"},
-		{"restart, no SMPs come through", &faults{lost: smps}, func(s *subnet) { s.bounce("switch-4"); time.Sleep(7 * time.Second); s.RestartSM(0) },
+		{"restart, no SMPs come through", &faults{lost: smps}, func(s *subnet) { s.bounce("switch-4"); time.Sleep(7 * time.Second); s.SM.Restart(0) },
 			6 * time.Second, "has started anew; subscribed again"},
-		{"it does not say who it is", &faults{lost: smps, answer: status(mad.AttrSMInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) { s.RestartSM(0) },
+		{"it does not say who it is", &faults{lost: smps, answer: status(mad.AttrSMInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) { s.SM.Restart(0) },
 			time.Minute + 10*time.Second, "had forgotten the subscription; subscribed again"},
 		{"it does not say what it knows", &faults{answer: status(mad.AttrInformInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) {}, 5 * time.Minute, ""},
 		{"it refuses", nil, func(s *subnet) {
 			s.bounce("switch-4")
 			time.Sleep(6 * time.Second)
 			s.on.faults.Store(&faults{answer: status(mad.AttrInformInfo, mad.StatusRequestInvalid)})
-			s.RestartSM(0)
+			s.SM.Restart(0)
 		}, 6 * time.Second, "has started anew, and it refuses to be subscribed to again: SubnAdmSet(InformInfo) to LID 5: request invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

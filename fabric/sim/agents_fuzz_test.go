@@ -59,7 +59,7 @@ func FuzzAgents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newRig(t, small+",mkey_level=2,errors=3")
 		defer r.stopAll()
-		if err := r.SetTraffic(r.HostPairs(1e9)); err != nil {
+		if err := r.Traffic.Set(r.Traffic.HostPairs(1e9)); err != nil {
 			t.Fatal(err)
 		}
 		for len(data) > 3 {
@@ -82,7 +82,7 @@ func newRigOf(t testing.TB, spec string) *rig {
 
 // stopAll ends what goes on by itself.
 func (r *rig) stopAll() {
-	r.StopTraps()
+	r.Notices.StopTraps()
 }
 
 // checkSane: the agents still answer for what they are, and their state is
@@ -110,7 +110,7 @@ func (r *rig) checkSane(t *testing.T) {
 			t.Errorf("port %d of %s: up %v, %v", p.Num, p.Node.Label, p.Up, info.PortState)
 		}
 	}
-	if len(r.Subscriptions) > 1<<16 || len(r.Services) > 1<<16 || len(r.state.Groups) > state.MulticastCap {
+	if len(r.Notices.Subscriptions) > 1<<16 || len(r.SA.Services) > 1<<16 || len(r.state.Groups) > state.MulticastCap {
 		t.Error("too much is kept")
 	}
 	for i := range r.state.Nodes {
@@ -125,7 +125,7 @@ func (r *rig) checkSane(t *testing.T) {
 func TestMutations(t *testing.T) {
 	r := newRig(t, small)
 	defer r.stopAll()
-	if err := r.SetTraffic(r.HostPairs(1e9)); err != nil {
+	if err := r.Traffic.Set(r.Traffic.HostPairs(1e9)); err != nil {
 		t.Fatal(err)
 	}
 	seeds := fuzzSeeds(r)
@@ -143,17 +143,17 @@ func TestMutations(t *testing.T) {
 		num := 1 + random.IntN(4)
 		switch random.IntN(200) {
 		case 0:
-			r.Unlink(n, num)
+			r.Cables.Unlink(n, num)
 		case 1:
-			r.Link(n, num)
+			r.Cables.Link(n, num)
 		case 2:
-			r.Reboot(n)
+			r.Cables.Reboot(n)
 		case 3:
-			r.SetLink(n, num, "edr", "2x")
+			r.Cables.SetLink(n, num, "edr", "2x")
 		case 4:
-			r.Swap(Cable{Node: n, Num: num}, Cable{Node: r.Fabric.Nodes()[random.IntN(6)].GUID(), Num: 1})
+			r.Cables.Swap(Cable{Node: n, Num: num}, Cable{Node: r.Fabric.Nodes()[random.IntN(6)].GUID(), Num: 1})
 		case 5:
-			r.Recable([2]Cable{{Node: n, Num: num}, {Node: r.Fabric.Nodes()[random.IntN(14)].GUID(), Num: random.IntN(5)}})
+			r.Cables.Recable([2]Cable{{Node: n, Num: num}, {Node: r.Fabric.Nodes()[random.IntN(14)].GUID(), Num: random.IntN(5)}})
 		}
 		for r.conn.Waiting() > 0 {
 			var d engine.Datagram

@@ -108,7 +108,7 @@ func TestBare(t *testing.T) {
 	if _, data := r.get(mad.AttrLinearForwardingTable, 0, leaf1); data[1] != mad.NoPort {
 		t.Errorf("LFT % x", data)
 	}
-	if err := r.RestartSM(0); err == nil {
+	if err := r.SM.Restart(0); err == nil {
 		t.Error("a subnet manager that is not there was restarted")
 	}
 
@@ -124,13 +124,13 @@ func TestBare(t *testing.T) {
 		}
 	}
 	r.accept(r.conn, mad.ClassSubn, mad.MethodTrap)
-	if err := r.Unlink(r.named("leaf-4").GUID(), 2); err != nil {
+	if err := r.Cables.Unlink(r.named("leaf-4").GUID(), 2); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"Trap 1 4: trap 128 of LID 4, switch 4"}, r.events(r.conn)); diff != "" {
 		t.Errorf("trap (-want +got)\n%s", diff)
 	}
-	if err := r.Link(r.named("leaf-4").GUID(), 2); err != nil {
+	if err := r.Cables.Link(r.named("leaf-4").GUID(), 2); err != nil {
 		t.Fatal(err)
 	}
 	if p := r.at("leaf-4", 2); p.State != mad.PortStateInitialize {

@@ -19,7 +19,7 @@ func TestEarlyRequests(t *testing.T) {
 	r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
 	var got []string
 	attach := func(name string) *client.Client {
-		c, err := r.AttachClient(ClientOptions{Node: r.named("node-0001 HCA-1").ID(), Receive: func(m *Message) {
+		c, err := r.Programs.AttachClient(ClientOptions{Node: r.named("node-0001 HCA-1").ID(), Receive: func(m *Message) {
 			text := name + " " + mad.Method(m.MAD[mad.MethodOffset]).Name(mad.ClassSubn, 1)
 			if m.Undelivered {
 				text += ", undelivered"
@@ -58,7 +58,7 @@ func TestEarlyRequests(t *testing.T) {
 	mute := attach("mute")
 	mute.SetSM(true)
 	ask(other, mad.AttrSMInfo)
-	r.GiveUp(time.Now().Add(20 * time.Second))
+	r.Programs.GiveUp(time.Now().Add(20 * time.Second))
 	check("it has never sent anything", "other Get, undelivered")
 	ask(mute, mad.AttrNodeInfo)
 	check("nor gets it later", "mute GetResp")

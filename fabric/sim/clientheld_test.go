@@ -15,7 +15,7 @@ import (
 func TestHeldTables(t *testing.T) {
 	r := newRig(t, "fattree:k=16,levels=3")
 	busy, segments := 0, 0
-	c, err := r.AttachClient(ClientOptions{QP: 7, Receive: func(m *Message) {
+	c, err := r.Programs.AttachClient(ClientOptions{QP: 7, Receive: func(m *Message) {
 		if mad.Status(binary.BigEndian.Uint16(m.MAD[mad.StatusOffset:])) == mad.StatusBusy {
 			busy++
 		} else {
@@ -53,7 +53,7 @@ func TestLateAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, small+",delay=1m")
 		got := make(chan bool, 2*maxLate)
-		c, err := r.AttachClient(ClientOptions{Receive: func(*Message) { got <- true }})
+		c, err := r.Programs.AttachClient(ClientOptions{Receive: func(*Message) { got <- true }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,16 +22,16 @@ func TestEditTables(t *testing.T) {
 	none := func([]byte) {}
 	const leaf1 = `"leaf-1" (0x0002c90300100000) `
 	for _, test := range []struct{ want, got string }{
-		{"", text(s.EditPKeys(ca.GUID(), 1, 0xffff, 0, 0x8001))},
-		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.EditPKeys(1, 1))},
-		{`"node-0001 HCA-1" (0x0002c90310000000) has ports up to 1, no port 2`, text(s.EditPKeys(ca.GUID(), 2))},
-		{"33 P_Keys: a block has 32", text(s.EditPKeys(ca.GUID(), 1, make([]uint16, 33)...))},
-		{leaf1 + "has no block 0x99 of VLArbitrationTable", text(s.EditTable(mad.AttrVLArbitrationTable, leaf.GUID(), 1, 0x99, none))},
-		{"NodeInfo is no table that can be edited", text(s.EditTable(mad.AttrNodeInfo, leaf.GUID(), 1, 0, none))},
-		{`"node-0001 HCA-1" (0x0002c90310000000) has no entry for multicast LID 0xc000`, text(s.EditMulticast(ca.GUID(), 0xc000, 1, true))},
-		{leaf1 + "has no entry for multicast LID 0x5", text(s.EditMulticast(leaf.GUID(), 5, 1, true))},
-		{leaf1 + "has no block 0x180 of MulticastForwardingTable", text(s.EditMulticast(leaf.GUID(), 0xf000, 1, true))},
-		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.AddGroup(mad.MCMemberRecord{}, 1, Cable{Node: 1, Num: 1}))},
+		{"", text(s.Edit.PKeys(ca.GUID(), 1, 0xffff, 0, 0x8001))},
+		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.Edit.PKeys(1, 1))},
+		{`"node-0001 HCA-1" (0x0002c90310000000) has ports up to 1, no port 2`, text(s.Edit.PKeys(ca.GUID(), 2))},
+		{"33 P_Keys: a block has 32", text(s.Edit.PKeys(ca.GUID(), 1, make([]uint16, 33)...))},
+		{leaf1 + "has no block 0x99 of VLArbitrationTable", text(s.Edit.Table(mad.AttrVLArbitrationTable, leaf.GUID(), 1, 0x99, none))},
+		{"NodeInfo is no table that can be edited", text(s.Edit.Table(mad.AttrNodeInfo, leaf.GUID(), 1, 0, none))},
+		{`"node-0001 HCA-1" (0x0002c90310000000) has no entry for multicast LID 0xc000`, text(s.Edit.Multicast(ca.GUID(), 0xc000, 1, true))},
+		{leaf1 + "has no entry for multicast LID 0x5", text(s.Edit.Multicast(leaf.GUID(), 5, 1, true))},
+		{leaf1 + "has no block 0x180 of MulticastForwardingTable", text(s.Edit.Multicast(leaf.GUID(), 0xf000, 1, true))},
+		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.Edit.AddGroup(mad.MCMemberRecord{}, 1, Cable{Node: 1, Num: 1}))},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -62,11 +62,11 @@ func TestAddGroup(t *testing.T) {
 	cas := fab.OfType(mad.NodeTypeCA)
 	at := func(i int) Cable { return Cable{Node: cas[i].GUID(), Num: 1} }
 	rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12a01bfe800000, 7), MLID: 0xc007}
-	if err := s.AddGroup(rec, mad.JoinStateFullMember, at(9), at(0), at(1)); err != nil {
+	if err := s.Edit.AddGroup(rec, mad.JoinStateFullMember, at(9), at(0), at(1)); err != nil {
 		t.Fatal(err)
 	}
 	rec.MGID[15], rec.MLID = 8, 0xc008
-	if err := s.AddGroup(rec, mad.JoinStateSendOnlyNonMember, at(20)); err != nil {
+	if err := s.Edit.AddGroup(rec, mad.JoinStateSendOnlyNonMember, at(20)); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]uint16{}

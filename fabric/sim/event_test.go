@@ -101,12 +101,12 @@ func TestCable(t *testing.T) {
 		}
 	}
 	// TIDs are the subnet administrator's, of all reports.
-	change(r.Unlink(sw(2), 1))
+	change(r.Cables.Unlink(sw(2), 1))
 	want("a host's cable", r.conn, "Report 1 4: trap 128 of LID 2 switch-2, switch 2", "Report 3 4: trap 65 of LID 4 node-0001 HCA-1, node-0002 HCA-1")
 	want("a host's cable, elsewhere", far, "Report 2 4: trap 128 of LID 2 switch-2, switch 2", "Report 4 4: trap 65 of LID 4 node-0001 HCA-1, node-0002 HCA-1")
-	change(r.Unlink(sw(2), 1))
+	change(r.Cables.Unlink(sw(2), 1))
 	want("nothing more to pull", r.conn)
-	change(r.Link(r.named("node-0002 HCA-1").GUID(), 1))
+	change(r.Cables.Link(r.named("node-0002 HCA-1").GUID(), 1))
 	want("plugged in at the other end", r.conn, "Report 5 4: trap 128 of LID 2 switch-2, switch 2", "Report 7 4: trap 64 of LID 4 node-0001 HCA-1, node-0002 HCA-1")
 	if p := r.at("node-0002 HCA-1", 1); p.State != mad.PortStateActive {
 		t.Errorf("the port is %v", p.State)
@@ -121,14 +121,14 @@ func TestCable(t *testing.T) {
 			toward3 = p.Num()
 		}
 	}
-	change(r.Unlink(from.GUID(), toward3))
+	change(r.Cables.Unlink(from.GUID(), toward3))
 	// switch-3 had its way to the subnet manager over that cable.
 	want("a cable between switches", r.conn, "Report 9 4: trap 128 of LID 1 switch-1, switch 1", "Report 11 4: trap 128 of LID 3 switch-3, switch 3")
 	if to := state.ForwardLID(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
 		t.Error("node-0003 has no way to node-0001")
 	}
 	r.events(far)
-	change(r.Unlink(sw(3), 1)) // far's own: it hears no more
+	change(r.Cables.Unlink(sw(3), 1)) // far's own: it hears no more
 	want("a host", r.conn, "Report 13 4: trap 128 of LID 3 switch-3, switch 3", "Report 15 4: trap 65 of LID 4 node-0001 HCA-1, node-0003 HCA-1")
 	want("itself, without a way", far)
 }
@@ -147,11 +147,11 @@ func TestCableErrors(t *testing.T) {
 		{sw, 99, "no port 99"},
 		{sw, 2, "has no cable"},
 	} {
-		if err := r.Unlink(c.node, c.num); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := r.Cables.Unlink(c.node, c.num); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Unlink(%v, %d): %v", c.node, c.num, err)
 		}
 	}
-	if err := r.RestartSM(1); err == nil {
+	if err := r.SM.Restart(1); err == nil {
 		t.Error("RestartSM on no node")
 	}
 }
@@ -188,7 +188,7 @@ func TestInform(t *testing.T) {
 		if s := r.inform(r.conn, c.info, 0); s != 0 {
 			t.Errorf("%s: subscribe: %v", c.name, s)
 		}
-		r.Unlink(r.named("switch-2").GUID(), 1)
+		r.Cables.Unlink(r.named("switch-2").GUID(), 1)
 		if got := r.events(r.conn); len(got) != c.reports {
 			t.Errorf("%s: %q, want %d", c.name, got, c.reports)
 		}
@@ -199,7 +199,7 @@ func TestInform(t *testing.T) {
 		if s := r.inform(r.conn, c.info, 0); s != mad.StatusRequestInvalid {
 			t.Errorf("%s: unsubscribe again: %v", c.name, s)
 		}
-		r.Link(r.named("switch-2").GUID(), 1)
+		r.Cables.Link(r.named("switch-2").GUID(), 1)
 		if got := r.events(r.conn); got != nil {
 			t.Errorf("%s: still %q", c.name, got)
 		}
@@ -252,11 +252,11 @@ func TestInformRecords(t *testing.T) {
 		rec.Decode(c.Data())
 		return rec.LID, rec.SMInfo.ActCount
 	}
-	r.Unlink(r.named("switch-2").GUID(), 1)
+	r.Cables.Unlink(r.named("switch-2").GUID(), 1)
 	if lid, act := info(); lid != 4 || act != 2 {
 		t.Errorf("after a sweep: LID %d, ActCount %d", lid, act)
 	}
-	if err := r.RestartSM(0); err != nil {
+	if err := r.SM.Restart(0); err != nil {
 		t.Fatal(err)
 	}
 	if got := count(); got != nil {
@@ -265,7 +265,7 @@ func TestInformRecords(t *testing.T) {
 	if lid, act := info(); lid != 4 || act != 1 {
 		t.Errorf("after a restart: LID %d, ActCount %d", lid, act)
 	}
-	if err := r.RestartSM(r.named("node-0003 HCA-1").GUID()); err != nil {
+	if err := r.SM.Restart(r.named("node-0003 HCA-1").GUID()); err != nil {
 		t.Fatal(err)
 	}
 	if lid, act := info(); lid != 6 || act != 1 {
@@ -307,12 +307,12 @@ func TestAcceptTraps(t *testing.T) {
 	info.MasterSMLID = 6
 	p.SetInfo(&info)
 	sw := r.named("switch-2").GUID()
-	r.Unlink(sw, 1)
+	r.Cables.Unlink(sw, 1)
 	if diff := cmp.Diff([]string{"Trap 1 2: trap 128 of LID 2, switch 2"}, r.events(far)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	stop()
-	r.Link(sw, 1)
+	r.Cables.Link(sw, 1)
 	if got := r.events(far); got != nil {
 		t.Errorf("afterwards: %q", got)
 	}

@@ -52,12 +52,12 @@ func TestIsland(t *testing.T) {
 	}
 	check("before", 1, mad.StatusOK, mad.StatusOK)
 	for num := 3; num <= 4; num++ {
-		if err := r.Unlink(r.named("leaf-2").GUID(), num); err != nil {
+		if err := r.Cables.Unlink(r.named("leaf-2").GUID(), num); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check("cut off", 0, mad.StatusRequestInvalid, mad.StatusInvalidGID)
-	if err := r.Link(r.named("leaf-2").GUID(), 3); err != nil {
+	if err := r.Cables.Link(r.named("leaf-2").GUID(), 3); err != nil {
 		t.Fatal(err)
 	}
 	check("again", 1, mad.StatusOK, mad.StatusOK)

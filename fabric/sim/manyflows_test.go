@@ -13,8 +13,8 @@ func TestManyFlows(t *testing.T) {
 	}
 	r := newRig(t, "fattree:k=254,levels=2")
 	begun := time.Now()
-	flows := r.HostPairs(1e9)
-	if err := r.SetTraffic(flows); err != nil || len(flows) != 32258 {
+	flows := r.Traffic.HostPairs(1e9)
+	if err := r.Traffic.Set(flows); err != nil || len(flows) != 32258 {
 		t.Fatal(len(flows), err)
 	}
 	if took := time.Since(begun); took > 2*time.Second {

@@ -40,7 +40,7 @@ func TestPerfClassPortInfoCut(t *testing.T) {
 		for _, o := range o {
 			var got mad.ClassPortInfo
 			o.Receive = func(m *Message) { got.Decode(m.MAD[mad.ClassPerf.DataOffset():]) }
-			c, err := r.AttachClient(o)
+			c, err := r.Programs.AttachClient(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ func TestSamples(t *testing.T) {
 	const tick = 1024 * time.Nanosecond
 	second := uint32(time.Second / tick)
 	grow := func(rate float64) {
-		if err := r.SetErrors(leaf, 2, map[string]float64{"port_xmit_pkts": rate, "port_rcv_data": 1e10}); err != nil {
+		if err := r.Counters.SetRates(leaf, 2, map[string]float64{"port_xmit_pkts": rate, "port_rcv_data": 1e10}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestSamples(t *testing.T) {
 	if got != want {
 		t.Errorf("afterwards: (-want +got)\n%s", cmp.Diff(want, got))
 	}
-	r.SetCounters(leaf, 2, map[string]uint64{"port_xmit_pkts": 0})
+	r.Counters.Set(leaf, 2, map[string]uint64{"port_xmit_pkts": 0})
 	if again := result(); again.Counter[0]/10 != want.Counter[0]/10 && again.Counter[0] != 2499 {
 		t.Errorf("after the counter was set: %d", again.Counter[0])
 	}

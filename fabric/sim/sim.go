@@ -42,6 +42,7 @@ import (
 	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
 	"fabsh/fabric/sim/traffic"
+	"fabsh/mad/engine"
 )
 
 // Options are the faults and settings of a subnet.
@@ -72,36 +73,46 @@ func ParseFiles(text string, open, included format.Opener) (*fabric.Fabric, Opti
 	return spec.ParseFiles(text, open, included)
 }
 
-// Subnet is a simulated subnet. Its methods may be called from any goroutine.
+// Subnet is a simulated subnet, and what can be done with it while it runs. Its methods
+// and those of its parts may be called from any goroutine, but for what Programs says.
 type Subnet struct {
-	*cable.Cables
-	*edit.Editor
-	*edit.Counters
-	*fault.Faults
-	*traffic.Traffic
-	*notice.Notices
-	*sm.Manager
-	*sa.Administrator
-	*client.Clients
+	Programs *client.Clients   // the programs at its ports
+	Cables   *cable.Cables     // cables, the power of nodes, the speed of links
+	Edit     *edit.Editor      // settings of ports and nodes, tables, groups
+	Counters *edit.Counters    // counters, and how they grow
+	Traffic  *traffic.Traffic  // flows between hosts
+	Faults   *fault.Faults     // loss, delay, BUSY
+	Notices  *notice.Notices   // traps
+	SM       *sm.Manager       // the subnet manager in this process
+	SA       *sa.Administrator // the subnet administrator in this process
+
 	state *state.Subnet
 }
 
 // New brings up a subnet with f's topology, but for Options.Bare: each end port has a LID
 // (that of f, if it is valid and unique), each cable is an active link, each switch has
 // the forwarding tables to all LIDs.
-func New(f *fabric.Fabric, o spec.Options) *Subnet {
-	s := bringup.New(f, &o)
-	faults := fault.New(s, fault.Settings{Loss: o.Loss, Dup: o.Dup, Busy: o.Busy, Delay: o.Delay, Jitter: o.Jitter, Seed: o.Seed, VL15: o.VL15})
-	t := traffic.New(s)
-	n := notice.New(s)
-	m := sm.New(s, t, n)
-	admin := sa.New(s, n, m)
+func New(f *fabric.Fabric, o Options) *Subnet {
+	state := bringup.New(f, &o)
+	s := &Subnet{state: state, Traffic: traffic.New(state), Notices: notice.New(state)}
+	s.Faults = fault.New(state, fault.Settings{Loss: o.Loss, Dup: o.Dup, Busy: o.Busy, Delay: o.Delay, Jitter: o.Jitter, Seed: o.Seed, VL15: o.VL15})
+	s.SM = sm.New(state, s.Traffic, s.Notices)
+	s.SA = sa.New(state, s.Notices, s.SM)
 	congestion := cc.Settings{}
-	clients := client.New(&agent.Agents{Subnet: s, Faults: faults, Traffic: t, Notices: n, SM: m, SA: admin, Congestion: congestion})
+	s.Programs = client.New(&agent.Agents{Subnet: state, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion})
+	s.Cables = cable.New(state, s.Traffic, s.SM, cable.MKey{Key: o.MKey, Level: o.MKeyLevel})
+	s.Edit, s.Counters = edit.New(state, s.Traffic, congestion), edit.NewCounters(state, s.Traffic, s.Notices)
 	if o.Traffic > 0 {
-		_ = t.SetTraffic(t.HostPairs(o.Traffic)) // the ports are its own, and no more than there are LIDs
+		_ = s.Traffic.Set(s.Traffic.HostPairs(o.Traffic)) // the ports are its own, and no more than there are LIDs
 	}
-	return &Subnet{cable.New(s, t, m, cable.MKey{Key: o.MKey, Level: o.MKeyLevel}), edit.New(s, t, congestion), edit.NewCounters(s, t, n), faults, t, n, m, admin, clients, s}
+	return s
+}
+
+// Attach connects a program to a port of a node; port 0 of a CA stands for its first one
+// that has a link. There may be several attachments, on one port too; each draws its own
+// faults.
+func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
+	return s.Programs.Attach(node, port)
 }
 
 // SetClock gives the subnet a clock of its own, by which leases expire and counters

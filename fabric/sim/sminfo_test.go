@@ -52,7 +52,7 @@ func TestSMInfoSet(t *testing.T) {
 		for _, state := range states {
 			ask(fmt.Sprintf("%v by %v", state, asker), func() (*rig, any) {
 				r := newRig(t, small)
-				if err := r.AddSM(r.named("node-0003 HCA-1").GUID(), 1, mad.SMInfo{GUID: 7, Priority: 5, SMState: state}); err != nil {
+				if err := r.SM.Add(r.named("node-0003 HCA-1").GUID(), 1, mad.SMInfo{GUID: 7, Priority: 5, SMState: state}); err != nil {
 					t.Fatal(err)
 				}
 				return r, r.lid("node-0003 HCA-1")

@@ -168,11 +168,11 @@ func TestMulticastTables(t *testing.T) {
 	want("two on a switch", map[string][]int{"leaf-1": {1, 2}})
 	change(mad.MethodSet, "node-0008 HCA-1")
 	want("three", map[string][]int{"leaf-1": {1, 2, 3}, "spine-1": {1, 4}, "leaf-4": {2, 3}})
-	r.Unlink(r.named("leaf-1").GUID(), 3)
+	r.Cables.Unlink(r.named("leaf-1").GUID(), 3)
 	want("by another way", map[string][]int{"leaf-1": {1, 2, 4}, "spine-2": {1, 4}, "leaf-4": {2, 4}})
 	change(mad.MethodDelete, "node-0001 HCA-1")
 	want("one left", map[string][]int{"leaf-1": {2, 4}, "spine-2": {1, 4}, "leaf-4": {2, 4}})
-	r.Unlink(r.named("leaf-4").GUID(), 2)
+	r.Cables.Unlink(r.named("leaf-4").GUID(), 2)
 	want("one pulled", map[string][]int{"leaf-1": {2}})
 	if got := r.state.GroupOf(all.MGID); len(got.Members) != 1 {
 		t.Errorf("members: %v", fmt.Sprint(len(got.Members)))

@@ -23,17 +23,17 @@ func TestThresholds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		do(r.SetCounters(leaf, 2, map[string]uint64{integrity: 3}))
-		do(r.SetCounters(leaf, 2, map[string]uint64{integrity: 0, "symbol_error_counter": 9}))
-		do(r.Count(leaf, 1, "ExcessiveBufferOverrunErrors", 2))
-		do(r.SetErrors(leaf, 2, map[string]float64{integrity: 0.5, "symbol_error_counter": 9}))
-		do(r.SetErrors(leaf, 2, map[string]float64{integrity: 0, overrun: 0}))
-		if _, err := r.SetCounter(state.End{Node: r.named("leaf-4").ID(), Num: 3}, "PortCounters", "ExcessiveBufferOverrunErrors", 5); err != nil {
+		do(r.Counters.Set(leaf, 2, map[string]uint64{integrity: 3}))
+		do(r.Counters.Set(leaf, 2, map[string]uint64{integrity: 0, "symbol_error_counter": 9}))
+		do(r.Counters.Add(leaf, 1, "ExcessiveBufferOverrunErrors", 2))
+		do(r.Counters.SetRates(leaf, 2, map[string]float64{integrity: 0.5, "symbol_error_counter": 9}))
+		do(r.Counters.SetRates(leaf, 2, map[string]float64{integrity: 0, overrun: 0}))
+		if _, err := r.Counters.SetByName(state.End{Node: r.named("leaf-4").ID(), Num: 3}, "PortCounters", "ExcessiveBufferOverrunErrors", 5); err != nil {
 			t.Fatal(err)
 		}
 		const watchdog = "port_vl_xmit_flow_ctl_update_errors1"
-		do(r.SetCounters(leaf, 2, map[string]uint64{watchdog: 1}))
-		do(r.SetCounters(r.named("node-0001 HCA-1").GUID(), 1, map[string]uint64{watchdog: 1}))
+		do(r.Counters.Set(leaf, 2, map[string]uint64{watchdog: 1}))
+		do(r.Counters.Set(r.named("node-0001 HCA-1").GUID(), 1, map[string]uint64{watchdog: 1}))
 		want := []string{
 			"Trap 1 4: trap 129 of LID 4, ", "Trap 2 4: trap 130 of LID 4, ", "Trap 3 4: trap 129 of LID 4, ", "Trap 4 4: trap 130 of LID 4, ",
 			"Trap 5 4: trap 131 of LID 4, ",
@@ -42,15 +42,15 @@ func TestThresholds(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		for range 8 { // of several counters in one call, too
-			do(r.SetCounters(leaf, 1, map[string]uint64{integrity: 0, overrun: 0}))
+			do(r.Counters.Set(leaf, 1, map[string]uint64{integrity: 0, overrun: 0}))
 			r.state.Lock()
-			r.LastTrap = 0
+			r.Notices.LastTrap = 0
 			r.state.Unlock()
-			do(r.SetCounters(leaf, 1, map[string]uint64{integrity: 1, overrun: 1}))
+			do(r.Counters.Set(leaf, 1, map[string]uint64{integrity: 1, overrun: 1}))
 			if diff := cmp.Diff([]string{"Trap 1 4: trap 130 of LID 4, ", "Trap 2 4: trap 129 of LID 4, "}, r.events(c)); diff != "" {
 				t.Errorf("of two counters (-want +got)\n%s", diff)
 			}
 		}
-		r.StopTraps()
+		r.Notices.StopTraps()
 	})
 }

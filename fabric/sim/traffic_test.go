@@ -67,7 +67,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", what, diff)
 		}
 	}
-	if err := r.SetCounters(leaf, 2, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 99, "port_xmit_data": 1 << 40, "port_xmit_data_sl3": 7}); err != nil {
+	if err := r.Counters.Set(leaf, 2, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 99, "port_xmit_data": 1 << 40, "port_xmit_data_sl3": 7}); err != nil {
 		t.Fatal(err)
 	}
 	check("set", mad.AttrPortCounters, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 15, "port_xmit_data": 1<<32 - 1})
@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 	if got := r.at("leaf-1", 2).Counters.Value(counter.Key{Name: "PortXmitDataSL", Element: 3}, time.Time{}); got != 7 {
 		t.Errorf("port_xmit_data_sl3: %d", got)
 	}
-	if err := r.SetErrors(leaf, 2, map[string]float64{"symbol_error_counter": 2, "link_downed_counter": 0.4}); err != nil {
+	if err := r.Counters.SetRates(leaf, 2, map[string]float64{"symbol_error_counter": 2, "link_downed_counter": 0.4}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(4 * time.Second)
@@ -85,19 +85,19 @@ func TestErrors(t *testing.T) {
 	check("cleared, and a second later", mad.AttrPortCounters, map[string]uint64{"symbol_error_counter": 2, "link_downed_counter": 2, "local_link_integrity_errors": 15, "port_xmit_data": 1<<32 - 1})
 	*now = now.Add(24 * time.Hour)
 	check("a day later", mad.AttrPortCounters, map[string]uint64{"symbol_error_counter": 1<<16 - 1, "link_downed_counter": 255, "local_link_integrity_errors": 15, "port_xmit_data": 1<<32 - 1})
-	if err := r.SetErrors(leaf, 2, map[string]float64{"symbol_error_counter": 0, "link_downed_counter": 0}); err != nil {
+	if err := r.Counters.SetRates(leaf, 2, map[string]float64{"symbol_error_counter": 0, "link_downed_counter": 0}); err != nil {
 		t.Fatal(err)
 	}
 	r.clearCounters(mad.AttrPortCounters, "leaf-1", 2, 0xffff)
 	*now = now.Add(24 * time.Hour)
 	check("ended", mad.AttrPortCounters, map[string]uint64{})
 	for _, name := range []string{"symbol_errors", "", "port_xmit_data_sl99", "lid"} {
-		if err := r.SetCounters(leaf, 2, map[string]uint64{name: 1, "symbol_error_counter": 1}); err == nil {
+		if err := r.Counters.Set(leaf, 2, map[string]uint64{name: 1, "symbol_error_counter": 1}); err == nil {
 			t.Errorf("counter %q", name)
 		}
 	}
 	check("after names that are no counters", mad.AttrPortCounters, map[string]uint64{})
-	if err := r.SetErrors(leaf, 9, map[string]float64{"symbol_error_counter": 1}); err == nil {
+	if err := r.Counters.SetRates(leaf, 9, map[string]float64{"symbol_error_counter": 1}); err == nil {
 		t.Error("port 9 of 4")
 	}
 }
@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 func TestTraffic(t *testing.T) {
 	r, now := clocked(t, small)
 	from, to := r.cable("node-0001 HCA-1", 0), r.cable("node-0008 HCA-1", 1)
-	if err := r.SetTraffic([]Flow{{From: from, To: to, Rate: 4096e3}}); err != nil {
+	if err := r.Traffic.Set([]Flow{{From: from, To: to, Rate: 4096e3}}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(2 * time.Second)
@@ -138,7 +138,7 @@ func TestTraffic(t *testing.T) {
 		t.Errorf("by service level: %v", got)
 	}
 	// Another way from now on.
-	r.Unlink(r.named("leaf-1").GUID(), 4)
+	r.Cables.Unlink(r.named("leaf-1").GUID(), 4)
 	*now = now.Add(time.Second)
 	if a, b := moved("leaf-1", 4, "xmit"), moved("leaf-1", 3, "xmit"); a != two || b != two/2 {
 		t.Errorf("after the cable was pulled: %d, %d", a, b)
@@ -155,14 +155,14 @@ func TestTraffic(t *testing.T) {
 		t.Errorf("discards %d", got)
 	}
 	before := r.counters(mad.AttrPortCountersExtended, "leaf-1", 1)
-	if err := r.SetTraffic(nil); err != nil {
+	if err := r.Traffic.Set(nil); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Hour)
 	if diff := cmp.Diff(before, r.counters(mad.AttrPortCountersExtended, "leaf-1", 1)); diff != "" {
 		t.Errorf("traffic that was ended went on (-before +after)\n%s", diff)
 	}
-	if err := r.SetTraffic([]Flow{{From: from, To: Cable{Node: 1}, Rate: 1}}); err == nil {
+	if err := r.Traffic.Set([]Flow{{From: from, To: Cable{Node: 1}, Rate: 1}}); err == nil {
 		t.Error("traffic to nobody")
 	}
 }
@@ -174,7 +174,7 @@ func TestCongestion(t *testing.T) {
 	for _, name := range []string{"node-0003 HCA-1", "node-0005 HCA-1", "node-0007 HCA-1"} {
 		flows = append(flows, Flow{From: r.cable(name, 1), To: r.cable("node-0001 HCA-1", 1), Rate: 20e9})
 	}
-	if err := r.SetTraffic(flows); err != nil {
+	if err := r.Traffic.Set(flows); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Second)
@@ -186,7 +186,7 @@ func TestCongestion(t *testing.T) {
 	if first["port_xmit_wait"] == 0 || first["port_xmit_data"]*4 > 8_400_000_000 {
 		t.Errorf("a host: %v", first)
 	}
-	if flows := r.HostPairs(1); len(flows) != 8 || flows[0].To.Node != r.named("node-0005 HCA-1").GUID() {
+	if flows := r.Traffic.HostPairs(1); len(flows) != 8 || flows[0].To.Node != r.named("node-0005 HCA-1").GUID() {
 		t.Errorf("pairs %v", flows)
 	}
 }
@@ -202,9 +202,9 @@ func TestPower(t *testing.T) {
 	if s := r.inform(reports, everything(), 0); s != 0 {
 		t.Fatal(s)
 	}
-	r.SetCounters(host, 1, map[string]uint64{"symbol_error_counter": 3})
+	r.Counters.Set(host, 1, map[string]uint64{"symbol_error_counter": 3})
 	answers := func(lid mad.LID) bool { return r.conn.ask(t, smp(mad.MethodGet, mad.AttrNodeInfo, 0, lid, nil)) }
-	if err := r.Kill(host); err != nil {
+	if err := r.Cables.Kill(host); err != nil {
 		t.Fatal(err)
 	}
 	if answers(lid) {
@@ -214,10 +214,10 @@ func TestPower(t *testing.T) {
 	if diff := cmp.Diff(want, r.events(reports)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if err := r.Link(host, 1); err != nil || r.at("leaf-1", 2).Up {
+	if err := r.Cables.Link(host, 1); err != nil || r.at("leaf-1", 2).Up {
 		t.Errorf("a cable to a dead node came up: %v", err)
 	}
-	if err := r.Reboot(host); err != nil {
+	if err := r.Cables.Reboot(host); err != nil {
 		t.Fatal(err)
 	}
 	if !answers(lid) || len(r.counters(mad.AttrPortCounters, "node-0002 HCA-1", 1)) != 0 {
@@ -226,19 +226,19 @@ func TestPower(t *testing.T) {
 	if got := r.events(reports); len(got) != 2 {
 		t.Errorf("reports of the reboot: %q", got)
 	}
-	if err := r.Kill(leaf); err != nil || answers(r.lid("leaf-4")) || answers(r.lid("node-0008 HCA-1")) {
+	if err := r.Cables.Kill(leaf); err != nil || answers(r.lid("leaf-4")) || answers(r.lid("node-0008 HCA-1")) {
 		t.Errorf("a switch is dead: %v", err)
 	}
-	if err := r.Reboot(leaf); err != nil || !answers(r.lid("leaf-4")) || !answers(r.lid("node-0008 HCA-1")) {
+	if err := r.Cables.Reboot(leaf); err != nil || !answers(r.lid("leaf-4")) || !answers(r.lid("node-0008 HCA-1")) {
 		t.Errorf("a switch was rebooted: %v", err)
 	}
-	if r.Kill(1) == nil || r.Reboot(1) == nil {
+	if r.Cables.Kill(1) == nil || r.Cables.Reboot(1) == nil {
 		t.Error("nobody was killed")
 	}
-	if err := r.Kill(r.named("node-0001 HCA-1").GUID()); err != nil || r.conn.ask(t, smp(mad.MethodGet, mad.AttrNodeInfo, 0, here, nil)) {
+	if err := r.Cables.Kill(r.named("node-0001 HCA-1").GUID()); err != nil || r.conn.ask(t, smp(mad.MethodGet, mad.AttrNodeInfo, 0, here, nil)) {
 		t.Errorf("the subnet manager's own node: %v", err)
 	}
-	if err := r.Unlink(r.named("leaf-2").GUID(), 1); err != nil || r.at("leaf-2", 0).LID == 0 {
+	if err := r.Cables.Unlink(r.named("leaf-2").GUID(), 1); err != nil || r.at("leaf-2", 0).LID == 0 {
 		t.Error(err)
 	}
 }
@@ -250,7 +250,7 @@ func TestSetLink(t *testing.T) {
 	for _, test := range []struct{ speed, width, wantSpeed, wantWidth string }{
 		{"edr", "", "edr", "4x"}, {"", "1x", "edr", "1x"}, {"hdr", "2x", "hdr", "2x"}, {"ndr", "4x", "ndr", "4x"}, {"qdr", "12x", "qdr", "12x"}, {"xdr", "4x", "xdr", "4x"}, {"sdr", "1x", "sdr", "1x"},
 	} {
-		if err := r.SetLink(leaf, 2, test.speed, test.width); err != nil {
+		if err := r.Cables.SetLink(leaf, 2, test.speed, test.width); err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range []*state.Port{r.at("leaf-1", 2), r.at("node-0002 HCA-1", 1)} {
@@ -262,17 +262,17 @@ func TestSetLink(t *testing.T) {
 		}
 	}
 	for _, bad := range [][2]string{{"fast", ""}, {"", "3x"}, {"fdr10", ""}} {
-		if r.SetLink(leaf, 2, bad[0], bad[1]) == nil {
+		if r.Cables.SetLink(leaf, 2, bad[0], bad[1]) == nil {
 			t.Errorf("%q", bad)
 		}
 	}
-	if err := r.Swap(r.cable("leaf-1", 1), r.cable("leaf-4", 2)); err != nil {
+	if err := r.Cables.Swap(r.cable("leaf-1", 1), r.cable("leaf-4", 2)); err != nil {
 		t.Fatal(err)
 	}
 	if p := r.at("leaf-1", 1).Peer; p != r.at("node-0008 HCA-1", 1) || r.at("leaf-4", 2).Peer != r.at("node-0001 HCA-1", 1) || !p.Up {
 		t.Errorf("swapped: %v", p.Node.Label)
 	}
-	if r.Swap(r.cable("leaf-1", 1), r.cable("leaf-1", 1)) == nil || r.Swap(r.cable("leaf-1", 1), r.cable("node-0008 HCA-1", 1)) == nil || r.Swap(r.cable("leaf-1", 1), r.cable("leaf-1", 0)) == nil {
+	if r.Cables.Swap(r.cable("leaf-1", 1), r.cable("leaf-1", 1)) == nil || r.Cables.Swap(r.cable("leaf-1", 1), r.cable("node-0008 HCA-1", 1)) == nil || r.Cables.Swap(r.cable("leaf-1", 1), r.cable("leaf-1", 0)) == nil {
 		t.Error("a swap that is none")
 	}
 }
@@ -297,13 +297,13 @@ func TestLocalLoss(t *testing.T) {
 	}
 	count("before")
 	spine := r.named("spine-2").GUID()
-	if err := r.SetLoss(0.5, spine, 4); err != nil {
+	if err := r.Faults.SetLoss(0.5, spine, 4); err != nil {
 		t.Fatal(err)
 	}
 	count("half")
-	r.SetLoss(1, spine, -1)
+	r.Faults.SetLoss(1, spine, -1)
 	count("all")
-	r.SetLoss(0, spine, -1)
+	r.Faults.SetLoss(0, spine, -1)
 	count("after")
 	want := map[string]int{}
 	for _, when := range []string{"before", "half", "all", "after"} {
@@ -323,30 +323,30 @@ func TestLocalLoss(t *testing.T) {
 	// What comes in through the spine's port 1, or ends there: requests to leaf-1, which
 	// is on the near side, do not.
 	at := state.End{Node: r.named("spine-2").ID(), Num: 1}
-	r.LosePackets(at, 100, 0)
+	r.Faults.LosePackets(at, 100, 0)
 	if n := ask(far); n != 0 {
 		t.Errorf("all that comes in is lost, and %d answers came", n)
 	}
-	r.LosePackets(at, 100, mad.AttrNodeDescription.ID)
+	r.Faults.LosePackets(at, 100, mad.AttrNodeDescription.ID)
 	if n := ask(far); n != 100 {
 		t.Errorf("of requests for another attribute, %d are answered", n)
 	}
-	r.LosePackets(at, 100, mad.AttrPortInfo.ID)
+	r.Faults.LosePackets(at, 100, mad.AttrPortInfo.ID)
 	if n, m := ask(mad.DirectedRoute{0, 1, 4}), ask(far); n != 0 || m != 100 {
 		t.Errorf("requests that end there: %d are answered, and %d of those that pass", n, m)
 	}
-	r.LosePackets(at, 0, 0)
-	r.SetLoss(1, 0, 0)
+	r.Faults.LosePackets(at, 0, 0)
+	r.Faults.SetLoss(1, 0, 0)
 	if ask(leaf1) != 0 {
 		t.Error("all is lost, and something came")
 	}
-	r.SetLoss(0, 0, 0)
+	r.Faults.SetLoss(0, 0, 0)
 	for _, p := range []float64{-1, 2} {
-		if r.SetLoss(p, 0, 0) == nil {
+		if r.Faults.SetLoss(p, 0, 0) == nil {
 			t.Errorf("probability %v", p)
 		}
 	}
-	if err := r.SetBusy(r.named("leaf-1").GUID(), 3); err != nil {
+	if err := r.Faults.SetBusy(r.named("leaf-1").GUID(), 3); err != nil {
 		t.Fatal(err)
 	}
 	busy := 0
@@ -366,14 +366,14 @@ func TestSendTrap(t *testing.T) {
 	r.accept(r.conn, mad.ClassSubnAdm, mad.MethodReport)
 	r.inform(r.conn, everything(), 1)
 	for _, number := range notice.Traps {
-		if err := r.SendTrap(number, r.named("leaf-1").GUID(), 2); err != nil {
+		if err := r.Notices.SendTrap(number, r.named("leaf-1").GUID(), 2); err != nil {
 			t.Error(err)
 		}
 		if got := r.events(r.conn); len(got) != 1 {
 			t.Errorf("trap %d: %q", number, got)
 		}
 	}
-	if r.SendTrap(1, r.named("leaf-1").GUID(), 2) == nil || r.SendTrap(128, r.named("node-0001 HCA-1").GUID(), 1) == nil || r.SendTrap(129, 1, 1) == nil {
+	if r.Notices.SendTrap(1, r.named("leaf-1").GUID(), 2) == nil || r.Notices.SendTrap(128, r.named("node-0001 HCA-1").GUID(), 1) == nil || r.Notices.SendTrap(129, 1, 1) == nil {
 		t.Error("traps that there are not")
 	}
 }

@@ -18,15 +18,15 @@ func TestTrafficBefore(t *testing.T) {
 		change func(r *rig) error
 		want   uint64 // that leaf-1/4 has sent
 	}{
-		"a cable":            {func(r *rig) error { return r.Unlink(r.named("leaf-1").GUID(), 4) }, 2 * second},
-		"a hand":             {func(r *rig) error { return r.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}) }, 2 * second},
-		"power":              {func(r *rig) error { return r.Kill(r.named("spine-2").GUID()) }, 2 * second},
+		"a cable":            {func(r *rig) error { return r.Cables.Unlink(r.named("leaf-1").GUID(), 4) }, 2 * second},
+		"a hand":             {func(r *rig) error { return r.Cables.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}) }, 2 * second},
+		"power":              {func(r *rig) error { return r.Cables.Kill(r.named("spine-2").GUID()) }, 2 * second},
 		"a set":              {func(r *rig) error { return r.route(mad.NoPort) }, 2 * second},
-		"a reboot":           {func(r *rig) error { return r.Reboot(r.named("leaf-1").GUID()) }, 0},
-		"all that was there": {func(r *rig) error { return r.ResetCounters(r.named("leaf-1").GUID(), 4) }, 0},
+		"a reboot":           {func(r *rig) error { return r.Cables.Reboot(r.named("leaf-1").GUID()) }, 0},
+		"all that was there": {func(r *rig) error { return r.Counters.Reset(r.named("leaf-1").GUID(), 4) }, 0},
 	} {
 		r, now := clocked(t, small)
-		if err := r.SetTraffic([]Flow{{From: r.cable("node-0001 HCA-1", 0), To: r.cable("node-0008 HCA-1", 1), Rate: 4096e3}}); err != nil {
+		if err := r.Traffic.Set([]Flow{{From: r.cable("node-0001 HCA-1", 0), To: r.cable("node-0008 HCA-1", 1), Rate: 4096e3}}); err != nil {
 			t.Fatal(err)
 		}
 		*now = now.Add(2 * time.Second)
@@ -44,13 +44,13 @@ func TestTrafficBefore(t *testing.T) {
 func TestTrafficBare(t *testing.T) {
 	r, now := clocked(t, small)
 	r.state.SM = nil
-	if err := r.SetTraffic([]Flow{{From: r.cable("node-0001 HCA-1", 0), To: r.cable("node-0008 HCA-1", 1), Rate: 4096e3}}); err != nil {
+	if err := r.Traffic.Set([]Flow{{From: r.cable("node-0001 HCA-1", 0), To: r.cable("node-0008 HCA-1", 1), Rate: 4096e3}}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Second)
 	want := r.counters(mad.AttrPortCountersExtended, "leaf-1", 4)
 	want["port_xmit_discards"] = 1000 // it has no other way
-	if err := r.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}); err != nil {
+	if err := r.Cables.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(time.Second)

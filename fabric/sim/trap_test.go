@@ -27,7 +27,7 @@ func TestRepress(t *testing.T) {
 		r := newRig(t, small)
 		c := r.traps()
 		r.state.SM.Node.Off = true // so that it does not sweep
-		if err := r.Unlink(r.named("leaf-4").GUID(), 1); err != nil {
+		if err := r.Cables.Unlink(r.named("leaf-4").GUID(), 1); err != nil {
 			t.Fatal(err)
 		}
 		const one = "Trap 1 4: trap 128 of LID 4, switch 4"
@@ -56,11 +56,11 @@ func TestRepress(t *testing.T) {
 		if got := r.events(c); got != nil {
 			t.Errorf("after TrapRepress: %q", got)
 		}
-		if err := r.Unlink(r.named("leaf-4").GUID(), 2); err == nil { // its subnet manager's own
+		if err := r.Cables.Unlink(r.named("leaf-4").GUID(), 2); err == nil { // its subnet manager's own
 			time.Sleep(time.Hour)
 		}
 		r.state.Lock()
-		repeated := len(r.Repeated)
+		repeated := len(r.Notices.Repeated)
 		r.state.Unlock()
 		if got := r.events(c); got != nil || repeated != 0 {
 			t.Errorf("%q; %d traps are repeated for ever", got, repeated)

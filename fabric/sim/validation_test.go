@@ -299,7 +299,7 @@ func (s *Subnet) image() string {
 	for key, data := range s.state.Blocks {
 		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, *data))
 	}
-	for key, data := range s.Congestion {
+	for key, data := range s.Edit.CongestionSettings {
 		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, data))
 	}
 	slices.Sort(lines)
@@ -308,13 +308,13 @@ func (s *Subnet) image() string {
 			lines = append(lines, fmt.Sprintf("LID %d %s", lid, name(p)))
 		}
 	}
-	for _, x := range s.Subscriptions {
+	for _, x := range s.Notices.Subscriptions {
 		lines = append(lines, fmt.Sprintf("subscription %s %+v", name(x.To), x.Info))
 	}
 	for _, g := range s.state.Groups {
 		lines = append(lines, fmt.Sprintf("group %+v, members %d %v", g.MCMemberRecord, len(g.Members), g.WellKnown))
 	}
-	lines = append(lines, fmt.Sprintf("services %+v sweeps %d traps %d", s.Services, s.Sweeps, s.LastTrap))
+	lines = append(lines, fmt.Sprintf("services %+v sweeps %d traps %d", s.SA.Services, s.SM.Sweeps, s.Notices.LastTrap))
 	return b.String() + strings.Join(lines, "\n")
 }
 
@@ -341,7 +341,7 @@ func TestCombinedRoutes(t *testing.T) {
 		{"through a CA", far, r.state.SM.LID, 0xffff, []byte{1}, "", nil},
 		{"on from a CA", 0xffff, 0xffff, leaf4, []byte{1, 2}, "", nil},
 		{"to no LID", 0xffff, 0xffff, 4000, []byte{1}, "", nil},
-		{"no way back: a wrong entry", 0xffff, 0xffff, far, []byte{1}, "", func() { r.EditLFT(r.named("leaf-4").GUID(), r.lid("leaf-1"), mad.NoPort) }},
+		{"no way back: a wrong entry", 0xffff, 0xffff, far, []byte{1}, "", func() { r.Edit.LFT(r.named("leaf-4").GUID(), r.lid("leaf-1"), mad.NoPort) }},
 	} {
 		if test.break_ != nil {
 			test.break_()

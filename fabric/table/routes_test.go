@@ -50,7 +50,7 @@ func TestReadRoutes(t *testing.T) {
 		silent := whole.Graph().Switches()[1]
 		for p := range silent.Ports() {
 			if p.Peer() != nil {
-				if err := subnet.Silence(silent.GUID(), p.Num(), true); err != nil {
+				if err := subnet.Cables.Silence(silent.GUID(), p.Num(), true); err != nil {
 					t.Fatal(err)
 				}
 			}

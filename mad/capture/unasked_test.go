@@ -44,7 +44,7 @@ func TestUnasked(t *testing.T) {
 		}
 	}
 	ask()
-	if err := subnet.Unlink(f.NodeByName("switch-2")[0].GUID(), 1); err != nil {
+	if err := subnet.Cables.Unlink(f.NodeByName("switch-2")[0].GUID(), 1); err != nil {
 		t.Fatal(err)
 	}
 	var d engine.Datagram

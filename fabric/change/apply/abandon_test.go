@@ -24,7 +24,7 @@ func TestAbandon(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Close()
-		if err := r.subnet.EditLFT(r.cells[0].Node, 3, 4); err != nil {
+		if err := r.subnet.Edit.LFT(r.cells[0].Node, 3, 4); err != nil {
 			t.Fatal(err)
 		}
 		was := r.tables()

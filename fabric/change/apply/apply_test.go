@@ -288,7 +288,7 @@ func TestForeign(t *testing.T) {
 		rounds := 0
 		c.Tell = func(string) {
 			if rounds++; rounds == 1 {
-				if err := r.subnet.EditLFT(last.Node, 3, 4); err != nil {
+				if err := r.subnet.Edit.LFT(last.Node, 3, 4); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -304,7 +304,7 @@ func TestForeign(t *testing.T) {
 		if got := r.tables()[len(r.cells)-1][3]; got != 4 {
 			t.Errorf("the foreign entry is %d now", got)
 		}
-		if err := r.subnet.EditLFT(last.Node, 3, last.Old[3]); err != nil {
+		if err := r.subnet.Edit.LFT(last.Node, 3, last.Old[3]); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.TakeBack(t.Context(), "test"); err != nil || !r.are(before) {

@@ -28,7 +28,7 @@ func TestReboot(t *testing.T) {
 		c := r.change(e, j)
 		first := r.cells[0]
 		c.Tell = func(string) {
-			if err := r.subnet.Reboot(first.Node); err != nil {
+			if err := r.subnet.Cables.Reboot(first.Node); err != nil {
 				t.Fatal(err)
 			}
 			c.Tell = func(string) {}
@@ -42,7 +42,7 @@ func TestReboot(t *testing.T) {
 			t.Fatal(err)
 		}
 		for lid, port := range first.Old {
-			if err := r.subnet.EditLFT(first.Node, mad.LID(lid), port); err != nil {
+			if err := r.subnet.Edit.LFT(first.Node, mad.LID(lid), port); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +63,7 @@ func (r *rig) bare(spec string) {
 	r.subnet = sim.New(f, o)
 	for _, c := range r.cells {
 		for lid, port := range c.Old {
-			if err := r.subnet.EditLFT(c.Node, mad.LID(lid), port); err != nil {
+			if err := r.subnet.Edit.LFT(c.Node, mad.LID(lid), port); err != nil {
 				r.t.Fatal(err)
 			}
 		}
@@ -90,7 +90,7 @@ func TestPortState(t *testing.T) {
 		if err := checks.Between(t.Context(), []mad.GUID{guid}); err != nil {
 			t.Error(err)
 		}
-		if err := r.subnet.EditPort(guid, 2, func(info *mad.PortInfo) { info.PortState = mad.PortStateInitialize }); err != nil {
+		if err := r.subnet.Edit.Port(guid, 2, func(info *mad.PortInfo) { info.PortState = mad.PortStateInitialize }); err != nil {
 			t.Fatal(err)
 		}
 		var failed *apply.CheckError

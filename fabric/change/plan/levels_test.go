@@ -68,7 +68,7 @@ func TestLevels(t *testing.T) {
 			if silent {
 				for i := range topology.Ports() {
 					if p := &topology.Ports()[i]; p.Num() > 0 != p.Node().IsSwitch() {
-						if err := subnet.EditPort(p.Node().GUID(), p.Num(), func(info *mad.PortInfo) { info.MasterSMLID = 0 }); err != nil {
+						if err := subnet.Edit.Port(p.Node().GUID(), p.Num(), func(info *mad.PortInfo) { info.MasterSMLID = 0 }); err != nil {
 							t.Fatal(err)
 						}
 					}

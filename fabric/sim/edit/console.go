@@ -19,8 +19,8 @@ func (e *Editor) Reset(at state.End) error {
 	})
 }
 
-// SetLID gives an end port other LIDs behind the subnet manager's back.
-func (e *Editor) SetLID(at state.End, lid mad.LID, lmc uint8) error {
+// LID gives an end port other LIDs behind the subnet manager's back.
+func (e *Editor) LID(at state.End, lid mad.LID, lmc uint8) error {
 	return e.traffic.Change(func() (*state.Port, error) { return e.subnet.PortByIndex(at, 0) }, func(p *state.Port) error {
 		p = p.EndPort()
 		if lid == 0 || lid > mad.MaxUnicastLID || lmc > 7 || int(lid)+1<<lmc-1 > int(mad.MaxUnicastLID) {
@@ -33,9 +33,9 @@ func (e *Editor) SetLID(at state.End, lid mad.LID, lmc uint8) error {
 	})
 }
 
-// SetGUID gives a node or, with a number above 0, a port another GUID, which need
+// GUID gives a node or, with a number above 0, a port another GUID, which need
 // not be unique. A switch has one for all.
-func (e *Editor) SetGUID(at state.End, guid mad.GUID) error {
+func (e *Editor) GUID(at state.End, guid mad.GUID) error {
 	return e.traffic.Change(func() (*state.Port, error) { return e.subnet.PortByIndex(at, 0) }, func(p *state.Port) error {
 		if at.Num > 0 && !p.Node.IsSwitch {
 			p.GUID = guid

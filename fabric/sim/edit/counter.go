@@ -28,16 +28,16 @@ func NewCounters(s *state.Subnet, t *traffic.Traffic, n *notice.Notices) *Counte
 	return &Counters{subnet: s, traffic: t, notices: n}
 }
 
-// SetCounters sets counters of a port, by the script names of their fields.
+// Set sets counters of a port, by the script names of their fields.
 // What an attribute has no room for shows as its largest value.
-func (c *Counters) SetCounters(node mad.GUID, num int, values map[string]uint64) error {
+func (c *Counters) Set(node mad.GUID, num int, values map[string]uint64) error {
 	return eachCounter(c, node, num, values, func(p *state.Port, key counter.Key, v uint64) {
 		c.putCounter(p, key, v)
 	})
 }
 
-// SetErrors makes counters of a port grow by a number a second; 0 ends it.
-func (c *Counters) SetErrors(node mad.GUID, num int, rates map[string]float64) error {
+// SetRates makes counters of a port grow by a number a second; 0 ends it.
+func (c *Counters) SetRates(node mad.GUID, num int, rates map[string]float64) error {
 	return eachCounter(c, node, num, rates, func(p *state.Port, key counter.Key, rate float64) {
 		p.Settle(c.subnet.Now())
 		p.Counters.Stop(key)
@@ -77,9 +77,9 @@ func eachCounter[T uint64 | float64](c *Counters, node mad.GUID, num int, values
 	return nil
 }
 
-// Count adds to a counter of a port, by the name of its field: "PortRcvErrors". Of
+// Add adds to a counter of a port, by the name of its field: "PortRcvErrors". Of
 // several in a field it is the first. Nothing passes the largest value.
-func (c *Counters) Count(node mad.GUID, num int, name string, by uint64) error {
+func (c *Counters) Add(node mad.GUID, num int, name string, by uint64) error {
 	for _, list := range counter.Views() {
 		for _, known := range list {
 			if known.Name != name {
@@ -95,8 +95,8 @@ func (c *Counters) Count(node mad.GUID, num int, name string, by uint64) error {
 	return fmt.Errorf("no attribute has a counter %q", name)
 }
 
-// ResetCounters sets all counters of a port to 0, as a reboot of its node does.
-func (c *Counters) ResetCounters(node mad.GUID, num int) error {
+// Reset sets all counters of a port to 0, as a reboot of its node does.
+func (c *Counters) Reset(node mad.GUID, num int) error {
 	return c.traffic.ChangePort(node, num, func(p *state.Port) {
 		p.Settle(c.subnet.Now())
 		p.Counters.Reset()
@@ -114,10 +114,10 @@ func (c *Counters) putCounter(p *state.Port, key counter.Key, v uint64) {
 	}
 }
 
-// SetCounter sets a counter of a port, at most to its largest value, and returns
+// SetByName sets a counter of a port, at most to its largest value, and returns
 // that. Attribute and field are named as in the specification, an element of an
 // array by a number behind the field's name.
-func (c *Counters) SetCounter(at state.End, attr, field string, value uint64) (set uint64, err error) {
+func (c *Counters) SetByName(at state.End, attr, field string, value uint64) (set uint64, err error) {
 	err = c.traffic.Change(func() (*state.Port, error) { return c.subnet.PortByIndex(at, 0) }, func(p *state.Port) error {
 		var names []string
 		for a, list := range counter.Views() {

@@ -22,25 +22,25 @@ import (
 
 // Editor changes settings of a subnet.
 type Editor struct {
-	subnet     *state.Subnet
-	traffic    *traffic.Traffic
-	Congestion cc.Settings
+	subnet             *state.Subnet
+	traffic            *traffic.Traffic
+	CongestionSettings cc.Settings
 }
 
 // New returns what changes settings of a subnet.
 func New(s *state.Subnet, t *traffic.Traffic, congestion cc.Settings) *Editor {
-	return &Editor{subnet: s, traffic: t, Congestion: congestion}
+	return &Editor{subnet: s, traffic: t, CongestionSettings: congestion}
 }
 
-// EditPort changes what the agent of a port says of it. Nothing is checked. Packets
+// Port changes what the agent of a port says of it. Nothing is checked. Packets
 // reach the port by its old LIDs.
-func (e *Editor) EditPort(node mad.GUID, num int, change func(*mad.PortInfo)) error {
+func (e *Editor) Port(node mad.GUID, num int, change func(*mad.PortInfo)) error {
 	return e.traffic.ChangePort(node, num, func(p *state.Port) { p.EditInfo(change) })
 }
 
-// EditNode changes what the agent of a node says of it: its name, NodeInfo, and
+// Node changes what the agent of a node says of it: its name, NodeInfo, and
 // SwitchInfo, which is not used of other nodes. Nothing is checked.
-func (e *Editor) EditNode(node mad.GUID, change func(name *string, info *mad.NodeInfo, sw *mad.SwitchInfo)) error {
+func (e *Editor) Node(node mad.GUID, change func(name *string, info *mad.NodeInfo, sw *mad.SwitchInfo)) error {
 	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
 		n := p.Node
 		name, info := n.Name(), n.NodeInfo()
@@ -57,8 +57,8 @@ func (e *Editor) EditNode(node mad.GUID, change func(name *string, info *mad.Nod
 	})
 }
 
-// EditLFT changes an entry of a forwarding table.
-func (e *Editor) EditLFT(node mad.GUID, lid mad.LID, to uint8) error {
+// LFT changes an entry of a forwarding table.
+func (e *Editor) LFT(node mad.GUID, lid mad.LID, to uint8) error {
 	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
 		for len(p.Node.LFT) <= int(lid) {
 			p.Node.LFT = append(p.Node.LFT, mad.NoPort)
@@ -79,9 +79,9 @@ func (e *Editor) edit(node mad.GUID, num int, change func(*state.Port)) error {
 	return nil
 }
 
-// SetMKey gives the end ports of a node an M_Key, a protection level, and a lease
+// MKey gives the end ports of a node an M_Key, a protection level, and a lease
 // in seconds; 0: it has no end.
-func (e *Editor) SetMKey(node mad.GUID, key uint64, protect uint8, lease uint16) error {
+func (e *Editor) MKey(node mad.GUID, key uint64, protect uint8, lease uint16) error {
 	if protect > 3 {
 		return fmt.Errorf("there is no protection level %d: there are 0 to 3", protect)
 	}
@@ -95,20 +95,20 @@ func (e *Editor) SetMKey(node mad.GUID, key uint64, protect uint8, lease uint16)
 	})
 }
 
-// EditCongestion changes what an end port says of its congestion control.
-func (e *Editor) EditCongestion(a *mad.Attribute, node mad.GUID, num int, modifier uint32, change func(data []byte)) error {
+// Congestion changes what an end port says of its congestion control.
+func (e *Editor) Congestion(a *mad.Attribute, node mad.GUID, num int, modifier uint32, change func(data []byte)) error {
 	return e.traffic.ChangePort(node, num, func(p *state.Port) {
 		key := state.BlockKey{Port: p.EndPort(), Attr: a, Block: modifier}
 		data := make([]byte, a.Size)
-		copy(data, e.Congestion[key])
+		copy(data, e.CongestionSettings[key])
 		change(data)
-		e.Congestion[key] = data
+		e.CongestionSettings[key] = data
 	})
 }
 
-// EditHardware changes what the registers of a node show; num is the port that it
+// Hardware changes what the registers of a node show; num is the port that it
 // is about, or 0. All devices have registers from then on, unless it fails.
-func (e *Editor) EditHardware(node mad.GUID, num int, change func(h *registers.Hardware) error) error {
+func (e *Editor) Hardware(node mad.GUID, num int, change func(h *registers.Hardware) error) error {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()
 	p, err := e.subnet.PortByGUID(node, num)

@@ -61,8 +61,8 @@ func (e *Editor) routeGroup(g *state.Group) error {
 	return nil
 }
 
-// EditMulticast has a switch forward a multicast LID through a port, or not.
-func (e *Editor) EditMulticast(node mad.GUID, lid mad.LID, num uint8, on bool) error {
+// Multicast has a switch forward a multicast LID through a port, or not.
+func (e *Editor) Multicast(node mad.GUID, lid mad.LID, num uint8, on bool) error {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()
 	p, err := e.subnet.PortByGUID(node, 0)

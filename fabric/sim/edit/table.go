@@ -11,10 +11,10 @@ import (
 // editedTables are the tables that EditTable changes.
 var editedTables = []*state.BlockTable{state.PKeyBlocks, state.SL2VLBlocks, state.VLArbBlocks, state.MFTBlocks}
 
-// EditTable changes a block of a P_KeyTable, SLtoVLMappingTable,
+// Table changes a block of a P_KeyTable, SLtoVLMappingTable,
 // VLArbitrationTable or MulticastForwardingTable; modifier is what a Get through
 // the port would have.
-func (e *Editor) EditTable(a *mad.Attribute, node mad.GUID, num int, modifier uint32, change func(data []byte)) error {
+func (e *Editor) Table(a *mad.Attribute, node mad.GUID, num int, modifier uint32, change func(data []byte)) error {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()
 	in, err := e.subnet.PortByGUID(node, num)
@@ -42,13 +42,13 @@ func (e *Editor) editTable(t *state.BlockTable, in *state.Port, modifier uint32,
 	return nil
 }
 
-// EditPKeys replaces the first entries of the P_Key table of a port; 0 is an
+// PKeys replaces the first entries of the P_Key table of a port; 0 is an
 // empty one. The others of the first block become empty.
-func (e *Editor) EditPKeys(node mad.GUID, num int, keys ...uint16) error {
+func (e *Editor) PKeys(node mad.GUID, num int, keys ...uint16) error {
 	if len(keys) > mad.PKeyBlock {
 		return fmt.Errorf("%d P_Keys: a block has %d", len(keys), mad.PKeyBlock)
 	}
-	return e.EditTable(mad.AttrPKeyTable, node, num, uint32(num)<<16, func(data []byte) {
+	return e.Table(mad.AttrPKeyTable, node, num, uint32(num)<<16, func(data []byte) {
 		clear(data)
 		for i, key := range keys {
 			binary.BigEndian.PutUint16(data[2*i:], key)

@@ -169,13 +169,13 @@ func (c *console) each(args string, f func(sim.End) error) error {
 	return nil
 }
 
-func (c *console) unlink(args string) error { return c.each(args, c.subnet.Pull) }
-func (c *console) relink(args string) error { return c.each(args, c.subnet.Plug) }
+func (c *console) unlink(args string) error { return c.each(args, c.subnet.Cables.Pull) }
+func (c *console) relink(args string) error { return c.each(args, c.subnet.Cables.Plug) }
 
 func (c *console) clear(args string) error {
 	return c.each(args, func(at sim.End) error {
-		c.subnet.Pull(at) // it need not be linked
-		return c.subnet.Reset(at)
+		c.subnet.Cables.Pull(at) // it need not be linked
+		return c.subnet.Edit.Reset(at)
 	})
 }
 
@@ -188,7 +188,7 @@ func (c *console) link(args string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.subnet.Connect(a, b); err != nil {
+	if err := c.subnet.Cables.Connect(a, b); err != nil {
 		return fmt.Errorf("can't link: a port %w", err)
 	}
 	return nil
@@ -204,7 +204,7 @@ func (c *console) guid(args string) error {
 		return fmt.Errorf("nodeid %q: expected a GUID, as 0x2c9000100010001: %q", fabric.Clip(id), fabric.Clip(rest))
 	}
 	at.Num = max(at.Num, 0)
-	return c.subnet.SetGUID(at, mad.GUID(guid))
+	return c.subnet.Edit.GUID(at, mad.GUID(guid))
 }
 
 func (c *console) error(args string) error {
@@ -227,10 +227,10 @@ func (c *console) error(args string) error {
 		}
 	}
 	if at.Num >= 0 {
-		return c.subnet.LosePackets(at, percent, mad.AttributeID(attr))
+		return c.subnet.Faults.LosePackets(at, percent, mad.AttributeID(attr))
 	}
 	for num := range int(c.subnet.View(at.Node).Info.NumPorts) + 1 {
-		c.subnet.LosePackets(sim.End{Node: at.Node, Num: num}, percent, mad.AttributeID(attr))
+		c.subnet.Faults.LosePackets(sim.End{Node: at.Node, Num: num}, percent, mad.AttributeID(attr))
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (c *console) counter(args string) error {
 	case bad != nil:
 		return fmt.Errorf("value %q is not valid integer", fabric.Clip(text))
 	}
-	set, err := c.subnet.SetCounter(at, attr, field, value)
+	set, err := c.subnet.Counters.SetByName(at, attr, field, value)
 	if err == nil {
 		fmt.Fprintf(c.out, "%s[%d] %s.%s has been set to %d\n", id, at.Num, attr, field, set)
 	}
@@ -280,7 +280,7 @@ func (c *console) baseLID(args string) error {
 			return errors.New("change baselid: bad lmc")
 		}
 	}
-	return c.subnet.SetLID(at, mad.LID(lid), uint8(lmc))
+	return c.subnet.Edit.LID(at, mad.LID(lid), uint8(lmc))
 }
 
 func (c *console) attached(string) error {

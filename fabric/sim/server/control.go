@@ -82,7 +82,7 @@ func (s *Server) execute(m []byte, from *address) error {
 		i.Encode(info)
 	case wire.CtlSetISSM:
 		is := binary.NativeEndian.Uint32(info) != 0
-		if c.SetSM(is); is && c.index == s.subnet.SMNode() {
+		if c.SetSM(is); is && c.index == s.subnet.SM.Node() {
 			s.log("client %d is a subnet manager on the node of the subnet's own, which it does not see: attach it to another node (SIM_HOST), or serve the subnet with --bare", c.Slot())
 		}
 	case wire.CtlGetPKeys:
@@ -104,9 +104,9 @@ func (s *Server) connect(info []byte, from *address) error {
 		Node: node, QP: binary.NativeEndian.Uint32(info[wire.OffClientQP:]), General: binary.NativeEndian.Uint32(info[wire.OffISSM:]) != 0,
 		Receive: func(m *sim.Message) { s.receive(c, m) },
 	}
-	if c.Client, err = s.subnet.AttachClient(options); err != nil {
+	if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
 		s.dropDead() // they may hold the place
-		if c.Client, err = s.subnet.AttachClient(options); err != nil {
+		if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
 			return fmt.Errorf("a client is refused: %w", err)
 		}
 	}

@@ -125,7 +125,7 @@ func TestStandby(t *testing.T) {
 	if log := sm.Log(); strings.Contains(log, "ERR ") || strings.Contains(log, "MASTER") {
 		t.Errorf("OpenSM logs\n%s", log)
 	}
-	if err := s.subnet.Kill(s.fabric.NodeByName("node-0001 HCA-1")[0].GUID()); err != nil {
+	if err := s.subnet.Cables.Kill(s.fabric.NodeByName("node-0001 HCA-1")[0].GUID()); err != nil {
 		t.Fatal(err)
 	}
 	sm.Wait(t, "Entering MASTER state")

@@ -83,7 +83,7 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
 	}
-	srv := &Server{Options: o, subnet: s, names: newNames(f, s.SMNode()), control: control}
+	srv := &Server{Options: o, subnet: s, names: newNames(f, s.SM.Node()), control: control}
 	srv.in.forReading()
 	if srv.poll, err = newPoller(); err == nil {
 		err = srv.poll.add(control, controlToken)
@@ -120,7 +120,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		if now := time.Now(); len(s.clients) > 0 && now.Sub(s.checked) >= checkEvery {
 			s.checked = now
 			s.dropDead()
-			s.subnet.GiveUp(now)
+			s.subnet.Programs.GiveUp(now)
 		}
 	}
 	if s.quitting {

@@ -37,10 +37,10 @@ func New(s *state.Subnet, t *traffic.Traffic, n *notice.Notices) *Manager {
 	return m
 }
 
-// RestartSM stops the subnet manager, and starts another on the node with that
+// Restart stops the subnet manager, and starts another on the node with that
 // GUID; 0: on the same node. The new one does not know the state of the old one,
 // such as its subscriptions.
-func (m *Manager) RestartSM(node mad.GUID) error {
+func (m *Manager) Restart(node mad.GUID) error {
 	m.subnet.Lock()
 	defer m.subnet.Unlock()
 	at := m.subnet.SM
@@ -68,8 +68,8 @@ func (m *Manager) RestartSM(node mad.GUID) error {
 	return nil
 }
 
-// SMNode is the node of the subnet manager in this process; -1: there is none.
-func (m *Manager) SMNode() int {
+// Node is the node of the subnet manager in this process; -1: there is none.
+func (m *Manager) Node() int {
 	m.subnet.RLock()
 	defer m.subnet.RUnlock()
 	if m.subnet.SM == nil {
@@ -97,9 +97,9 @@ func (m *Manager) moveSM(to *state.Port) {
 	}
 }
 
-// AddSM has a port answer for a subnet manager that says this of itself. It does
+// Add has a port answer for a subnet manager that says this of itself. It does
 // nothing else.
-func (m *Manager) AddSM(node mad.GUID, num int, info mad.SMInfo) error {
+func (m *Manager) Add(node mad.GUID, num int, info mad.SMInfo) error {
 	return m.subnet.WithPort(node, num, func(p *state.Port) {
 		p.EditInfo(func(info *mad.PortInfo) { info.CapabilityMask |= mad.CapabilityMaskIsSM })
 		m.otherSMs[p.EndPort()] = info

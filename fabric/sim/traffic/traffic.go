@@ -43,11 +43,11 @@ type flow struct {
 	rate     float64
 }
 
-// SetTraffic replaces the traffic of the subnet. It goes the way that the
+// Set replaces the traffic of the subnet. It goes the way that the
 // forwarding tables say, now and after each change of them, and moves the counters
 // of the ports on it. A link carries no more than its rate: flows through it get
 // less, each the same share, and the ports before it wait.
-func (t *Traffic) SetTraffic(flows []Flow) error {
+func (t *Traffic) Set(flows []Flow) error {
 	if len(flows) > maxFlows {
 		return fmt.Errorf("%d flows are more than %d", len(flows), maxFlows)
 	}

@@ -43,8 +43,8 @@ func New(s *state.Subnet, n *notice.Notices, m *sm.Manager) *Administrator {
 	return &Administrator{subnet: s, notices: n, sm: m}
 }
 
-// MuteSA has the subnet administrator answer nobody, or everybody again.
-func (a *Administrator) MuteSA(mute bool) {
+// Mute has the subnet administrator answer nobody, or everybody again.
+func (a *Administrator) Mute(mute bool) {
 	a.subnet.Lock()
 	defer a.subnet.Unlock()
 	a.Muted = mute
