@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
-
-	"github.com/spf13/cobra"
 )
 
 // promptCommands returns the commands of root that run at the prompt too.

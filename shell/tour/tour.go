@@ -2,7 +2,7 @@
 // simulated fabric with a fault.
 //
 //	tour.go   Tour: where somebody stands, and what is said to them
-//	step.go   the steps
+//	step.go   the steps, which are a text: steps.txt
 //	check.go  whether what was typed gets what a step asks for
 //	state.go  where the tour was left
 //
