@@ -21,6 +21,7 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/fabric/change/apply"
 	"fabsh/mad/engine"
+	"fabsh/shell/command"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
@@ -51,7 +52,7 @@ func Main() int {
 func newProgram(c *session.Console) *session.Program {
 	p := &session.Program{Settings: new(session.Settings), Console: c}
 	p.StartGuard = func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error) {
-		return startGuard(ctx, p, e, journal)
+		return command.StartGuard(ctx, p, e, journal)
 	}
 	return p
 }
@@ -77,7 +78,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 		TraverseChildren:  true,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		ValidArgsFunction: completeScript,
+		ValidArgsFunction: command.CompleteScript,
 		RunE: func(c *cobra.Command, words []string) error {
 			return runScript(p, c, code, words)
 		},
@@ -87,15 +88,15 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	root.SetVersionTemplate("{{version}}\n")
 	root.SetOut(p.Console.Out())
 	root.SetErr(p.Console.Err())
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(command.FlagError)
 	root.Flags().SortFlags = false
 	root.Flags().SetInterspersed(false)
 	root.Flags().StringArrayVarP(&code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	p.Settings.AddFlags(root.PersistentFlags(), root.Flags())
 	completeFlags(root)
 	root.SetUsageFunc(func(c *cobra.Command) error { return usage(p, c) })
-	root.AddCommand(auditCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p), changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p), simCommand(p), decodeCommand(p), portsCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), versionCommand(p), docCommand(p), examplesCommand(p))
-	root.SetHelpCommand(helpCommand(p, root))
+	root.AddCommand(command.All(p)...)
+	root.SetHelpCommand(command.Help(p, root))
 	return root
 }
 
@@ -140,7 +141,7 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunCode(ctx, s.Interpreter, "<command>", code[0]) })
 		}
 	case len(words) > 0:
-		if err := checkScript(words[0]); err != nil {
+		if err := command.CheckScript(words[0]); err != nil {
 			return err
 		}
 		what, opening.Script = strings.Join(words, " "), words[0]
@@ -148,18 +149,18 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunFile(ctx, s.Interpreter, words[0], words[1:]) })
 		}
 	default:
-		what, opening.Replace = "the prompt", func(absent error) (string, error) { return offer(p, absent) }
+		what, opening.Replace = "the prompt", func(absent error) (string, error) { return command.Offer(p, absent) }
 		evaluate = func(s *session.Session) int {
 			if isPrompt {
 				s.Runner.Statement = p.Settings.Deadline.Value
 			}
-			return prompt.Run(p, s, prompt.Options{Commands: promptCommands(p, root)})
+			return prompt.Run(p, s, prompt.Options{Commands: command.AtPrompt(p, root)})
 		}
 	}
 	open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, opening) }
 	return p.Profiled(func() (status int, err error) {
-		if status, err = p.Evaluate(limit, what, open, evaluate); err == errTour {
-			return runTour(p, root, 0)
+		if status, err = p.Evaluate(limit, what, open, evaluate); err == command.ErrTour {
+			return command.Tour(p, root, 0)
 		}
 		return status, err
 	})

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"fabsh/shell/session"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"fabsh/shell/session"
 )
 
 // exampleFiles make, in a folder, the files that the examples of help name.

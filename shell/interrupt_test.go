@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"fabsh/builtins/lang"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fabsh/builtins/lang"
 )
 
 // TestInterruptsStalledPipe: nor does a pipe that nobody reads.

@@ -50,21 +50,21 @@ var reserved = map[string][]string{
 	"C":                          nil,
 	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go"}, // system calls
 	"log":                        nil,
-	"log/slog":                   {"shell", "shell/exporter"}, // what the exporter toolkit logs to
+	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/exec":                    {"shell", "shell/session", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"os/exec":                    {"shell/command/changeguard.go", "shell/session/pager.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session"},
-	"syscall":                    {"shell", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"syscall":                    {"shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
-	"go.starlark.net":            {"shell", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*", "builtins/audits/run"},
+	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*", "builtins/audits/run"},
 	"github.com/chzyer/readline": {"shell/prompt"},
-	"github.com/spf13/cobra":     {"shell"},
+	"github.com/spf13/cobra":     {"shell", "shell/command"},
 	"fabsh/mad/ibsim":            {"shell/session"}, // whoever opens transports
 	"fabsh/mad/ibsim/ibsimtest":  nil,
 	"fabsh/mad/ibsim/wire":       {"mad/ibsim", "fabric/sim/server"}, // the two ends of its sockets
-	"fabsh/mad/umad":             {"shell", "shell/session"},
+	"fabsh/mad/umad":             {"shell/command", "shell/session"},
 	"fabsh/mad/umad/umadtest":    nil,
 	"fabsh/scripts":              {"builtins/script"},
 	"fabsh/examples":             {"builtins/script"},

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"fabsh/shell/session"
 	"flag"
 	"fmt"
 	"os"
@@ -12,6 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"fabsh/shell/command"
+	"fabsh/shell/session"
 )
 
 var updateMan = flag.Bool("man", false, "write the man pages")
@@ -141,7 +143,7 @@ func TestManual(t *testing.T) {
 		}
 		defer out.Close()
 		p := newProgram(session.NewConsole(out, os.Stderr))
-		if err := writeManual(p, rootCommand(p)); err != nil {
+		if err := command.WriteManual(p, rootCommand(p)); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(out.Name())
@@ -153,7 +155,7 @@ func TestManual(t *testing.T) {
 	if pages[0] != pages[1] {
 		t.Error("the same manual gives other bytes")
 	}
-	for _, word := range append(commandWords, "change apply") {
+	for _, word := range append(command.Words, "change apply") {
 		if !strings.Contains(pages[0], ">fabsh "+word+"</a></h3>") {
 			t.Errorf("the manual lacks the command %s", word)
 		}

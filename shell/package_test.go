@@ -27,7 +27,7 @@ func newRoot(t *testing.T) cleanRoot {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "root")
 	own := filepath.Join(ibsimtest.Root(t), ".debootstrap/usr")
-	command(t, own, "env", "DEBOOTSTRAP_DIR="+own+"/share/debootstrap", own+"/sbin/debootstrap", "--variant=minbase",
+	run(t, own, "env", "DEBOOTSTRAP_DIR="+own+"/share/debootstrap", own+"/sbin/debootstrap", "--variant=minbase",
 		"--include=systemd,udev,man-db,bash-completion,zsh,fish", "bookworm", folder, "http://deb.debian.org/debian")
 	return cleanRoot{t, folder}
 }
@@ -35,11 +35,11 @@ func newRoot(t *testing.T) cleanRoot {
 // in runs a line of the shell in the root, with its /proc.
 func (r cleanRoot) in(line string) string {
 	r.t.Helper()
-	return command(r.t, r.folder, "unshare", "--mount", "sh", "-ec", `mount -t proc proc "$0/proc"; exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive sh -ec "$1"`, r.folder, line)
+	return run(r.t, r.folder, "unshare", "--mount", "sh", "-ec", `mount -t proc proc "$0/proc"; exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive sh -ec "$1"`, r.folder, line)
 }
 
-// command runs one in a folder, and is what it writes.
-func command(t *testing.T, dir, name string, args ...string) string {
+// run runs a command in a folder, and is what it writes.
+func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
 	c.Dir = dir
@@ -65,10 +65,10 @@ func TestPackage(t *testing.T) {
 	var dist string
 	for i := range sums {
 		dir := filepath.Join(t.TempDir(), "fabsh")
-		command(t, ".", "git", "clone", "-q", ibsimtest.Root(t), dir)
-		command(t, dir, "make", "dist", "deb")
+		run(t, ".", "git", "clone", "-q", ibsimtest.Root(t), dir)
+		run(t, dir, "make", "dist", "deb")
 		dist = dir + "/dist"
-		sums[i] = command(t, dist, "sh", "-c", "cat SHA256SUMS; sha256sum *.deb")
+		sums[i] = run(t, dist, "sh", "-c", "cat SHA256SUMS; sha256sum *.deb")
 	}
 	if diff := cmp.Diff(sums[0], sums[1]); diff != "" {
 		t.Errorf("made twice: -once +twice\n%s", diff)
@@ -76,13 +76,13 @@ func TestPackage(t *testing.T) {
 	if n := strings.Count(sums[0], "\n"); n != 6 {
 		t.Errorf("%d files, want 4 programs and 2 packages:\n%s", n, sums[0])
 	}
-	command(t, dist, "sha256sum", "-c", "--quiet", "SHA256SUMS")
+	run(t, dist, "sha256sum", "-c", "--quiet", "SHA256SUMS")
 
 	r := newRoot(t)
-	command(t, dist, "sh", "-ec", `cp fabsh_*_amd64.deb "$0/fabsh.deb"`, r.folder)
+	run(t, dist, "sh", "-ec", `cp fabsh_*_amd64.deb "$0/fabsh.deb"`, r.folder)
 	files := r.in("find / -xdev '(' -path /proc -o -path /var/cache ')' -prune -o -name '*fabsh*' -print | sort")
 	r.in("apt-get install -y --no-install-recommends /fabsh.deb")
-	commit := strings.TrimSpace(command(t, dist, "git", "rev-parse", "--short=12", "HEAD"))
+	commit := strings.TrimSpace(run(t, dist, "git", "rev-parse", "--short=12", "HEAD"))
 	for _, test := range []struct{ line, want string }{
 		{"fabsh version", `^fabsh \S*` + commit + ` go`},
 		{"fabsh -q -F sim -c 1+1", `^2\n$`},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/shell/command"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
@@ -89,14 +90,14 @@ func TestComingFrom(t *testing.T) {
 		if words[0] == "-F" {
 			words = words[2:]
 		}
-		switch command := words[0]; {
-		case slices.Contains(commandWords, command):
-			known += help(command)
-			if len(words) > 1 && slices.Contains([]string{"route", "audit", "topology", "report", "change"}, command) && words[1][0] != '-' {
-				known += help(command, words[1])
+		switch name := words[0]; {
+		case slices.Contains(command.Words, name):
+			known += help(name)
+			if len(words) > 1 && slices.Contains([]string{"route", "audit", "topology", "report", "change"}, name) && words[1][0] != '-' {
+				known += help(name, words[1])
 			}
-		case command != "-c" && !strings.HasPrefix(command, "@examples//"):
-			t.Errorf("%s: no command %s", line[1], command)
+		case name != "-c" && !strings.HasPrefix(name, "@examples//"):
+			t.Errorf("%s: no name %s", line[1], name)
 		}
 		for _, w := range words {
 			if strings.HasPrefix(w, "--") && !strings.Contains(known, w) {
@@ -165,3 +166,15 @@ func (s *typist) ReadLine(prompt string) (string, error) {
 }
 
 func (s *typist) Close() error { return nil }
+
+// testProgram is a program with session flags, that writes to out.
+func testProgram(t *testing.T, out io.Writer, flags ...string) *session.Program {
+	t.Helper()
+	p := newProgram(session.NewConsole(out, out))
+	p.Interrupts = session.WatchInterrupts(p.Console)
+	t.Cleanup(p.Interrupts.Stop)
+	if err := rootCommand(p).ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

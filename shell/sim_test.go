@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fabsh/mad/ibsim/ibsimtest"
+	"fabsh/shell/command"
 	"fabsh/shell/session"
 )
 
@@ -23,7 +24,7 @@ func TestCommandWords(t *testing.T) {
 		words = append(words, c.Name())
 	}
 	slices.Sort(words)
-	want := slices.Sorted(slices.Values(commandWords))
+	want := slices.Sorted(slices.Values(command.Words))
 	if !slices.Equal(words, want) {
 		t.Errorf("commands %q, words %q", words, want)
 	}

@@ -3,7 +3,6 @@ package prompt
 import (
 	"bufio"
 	"errors"
-	"fabsh/shell/session"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/chzyer/readline"
+
+	"fabsh/shell/session"
 )
 
 // plainReader reads lines from a pipe or a file, and never prompts.

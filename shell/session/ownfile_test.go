@@ -1,13 +1,14 @@
 package session
 
 import (
-	"fabsh/fabric/format"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"fabsh/fabric/format"
 )
 
 // TestOwnFiles: pipes, devices, folders and endless files where the program looks

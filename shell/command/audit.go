@@ -1,0 +1,345 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/script"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
+	"fabsh/shell/session"
+)
+
+const auditDoc = `Audit the fabric: what is wrong, and what could not be looked at.
+
+An audit is a .star file that defines audit(fabric, *, ...), or one that is
+shipped, by name (--list). Without names the standard set runs. An option goes to
+each audit that has it: "fabsh audit NAME --help" tells them. What is found on a
+live fabric is read a second time, 10 s later, before it is told. Exit status:
+1 findings, 2 the command or an audit is to be fixed, 3 something did not answer.
+
+ack says that a finding is known: it is not told before the day after DATE. ID is
+CHECK:GUID/PORT as in the report's JSON, or CHECK:NAME/PORT, whose GUID is looked
+up now; * stands for any text. Acks are lines of the file acks below --state.
+
+--over DURATION compares counters over that time, --over last with those that the
+run of the same job before has read; that takes no time, and lets bit errors be
+judged, which takes hours. Two jobs at a time need two names. --over FILE compares
+with the counters of a snapshot of before (--all): those of the fabric, or with
+-F file:FILE those of a later snapshot.
+
+Flags of ack ("fabsh audit ack ID --until DATE --reason TEXT [--by WHO]"):
+`
+
+func auditCommand(p *session.Program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "audit [NAME | FILE.star | ack ID] [audits' options]",
+		Short: "Audit the fabric: what is wrong, and what could not be looked at",
+		Long:  auditDoc + new(ackOptions).flags(new(string)).FlagUsages(),
+		Example: `  fabsh audit
+  fabsh -o json audit links mine.star --baseline golden.fab
+  fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
+  fabsh -F file:today.fab audit counters --over yesterday.fab
+  fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
+  fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom`,
+		DisableFlagParsing: true, // they are told from those of the audits
+		ValidArgsFunction:  completeAudit,
+		RunE: func(c *cobra.Command, words []string) error {
+			words, err := takeAudit(p, words)
+			if err != nil {
+				return err
+			}
+			o, err := parseAudit(words)
+			switch {
+			case err != nil:
+				return err
+			case o.help:
+				return c.Help()
+			case o.list:
+				return listAudits(p)
+			case o.ack != nil:
+				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o) })
+			case o.eachPort:
+				return auditEachPort(p, o)
+			}
+			limit, results := p.StartTime(), new(auditResults)
+			err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
+				return runAudit(ctx, s, o, results)
+			}})
+			return results.writeAfter(p, limit, o, err)
+		},
+	}
+	return withFlags(c, new(auditOptions).flags())
+}
+
+// auditOptions are what follows audit on the command line.
+type auditOptions struct {
+	words []string // names of audits, and their options
+
+	list, help, deep, eachPort bool
+
+	baseline, cache, out, job, subnet string
+	failOn                            audit.Severity
+	ack                               *ackOptions // of audit ack; nil: it is a run
+	rail                              string      // with --each-port, the port that it is from now
+}
+
+// flags declares the flags of a run, and sets o to their defaults.
+func (o *auditOptions) flags() *pflag.FlagSet {
+	f := newFlags("audit")
+	f.BoolVar(&o.list, "list", false, "list the shipped audits")
+	f.BoolVar(&o.deep, "deep", false, "read whole tables too: in the audits that are named, else in all")
+	f.StringVar(&o.cache, "load-cache", "", "sweep nothing: the fabric is that of `FILE`, a snapshot or ibnetdiscover's cache, while its nodes are at their LIDs; for audits of counters")
+	f.StringVar(&o.baseline, "baseline", "", "tell only what `FILE`, a snapshot or topology, does not have")
+	f.Func("fail-on", "exit 1 from this `SEVERITY` on: "+strings.Join(audit.Severities, ", ")+" (default warning)", func(text string) (err error) {
+		o.failOn, err = audit.ParseSeverity(text)
+		return err
+	})
+	f.BoolVar(&o.eachPort, "each-port", false, "audit from each active InfiniBand port of the host")
+	f.StringVar(&o.out, "out", "", "write the report to `FILE`, as a whole, instead of showing it")
+	f.Func("job", "keep counters and findings for the next run under `NAME` (default: after the audits; from a terminal nothing is kept)", func(name string) error {
+		o.job = name
+		return audit.CheckJob(name)
+	})
+	subnetFlag(f, &o.subnet)
+	return f
+}
+
+// subnetFlag declares the flag of whose subnet's acks and state there are.
+func subnetFlag(f *pflag.FlagSet, subnet *string) {
+	f.Func("subnet", "keep acks and state under `NAME` (default: by the subnet's GID prefix, where that is the default one by its subnet manager)", func(name string) error {
+		*subnet = name
+		return fabric.CheckSubnetName(name)
+	})
+}
+
+// parseAudit separates the command's own flags, which may stand anywhere, from
+// the audits'.
+func parseAudit(words []string) (o auditOptions, err error) {
+	o.failOn = audit.Warning
+	f := o.flags()
+	if len(words) > 0 && words[0] == "ack" {
+		o.ack = new(ackOptions)
+		f, words = o.ack.flags(&o.subnet), words[1:]
+	}
+	if o.words, err = extractOwn(words, finder(f), invalidValue); err != nil {
+		return o, fmt.Errorf("audit: %w", err)
+	}
+	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
+	if o.ack != nil && !o.help {
+		return o, o.ack.take(o.words)
+	}
+	return o, nil
+}
+
+// auditResults are what runs of audits leave for the end of the program.
+type auditResults struct {
+	reports []*audit.Report // that are not written yet
+	rails   []run.Rail      // from which audits ran, with --each-port
+	latest  *audit.Report   // of the latest run; nil: none ran
+}
+
+// takeAudit takes the session flags out of the words behind audit: those that neither
+// the command nor an audit has, be it a shipped one or a file among the words.
+func takeAudit(p *session.Program, words []string) ([]string, error) {
+	own := new(auditOptions).flags()
+	own.AddFlagSet(new(ackOptions).flags(new(string)))
+	programs := sync.OnceValue(func() []script.Program {
+		list := script.Programs()
+		list = slices.DeleteFunc(list, func(p script.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
+		for _, w := range words {
+			if strings.HasSuffix(w, ".star") {
+				list = append(list, programAt(w))
+			}
+		}
+		return list
+	})
+	return extractSession(p.Settings, words, own, func(flag string) bool {
+		return slices.ContainsFunc(programs(), func(p script.Program) bool { return hasOption(p, flag) })
+	})
+}
+
+// runAudit runs audits and reports what they found. Its error is the exit status where
+// that is what they found.
+func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
+	all, err := run.Load(ctx, s.Interpreter, o.words, flagNames(new(auditOptions).flags()), o.deep)
+	if err != nil {
+		return err
+	}
+	if all.Help != "" {
+		_, err := io.WriteString(s.Console.Out(), all.Help)
+		return err
+	}
+	options := run.Options{Subnet: o.subnet, Job: o.job, Rails: results.rails}
+	// A simulated fabric begins anew each time.
+	options.NoPast = o.job == "" && s.InProcess()
+	if !s.Quiet {
+		options.Expected = func(n int) { tellExpected(s, n) }
+	}
+	if o.job == "" {
+		options.Job, options.LookOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
+	}
+	if o.baseline != "" {
+		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	if o.cache != "" {
+		if options.Known, err = loadBaseline(ctx, s, o.cache); err != nil {
+			return fmt.Errorf("--load-cache: %w", err)
+		}
+	}
+	var held *lock.Lock
+	defer func() { held.Release() }()
+	options.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
+		results.rails = append(results.rails, run.Rail{Port: o.rail, Subnet: subnet})
+		if !options.LookOnly {
+			if held, err = lockRuns(s, subnet, options.Job); err != nil {
+				return nil, err
+			}
+		}
+		return run.Acks(s.Runtime, s.StateDir, subnet), nil
+	}
+	report, err := all.Run(ctx, s.Interpreter, options)
+	if errors.Is(err, lock.ErrHeld) {
+		s.Console.Fail(&session.HostError{Err: fmt.Errorf("audit: %w", err)})
+		return &lang.ExitError{Code: lang.StatusFabric}
+	}
+	if err != nil {
+		return err
+	}
+	report.Rail = o.rail
+	results.latest = report
+	if o.out == "" && s.Format == lang.FormatText {
+		if err := s.Show(audits.WrapReport(report, s.Format)); err != nil {
+			return err
+		}
+	} else {
+		results.reports = append(results.reports, report)
+	}
+	for _, f := range report.Failures {
+		if !f.Skipped {
+			s.Console.Complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
+		}
+	}
+	return session.Exit(run.Status(report, o.failOn))
+}
+
+// loadBaseline reads the fabric that findings are compared with, or that is not swept.
+func loadBaseline(ctx context.Context, s *session.Session, path string) (*fabric.Fabric, error) {
+	f, err := s.Files.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return format.Load(f, path, s.Secrets.Open)
+}
+
+// manyDatagrams is from how many on a run says so before it sends them.
+const manyDatagrams = 1000
+
+// tellExpected says how many datagrams the audits will send.
+func tellExpected(s *session.Session, n int) {
+	if n >= manyDatagrams {
+		fmt.Fprintf(s.Console.Err(), "the audits will send some %d datagrams beyond the sweep\n", n)
+	}
+}
+
+// write writes the reports that have not been shown, to stdout or the file of --out.
+func (r *auditResults) write(ctx context.Context, c *session.Console, format lang.Format, out string) error {
+	if len(r.reports) == 0 {
+		return nil
+	}
+	write := func(w io.Writer) error { return metrics.WriteReports(w, r.reports, format) }
+	if out == "" {
+		return write(c.Out())
+	}
+	if err := session.WriteNamed(ctx, out, write); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// writeAfter writes the reports at the end of all sessions, which ended with err.
+func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o auditOptions, err error) error {
+	var exit *lang.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	status := p.Console.Fail(err)
+	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p.Console, p.Settings.Output(), o.out) })
+	return session.Exit(session.Worse(status, p.Console.Fail(err)))
+}
+
+func listAudits(p *session.Program) error {
+	list := script.Audits.Shipped()
+	for i := range list {
+		if list[i].Deep {
+			list[i].Doc += " (--deep)"
+		}
+	}
+	return listShipped(p, list)
+}
+
+// completeAudit proposes what may stand behind audit.
+func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return auditWords(words), cobra.ShellCompDirectiveDefault
+}
+
+// auditWords are what may stand behind words: audits, their options and the command's own
+// flags; of ack its flags. Behind a flag it is the flag's value; none: a file, or any text.
+func auditWords(words []string) (list []string) {
+	ack := len(words) > 0 && words[0] == "ack"
+	f := new(auditOptions).flags()
+	if ack {
+		f = new(ackOptions).flags(new(string))
+	}
+	if len(words) > 0 {
+		switch last := words[len(words)-1]; {
+		case last == "--fail-on" && !ack:
+			return audit.Severities
+		case takesValue(f, last):
+			return nil
+		}
+	}
+	flags := flagNames(f)
+	if ack {
+		return flags
+	}
+	var options, standard []string
+	for _, d := range script.Audits.Shipped() {
+		if !d.Deep {
+			standard = append(standard, d.Name)
+		}
+		if !slices.Contains(words, d.Name) {
+			list = append(list, d.Name+"\t"+d.Doc)
+		}
+	}
+	if len(words) == 0 {
+		list = append(list, "ack\tsay that a finding is known")
+	}
+	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := script.Audits.Locate(w); return err != nil })
+	if len(named) == 0 {
+		named = standard
+	}
+	for _, name := range named {
+		path, _ := script.Audits.Locate(name)
+		options = append(options, run.OptionsOf(programAt(path))...)
+	}
+	slices.Sort(options)
+	return slices.Concat(list, slices.Compact(options), flags)
+}

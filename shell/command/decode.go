@@ -1,0 +1,231 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/records"
+	"fabsh/mad"
+	"fabsh/mad/capture"
+	"fabsh/shell/session"
+)
+
+func decodeCommand(p *session.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "decode HEX|FILE",
+		Short: "Explain a management datagram, field by field",
+		Long: `Explain a management datagram: what it asks or answers, then each field with
+its place (byte, or byte.bit), its length in bits, its name and its value.
+
+It is given as hexadecimal digits, or as a file that holds it: raw, as digits,
+or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.
+Of a recording (--record) it explains all datagrams, in their order.
+With -o json, jsonl or csv before the word decode, it is written in that format.`,
+		Example: `  fabsh decode 0101010100000000000000000000000100110000...
+  xxd datagram | fabsh decode -
+  fabsh -o json decode datagram`,
+		RunE: func(_ *cobra.Command, words []string) error {
+			if len(words) == 0 {
+				return errors.New("decode: which datagram? give its digits, a file, or - for the input")
+			}
+			limit := p.StartTime()
+			defer p.StartDeadline(limit).Stop()
+			ctx := limit.Context()
+			m, err := datagram(ctx, p, words)
+			if err != nil {
+				return session.Late(fmt.Errorf("decode: %w", err))
+			}
+			if isCapture(m) {
+				return decodeRecording(ctx, p, m, words[0])
+			}
+			if len(m) < mad.HeaderSize {
+				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
+			}
+			text, err := metrics.Render(records.Datagram(m), p.Settings.Output(), "datagram")
+			if err != nil {
+				return fmt.Errorf("decode: %w", err)
+			}
+			_, err = io.WriteString(p.Console.Out(), text)
+			return err
+		},
+	}
+}
+
+// decodeRecording explains all datagrams of a recording: as text one after the
+// other, else as a list. Of one that breaks off these are the whole ones, and the error says so.
+func decodeRecording(ctx context.Context, p *session.Program, b []byte, name string) error {
+	var list []starlark.Value
+	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(m []byte, _ bool) error {
+		v := records.Datagram(bytes.Clone(m))
+		if p.Settings.Output() != lang.FormatText {
+			list = append(list, v)
+			return context.Cause(ctx)
+		}
+		text, err := metrics.Render(v, p.Settings.Output(), "datagram")
+		if err == nil {
+			_, err = io.WriteString(p.Console.Out(), text+"\n")
+		}
+		return cmp.Or(err, context.Cause(ctx))
+	})
+	if err == nil && p.Settings.Output() != lang.FormatText {
+		var text string
+		if text, err = metrics.Render(starlark.NewList(list), p.Settings.Output(), "datagram"); err == nil {
+			_, err = io.WriteString(p.Console.Out(), text)
+		}
+	}
+	if err = cmp.Or(err, incomplete); err != nil {
+		return session.Late(fmt.Errorf("decode: %w", err))
+	}
+	return nil
+}
+
+// datagram reads the datagram that the command line names: digits, a file, or -
+// for the input.
+func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, error) {
+	if len(words) > 1 {
+		return parseDump(strings.Join(words, " "))
+	}
+	if words[0] == "-" {
+		defer context.AfterFunc(ctx, func() {
+			p.Interrupts.Quit(func() { p.Console.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
+		})()
+		return readDump(p.Stdin, "the input")
+	}
+	f, err := lang.OpenNamed(ctx, words[0])
+	if err == nil {
+		defer f.Close()
+		return readDump(f, words[0])
+	}
+	if context.Cause(ctx) != nil { // a pipe, which nobody wrote
+		return nil, err
+	}
+	m, badDigits := parseDump(words[0])
+	if badDigits != nil && errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%.80q is neither a file nor a datagram: %w", words[0], badDigits)
+	}
+	if badDigits != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// maxDump is the longest file read, in bytes.
+const maxDump = 64 << 20
+
+func readDump(r io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxDump+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > maxDump:
+		return nil, fmt.Errorf("%s: more than %d MB, too long for a datagram", name, maxDump>>20)
+	case isCapture(b), !isText(b):
+		return b, nil
+	}
+	m, err := parseDump(string(b))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
+
+// isCapture says whether b begins as pcap or pcapng files do.
+func isCapture(b []byte) bool {
+	if len(b) < 4 {
+		return false
+	}
+	switch binary.BigEndian.Uint32(b) {
+	case 0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a:
+		return true
+	}
+	return false
+}
+
+// isText says whether all of b is printable. A datagram in binary has zeros.
+func isText(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r > '~' })
+}
+
+// parseDump reads hexadecimal digits, in bytes or in longer words, or a dump of
+// them: with an offset before the digits, the characters behind them, and * for
+// lines equal to the last one.
+func parseDump(text string) ([]byte, error) {
+	var m, last []byte
+	number, same := 0, false
+	for line := range strings.Lines(text) {
+		number++
+		if line = strings.TrimSpace(line); line == "*" && len(last) > 0 {
+			same = true
+			continue
+		}
+		for at, ok := offsetOf(line); same && ok && len(m) < int(at) && len(m) < maxDump; {
+			m = append(m, last...)
+		}
+		same = false
+		digits := digitsOf(line, len(m))
+		from := len(m)
+		for _, word := range strings.FieldsFunc(digits, func(r rune) bool { return strings.ContainsRune(" \t,:;", r) }) {
+			digits := strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X")
+			b, err := hex.DecodeString(digits)
+			switch {
+			case errors.Is(err, hex.ErrLength):
+				return nil, fmt.Errorf("line %d: %.40q has an odd number of digits", number, word)
+			case err != nil || len(b) == 0:
+				return nil, fmt.Errorf("line %d: %.40q is not hexadecimal", number, word)
+			}
+			m = append(m, b...)
+		}
+		last = m[from:]
+	}
+	if len(m) == 0 {
+		return nil, errors.New("there are no digits")
+	}
+	return m, nil
+}
+
+// digitsOf is the part of a line that holds digits of the datagram. n bytes of it
+// have been read.
+func digitsOf(line string, n int) string {
+	first, rest, _ := strings.Cut(line, " ")
+	if strings.HasSuffix(first, ":") && strings.Count(first, ":") == 1 { // xxd, tcpdump
+		digits, _, _ := strings.Cut(strings.TrimSpace(rest), "  ")
+		return digits
+	}
+	if at, ok := offsetOf(line); !ok || at != uint64(n) {
+		return line
+	}
+	if line == first && n > 0 && len(first) >= 6 { // the end, of hexdump -C and od
+		return ""
+	}
+	if rest = strings.TrimLeft(rest, " "); len(rest) < 3 || rest[2] != ' ' {
+		return line
+	}
+	digits, _, _ := strings.Cut(rest, "  |")  // hexdump -C
+	digits, _, _ = strings.Cut(digits, "  >") // od -t x1z
+	if len(digits) > 48 {                     // Wireshark
+		digits = digits[:48]
+	}
+	return digits
+}
+
+// offsetOf is the offset at the beginning of a line; false if there is none.
+func offsetOf(line string) (uint64, bool) {
+	first, _, _ := strings.Cut(line, " ")
+	first = strings.TrimSuffix(first, ":")
+	at, err := strconv.ParseUint(strings.TrimPrefix(first, "0x"), 16, 32)
+	return at, err == nil && len(first) >= 4
+}

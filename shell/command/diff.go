@@ -1,0 +1,176 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/read"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/diff"
+	"fabsh/mad"
+	"fabsh/shell/session"
+)
+
+// diffCommand compares two fabrics.
+func diffCommand(p *session.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff OLD [NEW]",
+		Short: "Compare two files of a fabric, or one with the fabric as it is",
+		Long: `Compare a fabric with what it was: cables moved, exchanged, gone and new, nodes
+replaced, gone and new, settings of ports and switches, forwarding tables. What
+follows from a change stands below it.
+
+OLD and NEW are snapshots, or topologies of any format that -F file: reads.
+Without NEW the fabric of the session is compared with OLD. What a format does
+not hold is left out, and said once; what one side asked for and did not get is
+no change, and makes the exit status 3.
+
+Exit status: 0 nothing differs; 1 something does; 2 usage; 3 a file cannot be
+read, or a side is incomplete.`,
+		Example: `  fabsh diff yesterday.snap today.snap
+  fabsh -F ibsim diff yesterday.snap
+  fabsh -o csv diff plan.topo today.snap`,
+		Args: func(_ *cobra.Command, words []string) error {
+			switch {
+			case len(words) == 0:
+				return errors.New("diff: which files? give OLD and NEW, or OLD alone to compare the fabric with it")
+			case len(words) > 2:
+				return fmt.Errorf("diff: takes OLD and NEW, and here is also %q", words[2])
+			case len(words) == 2 && p.Settings.Given("fabric"):
+				return errors.New("diff: OLD and NEW are files: leave -F out, or NEW")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, words []string) error {
+			if len(words) == 1 {
+				return onFabric(p, "diff", func(ctx context.Context, s *session.Session) error { return diffSession(ctx, p, s, words[0]) })
+			}
+			return diffFiles(p, words[0], words[1])
+		},
+	}
+}
+
+// diffFiles compares two files. It needs no fabric and no session.
+func diffFiles(p *session.Program, paths ...string) error {
+	if err := p.Settings.Check(); err != nil {
+		return err
+	}
+	limit := p.StartTime()
+	d := p.StartDeadline(limit)
+	defer d.Stop()
+	names, err := p.NodeNames(limit.Context(), "file")
+	if err != nil {
+		return session.Late(err)
+	}
+	return p.Interrupts.Run(func(ctx context.Context) error {
+		timed, cancel := d.Within(ctx)
+		defer cancel()
+		var sides [2]*fabric.Fabric
+		for i, path := range paths {
+			var err error
+			if sides[i], err = side(timed, path, nil, names); err != nil {
+				return err
+			}
+		}
+		r, err := diff.Compare(ctx, sides[0], sides[1])
+		if err != nil {
+			return fmt.Errorf("diff: %w", err)
+		}
+		text, err := metrics.Render(shownDiff(r, p.Settings.Output(), p.Warn), p.Settings.Output(), "diff")
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprint(p.Console.Out(), text); err != nil {
+			return err
+		}
+		return session.Exit(diffStatus(r))
+	})
+}
+
+// diffSession compares the fabric of the session with a file. Its tables, and what --all of
+// snapshot reads, are read where the file has some.
+func diffSession(ctx context.Context, p *session.Program, s *session.Session, path string) error {
+	timed, cancel := s.Runner.Deadline.Within(ctx)
+	defer cancel()
+	names, err := p.NodeNames(timed, "file")
+	if err != nil {
+		return session.Late(err)
+	}
+	old, err := side(timed, path, s.Secrets, names)
+	if err != nil {
+		return err
+	}
+	f, err := read.Fabric(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	if old.HasLFTs() && !f.HasLFTs() && s.Engine != nil {
+		live, err := read.Routes(ctx, s.Runtime, f)
+		if err != nil {
+			return err
+		}
+		f = f.With(fabric.Reading{LFTs: rows(live)})
+	}
+	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.Engine != nil {
+		if f, err = read.Answers(ctx, s.Runtime, f); err != nil {
+			return err
+		}
+	}
+	r, err := diff.Compare(ctx, old, f)
+	if err != nil {
+		return fmt.Errorf("diff: %w", err)
+	}
+	if err := s.Show(shownDiff(r, s.Format, s.Warn)); err != nil {
+		return err
+	}
+	return session.Exit(diffStatus(r))
+}
+
+// side reads a file to be compared. That it cannot be read is no fault of the
+// command line: a file of yesterday may be lost.
+func side(ctx context.Context, path string, secrets session.Secrets, names map[mad.GUID]string) (*fabric.Fabric, error) {
+	f, err := session.LoadFile(ctx, path, secrets)
+	switch {
+	case errors.Is(err, lang.ErrInterrupted):
+		return nil, err
+	case err != nil:
+		return nil, &session.HostError{Err: fmt.Errorf("diff: %w", err)}
+	}
+	return f.Renamed(names), nil
+}
+
+// shownDiff is r in the format of the output: as rows, the changes alone, and what
+// was not compared goes to stderr.
+func shownDiff(r *diff.Report, format lang.Format, warn func(format string, args ...any)) starlark.Value {
+	d := topology.WrapDiff(r)
+	switch format {
+	case lang.FormatText, lang.FormatJSON:
+		return d
+	}
+	for _, note := range r.NotCompared {
+		warn("not compared: %s", note)
+	}
+	for _, note := range r.Unread {
+		warn("unread: %s", note)
+	}
+	changes, _ := d.Attr("changes")
+	return changes
+}
+
+// diffStatus is the exit status of a comparison.
+func diffStatus(r *diff.Report) int {
+	switch {
+	case !r.Complete():
+		return lang.StatusFabric
+	case !r.Same():
+		return lang.StatusFindings
+	}
+	return lang.StatusClean
+}

@@ -1,0 +1,328 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/export"
+	"fabsh/shell/exporter"
+	"fabsh/shell/session"
+)
+
+// exporterCommand serves metrics.
+func exporterCommand(p *session.Program) *cobra.Command {
+	own := new(exporterOptions).flags()
+	c := &cobra.Command{
+		Use:   "exporter [audits' options]",
+		Short: "Serve metrics of the fabric to Prometheus",
+		Long: `Serve metrics to Prometheus: sweep and audit by a clock of its own, and answer
+scrapes from the last whole result, whose age is among the metrics. A scrape sends
+nothing to the fabric. It goes on until it is stopped, through a lost device, which
+it opens again, and the hand-over of a subnet manager.
+
+Names of metrics are SckyzO's; -o prom=treydock and -o prom=guilbaults, before the
+word exporter, choose those. Counters are compared with those of the cycles before,
+which are kept in memory: --over last, unless it is given. --deadline is the time of
+a cycle. One process serves one port of the host: of several rails each has its own.
+
+Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.`,
+		Example: `  fabsh exporter
+  fabsh exporter --listen 127.0.0.1:9315 --every 60s --audits counters,links --web.config.file web.yml
+  fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316`,
+		Annotations:        map[string]string{SessionFlagsBefore: ""},
+		DisableFlagParsing: true, // they are told from those of the audits
+		ValidArgsFunction:  cobra.FixedCompletions(flagNames(own), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(c *cobra.Command, words []string) error {
+			o, err := parseExporter(words)
+			if err == nil && !o.help {
+				err = checkExporter(p, o)
+			}
+			switch {
+			case err != nil:
+				return fmt.Errorf("exporter: %w", err)
+			case o.help:
+				return c.Help()
+			}
+			return p.Profiled(func() (int, error) { return runExporter(p, o) })
+		},
+	}
+	return withFlags(c, own)
+}
+
+// exporterOptions are what follows exporter on the command line.
+type exporterOptions struct {
+	listen                 []string
+	every                  session.Duration
+	audits, config, subnet string
+	systemd, help          bool
+	words                  []string // options of audits
+}
+
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *exporterOptions) flags() *pflag.FlagSet {
+	f := newFlags("exporter")
+	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default 127.0.0.1:9315; repeatable)")
+	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
+	f.Var(&o.every, "every", "begin a cycle every `TIME`")
+	f.StringVar(&o.audits, "audits", "counters,links", "what to run: `NAMES` of audits, or .star files, with commas between (see fabsh audit --list)")
+	f.StringVar(&o.config, "web.config.file", "", "TLS, passwords and limits in `FILE`, as all exporters of Prometheus read them (its exporter-toolkit, \"web configuration\")")
+	f.BoolVar(&o.systemd, "web.systemd-socket", false, "take the sockets that systemd hands over, and listen nowhere")
+	f.Func("subnet", "take the acks of the subnet `NAME` (see fabsh audit)", func(name string) error {
+		o.subnet = name
+		return fabric.CheckSubnetName(name)
+	})
+	return f
+}
+
+// parseExporter separates the command's own flags, which may stand anywhere, from the
+// audits'.
+func parseExporter(words []string) (o exporterOptions, err error) {
+	words, err = extractOwn(words, finder(o.flags()), "--%s %q: %w")
+	for _, w := range words {
+		if w == "-h" || w == "--help" {
+			o.help = true
+		} else {
+			o.words = append(o.words, w)
+		}
+	}
+	return o, err
+}
+
+// checkExporter finds what contradicts itself, before anything is opened.
+func checkExporter(p *session.Program, o exporterOptions) error {
+	_, isProm := p.Settings.Output().Dialect()
+	switch {
+	case p.Settings.Given("command"):
+		return errors.New("-c takes no command")
+	case p.Settings.Write:
+		return errors.New("it only reads: leave --write out")
+	case p.Settings.PlanFile != "":
+		return errors.New("it changes nothing, so there is nothing to plan: leave --plan out")
+	case p.Settings.VirtualTime:
+		return errors.New("it lives by the clock of those that scrape it: leave --virtual-time out")
+	case p.Settings.Given("format") && !isProm:
+		return errors.New("it serves metrics for Prometheus: -o may be prom, prom=treydock or prom=guilbaults")
+	case o.systemd && len(o.listen) > 0:
+		return errors.New("--listen and --web.systemd-socket exclude each other")
+	case o.every.Value < time.Second:
+		return errors.New("--every: want 1s or more")
+	}
+	for _, address := range o.listen {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
+			return fmt.Errorf("--listen %q: %w; want such as 127.0.0.1:9315, or :9315 for all addresses", address, err)
+		}
+	}
+	if err := exporter.CheckConfig(o.config); err != nil {
+		return fmt.Errorf("--web.config.file: %w", err)
+	}
+	return p.Settings.Check()
+}
+
+// runExporter serves until it is stopped.
+func runExporter(p *session.Program, o exporterOptions) (status int, err error) {
+	if len(o.listen) == 0 {
+		o.listen = []string{"127.0.0.1:9315"}
+	}
+	session.CollectAt(100) // it stays: memory counts, and time does not
+	listeners, err := exporter.Listen(context.Background(), o.listen, o.systemd)
+	if err != nil {
+		return 0, &session.HostError{Err: fmt.Errorf("exporter: %w", err)}
+	}
+	defer func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
+	settings := *p.Settings
+	settings.ReadOnly = true // of a simulated fabric, too
+	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State)}
+	first, err := r.open(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	r.session = first // on which what follows is evaluated
+	defer func() {
+		if r.session != first {
+			r.close()
+		}
+		status = session.Worse(status, p.Console.Fail(first.Close()))
+	}()
+	status = first.Runner.Evaluate(func(ctx context.Context) error {
+		return lang.Protect("exporter", func() error { return r.serve(ctx, listeners) })
+	})
+	first.Runner.Summary()
+	return status, nil
+}
+
+// fabricReader reads the fabric for an exporter, again and again.
+type fabricReader struct {
+	program *session.Program
+	options exporterOptions
+	kept    *audit.State // from cycle to cycle
+	totals  export.Totals
+	session *session.Session // nil: the connection is lost
+	audits  *run.Set
+	failed  map[string]bool // failures of audits in the cycle before
+}
+
+// open opens the fabric.
+func (r *fabricReader) open(ctx context.Context) (*session.Session, error) {
+	s, err := session.Open(ctx, r.program, session.Opening{})
+	if err != nil {
+		return nil, err
+	}
+	if s.Engine == nil {
+		return nil, errors.Join(s.NoLive("exporter", "it reads a live fabric, and this session has none: see -F"), s.Close())
+	}
+	return s, nil
+}
+
+func (r *fabricReader) close() {
+	if r.session != nil {
+		r.program.Console.Fail(r.session.Close())
+		r.session = nil
+	}
+}
+
+// load loads the audits in the session at hand.
+func (r *fabricReader) load(ctx context.Context) (err error) {
+	names := strings.FieldsFunc(r.options.audits, func(c rune) bool { return c == ',' })
+	if len(names) == 0 {
+		return errors.New("exporter: --audits names none")
+	}
+	words := append(names, r.options.words...)
+	if !given(words, "--over") {
+		// Audits without that option take it for a mistake.
+		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), flagNames(new(exporterOptions).flags()), false)
+		if err == nil {
+			r.audits = all
+			return nil
+		}
+	}
+	r.audits, err = run.Load(ctx, r.session.Interpreter, words, flagNames(new(exporterOptions).flags()), false)
+	return err
+}
+
+// given: an option is among words.
+func given(words []string, option string) bool {
+	for _, w := range words {
+		if w == option || strings.HasPrefix(w, option+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// serve reads and serves until ctx ends.
+func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) error {
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: strings.TrimPrefix(session.Version(), "fabsh ")}
+	scheme := "http"
+	if r.options.config != "" {
+		scheme = "http or https, as " + r.options.config + " says"
+	}
+	for _, l := range listeners {
+		r.tell(fmt.Sprintf("listening at %v, /metrics (%s)", l.Addr(), scheme))
+	}
+	level := slog.LevelError
+	if r.program.Settings.Verbose > 0 {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(r.program.Console.Err(), &slog.HandlerOptions{Level: level}))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	served := make(chan error, 1)
+	go func() {
+		err := e.Serve(ctx, listeners, r.options.config, log)
+		stop(err)
+		served <- err
+	}()
+	err := e.Run(ctx)
+	stop(err)
+	<-served
+	return err
+}
+
+// tell writes a line with the time.
+func (r *fabricReader) tell(text string) {
+	if !r.program.Settings.Quiet {
+		fmt.Fprintf(r.program.Console.Err(), "%s %s\n", time.Now().UTC().Format(time.RFC3339), text)
+	}
+}
+
+// cycle runs the audits once.
+func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
+	if r.session == nil {
+		s, err := r.open(ctx)
+		if err != nil {
+			return nil, &exporter.LostError{Err: err}
+		}
+		r.session = s
+		if err := r.load(ctx); err != nil {
+			r.close() // its audits are those of the session before
+			return nil, err
+		}
+	}
+	s := r.session
+	d := session.StartDeadline(r.program.Settings.Deadline.Value, nil)
+	d.Limit(s.Engine, s.Activity)
+	var report *audit.Report
+	err := d.Run(ctx, func(ctx context.Context) (err error) {
+		report, err = r.audits.Run(ctx, s.Interpreter, run.Options{
+			Subnet: r.options.subnet, Kept: r.kept, Once: true,
+			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return run.Acks(s.Runtime, s.StateDir, subnet), nil },
+		})
+		return err
+	})
+	d.Stop()
+	s.Runtime.Progress("serving; waiting for the next cycle")
+	if lost := s.Engine.Failed(); lost != nil && ctx.Err() == nil {
+		r.close()
+		return nil, &exporter.LostError{Err: lost}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.failures(report); err != nil {
+		return nil, err
+	}
+	dialect, _ := r.program.Settings.Output().Dialect()
+	set := new(export.Set)
+	return set, export.Dialect(dialect).Audit(set, report, &r.totals)
+}
+
+// failures tells which audits were not done, when that is new. The error says that
+// none was: the sweep was cut short.
+func (r *fabricReader) failures(report *audit.Report) error {
+	before := r.failed
+	r.failed = map[string]bool{}
+	for _, f := range report.Failures {
+		if errors.Is(f.Err, audit.ErrCut) {
+			return f.Err
+		}
+		text := fmt.Sprintf("audit %s: %s", f.Audit, r.session.Explain(f.Err))
+		if r.failed[text] = true; !before[text] && !f.Skipped {
+			r.tell(text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/page"
+	"fabsh/builtins/program"
+	"fabsh/builtins/script"
+	"fabsh/fabric/audit"
+	"fabsh/shell/prompt"
+	"fabsh/shell/session"
+)
+
+// reportCommand runs reports.
+func reportCommand(p *session.Program) *cobra.Command {
+	own := reportFlags()
+	c := &cobra.Command{
+		Use:   "report NAME | FILE.star | html [words and options of the report]",
+		Short: "Report on the fabric: links, errors, paths, tables, as the tools of infiniband-diags do",
+		Long: `Report on the fabric, as the tools of infiniband-diags do.
+
+A report is a .star file that defines main(...), or one that is shipped, by name
+(--list): iblinkinfo, ibqueryerrors, ibtracert and others, which have the long
+options of the tools of these names. What follows the name belongs to the report:
+"fabsh report NAME --help" tells its words and options; session flags that it has
+not may stand there too. At the prompt the name alone runs it. Exit status: 1 if
+the report says that something is wrong, 3 if something did not answer.
+
+html writes what "fabsh audit" finds as one page: findings by cause, the topology with
+the links of each group of switches, heat maps, and the routing; with --baseline also
+what changed, and with --over last trends of what the job's runs read. It needs no
+network, and no script to be read. Tables are those of the file, or of a simulated
+fabric; of a live one they are read with --deep. The exit status is that of audit, and
+1 if the routing is wrong. Names and options of audits, and all flags of audit, may
+follow; --out FILE must. In scripts report() makes the page.`,
+		Example: `  fabsh report iblinkinfo --switches-only
+  fabsh -o json report ibqueryerrors --over 10s
+  fabsh report ibtracert leaf-1 "node-0007 HCA-1"
+  fabsh report html --out fabric.html
+  fabsh report html counters links --over 10s --out fabric.html
+  fabsh report saquery PathRecord slid=5 dlid=12`,
+		DisableFlagParsing: true, // they are told from those of the report
+		ValidArgsFunction:  completeReport,
+		RunE: func(c *cobra.Command, words []string) error {
+			words, err := takeReport(p, words)
+			if err != nil {
+				return err
+			}
+			if len(words) == 0 {
+				return errors.New(`report: which one? "fabsh report --list" lists the shipped ones; or name a .star file`)
+			}
+			name, words := words[0], words[1:]
+			switch {
+			case name == htmlReport:
+				return reportPage(p, c, words)
+			case name == "-h" || name == "--help":
+				return c.Help()
+			case lookup(own, name) != nil:
+				return listShipped(p, script.Reports.Shipped())
+			case strings.HasPrefix(name, "-"):
+				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
+			case strings.HasSuffix(name, ".star"):
+				if err := CheckScript(name); err != nil {
+					return err
+				}
+			default:
+				if _, err := script.Reports.Locate(name); err != nil {
+					return fmt.Errorf("report: %w", err)
+				}
+			}
+			run := func(ctx context.Context, s *session.Session) error {
+				return program.RunReport(ctx, s.Interpreter, name, words)
+			}
+			if slices.Contains(words, "--help") || slices.Contains(words, "-h") {
+				return withoutFabric(p, "report", run)
+			}
+			return onFabric(p, "report", run)
+		},
+	}
+	return withFlags(c, own)
+}
+
+// reportFlags declares the flag of the command, which stands instead of a report's name.
+func reportFlags() *pflag.FlagSet {
+	f := newFlags("report")
+	f.Bool("list", false, "list the shipped reports")
+	return f
+}
+
+// htmlReport is the report that is no script: a page of what audits find.
+const htmlReport = "html"
+
+// reportPage runs audits as the command audit does, and writes a page of what they
+// found.
+func reportPage(p *session.Program, c *cobra.Command, words []string) error {
+	command := commandLine(p.Settings, words)
+	words, err := takeAudit(p, words)
+	if err != nil {
+		return err
+	}
+	o, err := parsePage(p.Settings, words)
+	if err != nil {
+		return err
+	}
+	if o.help {
+		return c.Help()
+	}
+	return onFabric(p, "report", func(ctx context.Context, s *session.Session) error {
+		_, err := writePage(ctx, s, o, command)
+		return err
+	})
+}
+
+// parsePage parses what follows report html, without session flags.
+func parsePage(s *session.Settings, words []string) (o auditOptions, err error) {
+	if slices.Contains(words, "-h") || slices.Contains(words, "--help") {
+		return auditOptions{help: true}, nil
+	}
+	o, err = parseAudit(words)
+	switch {
+	case err != nil:
+		return o, err
+	case o.ack != nil || o.list || o.eachPort:
+		err = errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
+	case s.Given("format"):
+		err = errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
+	case o.out == "":
+		err = errors.New("report html: where to? --out FILE, such as --out fabric.html")
+	default:
+		if i, failed := os.Stat(filepath.Dir(o.out)); failed != nil || !i.IsDir() {
+			err = fmt.Errorf("report html: --out %s: there is no such folder", o.out)
+		}
+	}
+	return o, err
+}
+
+// repeated are the session flags that say which fabric is asked, and how.
+var repeated = []string{"fabric", "ca", "port", "sl", "sm-lid", "node-name-map", "timeout", "retries", "virtual-time", "state"}
+
+// commandLine is what makes the page again: words are what stands behind the name of the
+// report, the session flags before it have been taken.
+func commandLine(s *session.Settings, words []string) string {
+	line := []string{"fabsh"}
+	for _, name := range repeated {
+		f := s.Lookup(name)
+		switch {
+		case f != nil && f.Changed:
+			line = append(line, "--"+name+"="+f.Value.String())
+		case name == "fabric" && os.Getenv(session.FabricVariable) != "":
+			line = append(line, "--fabric="+os.Getenv(session.FabricVariable))
+		}
+	}
+	return strings.Join(quotedForShell(slices.Concat(line, []string{"report", htmlReport}, words)), " ")
+}
+
+// writePage writes a page of what audits find, and returns their report. command is what
+// makes the page again.
+func writePage(ctx context.Context, s *session.Session, o auditOptions, command string) (*audit.Report, error) {
+	results := new(auditResults)
+	err := runAudit(ctx, s, o, results)
+	var exit *lang.ExitError
+	if len(results.reports) == 0 || err != nil && !errors.As(err, &exit) {
+		return results.latest, err
+	}
+	status := lang.StatusClean
+	if exit != nil {
+		status = exit.Code
+	}
+	options := page.Options{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
+	if o.baseline != "" {
+		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
+			return results.latest, fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	page, routed, failed := page.Of(ctx, s.Runtime, results.reports[0], options)
+	if failed != nil {
+		s.Console.Complain("report html: routing: " + s.Explain(failed))
+	}
+	if err := session.WriteNamed(ctx, o.out, page.Write); err != nil {
+		return results.latest, fmt.Errorf("report html: --out: %w", err)
+	}
+	return results.latest, session.Exit(session.Worse(status, routed))
+}
+
+// quotedForShell are words as a Unix shell reads them back.
+func quotedForShell(words []string) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		if list[i] = w; w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r))
+		}) {
+			list[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return list
+}
+
+// takeReport takes the session flags out of the words behind report: those that
+// the report does not have.
+func takeReport(p *session.Program, words []string) ([]string, error) {
+	own := newFlags("report")
+	isOption := func(string) bool { return false }
+	if rest := withoutSession(p.Settings, words, own); len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		p := reportProgram(rest[0])
+		isOption = func(flag string) bool { return hasOption(p, flag) }
+	}
+	return extractSession(p.Settings, words, own, isOption)
+}
+
+// reportProgram is what a report says of itself.
+func reportProgram(name string) script.Program {
+	path, err := script.Reports.Locate(name)
+	if err != nil {
+		return script.Program{}
+	}
+	return programAt(path)
+}
+
+// completeReport proposes what may stand behind report.
+func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return prompt.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
+}
+
+// reportWords are what may stand behind words: reports, then their options.
+func reportWords(words []string) []string {
+	switch {
+	case len(words) > 0 && words[0] == htmlReport:
+		return slices.DeleteFunc(auditWords(words[1:]), func(w string) bool { return strings.HasPrefix(w, "ack\t") })
+	case len(words) > 0:
+		return reportProgram(words[0]).Options
+	}
+	names := append(flagNames(reportFlags()), htmlReport+"\tone page: findings, topology, heat maps, routing")
+	for _, d := range script.Reports.Shipped() {
+		names = append(names, d.Name+"\t"+d.Doc)
+	}
+	return names
+}
+
+// listShipped lists shipped scripts with the first lines of their docstrings.
+func listShipped(p *session.Program, list []script.Doc) error {
+	width := 0
+	for _, d := range list {
+		width = max(width, len(d.Name))
+	}
+	for _, d := range list {
+		if _, err := fmt.Fprintf(p.Console.Out(), "%-*s  %s\n", width, d.Name, d.Doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/script"
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing"
+	"fabsh/shell/session"
+)
+
+// routeCommand computes tables.
+func routeCommand(p *session.Program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "route POLICY [policy's options]",
+		Short: "Compute forwarding tables by a routing policy; verify, compare and write them",
+		Long: `Compute forwarding tables by a routing policy.
+
+A policy is a .star file that defines route(fabric, *, ...), or one that is
+shipped, by name (--list). The keyword parameters of route() are its options:
+"fabsh route POLICY --help" tells them.
+
+With --watch the tables are repaired where the topology has changed: entries stay
+where their paths need no change. Only after a complete sweep, with a verdict that
+is ok, and read back, is the file replaced. It takes --write, and goes on until
+Ctrl-C.`,
+		Example: `  fabsh -F file:cluster.net route ftree --verify --out lfts.dump
+  fabsh -F ibsim route dmodk.star --verify --diff
+  fabsh -F file:cluster.net -o json route updn --roots=roots.guids --verify
+  fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid`,
+		DisableFlagParsing: true, // they are told from those of the policy
+		ValidArgsFunction:  completePolicy,
+		RunE: func(c *cobra.Command, words []string) error {
+			words, err := takeRoute(p, words)
+			if err != nil {
+				return err
+			}
+			o, err := parseRoute(words)
+			switch {
+			case err != nil:
+				return fmt.Errorf("route: %w", err)
+			case o.list:
+				return listShipped(p, script.Policies.Shipped())
+			case o.policy == "" && o.help:
+				return c.Help()
+			case o.policy == "":
+				return errors.New(`route: which policy? "fabsh route --list" lists the shipped ones; or name a .star file`)
+			case strings.HasSuffix(o.policy, ".star"):
+				if err := CheckScript(o.policy); err != nil {
+					return err
+				}
+			}
+			if o.every > 0 {
+				return watchRoutes(p, o)
+			}
+			return onFabric(p, "route", func(ctx context.Context, s *session.Session) error { return runRoute(ctx, s, o) })
+		},
+	}
+	return withFlags(c, new(routeOptions).flags())
+}
+
+// routeOptions are what follows route on the command line.
+type routeOptions struct {
+	policy string   // a .star file, or the name of a shipped policy
+	args   []string // the policy's options
+
+	verify, diff, failEachLink bool
+	adaptive                   routing.Adaptive
+	out                        string // file for OpenSM; with verify only written if the verdict is ok
+
+	list, help bool
+	every      time.Duration // of --watch; 0: not asked for
+	reload     string
+}
+
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *routeOptions) flags() *pflag.FlagSet {
+	f := newFlags("route")
+	f.BoolVar(&o.verify, "verify", false, "follow the packets between all pairs: do all arrive, and can none deadlock? With findings the exit status is 1")
+	f.BoolVar(&o.diff, "diff", false, "compare with the tables that the switches have")
+	f.BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	adaptiveFlagOf(f, &o.adaptive)
+	f.StringVar(&o.out, "out", "", "write the tables for OpenSM's engine file to `FILE`; with --verify only if the verdict is ok")
+	f.SetAnnotation("out", valueIs, []string{"the name of a file"})
+	f.BoolVar(&o.list, "list", false, "list the shipped policies")
+	f.Var((*watchFlag)(&o.every), "watch", "keep the file of --out up to date: look at the fabric every `TIME`")
+	f.Lookup("watch").NoOptDefVal = "10s"
+	f.StringVar(&o.reload, "reload", "", "with --watch: then send SIGHUP to the process `PID|FILE`, or whose ID is in this file, so that OpenSM reads the tables")
+	f.SetAnnotation("reload", valueIs, []string{"a process ID, or the name of a file that holds one"})
+	return f
+}
+
+// watchFlag is --watch, which may have a value: the time between two sweeps.
+type watchFlag time.Duration
+
+func (f *watchFlag) String() string { return "" }
+func (f *watchFlag) Type() string   { return "time" }
+
+func (f *watchFlag) Set(text string) error {
+	every, err := time.ParseDuration(text)
+	if err != nil || every < time.Second {
+		return errors.New("want a time of at least 1s, such as 30s or 5m")
+	}
+	*f = watchFlag(every)
+	return nil
+}
+
+// parseRoute separates the command's own flags, which may stand anywhere, from
+// the policy's.
+func parseRoute(words []string) (o routeOptions, err error) {
+	words, err = extractOwn(words, finder(o.flags()), "--%s=%s: %w")
+	if err != nil {
+		return o, err
+	}
+	for _, w := range words {
+		switch isFlag := strings.HasPrefix(w, "-"); {
+		case o.policy != "" || isFlag && strings.Contains(w, "="):
+			o.args = append(o.args, w)
+		case w == "-h" || w == "--help":
+			o.help = true
+		case isFlag: // is the next word its value, or the policy?
+			return o, fmt.Errorf("%s stands before the policy: write it as %[1]s=VALUE, or after the policy", w)
+		default:
+			o.policy = w
+		}
+	}
+	if o.reload != "" && o.every == 0 {
+		return o, errors.New("--reload goes with --watch")
+	}
+	return o, nil
+}
+
+// takeRoute takes the session flags out of the words behind route: those that
+// neither route nor the policy has. What options a policy has is read in its text.
+func takeRoute(p *session.Program, words []string) ([]string, error) {
+	own := new(routeOptions).flags()
+	o, _ := parseRoute(withoutSession(p.Settings, words, own))
+	policy := policyProgram(o.policy)
+	return extractSession(p.Settings, words, own, func(flag string) bool { return o.policy != "" && hasOption(policy, flag) })
+}
+
+// runRoute computes tables by a policy, examines them, writes them and shows what
+// it found.
+func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
+	policy, err := loadPolicy(ctx, s, o.policy, o.args)
+	if policy == nil || err != nil {
+		return err
+	}
+	f, err := read.Fabric(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, tell: s.Runtime.Progress}
+	if o.diff { // first: if it cannot be had, nothing is computed in vain
+		if c.live, err = read.Routes(ctx, s.Runtime, f); err != nil {
+			return err
+		}
+	}
+	r, err := policy.Compute(ctx, f)
+	if err != nil {
+		return err
+	}
+	report, err := examine(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	if o.out != "" && report.Sound() {
+		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	if err := s.Show(values.WrapReport(report)); err != nil {
+		return err
+	}
+	if left := r.Graph().LeftOut(); len(left) > 0 && !o.verify {
+		s.Warn("the tables leave out %s, such as this: %s; with --verify that is a finding", fabric.Plural(len(left), "port", "ports"), left[0])
+	}
+	switch {
+	case o.out != "" && report.Sound():
+		s.Print("use with opensm -R file,no_fallback -U " + o.out + "\n")
+		switch {
+		case r.SL.Any():
+			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others; %s", o.out, r.RunInstead())
+		case r.ChangesLanes():
+			s.Warn("%s tells no virtual lanes, and paths change theirs: OpenSM would leave them on one, where they may deadlock; %s", o.out, r.RunInstead())
+		}
+	case o.out != "":
+		s.Warn("%s is not written, for the verdict is not ok", o.out)
+	}
+	if !report.Clean() {
+		return session.Exit(lang.StatusFindings)
+	}
+	return nil
+}
+
+// loadPolicy loads a policy. Where its options ask for its help, that is printed,
+// and there is no policy to run.
+func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*program.Policy, error) {
+	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, flagNames(new(routeOptions).flags()))
+	if err != nil || p.Help == "" {
+		return p, err
+	}
+	_, err = io.WriteString(s.Console.Out(), p.Help)
+	return nil, err
+}
+
+// completePolicy proposes policies, then their options, and the command's own
+// flags.
+func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	switch o, err := parseRoute(words); {
+	case err != nil:
+	case o.policy != "":
+		names = policyProgram(o.policy).Options
+	default:
+		for _, p := range script.Policies.Shipped() {
+			names = append(names, p.Name+"\t"+p.Doc)
+		}
+	}
+	return append(names, flagNames(new(routeOptions).flags())...), cobra.ShellCompDirectiveDefault
+}

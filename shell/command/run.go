@@ -1,0 +1,83 @@
+// Package command has the commands of fabsh. Each declares its flags, parses its words into
+// a struct, runs on an open session, and ends with an error or an exit status.
+//
+//	run.go          a command in a session; All: the list of commands
+//	program.go      what scripts say of themselves; commandflag.go, the flags of commands
+//	                that share a command line with one
+//	atprompt.go     the commands that run at the prompt too
+//	audit.go        audit; auditrails.go, its --each-port; auditack.go, its acks
+//	report.go       report, and its page of HTML
+//	route.go        route; routewatch.go, its --watch
+//	verify.go       verify, and the checks that it shares with route
+//	changeplan.go   change plan and show; changeapply.go, apply, confirm, revert and resume;
+//	                changejournal.go, status; changeguard.go, the guard process
+//	snapshot.go     snapshot and graph; diff.go, topology.go, exporter.go, top.go, tour.go,
+//	                sim.go, decode.go, ports.go, test.go: the commands of these names
+//	fmt.go          fmt and check
+//	doc.go          version, doc, help and examples
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/shell/session"
+)
+
+// All returns the commands, without help.
+func All(p *session.Program) []*cobra.Command {
+	return []*cobra.Command{
+		auditCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
+		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p), simCommand(p), decodeCommand(p),
+		portsCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
+	}
+}
+
+// task is what a command runs in a session.
+type task struct {
+	name string // of the command
+	plan string // what a plan says that it is made from; "": the name
+	time session.TimeLimit
+	open func(context.Context) (*session.Session, error)
+	run  func(context.Context, *session.Session) error
+}
+
+// onFabric runs a command on the fabric that the session flags name. name is the
+// command's.
+func onFabric(p *session.Program, name string, run func(context.Context, *session.Session) error) error {
+	return execute(p, task{name: name, time: p.StartTime(), run: run})
+}
+
+// withoutFabric runs a command that needs none.
+func withoutFabric(p *session.Program, name string, run func(context.Context, *session.Session) error) error {
+	open := func(context.Context) (*session.Session, error) {
+		return session.New(p, session.Base{Absent: topology.ErrNoFabric})
+	}
+	return execute(p, task{name: name, time: p.StartTime(), open: open, run: run})
+}
+
+// execute runs a task on the fabric that the session flags name, unless it opens a session
+// by itself. The error is why it did not run, or the exit status.
+func execute(p *session.Program, t task) error {
+	if p.Settings.Given("command") {
+		return errors.New("-c takes no command")
+	}
+	if err := p.Settings.Check(); err != nil {
+		return err
+	}
+	if t.open == nil {
+		t.open = func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, session.Opening{}) }
+	}
+	return p.Profiled(func() (status int, err error) {
+		return p.Evaluate(t.time, cmp.Or(t.plan, t.name), t.open, func(s *session.Session) int {
+			return s.Runner.Evaluate(func(ctx context.Context) error {
+				return lang.Protect(t.name, func() error { return t.run(ctx, s) })
+			})
+		})
+	})
+}

@@ -1,0 +1,185 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/discover"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/server"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"fabsh/shell/session"
+)
+
+// simCommand writes the topologies of -F sim to files.
+func simCommand(p *session.Program) *cobra.Command {
+	var out string
+	var serve simServe
+	c := &cobra.Command{
+		Use:   "sim [SPEC|FILE] [--out FILE | --listen NAME]",
+		Short: "Write the topology of a simulated fabric, or let OpenSM and the C tools onto it",
+		Long: `Write the topology of a simulated fabric, as ibnetdiscover prints it: ibsim reads
+that, and so do -F file: and -F sim:.
+
+SPEC is KIND[:KEY=VALUE,...] as with -F sim:. The kinds are fattree, pgft, ring,
+mesh, torus, hyperx, dragonfly, random; or a file of a topology. With all of them
+go remove_links=, remove_switches= and seed=: parts that are not there.
+
+--listen serves the fabric by ibsim's sockets until it is interrupted: programs with
+libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
+--bare it is as after power-on, for a subnet manager to bring up; else it is up,
+and has one. --console takes ibsim's commands from the input: type Help.
+
+libumad2sim does not work with rdma-core 56 and later: tools of such a release end by
+a segmentation fault once they are attached. Use those of an older release, such as
+Debian 12's, or fabsh.`,
+		Example: `  fabsh sim fattree:k=8,levels=3 --out net
+  fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
+  fabsh sim fattree:k=16,levels=3 --listen mysock --bare &
+  IBSIM_SOCKNAME=mysock ibsim-run opensm -o -R updn
+  IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover`,
+		Args: func(_ *cobra.Command, words []string) error {
+			if len(words) > 1 {
+				return fmt.Errorf("sim: takes one SPEC, and here is also %q", words[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, words []string) error {
+			spec := ""
+			if len(words) > 0 {
+				spec = words[0]
+			}
+			if c.Flags().Changed("out") && out == "" {
+				return errors.New("sim: --out needs the name of a file")
+			}
+			if c.Flags().Changed("listen") {
+				if c.Flags().Changed("out") {
+					return errors.New("sim: --out writes the topology, --listen serves it: give one of them")
+				}
+				return serveTopology(p, spec, &serve)
+			}
+			if serve.bare || serve.console {
+				return errors.New("sim: --bare and --console are of a fabric that is served: give --listen NAME too")
+			}
+			limit := p.StartTime()
+			defer p.StartDeadline(limit).Stop()
+			ctx := limit.Context()
+			f, err := bringUp(ctx, p, spec)
+			if err != nil {
+				return session.Late(fmt.Errorf("sim: %w", err))
+			}
+			write := func(w io.Writer) error { return format.Dump(w, f, format.KindIbnetdiscover) }
+			if out == "" {
+				return write(p.Console.Out())
+			}
+			switch err := format.WriteFile(ctx, out, write); {
+			case errors.Is(err, syscall.EISDIR):
+				return fmt.Errorf("sim: --out %s: is a folder", out)
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("sim: --out %s: there is no such folder", out)
+			case err != nil:
+				return &session.HostError{Err: fmt.Errorf("sim: --out: %w", err)}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of the output")
+	c.Flags().StringVar(&serve.name, "listen", "", "serve the fabric to programs that have IBSIM_SOCKNAME=`NAME`")
+	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen: no LIDs, no tables, no subnet manager; links in INIT")
+	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: take ibsim's console commands from the input")
+	c.SetFlagErrorFunc(FlagError)
+	c.MarkFlagFilename("out")
+	return c
+}
+
+// bringUp makes a simulated fabric and discovers it, so that it has the LIDs,
+// widths and speeds that its subnet manager has set. Faults are no part of the
+// topology. What no cable joins to the rest is: but nobody gave it LIDs.
+func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabric, error) {
+	f, o, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
+	if err != nil {
+		return nil, err
+	}
+	node, err := session.SimNode(f, "")
+	if err != nil {
+		return nil, err
+	}
+	t, err := sim.New(f, o.WithoutFaults()).Attach(node, 0)
+	if err != nil {
+		return nil, err
+	}
+	e := engine.New(t, engine.Options{})
+	defer e.Close()
+	found, err := discover.Sweep(ctx, e, discover.Options{})
+	if err == nil && len(found.Nodes()) < len(f.Nodes()) {
+		p.Warn("sim: of %s those are written that %s reaches, %d: no cables join the others to them",
+			fabric.Plural(len(f.Nodes()), "node", "nodes"), f.Nodes()[node].Label(), len(found.Nodes()))
+	}
+	return found, err
+}
+
+// simServe is how fabsh sim serves a fabric.
+type simServe struct {
+	name          string // of the sockets
+	bare, console bool
+}
+
+// serveTopology serves a simulated fabric by ibsim's sockets until it is interrupted.
+func serveTopology(p *session.Program, spec string, o *simServe) error {
+	limit := p.StartTime()
+	defer p.StartDeadline(limit).Stop()
+	ctx := limit.Context()
+	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
+	if err != nil {
+		return session.Late(fmt.Errorf("sim: %w", err))
+	}
+	options.Bare = o.bare
+	name := cmp.Or(o.name, os.Getenv("IBSIM_SOCKNAME"), server.DefaultName)
+	subnet := sim.New(f, options)
+	log := func(text string) {
+		if !p.Settings.Quiet {
+			fmt.Fprintln(p.Console.Err(), text)
+		}
+	}
+	srv, err := server.Listen(subnet, f, server.Options{Name: name, Log: log})
+	if errors.Is(err, server.ErrName) {
+		return fmt.Errorf("sim: %w", err)
+	}
+	if err != nil {
+		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+	}
+	state := "up, with a subnet manager of its own"
+	if o.bare {
+		state = "bare: attach a subnet manager"
+	}
+	log(fmt.Sprintf("serving %s (%s)\nattach with: IBSIM_SOCKNAME=%s [SIM_HOST=NODE] ibsim-run COMMAND, or fabsh -F ibsim:%[3]s", counts(f), state, name))
+	if o.console {
+		go srv.Console(os.Stdin, p.Console.Out())
+	}
+	err = srv.Serve(ctx)
+	switch {
+	case errors.Is(err, server.ErrQuit):
+		return nil
+	case err != nil:
+		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+	}
+	return ctx.Err()
+}
+
+// counts is how much there is of a fabric.
+func counts(f *fabric.Fabric) string {
+	return fmt.Sprintf("%s, %s, %s", fabric.Plural(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"),
+		fabric.Plural(len(f.OfType(mad.NodeTypeCA)), "host", "hosts"), fabric.Plural(f.Links(), "cable", "cables"))
+}

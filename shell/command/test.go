@@ -1,0 +1,391 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
+	"fabsh/builtins/scripttest"
+	"fabsh/fabric/format"
+	"fabsh/shell/session"
+)
+
+// testOptions are what the command line of test says.
+type testOptions struct {
+	run     string
+	verbose bool
+	junit   string
+}
+
+// testCommand runs the tests of scripts.
+func testCommand(p *session.Program) *cobra.Command {
+	var o testOptions
+	c := &cobra.Command{
+		Use:   "test [PATH...]",
+		Short: "Run the test_* functions of scripts, on simulated fabrics",
+		Long: `Run the functions of scripts whose names begin with test_. A PATH is a script,
+or a folder, whose .star files are taken, those of folders below too; without
+any it is the working directory.
+
+The default of a test's parameter sim is the SPEC of its fabric, as behind
+-F sim:, and the test gets that fabric's value sim:
+
+    def test_unlink(sim = "ring:n=3"):
+        sim.unlink("switch-1/2")
+        expect.eq(len(discover().links), 5)
+
+A test that has no such parameter has no fabric. Each has a session of its own,
+in which its script runs from the top, and a virtual clock, which stands until
+all that runs sleeps: sleep("1h") takes no time. What is asked and not answered
+takes its time (--timeout). help("expect") says what a test can expect.
+
+--deadline (here 1m if it is not given), --memory and --max-steps hold for each
+test. Exit status: 0 all passed; 1 a test failed; 2 a script does not load, or
+there is no test.`,
+		Example: `  fabsh test scripts
+  fabsh -o json test --run 'links?$' audits/links_test.star
+  fabsh test --junit report.xml`,
+		RunE: func(_ *cobra.Command, words []string) error { return runTests(p, words, o) },
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&o.run, "run", "", "run only the tests whose names `REGEXP` matches")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "name the tests that passed too, and show what they print")
+	c.Flags().StringVar(&o.junit, "junit", "", "write the results to `FILE` too, in the XML of JUnit")
+	c.SetFlagErrorFunc(FlagError)
+	c.MarkFlagFilename("junit")
+	return c
+}
+
+// testTime is how long a test may take where --deadline does not say.
+const testTime = time.Minute
+
+// runTests is the command.
+func runTests(p *session.Program, paths []string, o testOptions) error {
+	filter, err := regexp.Compile(o.run)
+	switch {
+	case err != nil:
+		return fmt.Errorf("test: --run: %w", err)
+	case p.Settings.Given("command"):
+		return errors.New("-c takes no command")
+	case p.Settings.Given("fabric"):
+		return errors.New(`test: -F has no meaning: each test names its fabric, def test_x(sim="fattree:k=4")`)
+	case p.Settings.Record != "":
+		return errors.New("test: --record has no meaning: each test has a fabric of its own")
+	}
+	if err := p.Settings.Check(); err != nil {
+		return err
+	}
+	keys, secrets, err := p.ReadKeys(context.Background())
+	if err != nil {
+		return err
+	}
+	r := &testRun{program: p, options: o, filter: filter, base: session.Base{Keys: keys, Secrets: secrets}}
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	return p.Profiled(func() (int, error) {
+		var err error
+		if o.junit == "" {
+			err = r.all(paths)
+		} else {
+			err = p.WriteAround(o.junit, func(w io.Writer) error {
+				if err := r.all(paths); err != nil {
+					return err
+				}
+				return scripttest.WriteJUnit(w, r.results)
+			})
+		}
+		return r.status, err
+	})
+}
+
+// testRun is one run of the command.
+type testRun struct {
+	program *session.Program
+	options testOptions
+	filter  *regexp.Regexp
+	base    session.Base // of all sessions
+	status  int          // exit status so far
+	results []scripttest.Result
+	scripts int // that have tests, or do not load
+	found   int // tests, those that the filter leaves out too
+}
+
+// all runs the tests of all scripts, and writes the results.
+func (r *testRun) all(paths []string) error {
+	var files []string
+	err := r.program.Interrupts.Run(func(ctx context.Context) (err error) {
+		files, err = scriptsAt(ctx, paths)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("test: %w", err)
+	}
+	for _, path := range files {
+		if err := r.script(path); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(r.results) > 0:
+		return r.summary()
+	case r.found > 0:
+		return fmt.Errorf("test: --run %s: none of the %s has such a name", r.options.run, lang.Count(r.found, "test"))
+	}
+	return fmt.Errorf("test: no function in %s has a name that begins with test_", strings.Join(paths, ", "))
+}
+
+// scriptsAt are the scripts that paths name, in the order of paths and names, each
+// once.
+func scriptsAt(ctx context.Context, paths []string) ([]string, error) {
+	var files []string
+	add := func(path string) {
+		if path = filepath.Clean(path); !slices.Contains(files, path) {
+			files = append(files, path)
+		}
+	}
+	for _, path := range paths {
+		if strings.HasPrefix(path, "@") { // an embedded one
+			files = append(files, path)
+			continue
+		}
+		st, err := os.Stat(path)
+		if err != nil {
+			return nil, format.FileError(err)
+		}
+		if !st.IsDir() {
+			add(path)
+			continue
+		}
+		// The slash: the path itself may be a symbolic link.
+		err = filepath.WalkDir(path+"/", func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil:
+				return format.FileError(err)
+			case d.IsDir() && name != path+"/" && strings.HasPrefix(d.Name(), "."):
+				return fs.SkipDir
+			case d.Type().IsRegular() && filepath.Ext(name) == ".star":
+				add(name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// script runs the tests of one. An error ends the run.
+func (r *testRun) script(path string) error {
+	s, out, err := r.session(nil, path)
+	if err != nil {
+		return err
+	}
+	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
+	var tests []scripttest.Test
+	message, err := r.attempt(s, func(ctx context.Context) (err error) {
+		tests, err = scripttest.List(ctx, s.Interpreter, path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if message != "" || len(tests) > 0 {
+		r.scripts++
+	}
+	if message != "" {
+		return r.add(scripttest.Result{Test: scripttest.Test{File: path}, Outcome: scripttest.Error, Message: message, Output: out.String()})
+	}
+	r.found += len(tests)
+	for _, t := range tests {
+		if !r.filter.MatchString(t.Name) {
+			continue
+		}
+		result, err := r.test(s, t)
+		if err != nil {
+			return err
+		}
+		if err := r.add(result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// test runs one test; loaded is the session that its script was loaded in.
+func (r *testRun) test(loaded *session.Session, t scripttest.Test) (scripttest.Result, error) {
+	result := scripttest.Result{Test: t, Outcome: scripttest.Passed}
+	var c *session.Connection
+	if t.Fabric != "" {
+		message, err := r.attempt(loaded, func(ctx context.Context) (err error) {
+			opener := session.OpenNamed(ctx, openAsScript(loaded))
+			c, err = session.Simulate(r.program.Settings, t.Fabric, opener, opener)
+			return err
+		})
+		if err != nil || message != "" {
+			result.Outcome, result.Message = scripttest.Failed, message
+			return result, err
+		}
+	}
+	s, out, err := r.session(c, t.File+": "+t.Name)
+	if err != nil {
+		return result, err
+	}
+	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
+	message, err := r.attempt(s, func(ctx context.Context) error { return scripttest.Run(ctx, s.Interpreter, t) })
+	if message != "" {
+		result.Outcome, result.Message = scripttest.Failed, message
+	}
+	result.Output = out.String()
+	return result, err
+}
+
+// openAsScript returns what opens a file that a script names, where it may read. What is no
+// file is said to be none, for it may be a misspelled kind of fabric.
+func openAsScript(s *session.Session) func(context.Context, string) (*lang.File, error) {
+	return func(ctx context.Context, path string) (*lang.File, error) {
+		if !strings.Contains(path, "/") {
+			if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+		return s.Files.Open(ctx, path)
+	}
+}
+
+// session makes a session on c, or, if that is nil, without a fabric. What it
+// writes is kept.
+func (r *testRun) session(c *session.Connection, doing string) (*session.Session, *testOutput, error) {
+	absent := errors.New(`a test has the fabric that its parameter names, def test_x(sim="fattree:k=4"), and this has none`)
+	base := r.base
+	base.Connection, base.Absent = c, absent
+	s, err := session.New(r.program, base)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := new(testOutput)
+	s.Stdout, s.Stderr, s.Format, s.Width = out, out, lang.FormatText, nil
+	s.Clock = lang.NewVirtualClock()
+	s.Runner.Statement = cmp.Or(r.program.Settings.Deadline.Value, testTime)
+	s.Runner.Describe(doing)
+	return s, out, nil
+}
+
+// attempt runs fn within the limits of a test. message is why it failed; an error
+// ends the run.
+func (r *testRun) attempt(s *session.Session, fn func(context.Context) error) (message string, err error) {
+	var inner error // knows where it was stopped
+	err = s.Runner.Attempt(func(ctx context.Context) error {
+		inner = lang.Protect("test", func() error { return fn(ctx) })
+		return inner
+	})
+	switch {
+	case err == nil:
+		return "", nil
+	case errors.Is(err, lang.ErrInterrupted):
+		return "", err
+	}
+	return scripttest.Explain(s.Explainer, inner), nil
+}
+
+// add keeps a result, and as text tells of it at once.
+func (r *testRun) add(t scripttest.Result) error {
+	r.results = append(r.results, t)
+	switch t.Outcome {
+	case scripttest.Failed:
+		r.status = session.Worse(r.status, lang.StatusFindings)
+	case scripttest.Error:
+		r.status = session.Worse(r.status, lang.StatusUsage)
+	}
+	passed := t.Outcome == scripttest.Passed
+	if r.program.Settings.Output() != lang.FormatText || passed && !r.options.verbose {
+		return nil
+	}
+	var b strings.Builder
+	switch {
+	case passed:
+		fmt.Fprintf(&b, "ok   %s:%d: %s\n", t.File, t.Line, t.Name)
+	case t.Outcome == scripttest.Error:
+		fmt.Fprintf(&b, "FAIL %s: does not load\n%s", t.File, indent(t.Message, "    "))
+	default:
+		fmt.Fprintf(&b, "FAIL %s:%d: %s\n%s", t.File, t.Line, t.Name, indent(t.Message, "    "))
+	}
+	if t.Output != "" {
+		b.WriteString("    output:\n" + indent(t.Output, "      "))
+	}
+	_, err := io.WriteString(r.program.Console.Out(), lang.Harmless(b.String()))
+	return err
+}
+
+// summary ends the output: as text with the counts, otherwise with the results.
+func (r *testRun) summary() error {
+	if format := r.program.Settings.Output(); format != lang.FormatText {
+		text, err := metrics.Render(scripttest.Wrap(r.results), format, "test")
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(r.program.Console.Out(), text)
+		return err
+	}
+	count := map[string]int{}
+	for _, t := range r.results {
+		count[t.Outcome]++
+	}
+	text := fmt.Sprintf("%s in %s: %d passed", lang.Count(len(r.results)-count[scripttest.Error], "test"), lang.Count(r.scripts, "script"), count[scripttest.Passed])
+	if n := count[scripttest.Failed]; n > 0 {
+		text += fmt.Sprintf(", %d failed", n)
+	}
+	if n := count[scripttest.Error]; n > 0 {
+		text += fmt.Sprintf("; not loaded: %d", n)
+	}
+	_, err := fmt.Fprintln(r.program.Console.Out(), text)
+	return err
+}
+
+// indent puts a margin before each line.
+func indent(text, margin string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		b.WriteString(margin + line)
+	}
+	return b.String()
+}
+
+// maxTestOutput is how much is kept of what a test prints, in bytes.
+const maxTestOutput = 16 << 10
+
+// testOutput keeps the beginning of what is written.
+type testOutput struct {
+	text []byte
+	lost int // bytes
+}
+
+func (o *testOutput) Write(p []byte) (int, error) {
+	n := min(len(p), maxTestOutput-len(o.text))
+	o.text = append(o.text, p[:n]...)
+	o.lost += len(p) - n
+	return len(p), nil
+}
+
+func (o *testOutput) String() string {
+	if o.lost == 0 {
+		return string(o.text)
+	}
+	return fmt.Sprintf("%s\n... %d more bytes\n", o.text, o.lost)
+}

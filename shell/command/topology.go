@@ -1,0 +1,271 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	values "fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
+	"fabsh/builtins/read"
+	"fabsh/builtins/script"
+	"fabsh/fabric"
+	"fabsh/fabric/hosts"
+	"fabsh/fabric/routing/graph"
+	"fabsh/mad"
+	"fabsh/shell/prompt"
+	"fabsh/shell/session"
+)
+
+// topologyCommand writes topologies for schedulers.
+func topologyCommand(p *session.Program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "topology KIND | FILE.star [options of the kind]",
+		Short: "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
+		Long: `Write the topology of the fabric for a scheduler of jobs.
+
+A kind is a script that is shipped, by name (--list), or a .star file that defines
+topology(groups, *, ...) and read(text): "fabsh topology KIND --help" tells its
+options. Hosts are in groups: of a leaf, or where they have an adapter for each
+rail, of the leaves that serve the same hosts; above these by how far packets have
+to climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". What was written
+is read back and compared before it is shown or put in place.
+
+--class says what an adapter is for: only compute nodes (cn) are told; others are
+io, an, gateway, sm. By default "*storage*" is io.`,
+		Example: `  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
+  fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
+  fabsh -F file:cluster.net topology kueue > kueue.yaml
+  fabsh topology hostfile --slots 8 > hosts`,
+		DisableFlagParsing: true, // they are told from those of the kind
+		ValidArgsFunction:  completeTopology,
+		RunE: func(c *cobra.Command, words []string) error {
+			words, err := takeTopology(p, words)
+			if err != nil {
+				return err
+			}
+			o, err := parseTopology(words)
+			switch {
+			case err != nil:
+				return fmt.Errorf("topology: %w", err)
+			case o.list:
+				return listShipped(p, script.Topologies.Shipped())
+			case o.kind == "" && o.help:
+				return c.Help()
+			case o.kind == "":
+				return errors.New(`topology: of which kind? "fabsh topology --list" lists the shipped ones; or name a .star file`)
+			case strings.HasSuffix(o.kind, ".star"):
+				if err := CheckScript(o.kind); err != nil {
+					return err
+				}
+			default:
+				if _, err := script.Topologies.Locate(o.kind); err != nil {
+					return fmt.Errorf("topology: %w", err)
+				}
+			}
+			run := func(ctx context.Context, s *session.Session) error { return writeTopology(ctx, p, s, o) }
+			if o.help {
+				return withoutFabric(p, "topology", run)
+			}
+			return onFabric(p, "topology", run)
+		},
+	}
+	return withFlags(c, new(topologyOptions).flags())
+}
+
+// topologyOptions are what follows topology on the command line.
+type topologyOptions struct {
+	kind string   // a .star file, or the name of a shipped one
+	args []string // the kind's options
+
+	rules               []graph.Rule // of --class
+	levels              int
+	baseline, out, diff string
+	list, help          bool
+}
+
+// flags declares the command's own flags, and sets o to their defaults.
+func (o *topologyOptions) flags() *pflag.FlagSet {
+	f := newFlags("topology")
+	f.Func("class", "what an adapter is for, by its name (with * and ?) or GUID: `NAME=CLASS` (repeatable)", func(text string) error {
+		rule, err := classRule(text)
+		o.rules = append(o.rules, rule)
+		return err
+	})
+	f.StringVar(&o.baseline, "baseline", "", "a snapshot or topology: what is absent now is where it is in `FILE`")
+	f.Func("levels", "at most `N` levels of groups below the root; with 1 the network need not be a tree", func(text string) (err error) {
+		if o.levels, err = strconv.Atoi(text); err != nil || o.levels < 1 {
+			return fmt.Errorf("want a number from 1, got %q", text)
+		}
+		return nil
+	})
+	f.StringVar(&o.out, "out", "", "write to `FILE`, whole or not at all, instead of the output")
+	f.StringVar(&o.diff, "diff", "", "compare with `FILE`, such as the one in use: what differs is shown, and the exit status is 1")
+	f.BoolVar(&o.list, "list", false, "list the kinds")
+	return f
+}
+
+// takeTopology takes the session flags out of the words behind topology: those that
+// neither the command nor the kind has.
+func takeTopology(p *session.Program, words []string) ([]string, error) {
+	own := new(topologyOptions).flags()
+	var options []string
+	if o, err := parseTopology(withoutSession(p.Settings, words, own)); err == nil && o.kind != "" {
+		options = topologyKindOptions(o.kind)
+	}
+	return extractSession(p.Settings, words, own, func(flag string) bool { return slices.Contains(options, flag) })
+}
+
+// topologyKindOptions are the options of a kind.
+func topologyKindOptions(name string) []string {
+	for _, d := range script.Topologies.Shipped() {
+		if d.Name == name {
+			return d.Options
+		}
+	}
+	return script.ProgramOf(name, sourceAt(name), script.TopologyEntry).Options
+}
+
+// parseTopology separates the command's own flags, which may stand anywhere, from the
+// kind's.
+func parseTopology(words []string) (o topologyOptions, err error) {
+	words, err = extractOwn(words, finder(o.flags()), invalidValue)
+	if err != nil {
+		return o, err
+	}
+	for _, w := range words {
+		switch isFlag := strings.HasPrefix(w, "-"); {
+		case w == "-h" || w == "--help":
+			o.help = true
+			o.args = append(o.args, w)
+		case o.kind != "" || isFlag && strings.Contains(w, "="):
+			o.args = append(o.args, w)
+		case isFlag: // is the next word its value, or the kind?
+			return o, fmt.Errorf("%s stands before the kind: write it behind", w)
+		default:
+			o.kind = w
+		}
+	}
+	return o, nil
+}
+
+// classRule reads NAME=CLASS, where NAME may be a GUID, and hold a =.
+func classRule(text string) (graph.Rule, error) {
+	i := strings.LastIndexByte(text, '=')
+	if i <= 0 {
+		return graph.Rule{}, fmt.Errorf("want NAME=CLASS, such as 'storage*=io', got %q", text)
+	}
+	class, err := graph.ParseClass(text[i+1:])
+	if err == nil && class&graph.ClassSwitch != 0 {
+		err = errors.New("switches are no hosts")
+	}
+	r := graph.Rule{Class: class, Name: text[:i], Also: class == graph.ClassSM}
+	if hex, ok := strings.CutPrefix(strings.ToLower(r.Name), "0x"); ok {
+		if n, bad := strconv.ParseUint(hex, 16, 64); bad == nil {
+			r.Name, r.GUIDs = "", []mad.GUID{mad.GUID(n)}
+		}
+	}
+	return r, err
+}
+
+// writeTopology makes the text of a kind, compares it with a file and puts it in place.
+func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
+	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, flagNames(new(topologyOptions).flags()))
+	if err != nil {
+		return err
+	}
+	if kind.Help != "" {
+		_, err := io.WriteString(s.Console.Out(), kind.Help)
+		return err
+	}
+	// The file in use is read first: if it cannot be, nothing is asked in vain.
+	var inUse *values.File
+	if o.diff != "" {
+		data, err := s.Files.ReadNamed(ctx, o.diff)
+		if err != nil {
+			return fmt.Errorf("--diff: %w", err)
+		}
+		if inUse, err = kind.Read(ctx, string(data)); err != nil {
+			return fmt.Errorf("--diff: %s: %w", o.diff, err)
+		}
+	}
+	var baseline *fabric.Fabric
+	if o.baseline != "" {
+		timed, cancel := s.Runner.Deadline.Within(ctx)
+		defer cancel()
+		names, err := p.NodeNames(timed, "file")
+		if err != nil {
+			return session.Late(err)
+		}
+		if baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+		baseline = baseline.Renamed(names)
+	}
+	f, err := read.Fabric(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, graph.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
+	if err != nil {
+		return blameFabric(s, fmt.Errorf("topology: %w", err))
+	}
+	for _, note := range g.Notes {
+		s.Warn("topology: %s", note)
+	}
+	text, now, err := kind.Write(ctx, g)
+	if err != nil {
+		return err
+	}
+	if o.out != "" && o.baseline == "" && !f.Complete() {
+		return blameFabric(s, fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
+	}
+	if o.out != "" {
+		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	switch {
+	case inUse != nil:
+		d := values.DiffOf(inUse, now)
+		if err := s.Show(d); err != nil {
+			return err
+		}
+		if !d.Same {
+			return session.Exit(lang.StatusFindings)
+		}
+	case o.out == "":
+		_, err := io.WriteString(s.Console.Out(), text)
+		return err
+	}
+	return nil
+}
+
+// blameFabric is the end of a command for what is the matter with the fabric.
+func blameFabric(s *session.Session, err error) error {
+	s.Console.Fail(&session.HostError{Err: err})
+	return &lang.ExitError{Code: lang.StatusFabric}
+}
+
+// completeTopology proposes kinds, then their options, and the command's own flags.
+func completeTopology(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	switch o, err := parseTopology(words); {
+	case err != nil:
+	case o.kind != "":
+		names = topologyKindOptions(o.kind)
+	default:
+		for _, d := range script.Topologies.Shipped() {
+			names = append(names, d.Name+"\t"+d.Doc)
+		}
+	}
+	return prompt.Matching(append(names, flagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
+}

@@ -1,0 +1,177 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
+	"fabsh/fabric"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/table"
+	"fabsh/shell/session"
+)
+
+// verifyOptions are what the command line of verify says.
+type verifyOptions struct {
+	tables       routes.Files // without LFTs: those that the switches have
+	failEachLink bool
+	adaptive     routing.Adaptive
+}
+
+// verifyCommand judges tables that there are already.
+func verifyCommand(p *session.Program) *cobra.Command {
+	var o verifyOptions
+	c := &cobra.Command{
+		Use:   "verify --lfts FILE [--sl FILE] [--sl2vl FILE] [--fail-each-link]",
+		Short: "Follow the packets through forwarding tables: do all arrive, can none deadlock?",
+		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
+arrive, and can none deadlock? With findings the exit status is 1.
+
+The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.
+With --sl alone, the virtual lanes are read from the switches too.`,
+		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
+  fabsh -F ibsim verify`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return onFabric(p, "verify", func(ctx context.Context, s *session.Session) error { return runVerify(ctx, s, o) })
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, of ibroute or dump_fts, or a snapshot")
+	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
+	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
+	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	adaptiveFlagOf(c.Flags(), &o.adaptive)
+	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(routing.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
+	c.Flags().MarkHidden("slvl")
+	c.SetFlagErrorFunc(FlagError)
+	for _, name := range []string{"lfts", "sl", "sl2vl"} {
+		c.MarkFlagFilename(name)
+	}
+	return c
+}
+
+// runVerify judges tables of files, or those that the switches have.
+func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
+	f, err := read.Fabric(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	var r *routes.Routes
+	switch {
+	case o.tables.LFTs != "":
+		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
+	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
+		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
+	default:
+		if r, err = read.Routes(ctx, s.Runtime, f); err == nil && o.tables.SL != "" {
+			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
+				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive, tell: s.Runtime.Progress})
+	if err != nil {
+		return err
+	}
+	shown := values.WrapVerdict(report.Verdict)
+	if o.failEachLink {
+		shown = values.WrapReport(report)
+	}
+	if err := s.Show(shown); err != nil {
+		return err
+	}
+	if !report.Clean() {
+		return session.Exit(lang.StatusFindings)
+	}
+	return nil
+}
+
+// adaptiveFlag is --adaptive, which may have a value.
+type adaptiveFlag routing.Adaptive
+
+// adaptiveFlagOf declares --adaptive.
+func adaptiveFlagOf(f *pflag.FlagSet, to *routing.Adaptive) {
+	f.Var((*adaptiveFlag)(to), "adaptive", "the switches are known to route adaptively: the verdict is unknown; with =minimal or =updown: is it ok whichever of the minimal ports, or of the legal up/down ports, they choose?")
+	f.Lookup("adaptive").NoOptDefVal = "true"
+}
+
+func (f *adaptiveFlag) String() string { return "" }
+
+// Type makes help show no value: it would stand behind a blank, which is none of it.
+func (f *adaptiveFlag) Type() string { return "bool" }
+
+func (f *adaptiveFlag) Set(value string) error {
+	if value == "true" {
+		*f = adaptiveFlag(routing.AdaptiveOn)
+		return nil
+	}
+	a, err := routing.ParseAdaptive(value)
+	if err != nil {
+		return fmt.Errorf("want --adaptive=%s, or --adaptive alone", strings.Join(routing.AdaptiveWords(), ", --adaptive="))
+	}
+	*f = adaptiveFlag(a)
+	return nil
+}
+
+// checks are what is to be found out about tables.
+type checks struct {
+	verify       bool
+	adaptive     routing.Adaptive
+	live         *routes.Routes // to compare with; nil: none
+	failEachLink bool
+	tell         func(doing string) // the progress line
+}
+
+// examine does the checks. It adds to the notes of r what the fabric's file left
+// open and tables depend on.
+func examine(ctx context.Context, r *routes.Routes, c checks) (*routing.Report, error) {
+	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
+	report := &routing.Report{Routes: r}
+	var err error
+	defer c.tell("")
+	if c.verify {
+		c.tell("verifying the tables")
+		if report.Verdict, err = routing.VerifyTables(ctx, r, routing.VerifyOptions{Adaptive: c.adaptive}); err != nil {
+			return nil, err
+		}
+	}
+	if c.live != nil {
+		report.Diff = r.Diff(c.live)
+	}
+	if c.failEachLink {
+		c.tell("failing one link after the other")
+		list, err := routing.FailEachLink(ctx, r, 0)
+		if err != nil {
+			return nil, err
+		}
+		report.Failures = append([]routing.LinkFailure{}, list...) // not nil: asked for
+	}
+	return report, nil
+}
+
+// assignedLIDs are the notes on LIDs that a file does not have.
+func assignedLIDs(f *fabric.Fabric) []string {
+	var notes []string
+	for _, p := range f.Problems() {
+		if p.Kind == fabric.ProblemAssignedLIDs {
+			notes = append(notes, p.Text)
+		}
+	}
+	return notes
+}
