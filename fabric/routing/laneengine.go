@@ -23,12 +23,8 @@ var dfsssp = Engine{
 	Minimal: true,
 	Acyclic: true,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
-		h, err := graph.AllHops(ctx, g)
+		r, err := sssp.compute(ctx, g, o)
 		if err != nil {
-			return nil, &Precondition{Reason: err}
-		}
-		r := routes.New(g, 0)
-		if err := balanceLoad(ctx, r, h); err != nil {
 			return nil, err
 		}
 		return inLanes(ctx, r, &lanes.Layering{}, o)

@@ -39,49 +39,37 @@ func Repair(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 			return t, err
 		}
 	}
-	e, _ := EngineNamed(b.engine)
-	switch {
-	case r.SL != nil: // lanes of paths that others go beside
-	case e.Repair == KeepEntries:
-		return repairKept(ctx, r, g)
-	case e.Repair == KeepLIDs:
-		return repairLIDs(ctx, r, g)
-	case e.Repair == Patch:
-		return repairPatched(ctx, r, g)
-	}
-	return Compute(ctx, g, b.engine, b.on(g))
-}
-
-// repairKept is Repair by KeepEntries.
-func repairKept(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
-	b := basisOf(r)
 	o := b.on(g)
 	full, err := Compute(ctx, g, b.engine, o)
-	if err != nil {
-		return nil, err
+	if err != nil || r.SL != nil { // lanes of paths that others go beside
+		return full, err
 	}
-	o.Keep = r
-	t, err := Compute(ctx, g, b.engine, o)
-	if err != nil {
-		return nil, err
+	t := full
+	switch e, _ := EngineNamed(b.engine); e.Repair {
+	case KeepEntries:
+		o.Keep = r
+		t, err = Compute(ctx, g, b.engine, o)
+	case KeepLIDs:
+		t, err = keepLIDs(ctx, r, full)
+	case Patch:
+		t, err = patchOr(ctx, r, full)
+	}
+	if err != nil || t == full {
+		return t, err
 	}
 	return t, evenOut(ctx, t, full)
 }
 
-// repairPatched is Repair by Patch.
-func repairPatched(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
-	full, err := Compute(ctx, g, basisOf(r).engine, basisOf(r).on(g))
-	if err != nil {
-		return nil, err
-	}
-	t, whole, err := patch(ctx, r, g)
+// patchOr is patch where that leaves no gaps, else full, the tables of a full run.
+func patchOr(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
+	t, whole, err := patch(ctx, r, full.Graph())
 	if err != nil || !whole {
 		return full, err
 	}
 	b := *basisOf(full)
 	b.gaps = true // its paths go together with no others
 	t.SetOrigin(&b)
-	return t, evenOut(ctx, t, full)
+	return t, nil
 }
 
 // fewEntries: where there are so many at most, a full run takes little time, and each
@@ -107,12 +95,10 @@ func evenTree(ctx context.Context, r *routes.Routes) error {
 // after a repair: one in so many.
 const maxWorse = 50
 
-// repairLIDs is Repair by KeepLIDs.
-func repairLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
-	full, err := Compute(ctx, g, basisOf(r).engine, basisOf(r).on(g))
-	if err != nil {
-		return nil, err
-	}
+// keepLIDs is full, the tables of a full run, with the entries of those LIDs of r that all
+// are next hops still.
+func keepLIDs(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
+	g := full.Graph()
 	h, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, err
@@ -130,7 +116,7 @@ func repairLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.
 			}
 		}
 	}
-	return t, evenOut(ctx, t, full)
+	return t, nil
 }
 
 // evenOut takes the entries of LIDs from full, all that a LID has, until no link has
