@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -124,9 +125,9 @@ func adaptiveHops(ctx context.Context, r *routes.Routes, a Adaptive) (h *graph.H
 }
 
 // graph is the graph of all that packets may wait for.
-func (x *choices) graph(ctx context.Context, r *routes.Routes) (*CDG, error) {
+func (x *choices) graph(ctx context.Context, r *routes.Routes) (*cdg.Graph, error) {
 	v := x.v
-	graphs := make([]*CDG, v.g.Workers())
+	graphs := make([]*cdg.Graph, v.g.Workers())
 	walks := make([]choiceWalk, v.g.Workers())
 	for _, t := range []*routes.Routes{r, v.o.Union} {
 		if t == nil {
@@ -135,7 +136,7 @@ func (x *choices) graph(ctx context.Context, r *routes.Routes) (*CDG, error) {
 		err := eachDest(ctx, t, v.g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
 			c := &walks[worker]
 			if graphs[worker] == nil {
-				graphs[worker] = NewCDG(v.g, 1)
+				graphs[worker] = cdg.New(v.g, 1)
 				*c = x.newWalk()
 			}
 			if home := v.g.Terminals()[v.g.TerminalByLID(lid)].Switch; home >= 0 {
@@ -146,7 +147,7 @@ func (x *choices) graph(ctx context.Context, r *routes.Routes) (*CDG, error) {
 			return nil, err
 		}
 	}
-	d := NewCDG(v.g, 1)
+	d := cdg.New(v.g, 1)
 	for _, part := range graphs {
 		if part != nil {
 			d.Union(part)
@@ -188,7 +189,7 @@ func (x *choices) newWalk() choiceWalk {
 
 // follow adds what packets to a LID on switch home, whose entries are ports, may wait
 // for.
-func (x *choices) follow(d *CDG, c *choiceWalk, home int, ports []uint8) {
+func (x *choices) follow(d *cdg.Graph, c *choiceWalk, home int, ports []uint8) {
 	g := x.v.g
 	if c.home != home {
 		c.home = home
@@ -237,7 +238,7 @@ func (x *choices) chooseAt(mask []uint64, s, home int) {
 
 // spread adds the dependencies of all paths to switch home from switches with
 // endpoints, where mask are the channels that packets may take.
-func (x *choices) spread(d *CDG, c *choiceWalk, mask []uint64, reached []bool, home int) {
+func (x *choices) spread(d *cdg.Graph, c *choiceWalk, mask []uint64, reached []bool, home int) {
 	g := x.v.g
 	clear(reached)
 	reached[home] = true
@@ -262,10 +263,7 @@ func (x *choices) spread(d *CDG, c *choiceWalk, mask []uint64, reached []bool, h
 				if int(to) == home {
 					continue
 				}
-				edges := d.bits[d.start[ch]:d.start[ch+1]]
-				for k, more := range mask[x.first[to]:x.first[to+1]] {
-					edges[k] |= more
-				}
+				d.AddAll(ch, mask[x.first[to]:x.first[to+1]])
 				visit(to)
 			}
 		}
@@ -278,7 +276,7 @@ func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
 	g := x.v.g
 	found := make([]mad.LID, len(cycle))
 	c := x.newWalk()
-	scratch := NewCDG(g, 1)
+	scratch := cdg.New(g, 1)
 	ports := make([]uint8, len(g.Switches()))
 	left := len(cycle)
 	for _, t := range []*routes.Routes{r, x.v.o.Union} {
@@ -289,7 +287,7 @@ func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
 			for s := range ports {
 				ports[s] = t.Row(s)[lid]
 			}
-			clear(scratch.bits)
+			scratch.Clear()
 			c.home = -1
 			x.follow(scratch, &c, g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch, ports)
 			for i, ch := range cycle {

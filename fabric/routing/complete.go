@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
@@ -117,7 +118,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 			return err
 		}
 		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			n := newNueSearch(a.r, graph.Clone(), upDownOrder(g, ranks))
+			n := newNueSearch(a.r, graph.Clone(), cdg.UpDownOrder(g, ranks))
 			n.load = slices.Clone(load)
 			return n
 		}); err != nil {
@@ -134,8 +135,8 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 		return err
 	}
 	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
-		n := newNueSearch(a.r, graph, graph.order())
-		n.order.budget = testsOfLast * len(g.Channels())
+		n := newNueSearch(a.r, graph, graph.Positions())
+		n.order.Budget = testsOfLast * len(g.Channels())
 		return n
 	})
 	return err
@@ -145,7 +146,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 // of the paths it found. Which are still possible for a LID depends on the LIDs
 // before it, so those that lack paths at the end go first in the next attempt, which
 // begins anew.
-func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*CDG, error) {
+func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*cdg.Graph, error) {
 	before := *count
 	for attempt := 1; ; attempt++ {
 		*count = before
@@ -162,7 +163,7 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 			}
 		}
 		if len(open) == 0 || attempt == attempts || attempt*len(gaps) > maxSearches {
-			return n.order.CDG, nil
+			return n.order.Graph, nil
 		}
 		gaps = append(open, closed...)
 		a.restore(gaps)
@@ -171,7 +172,7 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 
 // withSwitches is graph with the dependencies of packets from CAs to switches, or
 // graph itself where both together have a cycle.
-func withSwitches(ctx context.Context, r *routes.Routes, graph *CDG) (*CDG, error) {
+func withSwitches(ctx context.Context, r *routes.Routes, graph *cdg.Graph) (*cdg.Graph, error) {
 	v := &verification{g: r.Graph(), vls: 1}
 	v.selectEndpoints()
 	clear(v.wanted)
@@ -187,7 +188,7 @@ func withSwitches(ctx context.Context, r *routes.Routes, graph *CDG) (*CDG, erro
 			all.Union(v.workers[i].graph)
 		}
 	}
-	if all.onCycle() >= 0 {
+	if !all.Acyclic() {
 		return graph, nil
 	}
 	return all, nil

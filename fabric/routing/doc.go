@@ -15,7 +15,7 @@
 //	repairtree.go  of a fat tree
 //	repairgaps.go  paths to switches that up*/down* has none to
 //	repairpatch.go where nothing is known of what made the tables
-//	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
+//	nuesearch.go   paths that close no credit loop
 //	turn.go        with turns that a script gives
 //	complete.go    such paths where up*/down* has none; downup.go: to switches
 //
@@ -24,7 +24,6 @@
 //	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
 //	adaptive.go    all paths that adaptive routing may choose
 //	sibling.go     the paths to the LIDs of one port (LMC): how disjoint, and made so
-//	cdg.go         the channel dependency graph, and its cycles
 //	failure.go     what the failure of each link would break
 //	balance.go     how evenly routes are spread; congestion.go: under traffic
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -21,7 +22,7 @@ import (
 // packets take them: then there is nothing to walk, and nearly all gaps are closed by it.
 type downUp struct {
 	r     *routes.Routes
-	graph *CDG              // the dependencies of all paths so far; nil: up, and the turns
+	graph *cdg.Graph        // the dependencies of all paths so far; nil: up, and the turns
 	up    []bool            // by channel: it goes up
 	turns map[[2]int32]bool // those that paths take, from down to up
 
@@ -31,7 +32,7 @@ type downUp struct {
 }
 
 // newDownUp begins with the dependencies of graph.
-func newDownUp(r *routes.Routes, graph *CDG) *downUp {
+func newDownUp(r *routes.Routes, graph *cdg.Graph) *downUp {
 	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.Graph().Channels()))}
 }
 

@@ -88,12 +88,12 @@ func TestNothingJudged(t *testing.T) {
 	if v := verify(t, r, VerifyOptions{Endpoints: graph.ClassGateway}); v.OK() || v.Pairs != 0 {
 		t.Errorf("ok %v over %d pairs", v.OK(), v.Pairs)
 	}
-	lost := g.Terminals()[len(g.Terminals())-1].Port
+	lost := g.Terminals()[slices.IndexFunc(g.Terminals(), func(t graph.Terminal) bool { return t.Out > 0 })].Port
 	g, err := graph.New(g.Fabric(), graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
 		if p == lost {
 			return 0, 0
 		}
-		return p.LID(), p.LMC()
+		return mad.LID(p.ID() + 1), 0
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -77,9 +78,9 @@ func nueLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks,
 	}
 	r := routes.New(g, 0)
 	searches := make([]*nueSearch, lanes)
-	position := upDownOrder(g, ranks)
+	position := cdg.UpDownOrder(g, ranks)
 	for i := range searches {
-		searches[i] = newNueSearch(r, NewCDG(g, 1), slices.Clone(position))
+		searches[i] = newNueSearch(r, cdg.New(g, 1), slices.Clone(position))
 		searches[i].load = searches[0].load
 		searches[i].addTree(root)
 	}
@@ -139,7 +140,7 @@ func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
 				}
 			}
 		}
-		n.order.commit(func(v, w int32) bool { return false })
+		n.order.Commit(func(v, w int32) bool { return false })
 		if least < 0 || excess < least {
 			best, least = i, excess
 		}
@@ -218,7 +219,7 @@ func (n *nueSearch) route(d int, dest graph.Dest) bool {
 	n.begin(d)
 	n.search()
 	if n.left > 0 { // this is rare
-		n.order.commit(func(v, w int32) bool { return false })
+		n.order.Commit(func(v, w int32) bool { return false })
 		if n.tree == nil {
 			return false
 		}
@@ -248,7 +249,7 @@ func (n *nueSearch) takeEscape(d int, dest graph.Dest) {
 // escape tree.
 func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error {
 	a := addition{r: n.routes, connected: connected}
-	n.order.budget = -1
+	n.order.Budget = -1
 	for d := range n.g.Switches() {
 		for _, dest := range n.g.DestsOf(d) {
 			if ctx.Err() != nil {
@@ -269,13 +270,13 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error
 	if len(a.switches) == 0 {
 		return nil
 	}
-	graph := n.order.CDG
+	graph := n.order.Graph
 	if err := a.byTurning(ctx, newDownUp(n.routes, graph)); err != nil || len(a.switches) == 0 {
 		return err
 	}
-	last := newNueSearch(n.routes, graph, graph.order())
+	last := newNueSearch(n.routes, graph, graph.Positions())
 	last.tree = n.tree
-	last.order.budget = testsOfLast * len(n.g.Channels())
+	last.order.Budget = testsOfLast * len(n.g.Channels())
 	for _, x := range a.switches {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -359,20 +360,20 @@ func (n *nueSearch) allowTurns(order []int32) {
 		parent := g.ChannelTo(up)
 		if next := n.tree[parent]; next >= 0 {
 			if below[s] > 0 {
-				n.order.tryAdd(up, next)
+				n.order.TryAdd(up, next)
 			}
 			if below[parent] < all {
-				n.order.tryAdd(g.Channels()[next].Reverse, g.Channels()[up].Reverse)
+				n.order.TryAdd(g.Channels()[next].Reverse, g.Channels()[up].Reverse)
 			}
 		}
 		for c := g.FirstChannel(int(parent)); c < g.FirstChannel(int(parent+1)) && below[s] > 0; c++ {
 			child := g.ChannelTo(c)
 			if child != s && n.tree[child] == g.Channels()[c].Reverse {
-				n.order.tryAdd(up, c)
+				n.order.TryAdd(up, c)
 			}
 		}
 	}
-	n.order.commit(func(v, w int32) bool { return true })
+	n.order.Commit(func(v, w int32) bool { return true })
 }
 
 // escape gives all switches their path in the escape tree: up, or down from those

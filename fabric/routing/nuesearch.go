@@ -3,6 +3,7 @@ package routing
 import (
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
@@ -12,7 +13,7 @@ import (
 type nueSearch struct {
 	g         *graph.Graph
 	routes    *routes.Routes
-	order     *topoOrder // of the dependencies of all paths so far
+	order     *cdg.Order // of the dependencies of all paths so far
 	load      []int64    // routes so far, by channel
 	endpoints []int64    // ports of CAs and routers, by switch
 	component []int32    // by switch: the lowest switch of its connected component
@@ -43,9 +44,9 @@ const hopCost = graph.MaxWeight
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
-func newNueSearch(r *routes.Routes, d *CDG, position []int32) *nueSearch {
+func newNueSearch(r *routes.Routes, d *cdg.Graph, position []int32) *nueSearch {
 	g := r.Graph()
-	n := &nueSearch{port: -1, g: g, routes: r, order: newTopoOrder(d, position)}
+	n := &nueSearch{port: -1, g: g, routes: r, order: cdg.NewOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.Channels())), make([]bool, len(g.Channels()))
 	n.component = graph.Components(g)
 	n.endpoints, n.flow = g.Endpoints(), make([]int64, len(g.Switches()))
@@ -113,9 +114,9 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 
 // waits says whether the path from s over channel c must wait: see search.
 func (n *nueSearch) waits(s, c int32) bool {
-	if n.order.budget < 0 || n.patient && n.endpoints[s] == 0 {
+	if n.order.Budget < 0 || n.patient && n.endpoints[s] == 0 {
 		next := n.via[n.g.ChannelTo(c)]
-		return next >= 0 && !n.order.expects(c, next)
+		return next >= 0 && !n.order.Expects(c, next)
 	}
 	return false
 }
@@ -137,7 +138,7 @@ func (n *nueSearch) search() {
 			if n.settled[s] || n.item(item.Channel) != item || n.blocked[item.Channel] {
 				continue
 			}
-			if next := n.via[n.g.ChannelTo(item.Channel)]; next < 0 || n.order.tryAdd(item.Channel, next) {
+			if next := n.via[n.g.ChannelTo(item.Channel)]; next < 0 || n.order.TryAdd(item.Channel, next) {
 				n.settle(s, item.Channel, n.cost[s])
 				continue
 			}
@@ -146,7 +147,7 @@ func (n *nueSearch) search() {
 			n.relaxOut(s)
 		}
 		switch {
-		case n.left == 0 || n.order.budget < 0:
+		case n.left == 0 || n.order.Budget < 0:
 			return
 		case n.patient:
 			n.patient = false
@@ -200,10 +201,10 @@ func (n *nueSearch) reroute(c, v int32) bool {
 		if other == n.via[v] || other == g.Channels()[c].Reverse || !n.settled[w] || n.passesThrough(w, v) {
 			continue
 		}
-		fits := n.order.tryAdd(c, other) && (n.via[w] < 0 || n.order.tryAdd(other, n.via[w]))
+		fits := n.order.TryAdd(c, other) && (n.via[w] < 0 || n.order.TryAdd(other, n.via[w]))
 		for in := g.FirstChannel(int(v)); in < g.FirstChannel(int(v+1)) && fits; in++ {
 			back := g.Channels()[in].Reverse
-			fits = n.via[g.ChannelTo(in)] != back || n.order.tryAdd(back, other)
+			fits = n.via[g.ChannelTo(in)] != back || n.order.TryAdd(back, other)
 		}
 		if fits {
 			n.via[v] = other
@@ -253,7 +254,7 @@ func (n *nueSearch) finish(dest graph.Dest) {
 			}
 		}
 	}
-	n.order.commit(func(v, w int32) bool {
+	n.order.Commit(func(v, w int32) bool {
 		from := n.g.Channels()[v].From
 		return n.via[from] == v && n.via[n.g.ChannelTo(v)] == w && n.flow[from] > 0
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
@@ -30,7 +31,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Rou
 	if err != nil {
 		return nil, false, err
 	}
-	loop := graph.onCycle() >= 0
+	loop := !graph.Acyclic()
 	if loop {
 		t.Notes = append(t.Notes, "repair: the paths that are left have a credit loop already, so those that are new are the shortest ones")
 	} else if err := a.closeAll(ctx, graph); err != nil {
@@ -40,7 +41,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Rou
 }
 
 // closeAll searches for the paths that are missing from switches with CAs.
-func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
+func (a *addition) closeAll(ctx context.Context, graph *cdg.Graph) error {
 	t := a.r
 	load, err := routesLoad(ctx, t)
 	if err != nil {
@@ -51,14 +52,14 @@ func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 		return err
 	}
 	// With those of packets to switches, or, where that leaves some out, without.
-	for i, with := range []*CDG{both, graph} {
+	for i, with := range []*cdg.Graph{both, graph} {
 		if i > 0 {
 			a.restore(a.cas)
 			a.toCAs = tally{}
 		}
 		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
 			d := with.Clone()
-			n := newNueSearch(t, d, d.order())
+			n := newNueSearch(t, d, d.Positions())
 			n.load = slices.Clone(load)
 			return n
 		}); err != nil {
@@ -75,8 +76,8 @@ func (a *addition) closeAll(ctx context.Context, graph *CDG) error {
 		return err
 	}
 	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
-		n := newNueSearch(t, graph, graph.order())
-		n.order.budget = testsOfLast * len(t.Graph().Channels())
+		n := newNueSearch(t, graph, graph.Positions())
+		n.order.Budget = testsOfLast * len(t.Graph().Channels())
 		return n
 	})
 	return err

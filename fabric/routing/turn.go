@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
 // turnGraph is the channel dependency graph of turns.
-func turnGraph(g *graph.Graph, turns []graph.Turn) (*CDG, error) {
-	d := NewCDG(g, 1)
+func turnGraph(g *graph.Graph, turns []graph.Turn) (*cdg.Graph, error) {
+	d := cdg.New(g, 1)
 	for _, t := range turns {
 		channels, err := t.Channels(g)
 		if err != nil {
@@ -52,7 +53,7 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 	}
 	r.ForgetOrigin()
 	r.CopyShared()
-	var given *CDG
+	var given *cdg.Graph
 	if turns == nil {
 		given, err = dependencies(ctx, r, wanted)
 	} else {
@@ -70,7 +71,7 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 	}
 	for _, toSwitches := range []bool{false, true} {
 		if toSwitches {
-			n.order.budget = testsOfLast * len(g.Channels())
+			n.order.Budget = testsOfLast * len(g.Channels())
 		}
 		for d := range g.Switches() {
 			for _, dest := range g.DestsOf(d) {
@@ -95,15 +96,15 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 
 // newNueBeside begins a search beside given dependencies. Without any it has an escape
 // tree, so that it finds a path to every LID.
-func newNueBeside(ctx context.Context, r *routes.Routes, given *CDG) (*nueSearch, error) {
+func newNueBeside(ctx context.Context, r *routes.Routes, given *cdg.Graph) (*nueSearch, error) {
 	if _, edges := given.Size(); edges > 0 {
-		return newNueSearch(r, given, given.order()), nil
+		return newNueSearch(r, given, given.Positions()), nil
 	}
 	root, ranks, err := escapeRoot(ctx, r.Graph(), nil)
 	if err != nil {
 		return nil, err
 	}
-	n := newNueSearch(r, given, upDownOrder(r.Graph(), ranks))
+	n := newNueSearch(r, given, cdg.UpDownOrder(r.Graph(), ranks))
 	n.addTree(root)
 	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -97,7 +98,7 @@ func FormatCycle(cycle []CycleChannel) string {
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *routes.Routes) *Verdict {
 	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.all}
-	graph := NewCDG(v.g, v.vls)
+	graph := cdg.New(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
 		s.SwitchPairs += f.switchPairs
@@ -156,7 +157,7 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 }
 
 // judgeCycle looks for a credit loop in graph.
-func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *CDG) {
+func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *cdg.Graph) {
 	s.Channels, s.Dependencies = graph.Size()
 	cycle := graph.Cycle()
 	s.Acyclic = cycle == nil

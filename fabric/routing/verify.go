@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -31,7 +32,7 @@ type VerifyOptions struct {
 }
 
 // VerifyTables follows the packets between all pairs of endpoints, and looks for a cycle
-// in the channel dependency graph of their paths (see CDG).
+// in the channel dependency graph of their paths (see cdg.Graph).
 //
 // Time: O(L*S) for the paths, or O(L*(T + C*V)) where service levels and virtual
 // lanes matter, T terminals and V lanes; and O(C*V + E) for the cycle, E edges.
@@ -116,13 +117,13 @@ type verification struct {
 	detached int         // of these, those on no switch
 	nearest  *graph.Hops // distances in links
 	workers  []findings
-	choices  *choices // of adaptive routing; nil: the tables alone
-	chosen   *CDG     // what packets may wait for under these
+	choices  *choices   // of adaptive routing; nil: the tables alone
+	chosen   *cdg.Graph // what packets may wait for under these
 }
 
 // findings are those of a worker; for most fields see Verdict.
 type findings struct {
-	graph       *CDG
+	graph       *cdg.Graph
 	walk        *vlWalk
 	levels      []uint16   // of followDirect
 	edges       *laneEdges // the same
@@ -183,7 +184,7 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 	err := eachDest(ctx, r, workers, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
-			f.graph = NewCDG(v.g, v.vls)
+			f.graph = cdg.New(v.g, v.vls)
 		}
 		switch {
 		case !v.inLanes:

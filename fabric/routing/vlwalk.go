@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -131,7 +132,7 @@ func newLaneEdges(g *graph.Graph) *laneEdges {
 }
 
 // addTo adds the dependencies to d.
-func (e *laneEdges) addTo(d *CDG) {
+func (e *laneEdges) addTo(d *cdg.Graph) {
 	for c, ch := range e.g.Channels() {
 		to := ch.To
 		for m := e.used[c]; m != 0; m &= m - 1 {
@@ -206,7 +207,7 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 }
 
 // from follows packets of service level sl that come into switch at by port in.
-func (l *vlWalk) from(d *CDG, r *routes.Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
+func (l *vlWalk) from(d *cdg.Graph, r *routes.Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
 	g := r.Graph()
 	before := int32(-1)
 	state := int32(0)

@@ -3,7 +3,7 @@ package order
 import (
 	"math/bits"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -13,7 +13,7 @@ import (
 // force, the first when the packet is sent, and the second when it comes to the next
 // switch. Packets wait on the first link until the epoch ends at the latest.
 type credit struct {
-	deps  *routing.CDG
+	deps  *cdg.Graph
 	seen  []bool  // by switch, or by vertex
 	queue []int32 // switches, or vertices
 	links []linkEntry
@@ -30,7 +30,7 @@ type linkEntry struct {
 // collect adds the dependencies of the packets to a LID, from all CAs and routers.
 func (f *follower) collect(e epoch, lid mad.LID) {
 	if f.credit.deps == nil {
-		f.credit.deps = routing.NewCDG(f.h.g, f.h.vls())
+		f.credit.deps = cdg.New(f.h.g, f.h.vls())
 	}
 	if f.h.in.lanesMatter() || f.credit.wanted != nil {
 		f.collectLanes(e, lid)
@@ -153,7 +153,7 @@ func (in *Input) uses(terminal int, lid mad.LID, sl uint8) bool {
 // collectStatic adds the dependencies of the packets to LIDs whose entries never
 // change, as if each switch had packets to each, and the old ones of others in the same
 // blocks: more than there are, but at the cost of reading each table once, row by row.
-func (h *history) collectStatic(deps *routing.CDG) {
+func (h *history) collectStatic(deps *cdg.Graph) {
 	in := h.in
 	h.each(h.n, func(_, s int) {
 		row := in.Old.Row(s)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/cdg"
 	"fabsh/mad"
 )
 
 // judgeCredit refuses an epoch in which a credit loop may arise that the old tables do
 // not have.
 func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower, fig *Figures) error {
-	moving := routing.NewCDG(h.g, h.vls())
+	moving := cdg.New(h.g, h.vls())
 	unite(moving, workers)
 	if !h.in.lanesMatter() {
 		all := moving.Clone()
@@ -60,9 +60,9 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 }
 
 // oldDependencies is the graph of the old tables alone.
-func (h *history) oldDependencies(ctx context.Context) (*routing.CDG, error) {
+func (h *history) oldDependencies(ctx context.Context) (*cdg.Graph, error) {
 	still := &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, judged: make([]uint64, len(h.blocks))}
-	deps := routing.NewCDG(h.g, h.vls())
+	deps := cdg.New(h.g, h.vls())
 	return deps, still.collectExact(ctx, epoch{old: true}, deps)
 }
 

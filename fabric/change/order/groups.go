@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -155,7 +155,7 @@ func without(lids, group []mad.LID) (rest []mad.LID) {
 
 // grouping chooses a group.
 type grouping struct {
-	deps  *routing.CDG
+	deps  *cdg.Graph
 	edges map[mad.LID][][2]int32 // dependencies of mixed tables
 	// strict are the precedences of LIDs with which no packet that an entry sent
 	// meets one of the other tables.
@@ -174,7 +174,7 @@ func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.
 		return nil, err
 	}
 	e := epoch{old: p.in.sameLanes(), new: true}
-	g := &grouping{deps: routing.NewCDG(p.g, h.vls()), edges: map[mad.LID][][2]int32{}, strict: map[mad.LID][]precedence{}}
+	g := &grouping{deps: cdg.New(p.g, h.vls()), edges: map[mad.LID][][2]int32{}, strict: map[mad.LID][]precedence{}}
 	if err := h.collectExact(ctx, e, g.deps); err != nil {
 		return nil, err
 	}

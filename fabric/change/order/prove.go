@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/cdg"
 	"fabsh/mad"
 )
 
@@ -110,7 +110,7 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 
 // collectExact adds the dependencies of the packets to LIDs whose entries never change
 // that there are.
-func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) error {
+func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph) error {
 	workers, err := h.eachBlock(ctx, func(f *follower, b int) {
 		still := h.ends[b] &^ h.judged[b]
 		f.load(b, still)
@@ -126,7 +126,7 @@ func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) 
 }
 
 // unite adds the dependencies that followers collected.
-func unite(deps *routing.CDG, workers []*follower) {
+func unite(deps *cdg.Graph, workers []*follower) {
 	for _, f := range workers {
 		if f.credit.deps != nil {
 			deps.Union(f.credit.deps)

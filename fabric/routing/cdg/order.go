@@ -1,12 +1,13 @@
-package routing
+package cdg
 
 import (
 	"cmp"
-	"fabsh/fabric/routing/graph"
 	"slices"
+
+	"fabsh/fabric/routing/graph"
 )
 
-// topoOrder keeps the channels of a dependency graph without cycles in topological
+// Order keeps the channels of a dependency graph without cycles in topological
 // order while edges are added, and rejects edges that would close a cycle (Pearce
 // and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
 // 2006). An order stays valid when edges are removed.
@@ -14,8 +15,8 @@ import (
 // Time: O(1) for an edge that agrees with the order; otherwise O(A*log A), where A
 // is the number of channels, and edges of these, that lead to or from it and have
 // positions between those of its ends.
-type topoOrder struct {
-	*CDG
+type Order struct {
+	*Graph
 	position  []int32 // by channel
 	first     []int32 // by channel: the position at the beginning
 	mark      []int32 // by channel: the last search that has met it
@@ -26,22 +27,22 @@ type topoOrder struct {
 	slots     []int32    // positions to be dealt out again
 	parent    []int32    // by channel: the one before it in the search forward
 	added     [][2]int32 // tentative edges: those added since the last commit
-	tentative *CDG       // the same
-	budget    int        // channels that searches may still go through, if not 0; without any left, edges that need one are rejected
+	tentative *Graph     // the same
+	Budget    int        // channels that searches may still go through, if not 0; without any left, edges that need one are rejected
 
 	// Edges that were rejected; and of these, those that must be checked again
 	// when tentative edges have been removed.
-	rejected *CDG
+	rejected *Graph
 	recheck  [][2]int32
 }
 
-// newTopoOrder begins with the edges of d, which must all lead to a later position.
-func newTopoOrder(d *CDG, position []int32) *topoOrder {
-	return &topoOrder{CDG: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: NewCDG(d.g, d.vls), rejected: NewCDG(d.g, d.vls)}
+// NewOrder begins with the edges of d, which must all lead to a later position.
+func NewOrder(d *Graph, position []int32) *Order {
+	return &Order{Graph: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: New(d.g, d.vls), rejected: New(d.g, d.vls)}
 }
 
-// upDownOrder are positions in which all dependencies of up*/down* lead forward.
-func upDownOrder(g *graph.Graph, r *graph.Ranks) []int32 {
+// UpDownOrder are positions in which all dependencies of up*/down* lead forward.
+func UpDownOrder(g *graph.Graph, r *graph.Ranks) []int32 {
 	list := make([]int32, len(g.Channels()))
 	for c := range list {
 		list[c] = int32(c)
@@ -69,9 +70,9 @@ func upDownOrder(g *graph.Graph, r *graph.Ranks) []int32 {
 	return position
 }
 
-// order are positions in which all edges of d, which has no cycle and one lane, lead
+// Positions are those in which all edges of d, which has no cycle and one lane, lead
 // forward: the reverse of the order in which a depth-first search is done with them.
-func (d *CDG) order() []int32 {
+func (d *Graph) Positions() []int32 {
 	type frame struct{ v, at int32 }
 	position := slices.Repeat([]int32{-1}, len(d.start)-1)
 	next := int32(len(position))
@@ -100,19 +101,19 @@ func (d *CDG) order() []int32 {
 	return position
 }
 
-// expects says whether the edge from v to w is there, or agrees with the first order.
-func (o *topoOrder) expects(v, w int32) bool {
+// Expects says whether the edge from v to w is there, or agrees with the first order.
+func (o *Order) Expects(v, w int32) bool {
 	return o.first[v] < o.first[w] || o.Has(v, w)
 }
 
-// tryAdd adds the edge from v to w unless that closes a cycle, and says whether the
+// TryAdd adds the edge from v to w unless that closes a cycle, and says whether the
 // edge is there now.
-func (o *topoOrder) tryAdd(v, w int32) bool {
+func (o *Order) TryAdd(v, w int32) bool {
 	if o.Has(v, w) {
 		return true
 	}
 	if o.position[v] >= o.position[w] {
-		if o.budget < 0 || o.rejected.Has(v, w) {
+		if o.Budget < 0 || o.rejected.Has(v, w) {
 			return false
 		}
 		if !o.reorder(v, w) {
@@ -129,13 +130,13 @@ func (o *topoOrder) tryAdd(v, w int32) bool {
 // reorder makes room for an edge that leads backward, from v to w: v and what leads
 // to it get the first of the positions of all that are involved, w and what it leads
 // to the last. False: w leads to v, so there is no such order.
-func (o *topoOrder) reorder(v, w int32) bool {
+func (o *Order) reorder(v, w int32) bool {
 	o.search++
 	o.forward, o.backward = o.forward[:0], o.backward[:0]
-	if o.budget > 0 {
+	if o.Budget > 0 {
 		defer func() {
-			if o.budget -= len(o.forward) + len(o.backward); o.budget <= 0 {
-				o.budget = -1
+			if o.Budget -= len(o.forward) + len(o.backward); o.Budget <= 0 {
+				o.Budget = -1
 			}
 		}()
 	}
@@ -198,7 +199,7 @@ func (o *topoOrder) reorder(v, w int32) bool {
 
 // overTentative says whether there is a tentative edge on the path from w that the
 // search forward has found, over x to v.
-func (o *topoOrder) overTentative(w, x, v int32) bool {
+func (o *Order) overTentative(w, x, v int32) bool {
 	for !o.tentative.Has(x, v) {
 		if x == w {
 			return false
@@ -208,8 +209,8 @@ func (o *topoOrder) overTentative(w, x, v int32) bool {
 	return true
 }
 
-// commit keeps the tentative edges for which keep is true, and removes the others.
-func (o *topoOrder) commit(keep func(v, w int32) bool) {
+// Commit keeps the tentative edges for which keep is true, and removes the others.
+func (o *Order) Commit(keep func(v, w int32) bool) {
 	for _, e := range o.added {
 		o.tentative.Remove(e[0], e[1])
 		if !keep(e[0], e[1]) {

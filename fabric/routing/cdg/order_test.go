@@ -1,25 +1,35 @@
-package routing
+package cdg_test
 
 import (
-	"fabsh/fabric/routing/graph"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
+
+	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/sim"
 )
 
-// TestTopoOrder: the order that edges are added in never matters, and an edge is
+// TestOrder: the order that edges are added in never matters, and an edge is
 // refused only if it closes a cycle.
-func TestTopoOrder(t *testing.T) {
-	g := newGraph(t, "torus:dims=3/3,hosts=1", graph.Options{})
+func TestOrder(t *testing.T) {
+	f, _, err := sim.Parse("torus:dims=3/3,hosts=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.New(f, graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		position := make([]int32, len(g.Channels()))
 		for i, p := range random.Perm(len(position)) {
 			position[i] = int32(p)
 		}
-		o := newTopoOrder(NewCDG(g, 1), position)
+		o := cdg.NewOrder(cdg.New(g, 1), position)
 		want := simple.NewDirectedGraph()
 		for v := range position {
 			want.AddNode(simple.Node(v))
@@ -34,7 +44,7 @@ func TestTopoOrder(t *testing.T) {
 			}
 			closes := topo.PathExistsIn(want, simple.Node(w), simple.Node(v))
 			had := want.HasEdgeFromTo(int64(v), int64(w))
-			if got := o.tryAdd(v, w); got == closes {
+			if got := o.TryAdd(v, w); got == closes {
 				t.Fatalf("seed %d: edge from %d to %d: added %v, closes a cycle %v", seed, v, w, got, closes)
 			}
 			if !closes && !had {
@@ -42,7 +52,7 @@ func TestTopoOrder(t *testing.T) {
 				tentative = append(tentative, [2]int32{v, w})
 			}
 			if random.IntN(20) == 0 {
-				o.commit(func(v, w int32) bool { return (v+w)%2 == 0 })
+				o.Commit(func(v, w int32) bool { return (v+w)%2 == 0 })
 				for _, e := range tentative {
 					if (e[0]+e[1])%2 != 0 {
 						want.RemoveEdge(int64(e[0]), int64(e[1]))

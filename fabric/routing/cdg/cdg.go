@@ -1,15 +1,20 @@
-package routing
+// Package cdg has channel dependency graphs: which links packets may hold while they wait for
+// which others. A cycle in one is a credit loop.
+//
+//	cdg.go   Graph, and its cycles
+//	order.go Order: a topological order that is kept while edges are added
+//
+// A Graph may be read by several goroutines at once. Writing it, and an Order, is for one.
+package cdg
 
 import (
-	"context"
 	"math/bits"
 	"slices"
 
 	"fabsh/fabric/routing/graph"
-	"fabsh/fabric/routing/routes"
 )
 
-// CDG is the channel dependency graph (Dally and Seitz, "Deadlock-free message
+// Graph is the channel dependency graph (Dally and Seitz, "Deadlock-free message
 // routing in multiprocessor interconnection networks", 1987): a vertex for each
 // channel and virtual lane, and an edge from one to the next if some path takes them
 // in this order, so that packets on the one may wait for the other. Without a cycle
@@ -18,7 +23,7 @@ import (
 // Edges lead only to channels out of the switch at which the first channel ends, so
 // a vertex has a bit for each of these and each lane. That takes O(N*P*V*V) bits for
 // switches of P ports and V lanes.
-type CDG struct {
+type Graph struct {
 	g     *graph.Graph
 	vls   int
 	start []int32 // first word of a vertex, and the end
@@ -27,10 +32,10 @@ type CDG struct {
 	used  []uint64 // a bit for each vertex: some path takes it
 }
 
-// NewCDG is a graph of all channels of g, each with as many virtual lanes, without
+// New is a graph of all channels of g, each with as many virtual lanes, without
 // edges.
-func NewCDG(g *graph.Graph, vls int) *CDG {
-	d := &CDG{g: g, vls: vls, start: make([]int32, 0, len(g.Channels())*vls+1), first: make([]int32, 0, len(g.Channels())*vls)}
+func New(g *graph.Graph, vls int) *Graph {
+	d := &Graph{g: g, vls: vls, start: make([]int32, 0, len(g.Channels())*vls+1), first: make([]int32, 0, len(g.Channels())*vls)}
 	words := int32(0)
 	for _, c := range g.Channels() {
 		to := c.To
@@ -48,45 +53,57 @@ func NewCDG(g *graph.Graph, vls int) *CDG {
 }
 
 // Clone is a copy that shares no edges.
-func (d *CDG) Clone() *CDG {
+func (d *Graph) Clone() *Graph {
 	c := *d
 	c.bits, c.used = slices.Clone(d.bits), slices.Clone(d.used)
 	return &c
 }
 
 // Vertex is the one of a channel and lane.
-func (d *CDG) Vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
+func (d *Graph) Vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
 
 // Add adds the edge from v to w, the vertex of a channel out of the switch at which
 // v ends.
-func (d *CDG) Add(v, w int32) {
+func (d *Graph) Add(v, w int32) {
 	word, bit := d.at(v, w)
 	d.bits[word] |= bit
 }
 
 // Remove removes the edge; v and w are as in Add.
-func (d *CDG) Remove(v, w int32) {
+func (d *Graph) Remove(v, w int32) {
 	word, bit := d.at(v, w)
 	d.bits[word] &^= bit
 }
 
-// Has says whether there is the edge; v and w are as in Add.
-func (d *CDG) Has(v, w int32) bool {
+// Has reports whether there is the edge; v and w are as in Add.
+func (d *Graph) Has(v, w int32) bool {
 	word, bit := d.at(v, w)
 	return d.bits[word]&bit != 0
 }
 
 // at is the place of the edge from v to w.
-func (d *CDG) at(v, w int32) (word uint32, bit uint64) {
+func (d *Graph) at(v, w int32) (word uint32, bit uint64) {
 	i := uint32(w - d.first[v])
 	return uint32(d.start[v]) + i/64, 1 << (i % 64)
 }
 
 // Use notes that a path takes v.
-func (d *CDG) Use(v int32) { d.used[v/64] |= 1 << (v % 64) }
+func (d *Graph) Use(v int32) { d.used[v/64] |= 1 << (v % 64) }
+
+// AddAll adds the edges from v for which mask, which begins with the first channel out of the
+// switch at which v ends, has a bit. The graph must have one lane.
+func (d *Graph) AddAll(v int32, mask []uint64) {
+	edges := d.bits[d.start[v]:d.start[v+1]]
+	for k, more := range mask {
+		edges[k] |= more
+	}
+}
+
+// Clear removes all edges.
+func (d *Graph) Clear() { clear(d.bits) }
 
 // Union adds the edges of o, which has as many lanes.
-func (d *CDG) Union(o *CDG) {
+func (d *Graph) Union(o *Graph) {
 	for i, b := range o.bits {
 		d.bits[i] |= b
 	}
@@ -96,7 +113,7 @@ func (d *CDG) Union(o *CDG) {
 }
 
 // Size counts vertices in use and edges.
-func (d *CDG) Size() (vertices, edges int) {
+func (d *Graph) Size() (vertices, edges int) {
 	for _, b := range d.used {
 		vertices += bits.OnesCount64(b)
 	}
@@ -108,7 +125,7 @@ func (d *CDG) Size() (vertices, edges int) {
 
 // Next is the first vertex from on that v has an edge to, or -1. from is a
 // place among v's bits; the place behind it is returned for the next call.
-func (d *CDG) Next(v int32, from int32) (w, after int32) {
+func (d *Graph) Next(v int32, from int32) (w, after int32) {
 	words := d.bits[d.start[v]:d.start[v+1]]
 	for i := from / 64; int(i) < len(words); i++ {
 		word := words[i]
@@ -126,7 +143,7 @@ func (d *CDG) Next(v int32, from int32) (w, after int32) {
 // Cycle is a cycle, or nil if there is none. It is a shortest one through some
 // vertex, found by depth-first and breadth-first search in O(C*V + E) time for E
 // edges.
-func (d *CDG) Cycle() []int32 {
+func (d *Graph) Cycle() []int32 {
 	on := d.onCycle()
 	if on < 0 {
 		return nil
@@ -157,7 +174,7 @@ func (d *CDG) Cycle() []int32 {
 // onCycle is a vertex on a cycle, or -1: a depth-first search meets a vertex on its
 // own stack if and only if there is a cycle (Tarjan, "Depth-first search and linear
 // graph algorithms", 1972).
-func (d *CDG) onCycle() int32 {
+func (d *Graph) onCycle() int32 {
 	const (
 		fresh = iota
 		open
@@ -193,34 +210,14 @@ func (d *CDG) onCycle() int32 {
 	return -1
 }
 
-// dependencies is the graph of all paths between CAs and routers, with SL 0, but for
-// those to the LIDs of not.
-func dependencies(ctx context.Context, r *routes.Routes, not []bool) (*CDG, error) {
-	v := &verification{g: r.Graph(), vls: 1}
-	v.selectEndpoints()
-	for lid, is := range not {
-		v.wanted[lid] = v.wanted[lid] && !is
-	}
-	if err := v.followAll(ctx, r, false); err != nil {
-		return nil, err
-	}
-	d := NewCDG(r.Graph(), 1)
-	for i := range v.workers {
-		if v.workers[i].graph != nil {
-			d.Union(v.workers[i].graph)
-		}
-	}
-	return d, nil
-}
-
-// Acyclic says that there is no cycle.
-func (d *CDG) Acyclic() bool { return d.onCycle() < 0 }
+// Acyclic reports whether there is no cycle.
+func (d *Graph) Acyclic() bool { return d.onCycle() < 0 }
 
 // CycleBeyond is a cycle with an edge that before, a graph of the same channels and
 // lanes, does not have; nil: there is none. It is a shortest one through that edge.
 //
 // Time: O(C*V + E), and O(E) for the cycle.
-func (d *CDG) CycleBeyond(before *CDG) []int32 {
+func (d *Graph) CycleBeyond(before *Graph) []int32 {
 	component := d.components()
 	for v := range component {
 		for w, at := d.Next(int32(v), 0); w >= 0; w, at = d.Next(int32(v), at) {
@@ -233,7 +230,7 @@ func (d *CDG) CycleBeyond(before *CDG) []int32 {
 }
 
 // path is a shortest path, with both ends; nil: there is none.
-func (d *CDG) path(from, to int32) []int32 {
+func (d *Graph) path(from, to int32) []int32 {
 	before := slices.Repeat([]int32{-1}, len(d.start)-1)
 	before[from] = from
 	queue := []int32{from}
@@ -258,7 +255,7 @@ func (d *CDG) path(from, to int32) []int32 {
 
 // components numbers the strongly connected components (Tarjan, "Depth-first search
 // and linear graph algorithms", 1972), by vertex. No edge leads to its own vertex.
-func (d *CDG) components() []int32 {
+func (d *Graph) components() []int32 {
 	n := len(d.start) - 1
 	number, low := make([]int32, n), make([]int32, n)
 	component := slices.Repeat([]int32{-1}, n)
