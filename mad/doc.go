@@ -21,10 +21,10 @@
 //	smp.go smprare.go mlnx.go mlnxaccess.go         attributes: subnet management
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
-//	bm.go cc.go devmgt.go snmp.go sysstat.go        other classes
+//	bm.go cc.go devmgt.go sysmgt.go                 other classes
 //	classport.go notice.go                          of several classes
-//	regenv.go reginfo.go regport.go regpddr.go      registers of Mellanox' devices
-//	regmodule.go regeeprom.go                       those of modules, and their EEPROMs
+//	registerinfo.go registerport.go                 registers of Mellanox' devices
+//	registermodule.go registereeprom.go             those of modules, and their EEPROMs
 //	register.go     what a request does with a register: it is read, or refused
 //	enum.go         the words of their enumerations and masks
 //	z*.go           generated from these: Decode, Encode, tables of fields
@@ -32,7 +32,6 @@
 //	field.go        reads and writes single fields
 //	counter.go      the counters of an attribute
 //	dissect.go      Dissect: the parts of a datagram; validate.go: what is wrong with it
-//	noticefilter.go which notices a subscription selects
 //	speed.go        speed and width of a link, from its PortInfo
 //
 // # How to add an attribute

@@ -2,6 +2,121 @@
 
 package mad
 
+import "encoding/binary"
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *SNMPHeader) Decode(data []byte) {
+	b := data
+	if len(b) < 8 {
+		var pad [8]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:8]
+	t.RAddress = binary.BigEndian.Uint32(b[0:])
+	t.PayloadLength = b[4]
+	t.SegmentNumber = b[5]
+	t.SourceLID = LID(binary.BigEndian.Uint16(b[6:]))
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *SNMPHeader) Encode(data []byte) {
+	b := data
+	if len(b) < 8 {
+		var pad [8]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:8]
+	binary.BigEndian.PutUint32(b[0:], t.RAddress)
+	b[4] = t.PayloadLength
+	b[5] = t.SegmentNumber
+	binary.BigEndian.PutUint16(b[6:], uint16(t.SourceLID))
+}
+
+// LayoutSNMPHeader describes SNMPHeader.
+var LayoutSNMPHeader = &Attribute{
+	Name:    "SNMPHeader",
+	Size:    8,
+	Section: "16.4.1",
+	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPFormat"},
+	Doc:     "SNMPHeader stands at byte 56 of the MADs that carry SNMP.",
+	Fields: []Field{
+		{Name: "RAddress", Script: "r_address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "RAddress is where the answer goes."},
+		{Name: "PayloadLength", Script: "payload_length", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PayloadLength is the number of bytes of data."},
+		{Name: "SegmentNumber", Script: "segment_number", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "SegmentNumber counts the MADs of a message."},
+		{Name: "SourceLID", Script: "source_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 3, Components: 1,
+			Doc: "SourceLID is the LID of the sender."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *SNMPData) Decode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:192]
+	copy(t.Data[:], b[0:64])
+	copy(t.More[:], b[64:192])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *SNMPData) Encode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:192]
+	copy(b[0:64], t.Data[:])
+	copy(b[64:192], t.More[:])
+}
+
+// AttrSNMPCommunityInfo describes SNMPData.
+var AttrSNMPCommunityInfo = &Attribute{
+	Name:    "CommunityInfo",
+	Class:   ClassSNMP,
+	Version: 1,
+	ID:      0x0010,
+	Methods: []Method{MethodSend},
+	Size:    64,
+	Section: "16.4.3.2",
+	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPCommunityInfo, SNMPPDUInfo"},
+	Doc:     "CommunityInfo is the community name of the messages that follow. SNMPData is what a MAD carries of SNMP.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
+			Doc: "Data is the attribute's first 64 bytes as they came."},
+	},
+}
+
+// AttrSNMPPDUInfo describes SNMPData.
+var AttrSNMPPDUInfo = &Attribute{
+	Name:    "PDUInfo",
+	Class:   ClassSNMP,
+	Version: 1,
+	ID:      0x0011,
+	Methods: []Method{MethodSend},
+	Size:    192,
+	Section: "16.4.3.3",
+	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPCommunityInfo, SNMPPDUInfo"},
+	Doc:     "PDUInfo is a segment of a message. SNMPData is what a MAD carries of SNMP.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
+			Doc: "Data is the attribute's first 64 bytes as they came."},
+		{Name: "More", Script: "more", Offset: 512, Bits: 1024, Count: 1, Stride: 1024, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "More is the rest of it."},
+	},
+}
+
 // Decode reads t from data; what data lacks reads as 0.
 func (t *HostPing) Decode(data []byte) {
 	b := data

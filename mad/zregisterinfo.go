@@ -268,3 +268,174 @@ var LayoutMSPS = &Attribute{
 			Doc: "PSU1 is that of the second."},
 	},
 }
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *MGIR) Decode(data []byte) {
+	b := data
+	if len(b) < 160 {
+		var pad [160]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:160]
+	t.HWRevision = binary.BigEndian.Uint16(b[0:])
+	t.DeviceID = binary.BigEndian.Uint16(b[2:])
+	t.Uptime = binary.BigEndian.Uint32(b[28:])
+	t.FWMajor = b[33]
+	t.FWMinor = b[34]
+	t.FWSubMinor = b[35]
+	t.FWBuildID = binary.BigEndian.Uint32(b[36:])
+	t.FWMonth = b[40]
+	t.FWDay = b[41]
+	t.FWYear = binary.BigEndian.Uint16(b[42:])
+	t.FWHour = binary.BigEndian.Uint16(b[46:])
+	copy(t.PSID[:], b[48:64])
+	t.INIFileVersion = binary.BigEndian.Uint32(b[64:])
+	t.ExtFWMajor = binary.BigEndian.Uint32(b[68:])
+	t.ExtFWMinor = binary.BigEndian.Uint32(b[72:])
+	t.ExtFWSubMinor = binary.BigEndian.Uint32(b[76:])
+	t.SWMajor = b[97]
+	t.SWMinor = b[98]
+	t.SWSubMinor = b[99]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MGIR) Encode(data []byte) {
+	b := data
+	if len(b) < 160 {
+		var pad [160]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:160]
+	binary.BigEndian.PutUint16(b[0:], t.HWRevision)
+	binary.BigEndian.PutUint16(b[2:], t.DeviceID)
+	clear(b[4:28])
+	binary.BigEndian.PutUint32(b[28:], t.Uptime)
+	clear(b[32:33])
+	b[33] = t.FWMajor
+	b[34] = t.FWMinor
+	b[35] = t.FWSubMinor
+	binary.BigEndian.PutUint32(b[36:], t.FWBuildID)
+	b[40] = t.FWMonth
+	b[41] = t.FWDay
+	binary.BigEndian.PutUint16(b[42:], t.FWYear)
+	clear(b[44:46])
+	binary.BigEndian.PutUint16(b[46:], t.FWHour)
+	copy(b[48:64], t.PSID[:])
+	binary.BigEndian.PutUint32(b[64:], t.INIFileVersion)
+	binary.BigEndian.PutUint32(b[68:], t.ExtFWMajor)
+	binary.BigEndian.PutUint32(b[72:], t.ExtFWMinor)
+	binary.BigEndian.PutUint32(b[76:], t.ExtFWSubMinor)
+	clear(b[80:97])
+	b[97] = t.SWMajor
+	b[98] = t.SWMinor
+	b[99] = t.SWSubMinor
+	clear(b[100:160])
+}
+
+// LayoutMGIR describes MGIR.
+var LayoutMGIR = &Attribute{
+	Name:      "MGIR",
+	Register:  0x9020,
+	Size:      160,
+	Section:   "vendor",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mgir_ext", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mgir (hw_info_device_hw_revision, fw_info_psid, fw_info_extended_*)", "rdma-core infiniband-diags/vendstat.c is4_general_info_t (the same, behind VSKey)"},
+	Doc:       "MGIR says what a device is and runs: hardware and firmware.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "HWRevision", Script: "hw_revision", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "HWRevision is the revision of the device."},
+		{Name: "DeviceID", Script: "device_id", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "DeviceID is the type of the device."},
+		{Name: "Uptime", Script: "uptime", Offset: 224, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "Uptime is the time since the device started, in seconds."},
+		{Name: "FWMajor", Script: "fw_major", Offset: 264, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "FWMajor is the first part of the firmware's version; see ExtFWMajor."},
+		{Name: "FWMinor", Script: "fw_minor", Offset: 272, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "FWMinor is the second part."},
+		{Name: "FWSubMinor", Script: "fw_sub_minor", Offset: 280, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "FWSubMinor is the third part."},
+		{Name: "FWBuildID", Script: "fw_build_id", Offset: 288, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "FWBuildID is the number of the firmware's build."},
+		{Name: "FWMonth", Script: "fw_month", Offset: 320, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 9, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "FWMonth is when the firmware was built; the hexadecimal digits are decimal ones."},
+		{Name: "FWDay", Script: "fw_day", Offset: 328, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "FWDay is when the firmware was built, likewise."},
+		{Name: "FWYear", Script: "fw_year", Offset: 336, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "FWYear is when the firmware was built, likewise."},
+		{Name: "FWHour", Script: "fw_hour", Offset: 368, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 13, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "FWHour is when the firmware was built, likewise."},
+		{Name: "PSID", Script: "psid", Offset: 384, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 14, Components: 1, ReadOnly: true,
+			Doc: "PSID names the board that the firmware is for."},
+		{Name: "INIFileVersion", Script: "ini_file_version", Offset: 512, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true,
+			Doc: "INIFileVersion is the version of the settings that the firmware was made with."},
+		{Name: "ExtFWMajor", Script: "ext_fw_major", Offset: 544, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 16, Components: 1, ReadOnly: true,
+			Doc: "ExtFWMajor is the first part of the firmware's version; recent devices have 0 in FWMajor."},
+		{Name: "ExtFWMinor", Script: "ext_fw_minor", Offset: 576, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 17, Components: 1, ReadOnly: true,
+			Doc: "ExtFWMinor is the second part."},
+		{Name: "ExtFWSubMinor", Script: "ext_fw_sub_minor", Offset: 608, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 18, Components: 1, ReadOnly: true,
+			Doc: "ExtFWSubMinor is the third part."},
+		{Name: "SWMajor", Script: "sw_major", Offset: 776, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 20, Components: 1, ReadOnly: true,
+			Doc: "SWMajor is the first part of the management software's version."},
+		{Name: "SWMinor", Script: "sw_minor", Offset: 784, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 21, Components: 1, ReadOnly: true,
+			Doc: "SWMinor is the second part."},
+		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 792, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 22, Components: 1, ReadOnly: true,
+			Doc: "SWSubMinor is the third part."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *MSGI) Decode(data []byte) {
+	b := data
+	if len(b) < 128 {
+		var pad [128]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:128]
+	copy(t.SerialNumber[:], b[0:24])
+	copy(t.PartNumber[:], b[32:52])
+	copy(t.Revision[:], b[56:60])
+	copy(t.ProductName[:], b[64:128])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MSGI) Encode(data []byte) {
+	b := data
+	if len(b) < 128 {
+		var pad [128]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:128]
+	copy(b[0:24], t.SerialNumber[:])
+	clear(b[24:32])
+	copy(b[32:52], t.PartNumber[:])
+	clear(b[52:56])
+	copy(b[56:60], t.Revision[:])
+	clear(b[60:64])
+	copy(b[64:128], t.ProductName[:])
+}
+
+// LayoutMSGI describes MSGI.
+var LayoutMSGI = &Attribute{
+	Name:     "MSGI",
+	Register: 0x9021,
+	Size:     128,
+	Section:  "vendor",
+	Sources:  []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb msgi_ext"},
+	Doc:      "MSGI is what stands on a system's label.",
+	Fields: []Field{
+		{Name: "SerialNumber", Script: "serial_number", Offset: 0, Bits: 192, Count: 1, Stride: 192, Type: FieldTypeText, Component: 0, Components: 1, ReadOnly: true,
+			Doc: "SerialNumber is the serial number."},
+		{Name: "PartNumber", Script: "part_number", Offset: 256, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeText, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "PartNumber is the part number."},
+		{Name: "Revision", Script: "revision", Offset: 448, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeText, Component: 4, Components: 1, ReadOnly: true,
+			Doc: "Revision is the revision."},
+		{Name: "ProductName", Script: "product_name", Offset: 512, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "ProductName is what the product is called."},
+	},
+}

@@ -109,6 +109,186 @@ var WordsModuleStatus = &Words{
 // String is the word of v, unknown(9) where there is none.
 func (v ModuleStatus) String() string { return WordsModuleStatus.Text(uint64(v)) }
 
+// WordsDiagnosticPage are the words of DiagnosticPage.
+var WordsDiagnosticPage = &Words{
+	Name: "DiagnosticPage",
+	Word: map[uint64]string{
+		0x0: "operational",
+		0x1: "troubleshooting",
+		0x2: "phy",
+		0x3: "module",
+		0x6: "link_down",
+	},
+	Code: map[string]uint64{
+		"operational":     0x0,
+		"troubleshooting": 0x1,
+		"phy":             0x2,
+		"module":          0x3,
+		"link_down":       0x6,
+	},
+}
+
+// String is the word of v, unknown(9) where there is none.
+func (v DiagnosticPage) String() string { return WordsDiagnosticPage.Text(uint64(v)) }
+
+// WordsTroubleshootingStatus are the words of TroubleshootingStatus.
+var WordsTroubleshootingStatus = &Words{
+	Name: "TroubleshootingStatus",
+	Word: map[uint64]string{
+		0x0:   "no_issue_observed",
+		0x1:   "port_closed",
+		0x2:   "autonegotiation_failure",
+		0x5:   "link_training_failure",
+		0x9:   "logical_mismatch",
+		0xe:   "remote_fault",
+		0xf:   "bad_signal_integrity",
+		0x10:  "cable_compliance_code_mismatch",
+		0x17:  "internal_error",
+		0x3ff: "info_not_available",
+		0x400: "cable_unplugged",
+		0x401: "long_range_for_foreign_cable",
+		0x402: "bus_stuck",
+		0x403: "unsupported_eeprom",
+		0x404: "part_number_list",
+		0x405: "unsupported_cable",
+		0x406: "module_temperature_shutdown",
+		0x407: "shorted_cable",
+		0x408: "power_budget_exceeded",
+		0x409: "management_forced_down",
+	},
+	Code: map[string]uint64{
+		"no_issue_observed":              0x0,
+		"port_closed":                    0x1,
+		"autonegotiation_failure":        0x2,
+		"link_training_failure":          0x5,
+		"logical_mismatch":               0x9,
+		"remote_fault":                   0xe,
+		"bad_signal_integrity":           0xf,
+		"cable_compliance_code_mismatch": 0x10,
+		"internal_error":                 0x17,
+		"info_not_available":             0x3ff,
+		"cable_unplugged":                0x400,
+		"long_range_for_foreign_cable":   0x401,
+		"bus_stuck":                      0x402,
+		"unsupported_eeprom":             0x403,
+		"part_number_list":               0x404,
+		"unsupported_cable":              0x405,
+		"module_temperature_shutdown":    0x406,
+		"shorted_cable":                  0x407,
+		"power_budget_exceeded":          0x408,
+		"management_forced_down":         0x409,
+	},
+}
+
+// String is the word of v, unknown(9) where there is none.
+func (v TroubleshootingStatus) String() string { return WordsTroubleshootingStatus.Text(uint64(v)) }
+
+// WordsDownBlame are the words of DownBlame.
+var WordsDownBlame = &Words{
+	Name: "DownBlame",
+	Word: map[uint64]string{
+		0x0: "unknown",
+		0x1: "local",
+		0x2: "remote",
+	},
+	Code: map[string]uint64{
+		"unknown": 0x0,
+		"local":   0x1,
+		"remote":  0x2,
+	},
+}
+
+// String is the word of v, unknown(9) where there is none.
+func (v DownBlame) String() string { return WordsDownBlame.Text(uint64(v)) }
+
+// WordsLinkDownReason are the words of LinkDownReason.
+var WordsLinkDownReason = &Words{
+	Name: "LinkDownReason",
+	Word: map[uint64]string{
+		0x0:  "no_link_down_indication",
+		0x1:  "unknown_reason",
+		0x2:  "hi_ber",
+		0x3:  "block_lock_loss",
+		0x4:  "alignment_loss",
+		0x5:  "fec_sync_loss",
+		0x6:  "pll_lock_loss",
+		0x7:  "fifo_overflow",
+		0x8:  "false_skip_condition",
+		0x9:  "minor_error_threshold_exceeded",
+		0xa:  "physical_layer_retransmission_timeout",
+		0xb:  "heartbeat_errors",
+		0xc:  "link_layer_credit_monitoring_watchdog",
+		0xd:  "link_layer_integrity_threshold_exceeded",
+		0xe:  "link_layer_buffer_overrun",
+		0xf:  "down_by_outband_command_with_healthy_link",
+		0x10: "down_by_outband_command_for_link_with_hi_ber",
+		0x11: "down_by_inband_command_with_healthy_link",
+		0x12: "down_by_inband_command_for_link_with_hi_ber",
+		0x13: "down_by_verification_gw",
+		0x14: "received_remote_fault",
+		0x15: "received_ts1",
+		0x16: "down_by_management_command",
+		0x17: "cable_was_unplugged",
+		0x18: "cable_access_issue",
+		0x19: "cable_thermal_shutdown",
+		0x1a: "current_issue",
+		0x1b: "power_budget",
+		0x1c: "fast_recovery_raw_ber",
+		0x1d: "fast_recovery_effective_ber",
+		0x1e: "fast_recovery_symbol_ber",
+		0x1f: "fast_recovery_credit_watchdog",
+		0x20: "peer_side_down_to_sleep_state",
+		0x21: "peer_side_down_to_disable_state",
+		0x22: "peer_side_down_to_disable_and_port_lock",
+		0x23: "peer_side_down_due_to_thermal_event",
+		0x24: "peer_side_down_due_to_force_event",
+		0x25: "peer_side_down_due_to_reset_event",
+	},
+	Code: map[string]uint64{
+		"no_link_down_indication":                      0x0,
+		"unknown_reason":                               0x1,
+		"hi_ber":                                       0x2,
+		"block_lock_loss":                              0x3,
+		"alignment_loss":                               0x4,
+		"fec_sync_loss":                                0x5,
+		"pll_lock_loss":                                0x6,
+		"fifo_overflow":                                0x7,
+		"false_skip_condition":                         0x8,
+		"minor_error_threshold_exceeded":               0x9,
+		"physical_layer_retransmission_timeout":        0xa,
+		"heartbeat_errors":                             0xb,
+		"link_layer_credit_monitoring_watchdog":        0xc,
+		"link_layer_integrity_threshold_exceeded":      0xd,
+		"link_layer_buffer_overrun":                    0xe,
+		"down_by_outband_command_with_healthy_link":    0xf,
+		"down_by_outband_command_for_link_with_hi_ber": 0x10,
+		"down_by_inband_command_with_healthy_link":     0x11,
+		"down_by_inband_command_for_link_with_hi_ber":  0x12,
+		"down_by_verification_gw":                      0x13,
+		"received_remote_fault":                        0x14,
+		"received_ts1":                                 0x15,
+		"down_by_management_command":                   0x16,
+		"cable_was_unplugged":                          0x17,
+		"cable_access_issue":                           0x18,
+		"cable_thermal_shutdown":                       0x19,
+		"current_issue":                                0x1a,
+		"power_budget":                                 0x1b,
+		"fast_recovery_raw_ber":                        0x1c,
+		"fast_recovery_effective_ber":                  0x1d,
+		"fast_recovery_symbol_ber":                     0x1e,
+		"fast_recovery_credit_watchdog":                0x1f,
+		"peer_side_down_to_sleep_state":                0x20,
+		"peer_side_down_to_disable_state":              0x21,
+		"peer_side_down_to_disable_and_port_lock":      0x22,
+		"peer_side_down_due_to_thermal_event":          0x23,
+		"peer_side_down_due_to_force_event":            0x24,
+		"peer_side_down_due_to_reset_event":            0x25,
+	},
+}
+
+// String is the word of v, unknown(9) where there is none.
+func (v LinkDownReason) String() string { return WordsLinkDownReason.Text(uint64(v)) }
+
 // Decode reads t from data; what data lacks reads as 0.
 func (t *PDDRModule) Decode(data []byte) {
 	b := data
@@ -320,5 +500,167 @@ var LayoutMCIA = &Attribute{
 			Doc: "Size is how many bytes."},
 		{Name: "eeprom", Script: "eeprom", Offset: 128, Bits: 1024, Count: 1, Stride: 1024, Type: FieldTypeBytes, Component: 13, Components: 1, ReadOnly: true,
 			Doc: "eeprom are the bytes."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *PDDR) Decode(data []byte) {
+	b := data
+	if len(b) < 220 {
+		var pad [220]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:220]
+	t.LocalPort = b[1]
+	t.PNAT = PortAccess(b[2] >> 6)
+	t.LPMSB = b[2] >> 4 & 0x3
+	t.PageSelect = DiagnosticPage(b[7])
+	copy(t.PageData[:], b[8:220])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDR) Encode(data []byte) {
+	b := data
+	if len(b) < 220 {
+		var pad [220]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:220]
+	clear(b[0:1])
+	b[1] = t.LocalPort
+	b[2] = uint8(t.PNAT)&0x3<<6 | t.LPMSB&0x3<<4
+	clear(b[3:7])
+	b[7] = uint8(t.PageSelect)
+	copy(b[8:220], t.PageData[:])
+}
+
+// LayoutPDDR describes PDDR.
+var LayoutPDDR = &Attribute{
+	Name:      "PDDR",
+	Register:  0x5031,
+	Size:      220,
+	Section:   "vendor",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_reg_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_pddr_reg_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr"},
+	Doc:       "PDDR is what a port knows of its trouble. It is 256 bytes long: here are those that fit in a datagram.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LocalPort", Script: "local_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in."},
+		{Name: "PNAT", Script: "pnat", Offset: 16, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsPortAccess, Component: 2, Components: 1,
+			Doc: "PNAT says what LocalPort counts; reg_get fills it in."},
+		{Name: "lp_msb", Script: "lp_msb", Offset: 18, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "lp_msb are the highest 2 bits of the number of the port."},
+		{Name: "PageSelect", Script: "page_select", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsDiagnosticPage, Component: 6, Components: 1,
+			Doc: "PageSelect is the page that is meant."},
+		{Name: "PageData", Script: "page_data", Offset: 64, Bits: 1696, Count: 1, Stride: 1696, Type: FieldTypeBytes, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "PageData is that page."},
+	},
+	Variants: []Variant{
+		{Name: "module", Field: "page_data", Layout: LayoutPDDRModule, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x3, 0x3}}}}},
+		{Name: "troubleshooting", Field: "page_data", Layout: LayoutPDDRTroubleshooting, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}}},
+		{Name: "link_down", Field: "page_data", Layout: LayoutPDDRLinkDown, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x6, 0x6}}}}},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *PDDRTroubleshooting) Decode(data []byte) {
+	b := data
+	if len(b) < 212 {
+		var pad [212]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:212]
+	t.GroupOpcode = binary.BigEndian.Uint16(b[2:])
+	t.StatusOpcode = TroubleshootingStatus(binary.BigEndian.Uint16(b[6:]))
+	copy(t.StatusMessage[:], b[12:212])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDRTroubleshooting) Encode(data []byte) {
+	b := data
+	if len(b) < 212 {
+		var pad [212]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:212]
+	clear(b[0:2])
+	binary.BigEndian.PutUint16(b[2:], t.GroupOpcode)
+	clear(b[4:6])
+	binary.BigEndian.PutUint16(b[6:], uint16(t.StatusOpcode))
+	clear(b[8:12])
+	copy(b[12:212], t.StatusMessage[:])
+}
+
+// LayoutPDDRTroubleshooting describes PDDRTroubleshooting.
+var LayoutPDDRTroubleshooting = &Attribute{
+	Name:      "PDDRTroubleshooting",
+	Size:      212,
+	Section:   "vendor",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits"},
+	Doc:       "PDDRTroubleshooting is what the firmware makes of it.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "GroupOpcode", Script: "group_opcode", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "GroupOpcode is the list that StatusOpcode is of; 0 is that of the words here."},
+		{Name: "StatusOpcode", Script: "status_opcode", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsTroubleshootingStatus, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "StatusOpcode is what it found."},
+		{Name: "StatusMessage", Script: "status_message", Offset: 96, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeText, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "StatusMessage is the same as a text, and advice."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *PDDRLinkDown) Decode(data []byte) {
+	b := data
+	if len(b) < 52 {
+		var pad [52]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:52]
+	t.DownBlame = DownBlame(b[3] & 0xf)
+	t.LocalReasonOpcode = LinkDownReason(b[7])
+	t.RemoteReasonOpcode = LinkDownReason(b[11])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDRLinkDown) Encode(data []byte) {
+	b := data
+	if len(b) < 52 {
+		var pad [52]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:52]
+	clear(b[0:3])
+	b[3] = uint8(t.DownBlame) & 0xf
+	clear(b[4:7])
+	b[7] = uint8(t.LocalReasonOpcode)
+	clear(b[8:11])
+	b[11] = uint8(t.RemoteReasonOpcode)
+	clear(b[12:52])
+}
+
+// LayoutPDDRLinkDown describes PDDRLinkDown.
+var LayoutPDDRLinkDown = &Attribute{
+	Name:    "PDDRLinkDown",
+	Size:    52,
+	Section: "vendor",
+	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_link_down_info_page_ext"},
+	Doc:     "PDDRLinkDown is why the link went down the last time.",
+	Fields: []Field{
+		{Name: "DownBlame", Script: "down_blame", Offset: 28, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsDownBlame, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "DownBlame is the side whose receiver began it."},
+		{Name: "LocalReasonOpcode", Script: "local_reason_opcode", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkDownReason, Component: 4, Components: 1, ReadOnly: true,
+			Doc: "LocalReasonOpcode is this side's reason."},
+		{Name: "RemoteReasonOpcode", Script: "remote_reason_opcode", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkDownReason, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "RemoteReasonOpcode is the other side's."},
 	},
 }
