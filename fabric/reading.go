@@ -76,10 +76,10 @@ func sortAnswers(list []Answer) {
 }
 
 func compareAnswers(a, b Answer) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), a.CompareKey(b))
+	return cmp.Or(cmp.Compare(a.Node, b.Node), a.compareKey(b))
 }
 
-// CompareKey orders the answers of one node.
-func (a Answer) CompareKey(b Answer) int {
+// compareKey orders the answers of one node.
+func (a Answer) compareKey(b Answer) int {
 	return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Modifier, b.Modifier))
 }

@@ -40,7 +40,8 @@ type Options struct {
 	Progress func(nodes int)
 }
 
-// Sweep sweeps the subnet with directed-route SMPs. A fabric comes back
+// Sweep sweeps the subnet with directed-route SMPs. Sweeps of one engine may run at the
+// same time; the fabric is the caller's, and never changes. It comes back
 // even where something did not answer: its Problems say what. The error is for
 // a sweep whose first node did not answer, and for one that was ended by ctx
 // or by a broken transport; the fabric is then what was found before.

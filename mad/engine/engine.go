@@ -37,7 +37,8 @@ import (
 	"fabsh/mad"
 )
 
-// Options are an engine's limits and permissions.
+// Options are an engine's limits and permissions. The engine copies them; Keys must not
+// be changed afterwards.
 type Options struct {
 	// Window is how many requests may wait for an answer at once, at most.
 	// 0: what the transport does best with, or 32.

@@ -39,7 +39,8 @@ type Options struct {
 	FS fs.FS
 }
 
-// Transport is an engine.Transport over a port of the host.
+// Transport is an engine.Transport over a port of the host. As that says, one goroutine
+// sends at a time and another receives; Close and Port may be called from any.
 //
 // A planarized adapter (XDR) shows one port as two: of one device for general
 // services (mlx5_0), of another for subnet management (smi1). Then both are
