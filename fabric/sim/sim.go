@@ -7,17 +7,17 @@
 //
 // It is made of these packages:
 //
-//	spec/                        topologies and options from text; generate/: fat trees, rings, meshes ...
-//	state/                       nodes, ports, links, LIDs, tables, groups, forwarding
-//	bringup/                     the state after bring-up; lft/: the forwarding tables
-//	agent/                       from a request to its answer, by one agent for each class:
-//	agent/{sma,pma,cc,sa,vendor} their attributes; registers/: what Mellanox' registers show
-//	sm/                          the subnet manager: its sweep; notice/: traps and Reports
-//	client/                      programs at ports: windows, delays, RMPP
-//	fault/                       loss, delay, duplicates, BUSY
-//	traffic/                     flows between hosts; counter/: counters, and how they grow
-//	cable/, edit/                what breaks a subnet while it runs
-//	server/                      other programs' way in: ibsim's sockets
+//   - spec reads topologies and options from text; generate makes fat trees, rings, meshes
+//   - state holds nodes, ports, links, LIDs, tables and groups, and forwards packets
+//   - bringup makes the state after bring-up; lft computes forwarding tables
+//   - agent takes a request to its agent and back; agent/sma, pma, cc, sa and vendor are the
+//     agents, one for each class; registers has what Mellanox' registers show
+//   - sm is the subnet manager: its sweep; notice sends traps and Reports
+//   - client attaches programs to ports: windows, delays, RMPP
+//   - fault loses, delays and doubles MADs; traffic is flows between hosts; counter is
+//     counters, and how they grow
+//   - cable and edit break a subnet while it runs
+//   - server lets other programs in, through ibsim's sockets
 //
 // Nothing depends on the order of goroutines: the same requests get the same
 // answers. Of time only the lease of an M_Key, the repetition of traps, and rates of

@@ -1,3 +1,8 @@
+// Package counter holds the counters of a port of a simulated subnet.
+//
+//	counter.go      Counters: their values, and how they grow with time
+//	name.go         the counters of attributes, and their names
+//	measurement.go  Measurement: counters measured for a while
 package counter
 
 import (

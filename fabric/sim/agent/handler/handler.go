@@ -1,6 +1,8 @@
 // Package handler is the table of what an agent of a simulated subnet answers for, and
 // what handlers of several classes share. Each class has its own request, with what its
 // handlers may read and change.
+//
+//	handler.go  Handler, Run, and how answers are made
 package handler
 
 import (

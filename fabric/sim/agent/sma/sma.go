@@ -1,10 +1,9 @@
 // Package sma is the agent of subnet management of a simulated node.
 //
 //	sma.go       Request, and the attributes that the agent has
-//	node.go      NodeDescription, NodeInfo, SwitchInfo, LedInfo
+//	node.go      NodeDescription, NodeInfo, SwitchInfo, LedInfo, SMInfo
 //	portinfo.go  PortInfo
 //	table.go     forwarding tables, and tables in blocks
-//	sminfo.go    SMInfo, of the subnet manager behind the port
 //	mkey.go      M_Keys: who may, and what follows when one is wrong
 package sma
 
