@@ -10,7 +10,7 @@
 //	runtime.go thread.go         what a session shares; fibers, which wait through Block alone
 //	parallel.go failure.go exit.go   parallel; the value error, catch; how scripts end
 //	universe.go                  functions of the language that could ask for too much memory
-//	limit.go deadline.go activity.go   bounds of steps and time; who waits, who computes
+//	limit.go activity.go         bounds of steps and time; who waits, who computes
 //	replace.go                   string.replace, whose result is bounded
 //	virtualclock.go              a clock that stands still until all fibers sleep
 //	expect.go                    the module expect, for tests
