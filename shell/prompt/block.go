@@ -43,18 +43,40 @@ type block struct {
 	prompt   int    // columns
 	line     []rune // as shown last, and the cursor in it
 	pos      int
-	text     []rune // before this key, and the cursor in it
-	cursor   int
+	before   edit     // the text before this key
 	recalled string   // from the history, unchanged
-	given    int      // columns of indentation that the last key, Enter, gave the line
+	indented int      // columns of indentation that the last key, Enter, gave the line
 	pasted   []string // and not taken yet
+}
+
+// edit is a text that is edited, and where in it the cursor is.
+type edit struct {
+	text   []rune
+	cursor int
+}
+
+// lineStart and lineEnd return the ends of the cursor's line.
+func (e *edit) lineStart() int { return lineStart(e.text, e.cursor) }
+func (e *edit) lineEnd() int   { return lineEnd(e.text, e.cursor) }
+
+// insert puts s before the cursor.
+func (e *edit) insert(s string) {
+	runes := []rune(s)
+	e.text = slices.Insert(e.text, e.cursor, runes...)
+	e.cursor += len(runes)
+}
+
+// erase takes away text[from:to], which is not behind the cursor.
+func (e *edit) erase(from, to int) {
+	e.text = slices.Delete(e.text, from, to)
+	e.cursor -= to - from
 }
 
 // begin is told of a new statement.
 func (b *block) begin(prompt string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.prompt, b.line, b.pos, b.recalled, b.given = len([]rune(prompt)), nil, 0, "", 0
+	b.prompt, b.line, b.pos, b.recalled, b.indented = len([]rune(prompt)), nil, 0, "", 0
 }
 
 // paste keeps text until its key comes by.
@@ -88,7 +110,7 @@ func (b *block) Paint(line []rune, pos int) []rune {
 func (b *block) filter(key rune) (rune, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.text, b.cursor = decodeLine(b.line, b.pos, false)
+	b.before = decodeLine(b.line, b.pos, false)
 	op := b.rl.Operation
 	if op.IsSearchMode() || op.IsInCompleteSelectMode() {
 		return key, true
@@ -102,25 +124,22 @@ func (b *block) filter(key rune) (rune, bool) {
 		b.rl.Terminal.KickRead() // at Enter it waits to be told
 		return newlineKey, true
 	case readline.CharPrev:
-		if lineStart(b.text, b.cursor) > 0 {
+		if b.before.lineStart() > 0 {
 			return upKey, true
 		}
 	case readline.CharNext:
-		if lineEnd(b.text, b.cursor) < len(b.text) {
+		if b.before.lineEnd() < len(b.before.text) {
 			return downKey, true
 		}
 	}
 	return key, true
 }
 
-// ends: Enter runs the statement. It does in the last line, where the statement
-// is whole, or comes from the history as it is.
+// ends reports whether Enter runs the statement. It does in the last line, where the
+// statement is whole, or comes from the history as it is.
 func (b *block) ends() bool {
-	text := string(b.text)
-	if lineEnd(b.text, b.cursor) < len(b.text) {
-		return false
-	}
-	return text == b.recalled || isWhole(text)
+	text := string(b.before.text)
+	return b.before.lineEnd() == len(b.before.text) && (text == b.recalled || isWhole(text))
 }
 
 // OnChange is told what a key made of the line, and sets right what readline
@@ -131,65 +150,74 @@ func (b *block) OnChange(line []rune, pos int, key rune) ([]rune, int, bool) {
 	if key == 0 || b.rl.Operation.IsSearchMode() {
 		return nil, 0, false
 	}
-	text, cursor := decodeLine(line, pos, key == readline.CharForward || key == readline.MetaForward)
-	insert := func(s string) {
-		text = slices.Insert(text, cursor, []rune(s)...)
-		cursor += len([]rune(s))
-	}
-	given := b.given
-	b.given = 0
-	switch key {
-	case newlineKey:
-		indent := indentAfter(string(text[:cursor]))
-		b.given = len([]rune(indent))
-		insert("\n" + indent)
-	case ' ': // who indents by hand gets just that
-		text, cursor = slices.Delete(text, cursor-1-given, cursor-1), cursor-given
-	case readline.CharTab:
-		if given > 0 {
-			text, cursor = b.text, b.cursor
-		}
-	case pasteKey:
-		if len(b.pasted) > 0 {
-			insert(b.pasted[0])
-			b.pasted = b.pasted[1:]
-		}
-	case upKey:
-		start := lineStart(text, cursor)
-		above := lineStart(text, start-1)
-		cursor = min(above+cursor-start, start-1)
-	case downKey:
-		start, end := lineStart(text, cursor), lineEnd(text, cursor)
-		cursor = min(end+1+cursor-start, lineEnd(text, end+1))
-	case readline.CharLineStart:
-		cursor = lineStart(text, b.cursor)
-	case readline.CharLineEnd:
-		cursor = lineEnd(text, b.cursor)
-	case readline.CharKill:
-		if end := lineEnd(b.text, b.cursor); end < len(b.text) {
-			text, cursor = slices.Concat(b.text[:b.cursor], b.text[max(end, b.cursor):]), b.cursor
-		}
-	case readline.CharCtrlU:
-		start := lineStart(b.text, b.cursor)
-		text, cursor = slices.Concat(b.text[:start], b.text[b.cursor:]), start
-	case readline.CharBackspace, readline.CharCtrlH:
-		start := lineStart(text, cursor)
-		if before := string(text[start:cursor]); start > 0 && strings.Trim(before, " ") == "" && len(b.text) == len(text)+1 {
-			extra := len(before) % len(indentUnit)
-			text = slices.Delete(text, cursor-extra, cursor)
-			cursor -= extra
-		}
-	case readline.CharPrev, readline.CharNext:
-		b.recalled = string(text)
-	}
-	out, at := encodeText(text, cursor, b.prompt, b.columns())
+	e := b.correct(key, decodeLine(line, pos, key == readline.CharForward || key == readline.MetaForward))
+	out, at := encodeText(e.text, e.cursor, b.prompt, b.columns())
 	if at == pos && slices.Equal(out, line) {
 		return nil, 0, false
 	}
 	return out, at, true
 }
 
-// lineStart and lineEnd are the ends of the line that text[at:] is in.
+// correct returns what key makes of a text of several lines, where readline made e of it.
+// b.mu is held.
+func (b *block) correct(key rune, e edit) edit {
+	before, indented := b.before, b.indented
+	b.indented = 0
+	switch key {
+	case newlineKey:
+		indent := indentAfter(string(e.text[:e.cursor]))
+		b.indented = len([]rune(indent))
+		e.insert("\n" + indent)
+	case ' ': // who indents by hand gets just that
+		e.erase(e.cursor-1-indented, e.cursor-1)
+	case readline.CharTab: // the line is indented already
+		if indented > 0 {
+			return before
+		}
+	case pasteKey:
+		if len(b.pasted) > 0 {
+			e.insert(b.pasted[0])
+			b.pasted = b.pasted[1:]
+		}
+	case upKey:
+		start := e.lineStart()
+		above := lineStart(e.text, start-1)
+		e.cursor = min(above+e.cursor-start, start-1)
+	case downKey:
+		start, end := e.lineStart(), e.lineEnd()
+		e.cursor = min(end+1+e.cursor-start, lineEnd(e.text, end+1))
+	case readline.CharLineStart:
+		e.cursor = lineStart(e.text, before.cursor)
+	case readline.CharLineEnd:
+		e.cursor = lineEnd(e.text, before.cursor)
+	case readline.CharKill:
+		if end := before.lineEnd(); end < len(before.text) {
+			return edit{slices.Concat(before.text[:before.cursor], before.text[end:]), before.cursor}
+		}
+	case readline.CharCtrlU:
+		start := before.lineStart()
+		return edit{slices.Concat(before.text[:start], before.text[before.cursor:]), start}
+	case readline.CharBackspace, readline.CharCtrlH:
+		if erased := len(before.text) == len(e.text)+1; erased {
+			e.erase(e.cursor-e.overhang(), e.cursor)
+		}
+	case readline.CharPrev, readline.CharNext:
+		b.recalled = string(e.text)
+	}
+	return e
+}
+
+// overhang returns how many blanks before the cursor are more than whole levels of
+// indentation. There are none in the first line, nor behind text.
+func (e *edit) overhang() int {
+	start := e.lineStart()
+	if before := string(e.text[start:e.cursor]); start > 0 && strings.Trim(before, " ") == "" {
+		return len(before) % len(indentUnit)
+	}
+	return 0
+}
+
+// lineStart and lineEnd return the ends of the line that text[at:] is in.
 func lineStart(text []rune, at int) int {
 	for at > 0 && text[at-1] != '\n' {
 		at--
@@ -242,57 +270,56 @@ func outerIndent(text, indent string) string {
 	return outer
 }
 
-// decodeLine is the text of readline's line, and where in it the cursor is.
-// Inside of a break or tab it is before that, or, where it goes forward, behind.
-func decodeLine(line []rune, pos int, forward bool) (text []rune, cursor int) {
-	cursor = -1
-	for i := 0; i < len(line); {
-		if i == pos {
-			cursor = len(text)
-		}
-		r := line[i]
-		if r != breakRune && r != tabRune {
-			if !isPrivate(r) {
-				text = append(text, r)
-			}
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(line) && (line[end] == fillRune || line[end] == dotRune) {
-			end++
-		}
-		inside := i < pos && pos <= end
-		if end == len(line) || line[end] != closeRune { // an end is missing
-			if inside {
-				cursor = len(text)
-			}
-			if i = end; i == pos {
-				cursor = len(text)
-			}
-			continue
-		}
-		if inside {
-			cursor = len(text)
-			if forward {
-				cursor++
-			}
-		}
-		whole := '\n'
-		if r == tabRune {
-			whole = '\t'
-		}
-		text = append(text, whole)
-		i = end + 1
-	}
-	if cursor < 0 {
-		cursor = len(text)
-	}
-	return text, cursor
+// glyph is what stands in readline's line for one rune of the text: that rune, or a
+// break or tab with what fills it.
+type glyph struct {
+	text       rune // noText: a part of a break or tab whose other end is gone
+	start, end int  // in the line
 }
 
-// encodeText is the line that shows text on a terminal of so many columns,
-// behind a prompt. In the history, which has no columns (0), it is short.
+const noText rune = -1
+
+// glyphAt returns the glyph that begins at a place in the line.
+func glyphAt(line []rune, start int) glyph {
+	r := line[start]
+	switch {
+	case r != breakRune && r != tabRune && isPrivate(r):
+		return glyph{noText, start, start + 1}
+	case r != breakRune && r != tabRune:
+		return glyph{r, start, start + 1}
+	}
+	end := start + 1
+	for end < len(line) && (line[end] == fillRune || line[end] == dotRune) {
+		end++
+	}
+	switch {
+	case end == len(line) || line[end] != closeRune:
+		return glyph{noText, start, end}
+	case r == tabRune:
+		return glyph{'\t', start, end + 1}
+	}
+	return glyph{'\n', start, end + 1}
+}
+
+// decodeLine returns the text of readline's line, and where in it the cursor is.
+// Inside of a break or tab it is before that, or, where it goes forward, behind.
+func decodeLine(line []rune, pos int, forward bool) (e edit) {
+	for at := 0; at < len(line); {
+		g := glyphAt(line, at)
+		if at = g.end; g.text == noText {
+			continue
+		}
+		e.text = append(e.text, g.text)
+		if g.end <= pos || forward && g.start < pos {
+			e.cursor++
+		}
+	}
+	return e
+}
+
+// encodeText returns the line that shows text on a terminal of so many columns,
+// behind a prompt, and the cursor's place in it. In the history, which has no columns
+// (0), it is short.
 func encodeText(text []rune, cursor, prompt, columns int) (line []rune, pos int) {
 	column := prompt
 	put := func(r rune) {
@@ -301,7 +328,6 @@ func encodeText(text []rune, cursor, prompt, columns int) (line []rune, pos int)
 			column = 0
 		}
 	}
-	pos = -1
 	for i, r := range text {
 		if i == cursor {
 			pos = len(line)
@@ -327,7 +353,7 @@ func encodeText(text []rune, cursor, prompt, columns int) (line []rune, pos int)
 			put(r)
 		}
 	}
-	if pos < 0 {
+	if cursor >= len(text) {
 		pos = len(line)
 	}
 	return line, pos

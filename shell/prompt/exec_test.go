@@ -212,8 +212,8 @@ func TestBlockLine(t *testing.T) {
 			runes := []rune(text)
 			for cursor := range len(runes) + 1 {
 				line, pos := encodeText(runes, cursor, 3, columns)
-				if got, at := decodeLine(line, pos, false); string(got) != text || at != cursor {
-					t.Fatalf("%q, %d columns: got %q and %d, want %d", text, columns, string(got), at, cursor)
+				if got := decodeLine(line, pos, false); string(got.text) != text || got.cursor != cursor {
+					t.Fatalf("%q, %d columns: got %q and %d, want %d", text, columns, string(got.text), got.cursor, cursor)
 				}
 			}
 			line, _ := encodeText(runes, 0, 3, columns)
@@ -221,7 +221,7 @@ func TestBlockLine(t *testing.T) {
 				if r != breakRune && r != closeRune {
 					continue
 				}
-				got, _ := decodeLine(slices.Delete(slices.Clone(line), i, i+1), i, false)
+				got := decodeLine(slices.Delete(slices.Clone(line), i, i+1), i, false).text
 				if len(got) != len(runes)-1 {
 					t.Fatalf("%q, %d columns: without rune %d it is %q", text, columns, i, string(got))
 				}

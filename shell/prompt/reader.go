@@ -85,14 +85,14 @@ func (t *terminalReader) ReadLine(prompt string) (string, error) {
 		t.rl.SetPrompt(prompt)
 		t.block.begin(prompt)
 		l, err := t.rl.Readline()
-		text, _ := decodeLine([]rune(l), 0, false)
+		text := string(decodeLine([]rune(l), 0, false).text)
 		switch {
 		case errors.Is(err, readline.ErrInterrupt):
-			return string(text), errInterrupted
+			return text, errInterrupted
 		case err != nil:
 			return "", err
 		}
-		t.lines = strings.Split(strings.TrimRight(string(text), " \t\n"), "\n")
+		t.lines = strings.Split(strings.TrimRight(text, " \t\n"), "\n")
 	}
 	l := t.lines[0]
 	t.lines = t.lines[1:]
@@ -132,10 +132,8 @@ type suffixes struct {
 }
 
 func (s *suffixes) Do(line []rune, pos int) ([][]rune, int) {
-	before, _ := decodeLine(line[:pos], 0, false)
-	after, _ := decodeLine(line[pos:], 0, false)
-	text := string(before)
-	words, start := s.complete(text, string(after))
+	text := string(decodeLine(line[:pos], 0, false).text)
+	words, start := s.complete(text, string(decodeLine(line[pos:], 0, false).text))
 	typed := text[start:]
 	var tails [][]rune
 	for _, w := range words {
