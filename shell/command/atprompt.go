@@ -69,7 +69,7 @@ func promptAudit(ctx context.Context, p *session.Program, s *session.Session, c 
 func promptReport(ctx context.Context, p *session.Program, s *session.Session, c *cobra.Command, words []string, seen *tour.Seen) error {
 	switch {
 	case len(words) == 0 || lookup(reportFlags(), words[0]) != nil:
-		return listShipped(p, script.Reports.Shipped())
+		return writeDocs(p.Console.Out(), script.Reports.Shipped())
 	case words[0] == "-h" || words[0] == "--help":
 		return c.Help()
 	case words[0] != htmlReport:

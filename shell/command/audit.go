@@ -176,7 +176,7 @@ func takeAudit(p *session.Program, words []string) ([]string, error) {
 // runAudit runs audits and reports what they found. Its error is the exit status where
 // that is what they found.
 func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
-	all, err := run.Load(ctx, s.Interpreter, o.words, flagNames(new(auditOptions).flags()), o.deep)
+	all, err := run.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(auditOptions).flags()), o.deep)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func listAudits(p *session.Program) error {
 			list[i].Doc += " (--deep)"
 		}
 	}
-	return listShipped(p, list)
+	return writeDocs(p.Console.Out(), list)
 }
 
 // completeAudit proposes what may stand behind audit.
@@ -316,7 +316,7 @@ func auditWords(words []string) (list []string) {
 			return nil
 		}
 	}
-	flags := flagNames(f)
+	flags := session.FlagNames(f)
 	if ack {
 		return flags
 	}

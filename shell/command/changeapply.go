@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,12 @@ import (
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
+	"fabsh/mad/engine"
 	"fabsh/shell/session"
 )
 
@@ -66,7 +69,7 @@ fabric did not answer.`,
 			if (o.stage == "") != (o.reload == "") {
 				return errors.New("change apply: --stage FILE and --reload PID|FILE go together: the file that OpenSM reads, and OpenSM")
 			}
-			return onChange(p, func(ctx context.Context, s *session.Session) error { return applyPlan(ctx, s, words[0], &o) })
+			return onChange(p, nil, func(ctx context.Context, s *session.Session) error { return applyPlan(ctx, s, words[0], &o) })
 		},
 	}
 	o.addFlags(c)
@@ -92,7 +95,7 @@ func resumeCommand(p *session.Program) *cobra.Command {
 		Example: `  fabsh --write change resume`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, func(ctx context.Context, s *session.Session) error {
+			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(s)
 				if err != nil {
 					return err
@@ -121,7 +124,7 @@ change: it writes nothing, and shows what of the change is left standing.`,
   fabsh change revert --abandon`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, func(ctx context.Context, s *session.Session) error {
+			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(s)
 				if err != nil {
 					return err
@@ -156,7 +159,7 @@ checks have passed.`,
 		Example: `  fabsh change confirm`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, func(ctx context.Context, s *session.Session) error {
+			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(s)
 				if err != nil {
 					return err
@@ -181,19 +184,17 @@ did not answer.`,
 		Example: `  fabsh change status`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, changeStatus)
+			return onChange(p, nil, changeStatus)
 		},
 	}
 }
 
-// onChange runs a command on a change in the fabric's session.
-func onChange(p *session.Program, run func(context.Context, *session.Session) error) error {
-	return runChange(p, session.Opening{Changing: true}, run)
-}
-
-// runChange is onChange with what the process that started this one has.
-func runChange(p *session.Program, o session.Opening, run func(context.Context, *session.Session) error) error {
-	open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, o) }
+// onChange runs a command on a change in the fabric's session. keys are those of the
+// process that started this one, if any.
+func onChange(p *session.Program, keys *engine.Keys, run func(context.Context, *session.Session) error) error {
+	open := func(ctx context.Context) (*session.Session, error) {
+		return session.Open(ctx, p, session.Opening{Changing: true, Keys: keys})
+	}
 	return execute(p, task{name: "change", time: p.StartTime(), open: open, run: run})
 }
 
@@ -244,5 +245,69 @@ func told(s *session.Session, outcome apply.Outcome, err error) error {
 	case apply.Asked:
 		s.Print("taken back: all is as before the change\n")
 	}
+	return nil
+}
+
+// latestChange finds the latest change of the fabric at hand, without a sweep.
+func latestChange(s *session.Session) (*apply.Run, error) {
+	if s.Engine == nil {
+		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file")
+	}
+	return changes.HostOf(s.Runtime).Latest()
+}
+
+// changeStatus tells what became of the latest change.
+func changeStatus(ctx context.Context, s *session.Session) error {
+	r, err := latestChange(s)
+	if err != nil {
+		return err
+	}
+	j, err := apply.ReadJournal(apply.JournalIn(r.Dir))
+	if err != nil {
+		return err
+	}
+	b := j.Begin()
+	last := j.Records[len(j.Records)-1]
+	text := fmt.Sprintf("%s: begun %s by %s, %s\n", b.Summary, j.Records[0].At.Format(time.RFC3339), cmp.Or(b.By, "somebody"), fabric.Plural(len(b.Cells), "block", "blocks"))
+	text += fmt.Sprintf("%s %s", last.Kind, last.At.Format(time.RFC3339))
+	if last.Why != "" {
+		text += ": " + last.Why
+	}
+	switch {
+	case j.Open() && r.Unguarded():
+		text += "; its guard process is gone, and nothing takes it back by itself: confirm, revert or resume it, or end it as it is (change revert --abandon)"
+	case last.Kind == apply.KindApplied:
+		text += fmt.Sprintf("; it is taken back at %s unless it is confirmed", last.At.Add(last.Within).Format(time.RFC3339))
+	}
+	s.Print(text + "\n")
+	states, err := apply.Look(ctx, s.Engine, j)
+	var foreign *apply.ForeignError
+	if err != nil && !errors.As(err, &foreign) {
+		return &session.HostError{Err: err}
+	}
+	count := map[apply.State]int{}
+	for _, state := range states {
+		count[state]++
+	}
+	s.Print(fmt.Sprintf("in the fabric: %d old, %d new, %d between, %d foreign\n", count[apply.Old], count[apply.New], count[apply.Between], count[apply.Foreign]))
+	if foreign != nil {
+		s.Print(foreign.Error() + "\n")
+	}
+	if j.Open() {
+		return session.Exit(lang.StatusFindings)
+	}
+	return nil
+}
+
+// abandonChange ends a change with the fabric as it is.
+func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error {
+	left, err := r.Abandon(ctx)
+	if err != nil {
+		return told(s, apply.Stuck, err)
+	}
+	for _, text := range left {
+		s.Print("left: " + lang.OneLine(text) + "\n")
+	}
+	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", fabric.Plural(len(left), "block is", "blocks are")))
 	return nil
 }

@@ -202,7 +202,7 @@ func keep(p *session.Program, work guardWork, in io.Reader) error {
 	settings.Quiet = true
 	p = p.With(settings)
 	gone := make(chan struct{})
-	return runChange(p, session.Opening{Changing: true, Keys: work.Keys}, func(ctx context.Context, s *session.Session) error {
+	return onChange(p, work.Keys, func(ctx context.Context, s *session.Session) error {
 		go func() {
 			io.Copy(io.Discard, in)
 			close(gone)

@@ -286,7 +286,7 @@ Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
 
 // completePlan proposes scripts; after --routes, policies; and the command's own flags.
 func completePlan(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	names := flagNames(new(planOptions).flags())
+	names := session.FlagNames(new(planOptions).flags())
 	if len(words) > 0 && words[len(words)-1] == "--routes" {
 		names = nil
 		for _, p := range script.Policies.Shipped() {

@@ -26,13 +26,6 @@ func newFlags(name string) *pflag.FlagSet {
 	return f
 }
 
-// flagNames returns the flags as a command line writes them: "--out".
-func flagNames(f *pflag.FlagSet) []string {
-	var names []string
-	f.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return names
-}
-
 // lookup returns the flag that a word without its value names; nil: none. Letters may be
 // followed by their values at once, as in -ojson.
 func lookup(f *pflag.FlagSet, word string) *pflag.Flag {

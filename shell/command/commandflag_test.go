@@ -258,7 +258,7 @@ func TestOwnFlags(t *testing.T) {
 		c.Root().SetOut(&help)
 		c.Help()
 		proposed, _ := c.ValidArgsFunction(c, nil, "")
-		for _, flag := range flagNames(o.flags) {
+		for _, flag := range session.FlagNames(o.flags) {
 			if !strings.Contains(help.String(), "\n      "+flag+" ") {
 				t.Errorf("the help of %s lacks %s", c.CommandPath(), flag)
 			}

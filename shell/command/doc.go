@@ -92,14 +92,25 @@ func printHelp(p *session.Program, topic string) error {
 
 // WritePrograms lists the embedded scripts that can be run.
 func WritePrograms(b *strings.Builder) {
-	list := script.Programs()
+	var list []script.Doc
+	for _, p := range script.Programs() {
+		list = append(list, script.Doc{Name: "  " + p.Name, Doc: p.Doc})
+	}
+	writeDocs(b, list)
+}
+
+// writeDocs lists scripts with the first lines of their docstrings.
+func writeDocs(w io.Writer, list []script.Doc) error {
 	width := 0
-	for _, p := range list {
-		width = max(width, len(p.Name))
+	for _, d := range list {
+		width = max(width, len(d.Name))
 	}
-	for _, p := range list {
-		fmt.Fprintf(b, "  %-*s  %s\n", width, p.Name, p.Doc)
+	for _, d := range list {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, d.Name, d.Doc); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // examplesCommand lists them alone.

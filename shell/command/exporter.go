@@ -44,7 +44,7 @@ Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.`,
   fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316`,
 		Annotations:        map[string]string{SessionFlagsBefore: ""},
 		DisableFlagParsing: true, // they are told from those of the audits
-		ValidArgsFunction:  cobra.FixedCompletions(flagNames(own), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction:  cobra.FixedCompletions(session.FlagNames(own), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(c *cobra.Command, words []string) error {
 			o, err := parseExporter(words)
 			if err == nil && !o.help {
@@ -210,13 +210,13 @@ func (r *fabricReader) load(ctx context.Context) (err error) {
 	words := append(names, r.options.words...)
 	if !given(words, "--over") {
 		// Audits without that option take it for a mistake.
-		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), flagNames(new(exporterOptions).flags()), false)
+		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), session.FlagNames(new(exporterOptions).flags()), false)
 		if err == nil {
 			r.audits = all
 			return nil
 		}
 	}
-	r.audits, err = run.Load(ctx, r.session.Interpreter, words, flagNames(new(exporterOptions).flags()), false)
+	r.audits, err = run.Load(ctx, r.session.Interpreter, words, session.FlagNames(new(exporterOptions).flags()), false)
 	return err
 }
 

@@ -66,7 +66,7 @@ follow; --out FILE must. In scripts report() makes the page.`,
 			case name == "-h" || name == "--help":
 				return c.Help()
 			case lookup(own, name) != nil:
-				return listShipped(p, script.Reports.Shipped())
+				return writeDocs(p.Console.Out(), script.Reports.Shipped())
 			case strings.HasPrefix(name, "-"):
 				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
 			case strings.HasSuffix(name, ".star"):
@@ -239,23 +239,9 @@ func reportWords(words []string) []string {
 	case len(words) > 0:
 		return reportProgram(words[0]).Options
 	}
-	names := append(flagNames(reportFlags()), htmlReport+"\tone page: findings, topology, heat maps, routing")
+	names := append(session.FlagNames(reportFlags()), htmlReport+"\tone page: findings, topology, heat maps, routing")
 	for _, d := range script.Reports.Shipped() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}
 	return names
-}
-
-// listShipped lists shipped scripts with the first lines of their docstrings.
-func listShipped(p *session.Program, list []script.Doc) error {
-	width := 0
-	for _, d := range list {
-		width = max(width, len(d.Name))
-	}
-	for _, d := range list {
-		if _, err := fmt.Fprintf(p.Console.Out(), "%-*s  %s\n", width, d.Name, d.Doc); err != nil {
-			return err
-		}
-	}
-	return nil
 }

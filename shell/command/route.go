@@ -53,7 +53,7 @@ Ctrl-C.`,
 			case err != nil:
 				return fmt.Errorf("route: %w", err)
 			case o.list:
-				return listShipped(p, script.Policies.Shipped())
+				return writeDocs(p.Console.Out(), script.Policies.Shipped())
 			case o.policy == "" && o.help:
 				return c.Help()
 			case o.policy == "":
@@ -209,7 +209,7 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 // loadPolicy loads a policy. Where its options ask for its help, that is printed,
 // and there is no policy to run.
 func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*program.Policy, error) {
-	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, flagNames(new(routeOptions).flags()))
+	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, session.FlagNames(new(routeOptions).flags()))
 	if err != nil || p.Help == "" {
 		return p, err
 	}
@@ -230,5 +230,5 @@ func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}
-	return append(names, flagNames(new(routeOptions).flags())...), cobra.ShellCompDirectiveDefault
+	return append(names, session.FlagNames(new(routeOptions).flags())...), cobra.ShellCompDirectiveDefault
 }

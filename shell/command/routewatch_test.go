@@ -20,6 +20,7 @@ import (
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fabsh/shell/session"
 )
 
 // scene is a fabric that is watched: between two looks at it something
@@ -80,7 +81,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 			defer stderr.Reset()
 			return strings.NewReplacer("2026-01-02T03:04:05Z ", "", dir+"/", "").Replace(stderr.String())
 		}
-		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil, flagNames(new(routeOptions).flags()))
+		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil, session.FlagNames(new(routeOptions).flags()))
 		if err != nil {
 			t.Fatal(err)
 		}

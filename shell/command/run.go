@@ -9,8 +9,8 @@
 //	report.go       report, and its page of HTML
 //	route.go        route; routewatch.go, its --watch
 //	verify.go       verify, and the checks that it shares with route
-//	changeplan.go   change plan and show; changeapply.go, apply, confirm, revert and resume;
-//	                changejournal.go, status; changeguard.go, the guard process
+//	changeplan.go   change plan and show; changeapply.go, apply, confirm, revert, resume and
+//	                status; changeguard.go, the guard process
 //	snapshot.go     snapshot and graph; diff.go, topology.go, exporter.go, top.go, tour.go,
 //	                sim.go, decode.go, ports.go, test.go: the commands of these names
 //	fmt.go          fmt and check

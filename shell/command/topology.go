@@ -57,7 +57,7 @@ io, an, gateway, sm. By default "*storage*" is io.`,
 			case err != nil:
 				return fmt.Errorf("topology: %w", err)
 			case o.list:
-				return listShipped(p, script.Topologies.Shipped())
+				return writeDocs(p.Console.Out(), script.Topologies.Shipped())
 			case o.kind == "" && o.help:
 				return c.Help()
 			case o.kind == "":
@@ -178,7 +178,7 @@ func classRule(text string) (graph.Rule, error) {
 
 // writeTopology makes the text of a kind, compares it with a file and puts it in place.
 func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
-	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, flagNames(new(topologyOptions).flags()))
+	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, session.FlagNames(new(topologyOptions).flags()))
 	if err != nil {
 		return err
 	}
@@ -267,5 +267,5 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}
-	return prompt.Matching(append(names, flagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
+	return prompt.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
 }

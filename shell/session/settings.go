@@ -175,17 +175,21 @@ func (s *Settings) Visit(fn func(*pflag.Flag)) { s.flags.Visit(fn) }
 // Groups returns the session flags as help lists them, under the names of the groups.
 func (s *Settings) Groups() []*pflag.FlagSet { return s.groups }
 
-// Names returns the session flags as a command line writes them: "--fabric"
-// and "-F".
-func (s *Settings) Names() []string {
-	var names []string
+// Names returns the session flags as a command line writes them.
+func (s *Settings) Names() (names []string) {
 	for _, g := range s.groups {
-		g.VisitAll(func(f *pflag.Flag) {
-			names = append(names, "--"+f.Name)
-			if f.Shorthand != "" {
-				names = append(names, "-"+f.Shorthand)
-			}
-		})
+		names = append(names, FlagNames(g)...)
 	}
+	return names
+}
+
+// FlagNames returns flags as a command line writes them: "--fabric" and "-F".
+func FlagNames(f *pflag.FlagSet) (names []string) {
+	f.VisitAll(func(f *pflag.Flag) {
+		names = append(names, "--"+f.Name)
+		if f.Shorthand != "" {
+			names = append(names, "-"+f.Shorthand)
+		}
+	})
 	return names
 }
