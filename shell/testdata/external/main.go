@@ -69,11 +69,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	routes, err := routing.Compute(ctx, g, "updn", routing.Options{})
+	tables, err := routing.Compute(ctx, g, "updn", routing.Options{})
 	if err != nil {
 		return err
 	}
-	verdict, err := routes.Verify(ctx, routing.VerifyOptions{})
+	verdict, err := routing.VerifyTables(ctx, tables, routing.VerifyOptions{})
 	if err != nil {
 		return err
 	}
