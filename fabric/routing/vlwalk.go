@@ -16,10 +16,24 @@ import (
 //
 // Time: O(G + C*V) for each LID, G groups of terminals and V virtual lanes.
 type vlWalk struct {
-	state []int32 // by vertex of the CDG: as of a walk
-	seen  []int32 // vertices to forget
-	stack []int32
-	sls   [16][]int32 // groups by the SL of their paths
+	state []pathState // by vertex of the CDG, for the present flow
+	seen  []int32     // vertices whose state is not unknown
+	stack []int32     // vertices of the path that is followed now
+	bySL  [16][]int32 // groups by the SL of their packets to the present LID
+}
+
+// pathState is a state of a walk, or the number of links between switches on a path
+// that arrives.
+type pathState int32
+
+func (s pathState) arrives() bool { return s >= 0 }
+
+// vlFlow is what packets with the same destination LID and service level have in common:
+// where they come in by the same port, they take the same channel and lane.
+type vlFlow struct {
+	dst   int32   // terminal
+	ports []uint8 // by switch: the entry for the LID
+	sl    uint8
 }
 
 // vlGroup are endpoints on one switch whose packets to each LID have the same service
@@ -32,19 +46,19 @@ type vlGroup struct {
 }
 
 func newVLWalk(g *graph.Graph, vls int) *vlWalk {
-	w := &vlWalk{state: make([]int32, len(g.Channels())*vls)}
-	for i := range w.state {
-		w.state[i] = unknown
+	l := &vlWalk{state: make([]pathState, len(g.Channels())*vls)}
+	for i := range l.state {
+		l.state[i] = unknown
 	}
-	return w
+	return l
 }
 
-// forget forgets the paths of one SL.
-func (w *vlWalk) forget() {
-	for _, v := range w.seen {
-		w.state[v] = unknown
+// forget forgets the paths of one flow.
+func (l *vlWalk) forget() {
+	for _, vertex := range l.seen {
+		l.state[vertex] = unknown
 	}
-	w.seen = w.seen[:0]
+	l.seen = l.seen[:0]
 }
 
 // vlGroups groups the endpoints.
@@ -154,51 +168,25 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 		f.walk = newVLWalk(v.g, v.vls)
 	}
 	l := f.walk
-	dst := int32(v.g.TerminalByLID(lid))
-	home := v.g.Terminals()[dst].Switch
-	for sl := range l.sls {
-		l.sls[sl] = l.sls[sl][:0]
-	}
-	for i := range groups {
-		sl := r.SL.Of(int(groups[i].first), lid) & 15
-		l.sls[sl] = append(l.sls[sl], int32(i))
-	}
-	ports := w.column(lid)
-	for sl, list := range l.sls {
+	l.sortBySL(groups, r, lid)
+	flow := vlFlow{dst: int32(v.g.TerminalByLID(lid)), ports: w.column(lid)}
+	for sl, list := range l.bySL {
+		flow.sl = uint8(sl)
 		for _, i := range list {
 			x := &groups[i]
-			t := &v.g.Terminals()[x.first]
-			n := int64(len(x.terminals))
-			if t.Switch == home && slices.Contains(x.terminals, dst) {
-				if n--; n == 0 {
-					continue
-				}
+			if !x.sendsTo(flow.dst) {
+				continue
 			}
-			state := l.from(f.graph, r, int32(t.Switch), t.Out, uint8(sl), ports, dst)
+			state := l.from(f.graph, r, &flow, x.on, v.g.Terminals()[x.first].Out)
 			switch {
-			case !whole:
-			case state < 0:
-				for _, i := range x.terminals {
-					if i == dst {
-						continue
-					}
-					if state == looping {
-						f.loops++
-					}
-					v.failPair(f, r, i, lid)
-				}
+			case !whole: // only the dependencies matter
+			case state.arrives():
+				v.countArrived(f, x, flow.dst, int(state))
 			default:
-				for _, i := range x.terminals {
-					if v.g.Terminals()[i].Out == 0 && i != dst { // one at most: the switch itself
-						f.addPairs(1, int(state)+min(1, int(v.g.Terminals()[dst].Out)), v.detour(t.Switch, home, int(state)))
-						n--
-					}
-				}
-				if n > 0 {
-					f.addPairs(n, int(state)+1+min(1, int(v.g.Terminals()[dst].Out)), v.detour(t.Switch, home, int(state)))
-				}
+				v.failGroup(f, r, x, lid, state == looping)
 			}
 		}
+		// From the same channel and lane, another SL may go on by another lane.
 		l.forget()
 	}
 	if whole && v.detached > 0 {
@@ -206,48 +194,105 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 	}
 }
 
-// from follows packets of service level sl that come into switch at by port in.
-func (l *vlWalk) from(d *cdg.Graph, r *routes.Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
-	g := r.Graph()
-	before := int32(-1)
-	state := int32(0)
-	for {
-		target := g.Target(at, ports[at])
-		if target < 0 {
-			if target != graph.ToTerminal(dst) {
-				state = misrouted
-			}
-			break
+// sortBySL sorts the groups by the service level of their packets to lid.
+func (l *vlWalk) sortBySL(groups []vlGroup, r *routes.Routes, lid mad.LID) {
+	for sl := range l.bySL {
+		l.bySL[sl] = l.bySL[sl][:0]
+	}
+	for i := range groups {
+		sl := r.SL.Of(int(groups[i].first), lid) & 15
+		l.bySL[sl] = append(l.bySL[sl], int32(i))
+	}
+}
+
+// sendsTo reports whether x has an endpoint other than dst: none sends to itself.
+func (x *vlGroup) sendsTo(dst int32) bool { return len(x.terminals) > 1 || x.first != dst }
+
+// countArrived counts the pairs of the endpoints of x and dst, whose packets arrive
+// after so many links between switches.
+func (v *verification) countArrived(f *findings, x *vlGroup, dst int32, links int) {
+	to := &v.g.Terminals()[dst]
+	var fromCA, fromSwitch int64
+	for _, i := range x.terminals {
+		switch {
+		case i == dst:
+		case v.g.Terminals()[i].Out == 0:
+			fromSwitch++
+		default:
+			fromCA++
 		}
-		vl := r.SL2VL.VL(int(at), in, ports[at], sl)
-		if vl >= mad.DropVL && r.SL2VL != nil {
-			state = misrouted
-			break
+	}
+	// A CA or router is one more link away than its switch, whose port 0 is inside.
+	hops := links + min(1, int(to.Out))
+	detour := v.detour(int(x.on), to.Switch, links)
+	if fromSwitch > 0 {
+		f.addPairs(fromSwitch, hops, detour)
+	}
+	if fromCA > 0 {
+		f.addPairs(fromCA, 1+hops, detour)
+	}
+}
+
+// failGroup counts the pairs of the endpoints of x and lid, which are unreachable.
+func (v *verification) failGroup(f *findings, r *routes.Routes, x *vlGroup, lid mad.LID, loop bool) {
+	dst := int32(v.g.TerminalByLID(lid))
+	for _, i := range x.terminals {
+		if i == dst {
+			continue
+		}
+		if loop {
+			f.loops++
+		}
+		v.failPair(f, r, i, lid)
+	}
+}
+
+// from follows the packets of a flow that come into switch at by port in, and adds
+// their dependencies to d.
+func (l *vlWalk) from(d *cdg.Graph, r *routes.Routes, flow *vlFlow, at int32, in uint8) pathState {
+	g := r.Graph()
+	for {
+		out := flow.ports[at]
+		target := g.Target(at, out)
+		if !target.IsChannel() {
+			if target == graph.ToTerminal(flow.dst) {
+				return l.finish(0)
+			}
+			return l.finish(misrouted)
+		}
+		vl := r.SL2VL.VL(int(at), in, out, flow.sl)
+		if vl >= mad.DropVL {
+			return l.finish(misrouted)
 		}
 		vertex := d.Vertex(target.Channel(), vl)
 		d.Use(vertex)
-		if before >= 0 {
-			d.Add(before, vertex)
+		if n := len(l.stack); n > 0 {
+			d.Add(l.stack[n-1], vertex)
 		}
-		if state = l.state[vertex]; state != unknown {
-			if state == onStack {
-				state = looping
-			}
-			break
+		switch state := l.state[vertex]; state {
+		case unknown:
+			l.state[vertex] = onStack
+			l.seen = append(l.seen, vertex)
+			l.stack = append(l.stack, vertex)
+			at, in = g.Channels()[target].To, g.Channels()[target].PeerPort
+		case onStack: // the path meets itself
+			return l.finish(looping)
+		default: // it joins one that was followed before
+			return l.finish(state)
 		}
-		l.state[vertex] = onStack
-		l.seen = append(l.seen, vertex)
-		l.stack = append(l.stack, vertex)
-		before, state = vertex, 0
-		at, in = g.Channels()[target].To, g.Channels()[target].PeerPort
 	}
+}
+
+// finish ends the path on the stack, beyond which packets are in state end, and
+// returns the state at its start.
+func (l *vlWalk) finish(end pathState) pathState {
 	// The state of a vertex counts the links from its own on.
-	for i := len(l.stack) - 1; i >= 0; i-- {
-		if state >= 0 {
-			state++
+	for _, vertex := range slices.Backward(l.stack) {
+		if end.arrives() {
+			end++
 		}
-		l.state[l.stack[i]] = state
+		l.state[vertex] = end
 	}
 	l.stack = l.stack[:0]
-	return state
+	return end
 }
