@@ -61,9 +61,9 @@ func (f *fileReader) plan() (*Plan, error) {
 			known = err == nil
 			return err
 		},
-		"from":    func() (err error) { p.From, err = f.text(); return err },
-		"manager": func() (err error) { p.Base.Manager, err = f.manager(); return err },
-		"report":  func() (err error) { p.Report, err = f.report(); return err },
+		"from":    member(&p.From, f.text),
+		"manager": member(&p.Base.Manager, f.manager),
+		"report":  member(&p.Report, f.report),
 		"nodes":   func() error { return f.list("nodes", maxNodes, f.node) },
 		"links":   func() error { return f.list("links", maxLinks, f.link) },
 		"targets": func() error { return f.list("targets", maxNodes, f.target) },
@@ -209,8 +209,13 @@ func (f *fileReader) bool() (bool, error) {
 	return b, err
 }
 
+// member reads the value of a member.
+func member[T any](into *T, read func() (T, error)) func() error {
+	return func() (err error) { *into, err = read(); return err }
+}
+
 // count reads a number of at most limit.
-func count[T ~int | ~int64](f *fileReader, into *T, limit T) func() error {
+func count[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](f *fileReader, into *T, limit T) func() error {
 	return func() error {
 		n, err := f.number(uint64(limit))
 		*into = T(n)
@@ -218,17 +223,12 @@ func count[T ~int | ~int64](f *fileReader, into *T, limit T) func() error {
 	}
 }
 
-func (f *fileReader) int(limit int) (int, error) {
-	n, err := f.number(uint64(limit))
-	return int(n), err
-}
-
 // ints reads a list of just so many numbers.
 func (f *fileReader) ints(limits ...int) ([]int, error) {
 	var ints []int
 	err := f.list("numbers", len(limits), func() error {
-		n, err := f.int(limits[len(ints)])
-		ints = append(ints, n)
+		n, err := f.number(uint64(limits[len(ints)]))
+		ints = append(ints, int(n))
 		return err
 	})
 	if err == nil && len(ints) < len(limits) {
@@ -250,20 +250,23 @@ func (f *fileReader) guid() (mad.GUID, error) {
 }
 
 // word reads a word of an enumeration.
-func (f *fileReader) word(words *mad.Words) (uint64, error) {
-	s, err := f.text()
-	if err != nil {
-		return 0, err
+func word[T ~uint8](f *fileReader, into *T, words *mad.Words) func() error {
+	return func() error {
+		s, err := f.text()
+		if err != nil {
+			return err
+		}
+		code, ok := words.Code[s]
+		if !ok {
+			digits := strings.TrimSuffix(strings.TrimPrefix(s, "unknown("), ")")
+			var bad error
+			if code, bad = strconv.ParseUint(digits, 10, 8); bad != nil || words.Text(code) != s {
+				return fmt.Errorf("%.40q is no %s", s, words.Name)
+			}
+		}
+		*into = T(code)
+		return nil
 	}
-	if code, ok := words.Code[s]; ok {
-		return code, nil
-	}
-	digits := strings.TrimSuffix(strings.TrimPrefix(s, "unknown("), ")")
-	code, bad := strconv.ParseUint(digits, 10, 8)
-	if bad != nil || words.Text(code) != s {
-		return 0, fmt.Errorf("%.40q is no %s", s, words.Name)
-	}
-	return code, nil
 }
 
 // plainJSON is r, as long as no text in it is longer than maxText and no more

@@ -18,14 +18,10 @@ func (f *fileReader) manager() (*Manager, error) {
 	}
 	m := &Manager{}
 	return m, f.members("the subnet manager", t, map[string]func() error{
-		"guid":     func() (err error) { m.GUID, err = f.guid(); return err },
-		"lid":      func() (err error) { m.LID, err = f.lid(); return err },
-		"priority": func() (err error) { m.Priority, err = f.int(15); return err },
-		"state": func() error {
-			state, err := f.word(mad.WordsSMState)
-			m.State = mad.SMState(state)
-			return err
-		},
+		"guid":     member(&m.GUID, f.guid),
+		"lid":      count(f, &m.LID, mad.MaxUnicastLID),
+		"priority": count(f, &m.Priority, 15),
+		"state":    word(f, &m.State, mad.WordsSMState),
 	})
 }
 
@@ -38,8 +34,8 @@ func (f *fileReader) report() (*Report, error) {
 	r := &Report{}
 	const most = math.MaxInt64
 	return r, f.members("the report", t, map[string]func() error{
-		"ok":          func() (err error) { r.OK, err = f.bool(); return err },
-		"reason":      func() (err error) { r.Reason, err = f.text(); return err },
+		"ok":          member(&r.OK, f.bool),
+		"reason":      member(&r.Reason, f.text),
 		"rounds":      func() error { return f.list("rounds", maxRounds, func() error { return f.round(r) }) },
 		"pairs":       count(f, &r.Pairs, most),
 		"lost":        count(f, &r.Lost, most),
@@ -62,7 +58,7 @@ func (f *fileReader) round(r *Report) error {
 	err := f.object("a round", map[string]func() error{
 		"blocks":   count(f, &one.Blocks, maxSets),
 		"switches": count(f, &one.Switches, maxNodes),
-		"lanes":    func() (err error) { one.Lanes, err = f.bool(); return err },
+		"lanes":    member(&one.Lanes, f.bool),
 		"drain_ms": count(f, &ms, 1<<40),
 	})
 	one.Drain = time.Duration(ms) * time.Millisecond
@@ -70,22 +66,13 @@ func (f *fileReader) round(r *Report) error {
 	return err
 }
 
-func (f *fileReader) lid() (mad.LID, error) {
-	n, err := f.int(int(mad.MaxUnicastLID))
-	return mad.LID(n), err
-}
-
 func (f *fileReader) node() error {
 	var n Node
 	err := f.object("a node", map[string]func() error{
-		"guid": func() (err error) { n.GUID, err = f.guid(); return err },
-		"type": func() error {
-			code, err := f.word(mad.WordsNodeType)
-			n.Type = mad.NodeType(code)
-			return err
-		},
-		"name":      func() (err error) { n.Name, err = f.text(); return err },
-		"num_ports": func() (err error) { n.NumPorts, err = f.int(maxPort); return err },
+		"guid":      member(&n.GUID, f.guid),
+		"type":      word(f, &n.Type, mad.WordsNodeType),
+		"name":      member(&n.Name, f.text),
+		"num_ports": count(f, &n.NumPorts, maxPort),
 		"lids": func() error {
 			return f.list("lids", maxPort+1, func() error {
 				l, err := f.ints(maxPort, int(mad.MaxUnicastLID), 7)
@@ -130,9 +117,9 @@ func (f *fileReader) link() error {
 func (f *fileReader) target() error {
 	var t Target
 	err := f.object("a target", map[string]func() error{
-		"guid": func() (err error) { t.GUID, err = f.guid(); return err },
-		"port": func() (err error) { t.Port, err = f.int(maxPort); return err },
-		"name": func() (err error) { t.Name, err = f.text(); return err },
+		"guid": member(&t.GUID, f.guid),
+		"port": count(f, &t.Port, maxPort),
+		"name": member(&t.Name, f.text),
 		"routes": func() error {
 			return f.list("routes", 2, func() error {
 				text, err := f.text()
@@ -154,9 +141,9 @@ func (f *fileReader) target() error {
 
 func (f *fileReader) set() error {
 	var s Set
-	target := -1
+	var target int
 	err := f.object("a Set", map[string]func() error{
-		"target": func() (err error) { target, err = f.int(max(0, len(f.targets)-1)); return err },
+		"target": count(f, &target, max(0, len(f.targets)-1)),
 		"attribute": func() error {
 			name, err := f.text()
 			if err != nil {
@@ -167,15 +154,11 @@ func (f *fileReader) set() error {
 			}
 			return nil
 		},
-		"modifier": func() error {
-			n, err := f.number(1<<32 - 1)
-			s.Modifier = uint32(n)
-			return err
-		},
-		"old":    func() (err error) { s.Old, err = f.bytes(); return err },
-		"new":    func() (err error) { s.New, err = f.bytes(); return err },
-		"line":   func() (err error) { s.Line, err = f.text(); return err },
-		"fields": func() error { return f.list("fields", 64, func() error { return f.field(&s) }) },
+		"modifier": count(f, &s.Modifier, math.MaxUint32),
+		"old":      member(&s.Old, f.bytes),
+		"new":      member(&s.New, f.bytes),
+		"line":     member(&s.Line, f.text),
+		"fields":   func() error { return f.list("fields", 64, func() error { return f.field(&s) }) },
 	})
 	switch {
 	case err != nil:
@@ -191,9 +174,9 @@ func (f *fileReader) set() error {
 func (f *fileReader) field(s *Set) error {
 	var one Field
 	err := f.object("a field", map[string]func() error{
-		"name": func() (err error) { one.Name, err = f.text(); return err },
-		"old":  func() (err error) { one.Old, err = f.number(1<<64 - 1); return err },
-		"new":  func() (err error) { one.New, err = f.number(1<<64 - 1); return err },
+		"name": member(&one.Name, f.text),
+		"old":  count(f, &one.Old, math.MaxUint64),
+		"new":  count(f, &one.New, math.MaxUint64),
 	})
 	s.Fields = append(s.Fields, one)
 	return err

@@ -36,32 +36,21 @@ func (p *Plan) Write(to io.Writer) error {
 	w.value(p.managerFile())
 	w.text(",\n\"report\": ")
 	w.value(p.Report.file())
-	w.text(",\n\"nodes\": [")
-	for _, n := range p.Base.Nodes {
-		w.row(nodeFile{n.GUID.String(), n.Type.String(), n.Name, n.NumPorts, lidsFile(n.LIDs)})
-	}
-	w.endRows()
-	w.text(",\n\"links\": [")
-	for _, l := range p.Base.Links {
-		w.row([4]int{l.A.Node, l.A.Port, l.B.Node, l.B.Port})
-	}
-	w.endRows()
+	rows(&w, "nodes", p.Base.Nodes, func(_ int, n Node) any {
+		return nodeFile{n.GUID.String(), n.Type.String(), n.Name, n.NumPorts, lidsFile(n.LIDs)}
+	})
+	rows(&w, "links", p.Base.Links, func(_ int, l Link) any { return [4]int{l.A.Node, l.A.Port, l.B.Node, l.B.Port} })
 	targets, of := p.targets()
-	w.text(",\n\"targets\": [")
-	for _, t := range targets {
-		w.row(targetFile{t.GUID.String(), t.Port, t.Name, routeTexts(t.Routes)})
-	}
-	w.endRows()
-	w.text(",\n\"sets\": [")
-	for i := range p.Sets {
-		s := &p.Sets[i]
+	rows(&w, "targets", targets, func(_ int, t *Target) any {
+		return targetFile{t.GUID.String(), t.Port, t.Name, routeTexts(t.Routes)}
+	})
+	rows(&w, "sets", p.Sets, func(i int, s Set) any {
 		row := setFile{Target: of[i], Attribute: s.Attr.Name, Modifier: s.Modifier, Old: s.Old, New: s.New, Line: s.Line}
 		for _, f := range s.Fields {
 			row.Fields = append(row.Fields, fieldFile(f))
 		}
-		w.row(row)
-	}
-	w.endRows()
+		return row
+	})
 	w.text("\n}\n")
 	return w.err
 }
@@ -177,11 +166,10 @@ func (p *Plan) targets() (targets []*Target, of []int) {
 	return targets, of
 }
 
-// fileWriter writes JSON, row by row.
+// fileWriter writes JSON. It keeps the first error.
 type fileWriter struct {
-	to   io.Writer
-	rows int // of the list that is open
-	err  error
+	to  io.Writer
+	err error
 }
 
 func (w *fileWriter) text(s string) {
@@ -198,15 +186,15 @@ func (w *fileWriter) value(v any) {
 	w.text(string(b))
 }
 
-func (w *fileWriter) row(v any) {
-	if w.rows++; w.rows > 1 {
-		w.text(",")
+// rows writes a list, with a line for each element.
+func rows[T any](w *fileWriter, name string, list []T, row func(i int, element T) any) {
+	w.text(",\n\"" + name + "\": [")
+	for i, element := range list {
+		if i > 0 {
+			w.text(",")
+		}
+		w.text("\n")
+		w.value(row(i, element))
 	}
-	w.text("\n")
-	w.value(v)
-}
-
-func (w *fileWriter) endRows() {
 	w.text("]")
-	w.rows = 0
 }
