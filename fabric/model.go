@@ -315,43 +315,28 @@ func (p *Port) GUID() mad.GUID { return p.management().guid }
 // GID is the port's first GID: the subnet prefix, the default one where that is
 // unknown (IBA 4.1.1), and the port GUID.
 func (p *Port) GID() mad.GID {
-	prefix := uint64(DefaultPrefix)
-	if i := p.management().Info(); i != nil && i.GIDPrefix != 0 {
-		prefix = i.GIDPrefix
-	}
-	return mad.MakeGID(prefix, p.GUID())
+	m := p.management()
+	return mad.MakeGID(cmp.Or(p.fabric.infos[m.id].GIDPrefix, DefaultPrefix), m.guid)
 }
 
 // LID is the base LID; all ports of a switch have port 0's. 0 where unknown.
 func (p *Port) LID() mad.LID {
-	if i := p.management().Info(); i != nil {
-		return i.LID
-	}
-	return 0
+	return p.fabric.infos[p.management().id].LID
 }
 
 // LMC is how many low bits of the LID the port ignores; as with LID.
 func (p *Port) LMC() int {
-	if i := p.management().Info(); i != nil {
-		return int(i.LMC)
-	}
-	return 0
+	return int(p.fabric.infos[p.management().id].LMC)
 }
 
 // State is the logical state; 0 where unknown.
 func (p *Port) State() mad.PortState {
-	if i := p.Info(); i != nil {
-		return i.PortState
-	}
-	return 0
+	return p.fabric.infos[p.id].PortState
 }
 
 // PhysicalState is the state of link training; 0 where unknown.
 func (p *Port) PhysicalState() mad.PortPhysicalState {
-	if i := p.Info(); i != nil {
-		return i.PortPhysicalState
-	}
-	return 0
+	return p.fabric.infos[p.id].PortPhysicalState
 }
 
 // Name is the node's name and the port number: "leaf-1/3". Where the node has

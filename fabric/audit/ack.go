@@ -2,6 +2,7 @@ package audit
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,12 +36,7 @@ func (a *Ack) Covers(f *Finding) bool {
 		}
 		a.match = regexp.MustCompile(`^` + strings.Join(parts, `.*`) + `$`)
 	}
-	for _, key := range f.Subject.keys() {
-		if a.match.MatchString(f.Check + ":" + key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Subject.keys(), func(key string) bool { return a.match.MatchString(f.Check + ":" + key) })
 }
 
 // Acks are all of a subnet.

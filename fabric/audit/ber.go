@@ -29,9 +29,6 @@ const (
 	BERUnknown  BERVerdict = "unknown" // the link's rate, or the errors, are not known
 )
 
-// BERVerdicts are all outcomes.
-var BERVerdicts = []string{string(BEROK), string(BERExceeded), string(BERTooShort), string(BERUnknown)}
-
 const (
 	// enough events that a target allows make the count itself the test.
 	enough = 3

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,12 +108,7 @@ func AddFall(m map[mad.GUID]NodeFall, before, after *PortRead) {
 
 // counted: a counter of p is above 0.
 func (p *PortRead) counted() bool {
-	for _, v := range p.values {
-		if v > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.values, func(v uint64) bool { return v > 0 })
 }
 
 // fallen: a counter has a lower value than it had.

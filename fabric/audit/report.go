@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,23 +96,14 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, no
 		}
 	}
 	r.Coverage.Excuse(func(s Subject) bool {
-		for _, silent := range r.Silent {
-			if silent.Covers(s) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(r.Silent, func(silent Subject) bool { return silent.Covers(s) })
 	})
 }
 
 // Complete: all that was to be read was, and all audits ran.
 func (r *Report) Complete() bool {
-	for _, f := range r.Failures {
-		if !f.Skipped {
-			return false
-		}
-	}
-	return r.Coverage.Complete()
+	failed := slices.ContainsFunc(r.Failures, func(f Failure) bool { return !f.Skipped })
+	return !failed && r.Coverage.Complete()
 }
 
 // Worst is the severity of the worst finding; 0: there is none.

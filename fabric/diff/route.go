@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fabsh/fabric"
@@ -102,12 +103,9 @@ func entries(lft []byte) string {
 
 // cablesDiffer: some node or link is not on both sides.
 func (c *comparison) cablesDiffer() bool {
-	for _, x := range c.Changes {
-		if strings.HasPrefix(x.Kind, "link.") || x.Kind == NodeGone || x.Kind == NodeNew {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Changes, func(x *Change) bool {
+		return strings.HasPrefix(x.Kind, "link.") || x.Kind == NodeGone || x.Kind == NodeNew
+	})
 }
 
 // onlyCause is the change of a node or of links that explains that of tables: it is

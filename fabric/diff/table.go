@@ -2,9 +2,9 @@ package diff
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -194,13 +194,8 @@ func (c *comparison) records() {
 		c.lacking("records of the subnet administrator", len(sides[sideOld]) > 0, len(sides[sideNew]) > 0)
 		return
 	}
-	var ids []mad.AttributeID
-	for _, records := range sides {
-		for id := range records {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b mad.AttributeID) int { return cmp.Compare(a, b) })
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(sides[sideOld])), maps.Keys(sides[sideNew]))
+	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		attr := mad.Lookup(mad.ClassSubnAdm, id)
 		if attr == nil {

@@ -34,6 +34,12 @@ func (x *explorer) tell(n *found, port int) {
 	x.news = append(x.news, news{x.findings.groupOf(n), port})
 }
 
+// see notes what is known of the far end of a port of n, which is news.
+func (x *explorer) see(n *found, port int, v view) {
+	n.ports[port].view = v
+	x.tell(n, port)
+}
+
 // addFarEnd begins to identify f.
 func (x *explorer) addFarEnd(f *farEnd) {
 	g := x.findings.group(f.info.NodeGUID)
@@ -78,10 +84,7 @@ func (x *explorer) gotName(r *request) {
 		x.findings.fail(r, mad.AttrNodeDescription)
 		return
 	}
-	text := r.Data()[:mad.AttrNodeDescription.Size]
-	if i := bytes.IndexByte(text, 0); i >= 0 {
-		text = text[:i]
-	}
+	text, _, _ := bytes.Cut(r.Data()[:mad.AttrNodeDescription.Size], []byte{0})
 	if r.node.name == "" {
 		r.node.name = string(text)
 	}
@@ -120,15 +123,13 @@ func (x *explorer) gotPort(r *request) {
 	n, p := r.node, &r.node.ports[r.port]
 	if r.Err != nil {
 		x.findings.fail(r, mad.AttrPortInfo)
-		p.view = viewSomething
-		x.tell(n, r.port)
+		x.see(n, r.port, viewSomething)
 		return
 	}
 	p.info.Decode(r.Data())
 	p.known = true
 	if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
-		p.view = viewNothing
-		x.tell(n, r.port)
+		x.see(n, r.port, viewNothing)
 		return
 	}
 	caps := &p.info
@@ -143,8 +144,7 @@ func (x *explorer) gotPort(r *request) {
 	case n.isSwitch() || r.port == n.via():
 		x.expand(n, r.port)
 	default:
-		p.view = viewSomething
-		x.tell(n, r.port)
+		x.see(n, r.port, viewSomething)
 	}
 }
 
@@ -161,11 +161,10 @@ func (x *explorer) gotExtPort(r *request) {
 // expand goes through a port whose link is up, unless what is behind is known
 // or further than Options.Hops.
 func (x *explorer) expand(n *found, port int) {
-	switch p := &n.ports[port]; {
-	case p.peer != nil:
+	switch {
+	case n.ports[port].peer != nil:
 	case x.hops > 0 && n.hops >= x.hops:
-		p.view = viewOutside
-		x.tell(n, port)
+		x.see(n, port, viewOutside)
 	default:
 		x.cross(n, port)
 	}
@@ -180,8 +179,7 @@ func (x *explorer) cross(n *found, port int) {
 		}
 		return
 	}
-	n.ports[port].view = viewSomething
-	x.tell(n, port)
+	x.see(n, port, viewSomething)
 }
 
 // gotFar handles NodeInfo of what is behind a port.
@@ -197,13 +195,12 @@ func (x *explorer) gotFar(r *request) {
 				return fmt.Sprintf("the node behind port %d of %s is left out, for %v; look at its management agent", port, n.label(), err)
 			})
 		}
-		p.view = viewSomething
-		x.tell(n, r.port)
+		x.see(n, r.port, viewSomething)
 		return
 	}
-	p.view, p.farGUID, p.farPort = viewFar, info.NodeGUID, uint8(local)
+	p.farGUID, p.farPort = info.NodeGUID, uint8(local)
 	x.addFarEnd(&farEnd{from: n, port: r.port, route: r.route, info: info, local: local})
-	x.tell(n, r.port)
+	x.see(n, r.port, viewFar)
 }
 
 // nodeInfo reads an answer, and says which port of the far node the link is

@@ -230,8 +230,7 @@ func (j *joiner) conclude(r *request, o outcome) {
 func (j *joiner) relink(r *request) {
 	r.node.unlink(r.port)
 	if r.Err != nil {
-		r.node.ports[r.port].view = viewSomething // reported as changed
-		j.explorer.tell(r.node, r.port)
+		j.explorer.see(r.node, r.port, viewSomething) // reported as changed
 		return
 	}
 	r.purpose = readFar

@@ -3,6 +3,7 @@ package discover
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (r *records) fabric(local *engine.Port) *fabric.Fabric {
 func (r *records) addNodes(b *fabric.Builder, local *engine.Port) map[mad.LID]place {
 	places := map[mad.LID]place{}
 	handles := map[mad.GUID]int{}
-	for _, lid := range sortedLIDs(r.nodes) {
+	for _, lid := range slices.Sorted(maps.Keys(r.nodes)) {
 		rec := r.nodes[lid]
 		info := rec.NodeInfo
 		p := place{port: int(info.LocalPortNum)}
@@ -61,15 +62,6 @@ func (r *records) addNodes(b *fabric.Builder, local *engine.Port) map[mad.LID]pl
 	return places
 }
 
-func sortedLIDs[T any](m map[mad.LID]T) []mad.LID {
-	lids := make([]mad.LID, 0, len(m))
-	for lid := range m {
-		lids = append(lids, lid)
-	}
-	slices.Sort(lids)
-	return lids
-}
-
 // addLinks adds the links of LinkRecords, which tell of a link once or twice.
 func (r *records) addLinks(b *fabric.Builder, places map[mad.LID]place) {
 	for _, l := range r.links {
@@ -89,7 +81,7 @@ func (r *records) addLinks(b *fabric.Builder, places map[mad.LID]place) {
 // report makes problems of what the records leave open.
 func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
 	qdr := 0
-	for _, lid := range sortedLIDs(places) {
+	for _, lid := range slices.Sorted(maps.Keys(places)) {
 		at := places[lid]
 		node := r.nodes[lid].NodeInfo
 		first, last := at.port, at.port

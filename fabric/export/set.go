@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -134,13 +135,8 @@ func (s *Set) Empty() bool { return len(s.families) == 0 }
 // Write writes all metrics, by name, then by labels.
 func (s *Set) Write(w io.Writer) error {
 	by := &sorter{rank: s.labels.ranks()}
-	names := make([]string, 0, len(s.families))
-	for name := range s.families {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	out := bufio.NewWriterSize(w, 1<<16)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.families)) {
 		s.families[name].write(out, s.labels.texts, by)
 	}
 	return out.Flush()

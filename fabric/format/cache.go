@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -132,7 +133,8 @@ func (r *cacheReader) node() int {
 	b := r.next(207)
 	var s fabric.NodeSpec
 	s.Info.Decode(b[78:142])
-	s.Name = cString(b[142:206])
+	name, _, _ := bytes.Cut(b[142:206], []byte{0})
+	s.Name = string(name)
 	if s.Info.NodeType == mad.NodeTypeSwitch {
 		s.Switch = new(mad.SwitchInfo)
 		s.Switch.Decode(b[4:68])
@@ -202,14 +204,4 @@ func (r *cacheReader) links() {
 			return
 		}
 	}
-}
-
-// cString is b up to its first NUL.
-func cString(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
-	}
-	return string(b)
 }

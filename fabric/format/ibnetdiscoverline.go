@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fabsh/fabric"
@@ -199,14 +200,14 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 	}
 	var few [8]string
 	if hasLID && near != tail {
-		words := appendFields(few[:0], near)
+		words := slices.AppendSeq(few[:0], strings.FieldsSeq(near))
 		for i := 0; i+1 < len(words); i += 2 {
 			if !setAddress(words[i], words[i+1], &p.lid, &p.lmc) {
 				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(near))
 			}
 		}
 	}
-	words := appendFields(few[:0], tail)
+	words := slices.AppendSeq(few[:0], strings.FieldsSeq(tail))
 	if len(words) >= 3 && words[0] == "lid" {
 		active, ok := parseRate(words[2])
 		if !ok {
@@ -217,7 +218,7 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 	} else {
 		words = nil
 	}
-	for _, w := range appendFields(words, options) {
+	for _, w := range slices.AppendSeq(words, strings.FieldsSeq(options)) {
 		if strings.Contains(w, "=") && !p.rate.option(w) {
 			return r.expected("an option w=, s= or e= with a mask of widths or speeds, not %q", fabric.Clip(w))
 		}

@@ -40,14 +40,6 @@ func skipBlanks(s string) string {
 	return s
 }
 
-// appendFields appends the words of s.
-func appendFields(words []string, s string) []string {
-	for w := range strings.FieldsSeq(s) {
-		words = append(words, w)
-	}
-	return words
-}
-
 // number parses the decimal number, of at most 6 digits, at the beginning of s;
 // -1: there is none.
 func number(s string) (int, string) {

@@ -20,7 +20,7 @@ var snapshot = fileFormat{
 	about:    "a snapshot of fabsh",
 	file:     "fabsh's own: all that was read",
 	sniff:    beginsFile(snapshotMagic),
-	load:     loadSnapshot,
+	load:     func(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) { return ReadSnapshot(r, name) },
 	write:    WriteSnapshot,
 	dumpHelp: `"snapshot", of fabsh`,
 }

@@ -17,11 +17,6 @@ import (
 	"fabsh/mad"
 )
 
-// loadSnapshot reads a snapshot.
-func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
-	return ReadSnapshot(r, name)
-}
-
 // ReadSnapshot reads a snapshot, with the tables and answers that are in it.
 func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 	r, err := Bounded(r, name, maxTopology)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -182,10 +183,6 @@ func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error)
 		}
 		return 0, 0, fmt.Errorf("%s: expected a plug that %s has in this variant, but %s leads to no chip", at, name, plug)
 	}
-	var have []string
-	for p := range c.def.top.plugs {
-		have = append(have, p)
-	}
-	slices.Sort(have)
+	have := slices.Sorted(maps.Keys(c.def.top.plugs))
 	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, fabric.Clip(plug), some(have))
 }

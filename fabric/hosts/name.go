@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,8 +17,6 @@ type namer struct {
 	n     *network
 	taken map[string]bool // folded
 }
-
-func newNamer(n *network) *namer { return &namer{n, map[string]bool{}} }
 
 // longest is how long the part of a group's name may be that is a switch's: with what
 // stands before and behind it, a name fits a label of Kubernetes (63 characters) and
@@ -85,12 +84,7 @@ func (m *namer) byLeaf(groups map[int]*Group, name func(*Group) string) {
 
 // inOrder names groups in an order. A name that is taken has a number behind it.
 func (m *namer) inOrder(groups map[int]*Group, order func(a, b int) int, name func(int, *Group) string) {
-	keys := make([]int, 0, len(groups))
-	for u := range groups {
-		keys = append(keys, u)
-	}
-	slices.SortFunc(keys, order)
-	for _, u := range keys {
+	for _, u := range slices.SortedFunc(maps.Keys(groups), order) {
 		g := groups[u]
 		g.Name = name(u, g)
 		for i := 2; m.taken[folded(g.Name)]; i++ {

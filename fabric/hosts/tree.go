@@ -111,7 +111,7 @@ func (n *network) noTree(distance []int) string {
 
 // build makes the groups of the partitions.
 func (n *network) build(g *Groups, hosts map[string]int, parts []joined) {
-	names := newNamer(n)
+	names := &namer{n, map[string]bool{}}
 	below := map[int]*Group{} // by the number of a group
 	for host, unit := range hosts {
 		x := below[unit]

@@ -49,10 +49,8 @@ func (p *Page) changes() *changesView {
 	for _, c := range p.Diff.Changes {
 		v.add(c, 0)
 	}
-	for _, text := range slices.Concat(p.Diff.NotCompared, p.Diff.Unread) {
-		if len(v.Unknown) == maxNotes {
-			break
-		}
+	unknown := slices.Concat(p.Diff.NotCompared, p.Diff.Unread)
+	for _, text := range unknown[:min(len(unknown), maxNotes)] {
 		v.Unknown = append(v.Unknown, clean(text))
 	}
 	v.grids(p.Baseline, p.Report.Model)

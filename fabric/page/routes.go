@@ -79,16 +79,10 @@ func (p *Page) routes() (v routesView) {
 	if n := len(d.LeftOut); n > 0 {
 		add("%s left out, for want of a LID of their own.", fabric.Plural(n, "port is", "ports are"))
 	}
-	for i, n := range d.Notes {
-		if i == maxNotes {
-			break
-		}
+	for _, n := range d.Notes[:min(len(d.Notes), maxNotes)] {
 		v.Notes = append(v.Notes, clean(n))
 	}
-	for i, b := range d.Broken {
-		if i == maxBroken {
-			break
-		}
+	for _, b := range d.Broken[:min(len(d.Broken), maxBroken)] {
 		v.Broken = append(v.Broken, clean(fmt.Sprintf("%s to LID %d: %s", b.From.Name(), b.LID, b.Why)))
 	}
 	p.loop(&v)

@@ -149,7 +149,7 @@ func (d *drawing) edges() {
 		path, x, y := fmt.Sprintf("M%d %dL%d %d", x1, y1, x2, y2), x1+(x2-x1)*2/5, y1+(y2-y1)*2/5
 		if e.A.Tier == e.B.Tier { // an arc above the boxes of the tier
 			y1 = a[1]
-			top := min(y1, y2) - 16 - min(abs(x2-x1)/12, tierGap/2)
+			top := min(y1, y2) - 16 - min(max(x2-x1, x1-x2)/12, tierGap/2)
 			path, x, y = fmt.Sprintf("M%d %dQ%d %d %d %d", x1, y1, (x1+x2)/2, top, x2, y2), (x1+x2)/2, (min(y1, y2)+top)/2
 		}
 		class := "edge"
@@ -238,5 +238,3 @@ func escape(text string) string {
 	xml.EscapeText(&b, []byte(text)) // a builder does not fail
 	return b.String()
 }
-
-func abs(x int) int { return max(x, -x) }

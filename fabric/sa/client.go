@@ -82,7 +82,7 @@ type Request struct {
 
 // NewRequest is a Request with the components of record that are named as
 // scripts name them. record may be nil.
-func NewRequest(m mad.Method, a *mad.Attribute, record Encoder, components ...string) Request {
+func NewRequest(m mad.Method, a *mad.Attribute, record interface{ Encode(data []byte) }, components ...string) Request {
 	r := Request{Method: m, Attr: a}
 	for _, name := range components {
 		r.Mask |= a.Field(name).Mask()
@@ -93,9 +93,6 @@ func NewRequest(m mad.Method, a *mad.Attribute, record Encoder, components ...st
 	}
 	return r
 }
-
-// Encoder is an attribute's Go type.
-type Encoder interface{ Encode(data []byte) }
 
 // Query asks for one record, or has it set or deleted, and returns it.
 func (c *Client) Query(ctx context.Context, r Request) ([]byte, error) {
@@ -119,15 +116,10 @@ func (c *Client) Table(ctx context.Context, r Request) (iter.Seq[[]byte], error)
 // administrator may say that there are none by a status (IBA 15.2.3,
 // ERR_NO_RECORDS).
 func Records(call *engine.Call, a *mad.Attribute) (iter.Seq[[]byte], error) {
-	if noRecords(call.Err) {
+	if e, ok := errors.AsType[*engine.Error](call.Err); ok && e.Err == nil && e.Status == mad.StatusNoRecords {
 		return func(func([]byte) bool) {}, nil
 	}
 	return call.Records(a.Size)
-}
-
-func noRecords(err error) bool {
-	var e *engine.Error
-	return errors.As(err, &e) && e.Err == nil && e.Status == mad.StatusNoRecords
 }
 
 // Do sends requests and waits for all answers; what became of each is in its

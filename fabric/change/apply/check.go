@@ -108,12 +108,10 @@ func (c *Cell) ports(f *fabric.Fabric, to map[*fabric.Port]bool) {
 
 // disables: the port is disabled after the change, or when it is taken back.
 func (c *Cell) disables() bool {
-	for _, name := range c.Fields {
-		if f := c.Attr.Field(name); name == "port_physical_state" && settled(f, f.Uint(c.Old)) != settled(f, f.Uint(c.New)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Fields, func(name string) bool {
+		f := c.Attr.Field(name)
+		return name == "port_physical_state" && settled(f, f.Uint(c.Old)) != settled(f, f.Uint(c.New))
+	})
 }
 
 // route is a directed route to n.

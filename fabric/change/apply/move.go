@@ -112,7 +112,7 @@ func (c *Change) look(ctx context.Context) (now [][]byte, states []State, err er
 		now = append(now, c.cells[i].only(read[i].data))
 		states = append(states, c.classify(i, now[i]))
 	}
-	return now, states, c.foreign(now, states, func(s State) bool { return s != Foreign })
+	return now, states, c.foreign(now, states)
 }
 
 // classify says what a cell is. What a journalled round has made of it, and is
@@ -132,11 +132,11 @@ func (c *Change) classify(i int, data []byte) State {
 	return Foreign
 }
 
-// foreign is the error that names the cells whose states are not well.
-func (c *Change) foreign(now [][]byte, states []State, well func(State) bool) error {
+// foreign is the error that names the cells whose states are Foreign.
+func (c *Change) foreign(now [][]byte, states []State) error {
 	var e ForeignError
 	for i, s := range states {
-		if !well(s) {
+		if s == Foreign {
 			e.Cells = append(e.Cells, c.describe(i, now[i]))
 		}
 	}

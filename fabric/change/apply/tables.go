@@ -163,7 +163,7 @@ func (p *Prover) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, 
 	}
 	// What no path uses, as the entries of LIDs that no port has, is not ordered.
 	last := Round{}
-	is := bytesOf(now)
+	is := slices.Clone(now)
 	for _, r := range rounds {
 		for _, s := range r.Steps {
 			is[s.Cell] = s.Data
@@ -179,5 +179,3 @@ func (p *Prover) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, 
 	}
 	return rounds, nil
 }
-
-func bytesOf(list [][]byte) [][]byte { return append([][]byte(nil), list...) }

@@ -26,30 +26,20 @@ func (s *Set) Place() Place {
 func PlaceOf(a *mad.Attribute, modifier uint32, node mad.GUID, in int) Place {
 	p := Place{GUID: node, Port: in, Attr: a.ID, At: modifier & a.Place()}
 	if a == mad.AttrPortInfo || a == mad.AttrVLArbitrationTable { // they name the port, and any port of the node answers
-		if port := p.At & portOf(a); port == 0 {
+		if port := p.At & bitsOf(a, "port"); port == 0 {
 			p.At |= uint32(in)
 		}
 		p.Port = 0
 	} else if in > 0 { // there is no other port that the modifier could name
-		p.At = modifier & blockOf(a)
+		p.At = modifier & bitsOf(a, "block")
 	}
 	return p
 }
 
-// portOf is the bits of a's modifier that name a port.
-func portOf(a *mad.Attribute) uint32 {
+// bitsOf is the bits of a's modifier that name a port, or a block.
+func bitsOf(a *mad.Attribute, name string) uint32 {
 	for _, part := range a.Modifier {
-		if part.Name == "port" {
-			return (1<<part.Bits - 1) << part.Shift
-		}
-	}
-	return 0
-}
-
-// blockOf is the bits of a's modifier that name a block.
-func blockOf(a *mad.Attribute) uint32 {
-	for _, part := range a.Modifier {
-		if part.Name == "block" {
+		if part.Name == name {
 			return (1<<part.Bits - 1) << part.Shift
 		}
 	}
