@@ -14,9 +14,6 @@ import (
 // TestReference: REFERENCE.md is what the declarations say.
 func TestReference(t *testing.T) { golden(t, "REFERENCE.md", help.Reference(Functions())) }
 
-// TestSchemas: SCHEMAS.md is what the declarations say.
-func TestSchemas(t *testing.T) { golden(t, "SCHEMAS.md", help.Schemas()) }
-
 // TestDeclarations: nothing is declared by halves.
 func TestDeclarations(t *testing.T) {
 	for _, b := range documentedBuiltins() {

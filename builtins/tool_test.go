@@ -55,7 +55,3 @@ func TestAllTools(t *testing.T) {
 		}
 	}
 }
-
-// TestComingFrom: the page for those who come from other tools is what the
-// declarations say.
-func TestComingFrom(t *testing.T) { golden(t, "../examples/COMING_FROM.md", tools.Page()) }

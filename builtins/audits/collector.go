@@ -39,11 +39,7 @@ func Apart(r *lang.Runtime) (back func()) {
 
 // Wrap is a list of findings as scripts see them.
 func Wrap(found []audit.Finding) starlark.Value {
-	list := make([]starlark.Value, len(found))
-	for i, f := range found {
-		list[i] = wrapFinding(f, nil)
-	}
-	return &findings{starlark.NewList(list), found}
+	return &findings{lang.List(found, func(f audit.Finding) starlark.Value { return wrapFinding(f, nil) }), found}
 }
 
 // findings is a list of findings, which people see as the report shows them.

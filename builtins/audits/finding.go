@@ -158,37 +158,18 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 	for _, d := range f.Data {
 		data.SetKey(starlark.String(d.Name), d.Value.(starlark.Value))
 	}
-	since := starlark.Value(starlark.None)
-	if !f.Since.IsZero() {
-		since = starlark.String(f.Since.UTC().Format(time.RFC3339))
-	}
+	since := lang.OrNone(!f.Since.IsZero(), starlark.String(f.Since.UTC().Format(time.RFC3339)))
 	ack := starlark.Value(starlark.None)
 	if a != nil {
-		ack = dictOf("by", starlark.String(a.By), "reason", starlark.String(a.Reason), "until", starlark.String(a.Until.Format("2006-01-02")))
+		ack = lang.DictOf("by", starlark.String(a.By), "reason", starlark.String(a.Reason), "until", starlark.String(a.Until.Format("2006-01-02")))
 	}
 	return &findingValue{f: f, Result: lang.NewResult(FindingType,
 		starlark.String(f.Severity.String()), starlark.String(f.Check), starlark.String(f.Subject.Name()), starlark.String(f.Message),
-		textOrNone(f.Audit), textOrNone(f.Cause), starlark.String(f.Subject.Kind), port, peerPort, guid, peerGUID,
+		lang.TextOrNone(f.Audit), lang.TextOrNone(f.Cause), starlark.String(f.Subject.Kind), port, peerPort, guid, peerGUID,
 		starlark.String(f.ID()), data, ack, since)}
 }
 
 // String is a finding in a line.
 func (v *findingValue) String() string {
 	return fmt.Sprintf("finding(%q, %q, %q)", v.f.Severity, v.f.ID(), strings.TrimSpace(v.f.Message))
-}
-
-func textOrNone(s string) starlark.Value {
-	if s == "" {
-		return starlark.None
-	}
-	return starlark.String(s)
-}
-
-// dictOf makes a dict of names and values, by turns.
-func dictOf(pairs ...any) *starlark.Dict {
-	d := starlark.NewDict(len(pairs) / 2)
-	for i := 0; i < len(pairs); i += 2 {
-		d.SetKey(starlark.String(pairs[i].(string)), pairs[i+1].(starlark.Value))
-	}
-	return d
 }

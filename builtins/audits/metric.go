@@ -155,7 +155,7 @@ func wrapMetric(m *audit.Metric) *metricValue {
 	for i := 0; i < len(m.Labels); i += 2 {
 		labels.SetKey(starlark.String(m.Labels[i]), starlark.String(m.Labels[i+1]))
 	}
-	return &metricValue{m: *m, Result: lang.NewResult(MetricType, starlark.String(m.Name), starlark.Float(m.Value), labels, textOrNone(m.Help))}
+	return &metricValue{m: *m, Result: lang.NewResult(MetricType, starlark.String(m.Name), starlark.Float(m.Value), labels, lang.TextOrNone(m.Help))}
 }
 
 // String is a metric in a line.

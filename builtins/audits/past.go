@@ -36,18 +36,12 @@ func Past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
 	h := k.run.state.History()
 	var down, waits []starlark.Value
 	for _, x := range h.Down(f, r.Clock.Now()) {
-		peer := starlark.Value(starlark.None)
-		if x.Peer != 0 {
-			peer = topology.GUIDValue(x.Peer)
-		}
-		link := starlark.Value(starlark.None)
-		if x.Other != nil {
-			link = topology.Link{A: x.Port, B: x.Other}
-		}
-		down = append(down, dictOf("port", topology.PortOf(x.Port), "link", link, "seconds", seconds(x.For), "peer", peer, "to_switch", starlark.Bool(x.ToSwitch)))
+		peer := lang.OrNone(x.Peer != 0, topology.GUIDValue(x.Peer))
+		link := lang.OrNone(x.Other != nil, topology.Link{A: x.Port, B: x.Other})
+		down = append(down, lang.DictOf("port", topology.PortOf(x.Port), "link", link, "seconds", seconds(x.For), "peer", peer, "to_switch", starlark.Bool(x.ToSwitch)))
 	}
 	for _, x := range h.Waits(f) {
-		waits = append(waits, dictOf("port", topology.PortOf(x.Port), "runs", starlark.MakeInt(x.Runs)))
+		waits = append(waits, lang.DictOf("port", topology.PortOf(x.Port), "runs", starlark.MakeInt(x.Runs)))
 	}
 	return lang.NewResult(PastType, starlark.NewList(down), starlark.NewList(waits)), nil
 }

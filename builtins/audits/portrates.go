@@ -57,11 +57,7 @@ func init() {
 // whyDoc is what the words mean.
 const whyDoc = `"not_supported", the agent does not have it; "no_answer", in this read or the one before; "no_earlier_read"; "too_short", the reads are less than a second apart; "replaced", another device has the port GUID now; "cleared", it fell, or was and is 0 while others of the port fell; "node_reset", the counters of all ports of the node fell: it was rebooted, or cleared as a whole; "saturated", it stands at its largest value`
 
-var (
-	_ starlark.HasAttrs = (*portRates)(nil)
-	_ lang.Factual      = (*portRates)(nil)
-	_ lang.Documented   = (*portRates)(nil)
-)
+var _ lang.Factual = (*portRates)(nil)
 
 func (r *portRates) String() string        { return fmt.Sprintf("port_rates(%q)", r.port.Name()) }
 func (r *portRates) Type() string          { return "port_rates" }

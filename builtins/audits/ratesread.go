@@ -91,8 +91,7 @@ func (a *agent) wanted() uint { return audit.Wanted(&a.info, a.lacks) }
 
 func (r *reader) fail(i int, err error) {
 	if r.values[i] == nil {
-		topology.CountUnanswered(r.c, err)
-		r.values[i] = lang.NewFailure(topology.FailedRequest(r.c, &r.targets[i], err))
+		r.values[i] = topology.Failed(r.c, &r.targets[i], err)
 		r.silent[i] = engine.Unanswered(err)
 	}
 }

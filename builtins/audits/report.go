@@ -73,11 +73,9 @@ func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 		if x.state != nil && x.state.Anew != nil {
 			state = starlark.String(x.state.Anew.Error())
 		}
-		if x.window > 0 {
-			window = seconds(x.window)
-		}
+		window = lang.OrNone(x.window > 0, seconds(x.window))
 	}
-	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), Wrap(found), textOrNone(changed), state, starlark.Bool(kept), textOrNone(Uncompared(r)), window)
+	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), Wrap(found), lang.TextOrNone(changed), state, starlark.Bool(kept), lang.TextOrNone(Uncompared(r)), window)
 }
 
 // report is the value of a run.
@@ -100,10 +98,10 @@ func WrapReport(r *audit.Report, format lang.Format) starlark.Value {
 	}
 	var failures []starlark.Value
 	for _, f := range r.Failures {
-		failures = append(failures, dictOf("audit", starlark.String(f.Audit), "why", starlark.String(f.Err.Error()), "skipped", starlark.Bool(f.Skipped)))
+		failures = append(failures, lang.DictOf("audit", starlark.String(f.Audit), "why", starlark.String(f.Err.Error()), "skipped", starlark.Bool(f.Skipped)))
 	}
 	return &report{r: r, Result: lang.NewResult(ReportType,
-		starlark.String(r.Fabric), textOrNone(r.Port), starlark.String(r.Subnet.Key()), lang.Texts(r.Audits), starlark.Bool(r.Complete()),
+		starlark.String(r.Fabric), lang.TextOrNone(r.Port), starlark.String(r.Subnet.Key()), lang.Texts(r.Audits), starlark.Bool(r.Complete()),
 		starlark.NewList(findings), starlark.NewList(acked), starlark.MakeInt(r.Known), lang.Texts(silent),
 		starlark.NewList(coverage), starlark.NewList(failures), lang.Texts(r.Notes), starlark.MakeUint64(r.Datagrams))}
 }

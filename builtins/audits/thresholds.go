@@ -38,11 +38,7 @@ It has lines such as SymbolErrorCounter=10 or LinkErrorRecoveryCounter=5/min; # 
 		}
 		d := starlark.NewDict(len(list))
 		for _, t := range list {
-			per := starlark.Value(starlark.None)
-			if t.Per > 0 {
-				per = seconds(t.Per)
-			}
-			d.SetKey(starlark.String(t.Counter), starlark.Tuple{starlark.MakeUint64(t.Count), per})
+			d.SetKey(starlark.String(t.Counter), starlark.Tuple{starlark.MakeUint64(t.Count), lang.OrNone(t.Per > 0, seconds(t.Per))})
 		}
 		return d, nil
 	}),

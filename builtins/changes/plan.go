@@ -18,11 +18,7 @@ type Value struct {
 	rounds, sets *starlark.List // made when asked for
 }
 
-var (
-	_ starlark.HasAttrs = (*Value)(nil)
-	_ lang.Factual      = (*Value)(nil)
-	_ lang.Documented   = (*Value)(nil)
-)
+var _ lang.Factual = (*Value)(nil)
 
 // PlanType is the type of plans. It is made by init, for its methods make values of it.
 var PlanType *lang.Type[*Value]
@@ -141,17 +137,11 @@ func sets(v *Value) starlark.Value {
 	var list []starlark.Value
 	for i := range v.Sets {
 		s := &v.Sets[i]
-		line, before, after, route := starlark.Value(starlark.None), starlark.Value(starlark.None), starlark.Value(starlark.None), starlark.Value(starlark.None)
-		if s.Line != "" {
-			line = starlark.String(s.Line)
-		}
-		if s.New != nil {
-			before, after = starlark.Bytes(s.Old), starlark.Bytes(s.New)
-		}
+		route := starlark.Value(starlark.None)
 		if len(s.Target.Routes) > 0 {
 			route = starlark.String(s.Target.Routes[0].String())
 		}
-		list = append(list, lang.NewResult(SetType, starlark.String(s.Attr.Name), starlark.String(s.Target.Name), topology.GUIDValue(s.Target.GUID), starlark.MakeUint64(uint64(s.Modifier)), starlark.String(s.Changed()), line, before, after, route))
+		list = append(list, lang.NewResult(SetType, starlark.String(s.Attr.Name), starlark.String(s.Target.Name), topology.GUIDValue(s.Target.GUID), starlark.MakeUint64(uint64(s.Modifier)), starlark.String(s.Changed()), lang.TextOrNone(s.Line), lang.OrNone(s.New != nil, starlark.Bytes(s.Old)), lang.OrNone(s.New != nil, starlark.Bytes(s.New)), route))
 	}
 	v.sets = starlark.NewList(list)
 	v.sets.Freeze()

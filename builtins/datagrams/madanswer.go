@@ -84,11 +84,7 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 		return starlark.Bytes(call.Table), nil
 	case call.Table != nil:
 		records, err := topology.SARecords(attr, call)
-		list := make([]starlark.Value, len(records))
-		for i, rec := range records {
-			list[i] = rec
-		}
-		return starlark.NewList(list), err
+		return recordList(records), err
 	case attr == nil:
 		return starlark.Bytes(call.Data()[:h.DataSize()]), nil
 	}

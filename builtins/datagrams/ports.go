@@ -158,8 +158,7 @@ func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
-			topology.CountUnanswered(c, p.Err)
-			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], p.Err))
+			values[i] = topology.Failed(c, &targets[i], p.Err)
 		} else {
 			values[i] = targets[i].Answer(records.New(mad.AttrPortInfo, p.After), p.Num)
 		}

@@ -219,11 +219,11 @@ func (q *saQuery) table(c *lang.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, q.failed(c, err)
 	}
-	list := make([]starlark.Value, len(records))
-	for i, r := range records {
-		list[i] = r
-	}
-	return starlark.NewList(list), nil
+	return recordList(records), nil
+}
+
+func recordList(list []*records.Record) *starlark.List {
+	return lang.List(list, func(r *records.Record) starlark.Value { return r })
 }
 
 // failed is the error of q, whose answer was err or did not come.

@@ -71,11 +71,7 @@ func init() {
 			var rows []starlark.Value
 			for i := range v.Len() {
 				p := table.LanePorts(v.t, i)
-				d := starlark.NewDict(3)
-				d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
-				d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
-				d.SetKey(starlark.String("vls"), lanesValue(table.Lanes(v.t, i)))
-				rows = append(rows, d)
+				rows = append(rows, lang.DictOf("in_port", starlark.MakeInt(int(p.In)), "out_port", starlark.MakeInt(int(p.Out)), "vls", lanesValue(table.Lanes(v.t, i))))
 			}
 			return starlark.NewList(rows)
 		}},

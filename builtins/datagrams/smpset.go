@@ -100,8 +100,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			switch {
 			case set == nil:
 			case set.Err != nil:
-				topology.CountUnanswered(c, set.Err)
-				values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], set.Err))
+				values[i] = topology.Failed(c, &targets[i], set.Err)
 			default:
 				values[i] = targets[i].Answer(records.New(attr, set.After), modifierPort(attr, set.Modifier))
 			}

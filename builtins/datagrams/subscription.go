@@ -22,11 +22,6 @@ type subscription struct {
 	infos []mad.InformInfo
 }
 
-var (
-	_ starlark.HasAttrs = (*subscription)(nil)
-	_ lang.Documented   = (*subscription)(nil)
-)
-
 // SubscriptionType is the type of subscription values.
 var SubscriptionType *lang.Type[*subscription]
 

@@ -150,8 +150,7 @@ func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*t
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
 		if t.Err != nil {
-			topology.CountUnanswered(c, t.Err)
-			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], t.Err))
+			values[i] = topology.Failed(c, &targets[i], t.Err)
 		} else {
 			values[i] = &wholeTable{kind: k, t: t}
 		}

@@ -90,8 +90,7 @@ func (a *targetRequest) answered(i int, err error) bool {
 		return false
 	}
 	if err != nil {
-		topology.CountUnanswered(a.c, err)
-		a.values[i] = lang.NewFailure(topology.FailedRequest(a.c, &a.targets[i], err))
+		a.values[i] = topology.Failed(a.c, &a.targets[i], err)
 	}
 	return err == nil
 }

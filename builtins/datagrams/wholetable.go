@@ -45,10 +45,8 @@ var (
 	_ starlark.Mapping    = (*wholeTable)(nil)
 	_ starlark.Sequence   = (*wholeTable)(nil)
 	_ starlark.Container  = (*wholeTable)(nil)
-	_ starlark.HasAttrs   = (*wholeTable)(nil)
 	_ starlark.Comparable = (*wholeTable)(nil)
 	_ lang.Factual        = (*wholeTable)(nil)
-	_ lang.Documented     = (*wholeTable)(nil)
 )
 
 func (v *wholeTable) String() string        { return v.kind.Name + "(" + v.kind.repr(v) + ")" }

@@ -4,7 +4,6 @@
 //	help.go       help() and its topics
 //	overview.go   the list of all names
 //	reference.go  REFERENCE.md
-//	schemas.go    SCHEMAS.md
 //	manual.go     the chapters of the manual
 package help
 

@@ -155,12 +155,7 @@ func DiffOf(old, now *File) *Diff {
 	}
 	var text strings.Builder
 	var changes []starlark.Value
-	value := func(path string) starlark.Value {
-		if path == absent {
-			return starlark.None
-		}
-		return starlark.String(path)
-	}
+	value := func(path string) starlark.Value { return lang.OrNone(path != absent, starlark.String(path)) }
 	for _, m := range order {
 		list := hosts.Fold(moved[m])
 		sign, in := "~", m.old+" -> "+m.new

@@ -91,19 +91,14 @@ func Wrap(g *hosts.Groups) *Groups {
 	var leaves []starlark.Value
 	var wrap func(list []*hosts.Group) *starlark.List
 	wrap = func(list []*hosts.Group) *starlark.List {
-		values := make([]starlark.Value, len(list))
-		for i, x := range list {
-			values[i] = lang.NewResult(GroupType, starlark.String(x.Name), starlark.MakeInt(x.Level), lang.Texts(x.Hosts), wrap(x.Groups), lang.Texts(x.Switches))
+		return lang.List(list, func(x *hosts.Group) starlark.Value {
+			v := lang.NewResult(GroupType, starlark.String(x.Name), starlark.MakeInt(x.Level), lang.Texts(x.Hosts), wrap(x.Groups), lang.Texts(x.Switches))
 			if x.Level == 0 {
-				leaves = append(leaves, values[i])
+				leaves = append(leaves, v)
 			}
-		}
-		return starlark.NewList(values)
+			return v
+		})
 	}
 	roots := wrap(g.Roots)
-	noTree := starlark.Value(starlark.None)
-	if g.NoTree != "" {
-		noTree = starlark.String(g.NoTree)
-	}
-	return &Groups{lang.NewResult(GroupsType, roots, starlark.NewList(leaves), noTree, lang.Texts(g.Notes)), g}
+	return &Groups{lang.NewResult(GroupsType, roots, starlark.NewList(leaves), lang.TextOrNone(g.NoTree), lang.Texts(g.Notes)), g}
 }

@@ -109,20 +109,41 @@ func (t *ResultType) TypeDoc() TypeDoc {
 	return d
 }
 
-// Texts is a list of texts.
-func Texts(list []string) *starlark.List {
+// List returns a list of what of makes of each element.
+func List[T any](list []T, of func(T) starlark.Value) *starlark.List {
 	values := make([]starlark.Value, len(list))
-	for i, s := range list {
-		values[i] = starlark.String(s)
+	for i, x := range list {
+		values[i] = of(x)
 	}
 	return starlark.NewList(values)
 }
 
+// Texts is a list of texts.
+func Texts(list []string) *starlark.List {
+	return List(list, func(s string) starlark.Value { return starlark.String(s) })
+}
+
 // Integers is a list of ints.
 func Integers[T ~int | ~int64 | ~uint16](list []T) *starlark.List {
-	values := make([]starlark.Value, len(list))
-	for i, n := range list {
-		values[i] = starlark.MakeInt64(int64(n))
-	}
-	return starlark.NewList(values)
+	return List(list, func(n T) starlark.Value { return starlark.MakeInt64(int64(n)) })
 }
+
+// DictOf makes a dict of names and values, by turns.
+func DictOf(pairs ...any) *starlark.Dict {
+	d := starlark.NewDict(len(pairs) / 2)
+	for i := 0; i < len(pairs); i += 2 {
+		d.SetKey(starlark.String(pairs[i].(string)), pairs[i+1].(starlark.Value))
+	}
+	return d
+}
+
+// OrNone returns v if it is known, else None.
+func OrNone(known bool, v starlark.Value) starlark.Value {
+	if known {
+		return v
+	}
+	return starlark.None
+}
+
+// TextOrNone returns a text; None for an empty one, which stands for unknown.
+func TextOrNone(s string) starlark.Value { return OrNone(s != "", starlark.String(s)) }

@@ -36,9 +36,15 @@ type Member[T any] struct {
 	Method *Builtin               // or a method; doc is its own
 }
 
+// Object is a value with attributes and methods that help can describe.
+type Object interface {
+	starlark.HasAttrs
+	Documented
+}
+
 // Type is a type of values: its attributes and methods, with what help
 // says of them.
-type Type[T starlark.Value] struct {
+type Type[T Object] struct {
 	Name    string
 	doc     string
 	version int // of the schema; 0: it has been 1 ever since
@@ -48,7 +54,7 @@ type Type[T starlark.Value] struct {
 }
 
 // NewType makes a type of values.
-func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] {
+func NewType[T Object](name, doc string, members ...Member[T]) *Type[T] {
 	t := &Type[T]{Name: name, doc: doc, members: members, index: make(map[string]int, len(members))}
 	for i := range members {
 		m := &members[i]

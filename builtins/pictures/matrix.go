@@ -181,8 +181,8 @@ func (m *Matrix) fill(parts []*picture.Matrix) {
 var MatrixType = lang.NewType("matrix", "What the links between two tiers, or two lists of nodes, have: show() draws it.",
 	lang.Member[*Matrix]{Name: "value", Column: true, Doc: `what cells show: "links"`, Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.name) }},
 	lang.Member[*Matrix]{Name: "unit", Column: true, Doc: "of cells, in words", Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.unit) }},
-	lang.Member[*Matrix]{Name: "lowest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return m.orNone(m.lowest) }},
-	lang.Member[*Matrix]{Name: "highest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return m.orNone(m.highest) }},
+	lang.Member[*Matrix]{Name: "lowest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.lowest)) }},
+	lang.Member[*Matrix]{Name: "highest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.highest)) }},
 	lang.Member[*Matrix]{Name: "rows", Type: "list of node", Doc: "the nodes of the one tier", Get: func(m *Matrix) starlark.Value { return nodes(m.rows) }},
 	lang.Member[*Matrix]{Name: "columns", Type: "list of node", Doc: "the nodes of the other", Get: func(m *Matrix) starlark.Value { return nodes(m.columns) }},
 	lang.Member[*Matrix]{Name: "unlinked", Column: true, Doc: "how many nodes have no link to one of the others, and so are in no part", Get: func(m *Matrix) starlark.Value { return starlark.MakeInt(m.alone) }},
@@ -201,10 +201,8 @@ var PartType = &lang.ResultType{
 }
 
 var (
-	_ starlark.HasAttrs = (*Matrix)(nil)
-	_ lang.Factual      = (*Matrix)(nil)
-	_ lang.Documented   = (*Matrix)(nil)
-	_ lang.Drawn        = (*Matrix)(nil)
+	_ lang.Factual = (*Matrix)(nil)
+	_ lang.Drawn   = (*Matrix)(nil)
 )
 
 func (m *Matrix) Type() string          { return "matrix" }
@@ -222,19 +220,8 @@ func (m *Matrix) String() string {
 
 func (m *Matrix) Attr(name string) (starlark.Value, error) { return MatrixType.Attr(m, name) }
 
-func (m *Matrix) orNone(v float64) starlark.Value {
-	if m.known == 0 {
-		return starlark.None
-	}
-	return starlark.Float(v)
-}
-
 func nodes(list []*fabric.Node) starlark.Value {
-	values := make([]starlark.Value, len(list))
-	for i, n := range list {
-		values[i] = topology.Node{Node: n}
-	}
-	return starlark.NewList(values)
+	return lang.List(list, func(n *fabric.Node) starlark.Value { return topology.Node{Node: n} })
 }
 
 // values are the parts as values, made once.
@@ -243,24 +230,13 @@ func (m *Matrix) values() starlark.Value {
 		return m.list
 	}
 	names := func(list []*fabric.Node) starlark.Value {
-		texts := make([]string, len(list))
-		for i, n := range list {
-			texts[i] = n.Name()
-		}
-		return lang.Texts(texts)
+		return lang.List(list, func(n *fabric.Node) starlark.Value { return starlark.String(n.Name()) })
 	}
 	var parts []starlark.Value
 	for _, p := range m.parts {
 		var cells []starlark.Value
 		for _, row := range p.figures {
-			line := make([]starlark.Value, len(row))
-			for c, f := range row {
-				line[c] = starlark.None
-				if f.Known > 0 {
-					line[c] = starlark.Float(f.Value)
-				}
-			}
-			cells = append(cells, starlark.NewList(line))
+			cells = append(cells, lang.List(row, func(f picture.Figure) starlark.Value { return lang.OrNone(f.Known > 0, starlark.Float(f.Value)) }))
 		}
 		parts = append(parts, lang.NewResult(PartType, names(p.Rows), names(p.Columns), starlark.NewList(cells)))
 	}

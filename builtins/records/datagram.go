@@ -34,16 +34,6 @@ func (v *datagramValue) String() string {
 	return headline(v.m)
 }
 
-// DatagramDoc describes what fabsh decode shows.
-func DatagramDoc() lang.TypeDoc {
-	return lang.TypeDoc{Name: "datagram", Schema: (&datagramValue{}).Schema(), Doc: "What fabsh decode shows. The fields of the header follow the summary, by their names.", Members: []lang.MemberDoc{
-		{Name: "summary", Column: true, Doc: "what it asks or answers, in a line"},
-		{Name: "parts", Column: true, Doc: "the records behind the header: an RMPP header, a component mask, an attribute"},
-		{Name: "problems", Column: true, Doc: "what is wrong with it: texts"},
-		{Name: "without_layout", Column: true, Doc: "bytes that are not 0 and have no layout: a list of dicts of offset and data, hexadecimal"},
-	}}
-}
-
 func (v *datagramValue) Facts() []lang.Fact {
 	layouts := mad.Dissect(v.m)
 	out := []lang.Fact{{Name: "summary", Value: starlark.String(v.String())}}
@@ -93,10 +83,7 @@ func bare(m []byte, covered []bool) *starlark.List {
 		}
 		left := bytes.TrimLeft(m[first:end], "\x00")
 		if len(left) > 0 {
-			stretch := starlark.NewDict(2)
-			stretch.SetKey(starlark.String("offset"), starlark.MakeInt(end-len(left)))
-			stretch.SetKey(starlark.String("data"), starlark.Bytes(bytes.TrimRight(left, "\x00")))
-			list = append(list, stretch)
+			list = append(list, lang.DictOf("offset", starlark.MakeInt(end-len(left)), "data", starlark.Bytes(bytes.TrimRight(left, "\x00"))))
 		}
 	}
 	return starlark.NewList(list)

@@ -38,7 +38,7 @@ func init() {
 		lang.Member[*Routes]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
 		lang.Member[*Routes]{Name: "fabric", Type: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
 		lang.Member[*Routes]{Name: "num_switches", Column: true, Doc: "of how many switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
-		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.Tables.Engine) }},
+		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return lang.TextOrNone(v.Tables.Engine) }},
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
 		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
@@ -134,14 +134,6 @@ func (v *Routes) checkMutable() error {
 		return errors.New("these routes are frozen, as all that a loaded module defines: change a clone()")
 	}
 	return nil
-}
-
-// textOrNone is None where there is no text.
-func textOrNone(s string) starlark.Value {
-	if s == "" {
-		return starlark.None
-	}
-	return starlark.String(s)
 }
 
 // cloneMethod is routes.clone().

@@ -97,7 +97,7 @@ node-0008 HCA-1/1
 			vls = append(vls, starlark.MakeInt(int(h.VL)))
 		}
 		return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
-			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
+			lang.TextOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
 	}),
 }
 

@@ -46,6 +46,6 @@ var treeMethod = lang.Builtin{
 			digits.SetKey(topology.GUIDValue(n.GUID()), lang.Integers(t.Digits[s]))
 		}
 		return lang.NewResult(TreeType, starlark.MakeInt(t.Height), lang.Integers(t.M), lang.Integers(t.W), lang.Integers(t.P),
-			starlark.Bool(t.Regular), textOrNone(t.Missing), levels, digits), nil
+			starlark.Bool(t.Regular), lang.TextOrNone(t.Missing), levels, digits), nil
 	}),
 }

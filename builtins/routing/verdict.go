@@ -66,18 +66,18 @@ func newVerdict(v *routing.Verdict) *verdictValue {
 	var broken, cycle, violating []starlark.Value
 	for i := range v.Broken {
 		b := &v.Broken[i]
-		broken = append(broken, dictOf("source", starlark.String(b.From.Name()), "guid", topology.GUIDValue(b.From.GUID()), "lid", starlark.MakeInt(int(b.LID)), "why", starlark.String(b.Why)))
+		broken = append(broken, lang.DictOf("source", starlark.String(b.From.Name()), "guid", topology.GUIDValue(b.From.GUID()), "lid", starlark.MakeInt(int(b.LID)), "why", starlark.String(b.Why)))
 	}
 	for _, w := range v.Cycle {
-		cycle = append(cycle, dictOf("port", starlark.String(w.Port.Name()), "peer", starlark.String(w.Port.Peer().Name()), "vl", starlark.MakeInt(int(w.VL)), "lid", starlark.MakeInt(int(w.LID))))
+		cycle = append(cycle, lang.DictOf("port", starlark.String(w.Port.Name()), "peer", starlark.String(w.Port.Peer().Name()), "vl", starlark.MakeInt(int(w.VL)), "lid", starlark.MakeInt(int(w.LID))))
 	}
 	for i := range v.Violating {
 		x := &v.Violating[i]
 		path := x.Path.Ports()
-		violating = append(violating, dictOf("rule", starlark.String(ruleWord(x)), "number", starlark.MakeInt(x.Rule), "source", starlark.String(path[0].Name()), "guid", topology.GUIDValue(path[0].GUID()), "lid", starlark.MakeInt(int(x.Path.LID)), "path", lang.Texts(portNames(path))))
+		violating = append(violating, lang.DictOf("rule", starlark.String(ruleWord(x)), "number", starlark.MakeInt(x.Rule), "source", starlark.String(path[0].Name()), "guid", topology.GUIDValue(path[0].GUID()), "lid", starlark.MakeInt(int(x.Path.LID)), "path", lang.Texts(portNames(path))))
 	}
 	return &verdictValue{v: v, Result: lang.NewResult(VerdictType,
-		ok, textOrNone(v.Engine), starlark.String(v.Judged), endpointsValue(v),
+		ok, lang.TextOrNone(v.Engine), starlark.String(v.Judged), endpointsValue(v),
 		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
@@ -159,7 +159,7 @@ func disjointValue(d *routing.Disjointness) starlark.Value {
 	if d == nil {
 		return starlark.None
 	}
-	return dictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
+	return lang.DictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
 }
 
 // byNumber tells how many have each number: "1 for 96, 2 for 896".
@@ -175,7 +175,7 @@ func byNumber(counts []int64) string {
 
 // endpointsValue is how many endpoints there are, in all and of each kind.
 func endpointsValue(v *routing.Verdict) *starlark.Dict {
-	d := dictOf("ports", starlark.MakeInt(v.Terminals), "cas", starlark.MakeInt(v.Counts.CAs), "routers", starlark.MakeInt(v.Counts.Routers), "switches", starlark.MakeInt(v.Counts.Switches))
+	d := lang.DictOf("ports", starlark.MakeInt(v.Terminals), "cas", starlark.MakeInt(v.Counts.CAs), "routers", starlark.MakeInt(v.Counts.Routers), "switches", starlark.MakeInt(v.Counts.Switches))
 	classes := starlark.NewDict(len(v.Counts.Classes))
 	for _, class := range slices.Sorted(maps.Keys(v.Counts.Classes)) {
 		classes.SetKey(starlark.String(class.String()), starlark.MakeInt(v.Counts.Classes[class]))
@@ -198,15 +198,6 @@ func portNames(ports []*fabric.Port) []string {
 		names[i] = p.Name()
 	}
 	return names
-}
-
-// dictOf makes a dict of names and values, by turns.
-func dictOf(pairs ...any) *starlark.Dict {
-	d := starlark.NewDict(len(pairs) / 2)
-	for i := 0; i < len(pairs); i += 2 {
-		d.SetKey(starlark.String(pairs[i].(string)), pairs[i+1].(starlark.Value))
-	}
-	return d
 }
 
 // brokenText is a pair that does not reach each other, and why.

@@ -45,22 +45,9 @@ var ResultType = &lang.ResultType{
 
 // Wrap are results as a value that can be shown.
 func Wrap(results []Result) starlark.Value {
-	list := make([]starlark.Value, len(results))
-	for i, r := range results {
-		line := starlark.Value(starlark.None)
-		if r.Line > 0 {
-			line = starlark.MakeInt(r.Line)
-		}
-		list[i] = lang.NewResult(ResultType, starlark.String(r.File), line, textOrNone(r.Name), textOrNone(r.Fabric), starlark.String(r.Outcome), starlark.String(r.Message), starlark.String(r.Output))
-	}
-	return starlark.NewList(list)
-}
-
-func textOrNone(text string) starlark.Value {
-	if text == "" {
-		return starlark.None
-	}
-	return starlark.String(text)
+	return lang.List(results, func(r Result) starlark.Value {
+		return lang.NewResult(ResultType, starlark.String(r.File), lang.OrNone(r.Line > 0, starlark.MakeInt(r.Line)), lang.TextOrNone(r.Name), lang.TextOrNone(r.Fabric), starlark.String(r.Outcome), starlark.String(r.Message), starlark.String(r.Output))
+	})
 }
 
 // WriteJUnit writes results in the XML that continuous integrations read: a suite

@@ -1,8 +1,5 @@
 // Package tools is the commands of infiniband-diags, ibutils, OpenSM and UFM, with what does
 // the same here.
-//
-//	tool.go  the commands, and what to type instead
-//	page.go  the page for those who come from other tools
 package tools
 
 import (

@@ -88,14 +88,7 @@ func wrapChanges(r *diff.Report) *starlark.List {
 	var add func(list []*diff.Change, cause starlark.Value)
 	add = func(list []*diff.Change, cause starlark.Value) {
 		for _, x := range list {
-			guid, port := starlark.Value(starlark.None), starlark.Value(starlark.None)
-			if x.GUID != 0 {
-				guid = GUIDValue(x.GUID)
-			}
-			if x.Port != diff.NoPort {
-				port = starlark.MakeInt(x.Port)
-			}
-			out = append(out, lang.NewResult(ChangeType, starlark.String(x.Kind), starlark.String(x.Subject), textOrNone(x.Before), textOrNone(x.After), textOrNone(x.Effect), cause, guid, port))
+			out = append(out, lang.NewResult(ChangeType, starlark.String(x.Kind), starlark.String(x.Subject), lang.TextOrNone(x.Before), lang.TextOrNone(x.After), lang.TextOrNone(x.Effect), cause, lang.OrNone(x.GUID != 0, GUIDValue(x.GUID)), lang.OrNone(x.Port != diff.NoPort, starlark.MakeInt(x.Port))))
 			add(x.Effects, starlark.String(x.Subject))
 		}
 	}

@@ -15,11 +15,7 @@ type Fabric struct {
 	lists map[string]*starlark.List // of attributes, by their names
 }
 
-var (
-	_ starlark.HasAttrs = (*Fabric)(nil)
-	_ lang.Factual      = (*Fabric)(nil)
-	_ lang.Documented   = (*Fabric)(nil)
-)
+var _ lang.Factual = (*Fabric)(nil)
 
 // NewFabric makes the value of f.
 func NewFabric(f *fabric.Fabric) *Fabric {

@@ -17,10 +17,8 @@ import (
 type Link struct{ A, B *fabric.Port }
 
 var (
-	_ starlark.HasAttrs   = Link{}
 	_ starlark.Comparable = Link{}
 	_ lang.Factual        = Link{}
-	_ lang.Documented     = Link{}
 )
 
 // LinkType is what scripts find in a link.

@@ -21,10 +21,8 @@ type Node struct{ *fabric.Node }
 func NodeOf(n *fabric.Node) Node { return Node{n} }
 
 var (
-	_ starlark.HasAttrs   = Node{}
 	_ starlark.Comparable = Node{}
 	_ lang.Factual        = Node{}
-	_ lang.Documented     = Node{}
 	_ lang.Named          = Node{}
 )
 

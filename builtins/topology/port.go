@@ -20,10 +20,8 @@ type Port struct{ *fabric.Port }
 func PortOf(p *fabric.Port) Port { return Port{p} }
 
 var (
-	_ starlark.HasAttrs   = Port{}
 	_ starlark.Comparable = Port{}
 	_ lang.Factual        = Port{}
-	_ lang.Documented     = Port{}
 	_ lang.Named          = Port{}
 )
 
@@ -49,10 +47,10 @@ func init() {
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
 		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, false, mad.Speeds(), portBestSpeed),
-		words("supported_width", `widest that this port supports: "12x"; None if unknown`, false, mad.Widths(), func(p Port) starlark.Value { return textOrNone(p.WidestWidth(false)) }),
-		words("enabled_width", "widest of these that is enabled; None if unknown, or none is", false, mad.Widths(), func(p Port) starlark.Value { return textOrNone(p.WidestWidth(true)) }),
-		words("supported_speed", `fastest that this port supports: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return textOrNone(p.FastestSpeed(false)) }),
-		words("enabled_speed", "fastest of these that is enabled; None if unknown, or none is", false, mad.Speeds(), func(p Port) starlark.Value { return textOrNone(p.FastestSpeed(true)) }),
+		words("supported_width", `widest that this port supports: "12x"; None if unknown`, false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(false)) }),
+		words("enabled_width", "widest of these that is enabled; None if unknown, or none is", false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(true)) }),
+		words("supported_speed", `fastest that this port supports: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(false)) }),
+		words("enabled_speed", "fastest of these that is enabled; None if unknown, or none is", false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(true)) }),
 		member("peer", "port", "the port at the other end of the cable, None if there is none", true, ofPeer(func(q Port) starlark.Value { return q })),
 		member("link", "link", "the cable, None if there is none", false, func(p Port) starlark.Value {
 			switch q := p.Peer(); {
@@ -88,8 +86,8 @@ const (
 func portState(p Port) starlark.Value     { return known(p, p.State()) }
 func portWidth(p Port) starlark.Value     { return whileUp(p, p.Width()) }
 func portSpeed(p Port) starlark.Value     { return whileUp(p, p.Speed()) }
-func portBestWidth(p Port) starlark.Value { return textOrNone(p.BestWidth()) }
-func portBestSpeed(p Port) starlark.Value { return textOrNone(p.BestSpeed()) }
+func portBestWidth(p Port) starlark.Value { return lang.TextOrNone(p.BestWidth()) }
+func portBestSpeed(p Port) starlark.Value { return lang.TextOrNone(p.BestSpeed()) }
 
 // ofPeer gets what is of the port at the other end; None where there is none.
 func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
@@ -119,15 +117,7 @@ func whileUp(p Port, text string) starlark.Value {
 	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp {
 		return starlark.None
 	}
-	return textOrNone(text)
-}
-
-// textOrNone is a text; None for an empty one, which stands for unknown.
-func textOrNone(text string) starlark.Value {
-	if text == "" {
-		return starlark.None
-	}
-	return starlark.String(text)
+	return lang.TextOrNone(text)
 }
 
 func (p Port) String() string       { return fmt.Sprintf("port(%q, %s)", p.Name(), p.Node().GUID()) }

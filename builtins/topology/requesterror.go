@@ -41,6 +41,12 @@ func (e *RequestError) Unwrap() error { return e.err }
 // Target is what the script called the target.
 func (e *RequestError) Target() string { return e.target }
 
+// Failed counts a request to t that failed, and returns the failure as a value.
+func Failed(c *lang.Call, t *Target, err error) *lang.Failure {
+	CountUnanswered(c, err)
+	return lang.NewFailure(FailedRequest(c, t, err))
+}
+
 // FailedRequest makes the error of a request to t. One that was refused for want
 // of --write ends the script with status 2.
 func FailedRequest(c *lang.Call, t *Target, err error) error {

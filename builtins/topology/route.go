@@ -14,11 +14,6 @@ import (
 // string, so that routes compare and hash.
 type route string
 
-var (
-	_ starlark.HasAttrs = route("")
-	_ lang.Documented   = route("")
-)
-
 // RouteType is what scripts find in a route.
 var RouteType *lang.Type[route]
 

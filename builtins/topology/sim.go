@@ -18,11 +18,6 @@ type Sim struct {
 	names map[string][]mad.GUID // nodes by name; nil: the subnet is asked
 }
 
-var (
-	_ starlark.HasAttrs = (*Sim)(nil)
-	_ lang.Documented   = (*Sim)(nil)
-)
-
 // SimType is what scripts find in the value sim.
 var SimType *lang.Type[*Sim]
 

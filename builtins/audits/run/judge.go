@@ -121,13 +121,7 @@ func (a *Audit) ofRun() bool { return slices.Contains(a.own, runOption) }
 // railValues are rails as audits get them: dicts of port, prefix, and sm, the
 // GUID of the master.
 func railValues(rails []Rail) *starlark.List {
-	list := make([]starlark.Value, len(rails))
-	for i, r := range rails {
-		d := starlark.NewDict(3)
-		d.SetKey(starlark.String("port"), starlark.String(r.Port))
-		d.SetKey(starlark.String("prefix"), topology.GUIDValue(mad.GUID(r.Subnet.Prefix)))
-		d.SetKey(starlark.String("sm"), topology.GUIDValue(r.Subnet.SM))
-		list[i] = d
-	}
-	return starlark.NewList(list)
+	return lang.List(rails, func(r Rail) starlark.Value {
+		return lang.DictOf("port", starlark.String(r.Port), "prefix", topology.GUIDValue(mad.GUID(r.Subnet.Prefix)), "sm", topology.GUIDValue(r.Subnet.SM))
+	})
 }

@@ -1,10 +1,11 @@
-package help
+package builtins
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
@@ -16,9 +17,12 @@ import (
 	"fabsh/builtins/types"
 )
 
-// Schemas returns SCHEMAS.md: what the JSON of each type of values has, from the same
+// TestSchemas: SCHEMAS.md is what the declarations say.
+func TestSchemas(t *testing.T) { golden(t, "SCHEMAS.md", schemas()) }
+
+// schemas returns SCHEMAS.md: what the JSON of each type of values has, from the same
 // declarations as help.
-func Schemas() string {
+func schemas() string {
 	var b strings.Builder
 	b.WriteString(`<!-- Code generated from the types' declarations: go test ./builtins -run TestSchemas -update. DO NOT EDIT. -->
 
@@ -41,7 +45,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), records.DatagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
+	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {
@@ -73,4 +77,14 @@ func schemaTable(b *strings.Builder, members []lang.MemberDoc) {
 		fmt.Fprintf(b, "| `%s` | %s |\n", m.Name, strings.ReplaceAll(doc, "|", "\\|"))
 	}
 	b.WriteByte('\n')
+}
+
+// datagramDoc describes what fabsh decode shows.
+func datagramDoc() lang.TypeDoc {
+	return lang.TypeDoc{Name: "datagram", Schema: records.Datagram(nil).(lang.Factual).Schema(), Doc: "What fabsh decode shows. The fields of the header follow the summary, by their names.", Members: []lang.MemberDoc{
+		{Name: "summary", Column: true, Doc: "what it asks or answers, in a line"},
+		{Name: "parts", Column: true, Doc: "the records behind the header: an RMPP header, a component mask, an attribute"},
+		{Name: "problems", Column: true, Doc: "what is wrong with it: texts"},
+		{Name: "without_layout", Column: true, Doc: "bytes that are not 0 and have no layout: a list of dicts of offset and data, hexadecimal"},
+	}}
 }

@@ -1,14 +1,19 @@
-package tools
+package builtins
 
 import (
 	"strings"
+	"testing"
 
 	"fabsh/builtins/script"
+	"fabsh/builtins/tools"
 )
 
-// Page returns the page for those who come from other tools: what they type
+// TestComingFrom: COMING_FROM.md is what the tables say.
+func TestComingFrom(t *testing.T) { golden(t, "../examples/COMING_FROM.md", comingFrom()) }
+
+// comingFrom returns the page for those who come from other tools: what they type
 // there, and what does the same here. It is Markdown.
-func Page() string {
+func comingFrom() string {
 	var b strings.Builder
 	b.WriteString(`# Coming from other tools
 
@@ -29,7 +34,7 @@ What one types there, and what does the same here. At the prompt the name of a t
 	}
 	for _, of := range []string{"infiniband-diags", "ibutils"} {
 		head(of, "tool", "in a script, at the prompt, or after fabsh -c")
-		for _, t := range table {
+		for _, t := range tools.All() {
 			if t.Of != of {
 				continue
 			}
