@@ -294,7 +294,10 @@ func topographGraph(text string, g *hosts.Groups) error {
 	if err := d.Decode(&own); err != nil {
 		return err
 	}
-	leaf := g.Leaves()[0]
+	leaf := g.Roots[0]
+	for leaf.Level > 0 {
+		leaf = leaf.Groups[0]
+	}
 	first := own.Instances[0]
 	if first.ID != leaf.Hosts[0] || first.Layers[0] != leaf.Name || len(first.Layers) != g.Roots[0].Level+1 {
 		return fmt.Errorf("first %+v", first)

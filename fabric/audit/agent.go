@@ -99,11 +99,7 @@ func (a *Agents) Forget(ports []*fabric.Port) {
 func (w *stateWriter) agents(a *Agents) {
 	w.int(a.asked.Unix())
 	w.uint(uint64(len(a.list)))
-	column := func(put func(x *knownAgent)) {
-		for i := range a.list {
-			put(&a.list[i])
-		}
-	}
+	column := columnsOf(a.list)
 	last := mad.GUID(0)
 	column(func(x *knownAgent) { w.uint(uint64(x.key.GUID - last)); last = x.key.GUID })
 	column(func(x *knownAgent) { w.b = append(w.b, x.key.Num) })
@@ -121,11 +117,7 @@ func (r *stateReader) agents(a *Agents) {
 		return
 	}
 	a.list = make([]knownAgent, n)
-	column := func(get func(x *knownAgent)) {
-		for i := range a.list {
-			get(&a.list[i])
-		}
-	}
+	column := columnsOf(a.list)
 	last := mad.GUID(0)
 	column(func(x *knownAgent) { x.key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = x.key.GUID })
 	column(func(x *knownAgent) { x.key.Num = r.byte("a port number") })

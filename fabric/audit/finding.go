@@ -132,12 +132,6 @@ func (c *Collection) List() []Finding {
 	return list
 }
 
-// Has reports whether a finding has that ID.
-func (c *Collection) Has(id string) bool {
-	_, ok := c.index[id]
-	return ok
-}
-
 // Confirm returns what is left of first when some audits have run again and found second:
 // what both found, as the second found it, and what the audits found that are not in
 // again. gone is how many were not found again, fresh how many are in second alone.

@@ -169,11 +169,7 @@ func (h *History) Waits(f *fabric.Fabric) (list []Wait) {
 
 func (w *stateWriter) history(h *History) {
 	w.uint(uint64(len(h.ports)))
-	column := func(put func(p *portPast)) {
-		for i := range h.ports {
-			put(&h.ports[i])
-		}
-	}
+	column := columnsOf(h.ports)
 	last := mad.GUID(0)
 	column(func(p *portPast) { w.uint(uint64(p.key.GUID - last)); last = p.key.GUID })
 	column(func(p *portPast) { w.b = append(w.b, p.key.Num) })
@@ -190,11 +186,7 @@ func (r *stateReader) history(h *History) {
 		return
 	}
 	h.ports = make([]portPast, n)
-	column := func(get func(p *portPast)) {
-		for i := range h.ports {
-			get(&h.ports[i])
-		}
-	}
+	column := columnsOf(h.ports)
 	last := mad.GUID(0)
 	column(func(p *portPast) { p.key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.key.GUID })
 	column(func(p *portPast) { p.key.Num = r.byte("a port number") })

@@ -83,6 +83,15 @@ func (st *State) encode() ([]byte, error) {
 
 type stateWriter struct{ b []byte }
 
+// columnsOf returns what writes, or reads, a field of each of list in turn.
+func columnsOf[T any](list []T) func(field func(*T)) {
+	return func(field func(*T)) {
+		for i := range list {
+			field(&list[i])
+		}
+	}
+}
+
 func (w *stateWriter) uint(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
 func (w *stateWriter) int(v int64)   { w.b = binary.AppendVarint(w.b, v) }
 
@@ -96,11 +105,7 @@ func (w *stateWriter) read(r *Read) {
 	w.int(r.Began.UnixNano())
 	w.b = append(w.b, byte(r.holds))
 	w.uint(uint64(len(r.Ports)))
-	column := func(put func(p *PortRead)) {
-		for i := range r.Ports {
-			put(&r.Ports[i])
-		}
-	}
+	column := columnsOf(r.Ports)
 	last := mad.GUID(0)
 	column(func(p *PortRead) { w.uint(uint64(p.Key.GUID - last)); last = p.Key.GUID })
 	column(func(p *PortRead) { w.b = append(w.b, p.Key.Num) })

@@ -145,11 +145,7 @@ func (r *stateReader) read() *Read {
 		return read
 	}
 	read.Ports = make([]PortRead, n)
-	column := func(get func(p *PortRead)) {
-		for i := range read.Ports {
-			get(&read.Ports[i])
-		}
-	}
+	column := columnsOf(read.Ports)
 	last := mad.GUID(0)
 	column(func(p *PortRead) { p.Key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.Key.GUID })
 	column(func(p *PortRead) { p.Key.Num = r.byte("a port number") })

@@ -38,8 +38,8 @@ func (f *findings) note(k fabric.ProblemKind, text func() string) {
 
 // text is f.err as it would have been on the node's final route.
 func (f *failure) text() string {
-	var e *engine.Error
-	if !errors.As(f.err, &e) {
+	e, ok := errors.AsType[*engine.Error](f.err)
+	if !ok {
 		return f.err.Error()
 	}
 	x := *e

@@ -129,9 +129,6 @@ func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) 
 	return nil
 }
 
-// Empty: there is nothing to write.
-func (s *Set) Empty() bool { return len(s.families) == 0 }
-
 // Write writes all metrics, by name, then by labels.
 func (s *Set) Write(w io.Writer) error {
 	by := &sorter{rank: s.labels.ranks()}

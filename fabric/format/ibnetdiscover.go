@@ -292,8 +292,7 @@ func (r *recordReader) include(rest string) error {
 	}
 	f, err := r.open(name)
 	if err != nil {
-		var e *fs.PathError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err
 		}
 		return fmt.Errorf("%s: include %q: %w", r.at, name, err)

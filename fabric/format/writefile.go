@@ -76,8 +76,7 @@ func replaceFile(ctx context.Context, path string, write func(io.Writer) error, 
 func rename(path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
 	f, err := createTemp(path)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) { // its name is another each time
+		if pe, ok := errors.AsType[*fs.PathError](err); ok { // its name is another each time
 			err = &fs.PathError{Op: pe.Op, Path: filepath.Dir(path), Err: pe.Err}
 		}
 		return fmt.Errorf("%s: no temporary file beside it: %w", path, err)
@@ -117,12 +116,10 @@ func rename(path string, write func(io.Writer) error, check func(name string) er
 // named is err with the name of the file that was to be written, in place of that of the
 // temporary one, which is another each time and means nothing to anybody.
 func named(err error, temp, path string) error {
-	var link *os.LinkError
-	if errors.As(err, &link) && link.Old == temp {
+	if link, ok := errors.AsType[*os.LinkError](err); ok && link.Old == temp {
 		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) && pe.Path == temp {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe.Path == temp {
 		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err}
 	}
 	return err

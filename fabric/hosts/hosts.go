@@ -56,22 +56,6 @@ type Group struct {
 	Switches []string // on level 0: names of its leaves
 }
 
-// Leaves are the groups of level 0, in order.
-func (g *Groups) Leaves() []*Group {
-	var list []*Group
-	var visit func(groups []*Group)
-	visit = func(groups []*Group) {
-		for _, x := range groups {
-			if x.Level == 0 {
-				list = append(list, x)
-			}
-			visit(x.Groups)
-		}
-	}
-	visit(g.Roots)
-	return list
-}
-
 // Find groups the hosts of f. The error says that there are none.
 //
 // Time: O(H*(S + N) + A*R) for S switches with N links in H levels, and A adapters of

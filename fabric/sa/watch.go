@@ -134,8 +134,7 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 func (m *manager) renew(ctx context.Context, s *Subscriber) {
 	reason := m.renewFor + "; subscribed again, but what happened in between was not told"
 	if err := s.set(ctx, s.all(), true); err != nil {
-		var e *engine.Error
-		if !errors.As(err, &e) || e.Err != nil {
+		if e, ok := errors.AsType[*engine.Error](err); !ok || e.Err != nil {
 			return
 		}
 		reason = fmt.Sprintf("%s, and it refuses to be subscribed to again: %v", m.renewFor, err)

@@ -31,14 +31,10 @@ func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric, now func()
 		}
 	}
 	r.CountersRead = now()
-	if err := r.counters(); err != nil {
-		return fabric.Reading{}, err
-	}
-	if err := r.congestion(); err != nil {
-		return fabric.Reading{}, err
-	}
-	if err := r.managers(); err != nil {
-		return fabric.Reading{}, err
+	for _, read := range []func() error{r.counters, r.congestion, r.managers} {
+		if err := read(); err != nil {
+			return fabric.Reading{}, err
+		}
 	}
 	return r.Reading, nil
 }

@@ -17,10 +17,6 @@ type Guard interface {
 	Release()
 }
 
-// needsGuard reports whether a guard process must run while the change is made: one that
-// can reach the fabric.
-func (r *Run) needsGuard() bool { return r.Dir != "" }
-
 // Unguarded reports whether no guard process takes the change of the journal back by
 // itself.
 func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }

@@ -120,7 +120,7 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 	}
 	c.Check = checks.Between
 	var guard Guard
-	if r.needsGuard() {
+	if r.Dir != "" {
 		if guard, err = r.Host.StartGuard(ctx, j.path); err != nil {
 			return r.nothingSent(j, fmt.Errorf("the guard process does not start, so nothing is sent: %w", err))
 		}
