@@ -205,58 +205,53 @@ func newAssigner(r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, e
 	return a, nil
 }
 
+// rowFill is a switch whose entries are being written.
+type rowFill struct {
+	s     int
+	row   routes.Row
+	w     *assignWorker
+	least leastLoaded // its ports are the next hops that are offered
+}
+
+// destRange are dests[from:to], all on one switch.
+type destRange struct{ from, to int }
+
 // fill writes the entries of switch s for the destinations at distance step, or,
 // where nothing depends on the order, for all.
 func (a *assigner) fill(w *assignWorker, s, step int) {
 	g := a.routes.Graph()
-	row := a.routes.Row(s)
+	f := rowFill{s: s, row: a.routes.Row(s), w: w}
+	f.least.loads = a.loads[g.FirstPort(s):g.FirstPort(s+1)]
 	a.next[s].Share(&w.lists)
-	least := leastLoaded{loads: a.loads[g.FirstPort(s):g.FirstPort(s+1)]}
 	for d := range g.Switches() {
 		from, to := g.FirstDest(d), g.FirstDest(d+1)
 		if from == to || a.transit != nil && s != d && a.distantFrom(s, d, step) {
 			continue
 		}
+		dests := destRange{int(from), int(to)}
 		if s == d {
-			for i := from; i < to; i++ {
-				if a.wanted == nil || a.wanted[i] {
-					row[g.Dests()[i].LID] = g.Dests()[i].Out
-				}
-			}
+			a.fillOwn(&f, dests)
 			continue
 		}
 		ports, same := a.next[s].Ports(d)
-		if a.Prefer != nil && a.PerLID && len(ports) > 0 {
-			a.fillEach(w, s, d, ports, row, &least)
-			continue
-		}
-		if a.Prefer != nil && len(ports) > 0 {
-			ports, same = a.preferred(s, d, 0, ports), false
-		}
-		if len(ports) == 0 {
-			for i := from; i < to; i++ {
-				if a.wanted == nil || a.wanted[i] {
-					row[g.Dests()[i].LID] = routes.NoPort
+		switch {
+		case len(ports) == 0:
+			a.drop(&f, dests)
+		case a.Prefer == nil:
+			// With the same next hops the choice goes on where it was, which spreads
+			// the LIDs of many switches as if they were on one.
+			if !same {
+				a.offer(&f, ports)
+			}
+			a.fillFromOffer(&f, dests)
+		case a.PerLID:
+			for i := dests.from; i < dests.to; i++ {
+				if a.wants(i) {
+					a.fillPreferred(&f, d, g.Dests()[i].LID, destRange{i, i + 1}, ports)
 				}
 			}
-			continue
-		}
-		if !same {
-			least.reset(ports)
-			if a.Policy == DModK {
-				a.findParents(s, ports)
-			}
-			if a.keep != nil {
-				w.allow(ports)
-			}
-		}
-		switch {
-		case a.keep != nil:
-			a.keepOrChoose(w, s, int(from), int(to), row, &least)
-		case a.Policy == DModK && a.wanted == nil:
-			a.digits(s, int(from), int(to), row)
 		default:
-			a.choose(s, int(from), int(to), nil, row, &least)
+			a.fillPreferred(&f, d, 0, dests, ports)
 		}
 	}
 }
@@ -265,29 +260,61 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 // one without a path is at 0.
 func (a *assigner) distantFrom(s, d, step int) bool { return max(0, a.h.Distance(s, d)) != step }
 
-// fillEach writes the entries of switch s for the LIDs on switch d, each of which has a
-// preference of its own.
-func (a *assigner) fillEach(w *assignWorker, s, d int, ports []uint8, row routes.Row, least *leastLoaded) {
+// wants reports whether dests[i] is to be assigned.
+func (a *assigner) wants(i int) bool { return a.wanted == nil || a.wanted[i] }
+
+// fillOwn writes the entries for the LIDs on the switch itself.
+func (a *assigner) fillOwn(f *rowFill, dests destRange) {
 	g := a.routes.Graph()
-	for i := int(g.FirstDest(d)); i < int(g.FirstDest(d+1)); i++ {
-		if a.wanted != nil && !a.wanted[i] {
-			continue
+	for i := dests.from; i < dests.to; i++ {
+		if a.wants(i) {
+			f.row[g.Dests()[i].LID] = g.Dests()[i].Out
 		}
-		chosen := a.preferred(s, d, g.Dests()[i].LID, ports)
-		if len(chosen) == 0 {
-			row[g.Dests()[i].LID] = routes.NoPort
-			continue
+	}
+}
+
+// drop writes the entries for LIDs that have no next hop.
+func (a *assigner) drop(f *rowFill, dests destRange) {
+	g := a.routes.Graph()
+	for i := dests.from; i < dests.to; i++ {
+		if a.wants(i) {
+			f.row[g.Dests()[i].LID] = routes.NoPort
 		}
-		least.reset(chosen)
-		if a.Policy == DModK {
-			a.findParents(s, chosen)
-		}
-		if a.keep == nil {
-			a.choose(s, i, i+1, nil, row, least)
-			continue
-		}
-		w.allow(chosen)
-		a.keepOrChoose(w, s, i, i+1, row, least)
+	}
+}
+
+// fillPreferred writes the entries for dests on switch d by what Prefer makes of ports
+// for lid.
+func (a *assigner) fillPreferred(f *rowFill, d int, lid mad.LID, dests destRange, ports []uint8) {
+	chosen := a.preferred(f.s, d, lid, ports)
+	if len(chosen) == 0 {
+		a.drop(f, dests)
+		return
+	}
+	a.offer(f, chosen)
+	a.fillFromOffer(f, dests)
+}
+
+// offer makes ports the next hops to choose from.
+func (a *assigner) offer(f *rowFill, ports []uint8) {
+	f.least.reset(ports)
+	if a.Policy == DModK {
+		a.findParents(f.s, ports)
+	}
+	if a.keep != nil {
+		f.w.allow(ports)
+	}
+}
+
+// fillFromOffer writes the entries for dests by the next hops that are offered.
+func (a *assigner) fillFromOffer(f *rowFill, dests destRange) {
+	switch {
+	case a.keep != nil:
+		a.keepOrChoose(f, dests)
+	case a.Policy == DModK && a.wanted == nil: // a counter is faster than divisions
+		a.digits(f.s, dests.from, dests.to, f.row)
+	default:
+		a.choose(f, dests, nil)
 	}
 }
 
@@ -306,16 +333,17 @@ func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	return chosen
 }
 
-// choose writes the entries of switch s for dests[from:to], except for those that
-// are kept.
-func (a *assigner) choose(s, from, to int, kept []bool, row routes.Row, least *leastLoaded) {
+// choose writes the entries for dests by the policy, except for those that are kept
+// (by place in dests; nil: none).
+func (a *assigner) choose(f *rowFill, dests destRange, kept []bool) {
 	g := a.routes.Graph()
+	s, row, least := f.s, f.row, &f.least
 	if a.Policy == Scatter {
 		least.reset(least.ports)
-		least.at = int(mix(a.Seed, uint64(s), uint64(from)) % uint64(len(least.ports)))
+		least.at = int(mix(a.Seed, uint64(s), uint64(dests.from)) % uint64(len(least.ports)))
 	}
-	for i := from; i < to; i++ {
-		if a.wanted != nil && !a.wanted[i] || kept != nil && kept[i-from] {
+	for i := dests.from; i < dests.to; i++ {
+		if !a.wants(i) || kept != nil && kept[i-dests.from] {
 			continue
 		}
 		lid := g.Dests()[i].LID

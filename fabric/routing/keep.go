@@ -74,34 +74,34 @@ func countChoices(r *routes.Routes, old *routes.Routes) (same, chance, all int) 
 	return same, int(likely), all
 }
 
-// keepOrChoose keeps the entries of switch s for dests[from:to] that are still next
-// hops, and chooses the others.
-func (a *assigner) keepOrChoose(w *assignWorker, s, from, to int, row routes.Row, least *leastLoaded) {
+// keepOrChoose keeps the entries for dests that are still next hops, and chooses the
+// others.
+func (a *assigner) keepOrChoose(f *rowFill, dests destRange) {
 	g := a.routes.Graph()
-	old := a.keep.Row(s)
-	if a.wanted == nil && !a.byLoad() && w.keepAll(g.Dests()[from:to], old, row) {
+	w, row, old := f.w, f.row, a.keep.Row(f.s)
+	if a.wanted == nil && !a.byLoad() && w.keepAll(g.Dests()[dests.from:dests.to], old, row) {
 		return
 	}
 	w.kept = w.kept[:0]
 	some := false // are not kept
-	for i := from; i < to; i++ {
+	for i := dests.from; i < dests.to; i++ {
 		lid := g.Dests()[i].LID
 		port := old.Port(lid)
-		stays := w.allowed[port] && (a.wanted == nil || a.wanted[i])
+		stays := w.allowed[port] && a.wants(i)
 		w.kept = append(w.kept, stays)
 		if !stays {
 			some = true
 			continue
 		}
 		row[lid] = port
-		if a.byLoad() && a.weight[i] > 0 && a.passesThrough(s, i) {
-			least.loads[port] += a.weight[i]
-			a.markTransit(s, i, port)
+		if a.byLoad() && a.weight[i] > 0 && a.passesThrough(f.s, i) {
+			f.least.loads[port] += a.weight[i]
+			a.markTransit(f.s, i, port)
 		}
 	}
 	if some {
-		least.reset(least.ports)
-		a.choose(s, from, to, w.kept, row, least)
+		f.least.reset(f.least.ports)
+		a.choose(f, dests, w.kept)
 	}
 }
 
