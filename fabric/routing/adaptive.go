@@ -133,7 +133,7 @@ func (x *choices) graph(ctx context.Context, r *routes.Routes) (*cdg.Graph, erro
 		if t == nil {
 			continue
 		}
-		err := eachDest(ctx, t, v.g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
+		err := eachDest(ctx, t, v.g.Workers(), v.Wanted, func(worker int, w *walk, lid mad.LID) {
 			c := &walks[worker]
 			if graphs[worker] == nil {
 				graphs[worker] = cdg.New(v.g, 1)
@@ -248,7 +248,7 @@ func (x *choices) spread(d *cdg.Graph, c *choiceWalk, mask []uint64, reached []b
 			c.stack = append(c.stack, s)
 		}
 	}
-	for _, s := range x.v.sources {
+	for _, s := range x.v.Sources {
 		visit(s)
 	}
 	for len(c.stack) > 0 {
@@ -280,8 +280,8 @@ func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
 	ports := make([]uint8, len(g.Switches()))
 	left := len(cycle)
 	for _, t := range []*routes.Routes{r, x.v.o.Union} {
-		for lid := 0; t != nil && lid < len(x.v.wanted) && left > 0; lid++ {
-			if !x.v.wanted[lid] || g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch < 0 {
+		for lid := 0; t != nil && lid < len(x.v.Wanted) && left > 0; lid++ {
+			if !x.v.Wanted[lid] || g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch < 0 {
 				continue
 			}
 			for s := range ports {

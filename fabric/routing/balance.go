@@ -76,23 +76,22 @@ func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 //
 // Time: O(L*S).
 func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids []mad.LID) (*Balance, error) {
-	v := &verification{g: r.Graph(), o: VerifyOptions{Endpoints: c}}
-	v.selectEndpoints()
 	g := r.Graph()
+	e := SelectEndpoints(g, c)
 	if lids != nil {
-		clear(v.wanted)
+		clear(e.Wanted)
 		for _, lid := range lids {
 			t := g.TerminalByLID(lid)
 			if t < 0 {
 				return nil, fmt.Errorf("balance: no port has LID %d; the highest is %d", lid, g.Top())
 			}
-			v.wanted[lid] = true
+			e.Wanted[lid] = true
 		}
 	}
 	dlids := make([][]int64, g.Workers())
 	b := &Balance{DLIDs: make([]int64, len(g.Channels())), routes: r}
 	var err error
-	b.PerChannel, err = loadOf(ctx, r, v, func(worker int, w *walk, _ mad.LID) {
+	b.PerChannel, err = loadOf(ctx, r, e, func(worker int, w *walk, _ mad.LID) {
 		if dlids[worker] == nil {
 			dlids[worker] = make([]int64, len(g.Channels()))
 		}
@@ -112,47 +111,4 @@ func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids [
 	}
 	b.Routes, b.LIDs = distributionOf(b.PerChannel), distributionOf(b.DLIDs)
 	return b, nil
-}
-
-// routesLoad counts the routes over each channel, between all CAs and routers.
-func routesLoad(ctx context.Context, r *routes.Routes) ([]int64, error) {
-	v := &verification{g: r.Graph()}
-	v.selectEndpoints()
-	return loadOf(ctx, r, v, nil)
-}
-
-// loadOf counts the routes between the endpoints of v; each, if not nil, is called for
-// each LID.
-func loadOf(ctx context.Context, r *routes.Routes, v *verification, each func(worker int, w *walk, lid mad.LID)) ([]int64, error) {
-	g := r.Graph()
-	loads := make([][]int64, g.Workers())
-	err := eachDest(ctx, r, g.Workers(), v.wanted, func(worker int, w *walk, lid mad.LID) {
-		if loads[worker] == nil {
-			loads[worker] = make([]int64, len(g.Channels()))
-		}
-		load, ports := loads[worker], w.column(lid)
-		for _, s := range v.sources {
-			w.from(s, ports, int32(g.TerminalByLID(lid)))
-		}
-		copy(w.flow, v.on)
-		for _, s := range slices.Backward(w.order) {
-			if c := w.via[s]; c >= 0 && w.state[s] >= 0 {
-				load[c] += int64(w.flow[s])
-				w.flow[g.ChannelTo(c)] += w.flow[s]
-			}
-		}
-		if each != nil {
-			each(worker, w, lid)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	sum := make([]int64, len(g.Channels()))
-	for _, load := range loads {
-		for c, n := range load {
-			sum[c] += n
-		}
-	}
-	return sum, nil
 }

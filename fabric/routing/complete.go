@@ -108,7 +108,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 			return err
 		}
 	}
-	graph, err := dependencies(ctx, a.r, nil)
+	graph, err := dependencies(ctx, a.r, SelectEndpoints(a.r.Graph(), 0))
 	if err != nil {
 		return err
 	}
@@ -173,21 +173,16 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 // withSwitches is graph with the dependencies of packets from CAs to switches, or
 // graph itself where both together have a cycle.
 func withSwitches(ctx context.Context, r *routes.Routes, graph *cdg.Graph) (*cdg.Graph, error) {
-	v := &verification{g: r.Graph(), vls: 1}
-	v.selectEndpoints()
-	clear(v.wanted)
+	e := SelectEndpoints(r.Graph(), 0)
+	clear(e.Wanted)
 	for _, d := range r.Graph().Dests() {
-		v.wanted[d.LID] = d.Out == 0
+		e.Wanted[d.LID] = d.Out == 0
 	}
-	if err := v.followAll(ctx, r, false); err != nil {
+	all, err := dependencies(ctx, r, e)
+	if err != nil {
 		return nil, err
 	}
-	all := graph.Clone()
-	for i := range v.workers {
-		if v.workers[i].graph != nil {
-			all.Union(v.workers[i].graph)
-		}
-	}
+	all.Union(graph)
 	if !all.Acyclic() {
 		return graph, nil
 	}

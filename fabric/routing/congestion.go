@@ -182,20 +182,20 @@ func MeasureCongestion(ctx context.Context, r *routes.Routes, o CongestionOption
 func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.LID) error {
 	g := r.Graph()
 	c.Samples = 1
-	v := &verification{g: g, on: make([]uint32, len(g.Switches())), wanted: make([]bool, int(g.Top())+1)}
+	e := &Endpoints{On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
 	for _, lid := range lids {
-		v.wanted[lid] = true
+		e.Wanted[lid] = true
 		s := g.Terminals()[g.TerminalByLID(lid)].Switch
-		if v.on[s]++; v.on[s] == 1 {
-			v.sources = append(v.sources, int32(s))
+		if e.On[s]++; e.On[s] == 1 {
+			e.Sources = append(e.Sources, int32(s))
 		}
 	}
-	slices.Sort(v.sources)
+	slices.Sort(e.Sources)
 	lost := make([]int64, g.Workers())
-	loads, err := loadOf(ctx, r, v, func(worker int, w *walk, lid mad.LID) {
-		for _, s := range v.sources {
+	loads, err := loadOf(ctx, r, e, func(worker int, w *walk, lid mad.LID) {
+		for _, s := range e.Sources {
 			if w.state[s] < 0 {
-				lost[worker] += int64(v.on[s])
+				lost[worker] += int64(e.On[s])
 			}
 		}
 	})

@@ -35,7 +35,7 @@ func TestToSwitches(t *testing.T) {
 			if whole := v.ToSwitches == v.SwitchPairs; !v.OK() || v.SwitchPairs == 0 || whole == told || v.ToSwitches < v.SwitchPairs-v.SwitchPairs/100 {
 				t.Errorf("%s, %s: ok %v, to switches: %d of %d; %q", spec, engine, v.OK(), v.ToSwitches, v.SwitchPairs, v.Notes)
 			}
-			graph, err := dependencies(t.Context(), r, nil)
+			graph, err := dependencies(t.Context(), r, SelectEndpoints(r.Graph(), 0))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,13 +27,12 @@ type LinkFailure struct {
 // Time: O(L*S), and O(S + C) for the bridges.
 func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) ([]LinkFailure, error) {
 	g := r.Graph()
-	v := &verification{g: g, o: VerifyOptions{Endpoints: endpoints}}
-	v.selectEndpoints()
-	loads, err := loadOf(ctx, r, v, nil)
+	e := SelectEndpoints(g, endpoints)
+	loads, err := loadOf(ctx, r, e, nil)
 	if err != nil {
 		return nil, err
 	}
-	bridges := bridges(g, v.on)
+	bridges := bridges(g, e.On)
 	var list []LinkFailure
 	for c, ch := range g.Channels() {
 		if int(ch.Reverse) < c {

@@ -177,11 +177,10 @@ func orUpDown(ctx context.Context, r *routes.Routes, root int, connected *graph.
 // worst is how many links the longest path has, between switches with CAs, and how many
 // routes the busiest link.
 func worst(ctx context.Context, r *routes.Routes) (longest int32, busiest int64, err error) {
-	v := &verification{g: r.Graph()}
-	v.selectEndpoints()
+	e := SelectEndpoints(r.Graph(), 0)
 	most := make([]int32, r.Graph().Workers())
-	load, err := loadOf(ctx, r, v, func(worker int, w *walk, lid mad.LID) {
-		for _, s := range v.sources {
+	load, err := loadOf(ctx, r, e, func(worker int, w *walk, lid mad.LID) {
+		for _, s := range e.Sources {
 			most[worker] = max(most[worker], w.state[s])
 		}
 	})

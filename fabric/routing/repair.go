@@ -155,7 +155,7 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 		return context.Cause(ctx)
 	}
 	// Paths to switches that up*/down* does not have were made for the entries before.
-	graph, err := dependencies(ctx, r, nil)
+	graph, err := dependencies(ctx, r, SelectEndpoints(g, 0))
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (e *evening) relieve(c graph.Channel) bool {
 // count adds the routes of a LID to the load, or takes them off.
 func (e *evening) count(r *routes.Routes, lid int, sign int64) {
 	w, t := e.walk, int32(e.r.Graph().TerminalByLID(mad.LID(lid)))
-	ports := w.rows[:len(w.state)]
+	ports := w.column(0)
 	for s := range ports {
 		ports[s] = r.Row(s)[lid]
 	}

@@ -27,7 +27,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Rou
 	if err := a.findBroken(ctx, r.Graph()); err != nil {
 		return nil, false, err
 	}
-	graph, err := dependencies(ctx, t, nil)
+	graph, err := dependencies(ctx, t, SelectEndpoints(g, 0))
 	if err != nil {
 		return nil, false, err
 	}

@@ -146,16 +146,16 @@ func (x *reroute) hopDiffers(s int32, lid, was int) bool {
 // Time: O(S) for each LID of the older tables, and O(D*H) for D switches that differ
 // and H hops, or O(S), for each of the newer.
 func (x *reroute) count(ctx context.Context) (Rerouted, error) {
-	olds, news := endpointsOf(x.old.Graph()), endpointsOf(x.new.Graph())
+	olds, news := SelectEndpoints(x.old.Graph(), 0), SelectEndpoints(x.new.Graph(), 0)
 	p := x.newPatches(olds, news)
-	paired, err := loadOf(ctx, x.old, olds.only(p.was), p.patch) // by channel of the older graph
+	paired, err := loadOf(ctx, x.old, olds.Only(p.was), p.patch) // by channel of the older graph
 	if err != nil {
 		return Rerouted{}, err
 	}
 	sum := p.found()
 	changed := make([][]bool, x.new.Graph().Workers())
 	found := make([]Rerouted, x.new.Graph().Workers())
-	now, err := loadOf(ctx, x.new, news.without(p.is), func(worker int, w *walk, lid mad.LID) {
+	now, err := loadOf(ctx, x.new, news.Without(p.is), func(worker int, w *walk, lid mad.LID) {
 		if !x.differs[lid] {
 			return
 		}
@@ -170,7 +170,7 @@ func (x *reroute) count(ctx context.Context) (Rerouted, error) {
 	if err != nil || sum.Pairs == 0 {
 		return sum, err
 	}
-	before, err := loadOf(ctx, x.old, olds.without(p.was), nil)
+	before, err := loadOf(ctx, x.old, olds.Without(p.was), nil)
 	if err != nil {
 		return sum, err
 	}
@@ -227,27 +227,6 @@ func (x *reroute) countTo(w *walk, lid int, changed []bool, found *Rerouted) {
 			found.Broken += n
 		}
 	}
-}
-
-// endpointsOf are all CAs and routers.
-func endpointsOf(g *graph.Graph) *verification {
-	v := &verification{g: g}
-	v.selectEndpoints()
-	return v
-}
-
-// only is v for those of its LIDs that are in set; without, for the others.
-func (v *verification) only(set []bool) *verification { return v.where(set, true) }
-
-func (v *verification) without(set []bool) *verification { return v.where(set, false) }
-
-func (v *verification) where(set []bool, in bool) *verification {
-	w := *v
-	w.wanted = slices.Clone(v.wanted)
-	for lid := range w.wanted {
-		w.wanted[lid] = w.wanted[lid] && set[lid] == in
-	}
-	return &w
 }
 
 // channels are, by channel, that of the older graph with the same cable; -1: there is

@@ -30,7 +30,7 @@ type patchWork struct {
 const fewSwitches = 8
 
 // newPatches finds the LIDs that can be patched.
-func (x *reroute) newPatches(olds, news *verification) *patches {
+func (x *reroute) newPatches(olds, news *Endpoints) *patches {
 	g, o := x.new.Graph(), x.old.Graph()
 	p := &patches{x: x, was: make([]bool, int(o.Top())+1), is: make([]bool, int(g.Top())+1), lid: make([]int32, int(o.Top())+1), work: make([]patchWork, o.Workers())}
 	for s, alike := range x.alike {
@@ -42,12 +42,12 @@ func (x *reroute) newPatches(olds, news *verification) *patches {
 		return p
 	}
 	for s, was := range x.switches {
-		if was < 0 || news.on[s] != olds.on[was] || int64(news.on[s]) != x.on[s] {
+		if was < 0 || news.On[s] != olds.On[was] || int64(news.On[s]) != x.on[s] {
 			return p
 		}
 	}
 	for lid, was := range x.was {
-		if was < 0 || !news.wanted[lid] || int(was) >= int(o.Top())+1 || !olds.wanted[was] {
+		if was < 0 || !news.Wanted[lid] || int(was) >= int(o.Top())+1 || !olds.Wanted[was] {
 			continue
 		}
 		if x.terminals[g.TerminalByLID(mad.LID(lid))] == int32(o.TerminalByLID(mad.LID(was))) { // else two ports have one LID

@@ -55,7 +55,7 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 	r.CopyShared()
 	var given *cdg.Graph
 	if turns == nil {
-		given, err = dependencies(ctx, r, wanted)
+		given, err = dependencies(ctx, r, SelectEndpoints(g, 0).Without(wanted))
 	} else {
 		given, err = turnGraph(g, turns)
 	}

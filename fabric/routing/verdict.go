@@ -97,7 +97,7 @@ func FormatCycle(cycle []CycleChannel) string {
 
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *routes.Routes) *Verdict {
-	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.all}
+	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.All}
 	graph := cdg.New(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
@@ -145,7 +145,7 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 	}
 	s.LeftOut = v.g.LeftOut()
 	switch {
-	case v.all == 0:
+	case v.All == 0:
 		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
 	case s.Pairs == 0:
 		s.Notes = append(s.Notes, "there is no pair of endpoints: nothing was judged")
@@ -179,15 +179,15 @@ func (v *verification) example(r *routes.Routes, c, next int) mad.LID {
 		}
 		first, second := t.Row(int(a.From)), t.Row(int(b.From))
 		ports := make([]uint8, len(v.g.Switches()))
-		for lid := range v.wanted {
-			if !v.wanted[lid] || first[lid] != a.Port || second[lid] != b.Port {
+		for lid := range v.Wanted {
+			if !v.Wanted[lid] || first[lid] != a.Port || second[lid] != b.Port {
 				continue
 			}
 			for s := range ports {
 				ports[s] = t.Row(s)[lid]
 			}
 			w.begin()
-			for _, s := range v.sources {
+			for _, s := range v.Sources {
 				w.from(s, ports, int32(v.g.TerminalByLID(mad.LID(lid))))
 			}
 			if w.state[a.From] != unknown {
@@ -201,7 +201,7 @@ func (v *verification) example(r *routes.Routes, c, next int) mad.LID {
 // countEndpoints counts those between which packets were followed.
 func (v *verification) countEndpoints() EndpointCounts {
 	n := EndpointCounts{Classes: map[graph.Class]int{}}
-	for i, is := range v.ends {
+	for i, is := range v.Is {
 		if !is {
 			continue
 		}
@@ -231,9 +231,9 @@ func (v *verification) describeEndpoints(count map[graph.Class]int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[c], c))
 		}
 	}
-	s := fmt.Sprintf("%d ports", v.all)
+	s := fmt.Sprintf("%d ports", v.All)
 	if v.o.Endpoints == 0 {
-		s = fmt.Sprintf("all %d ports of CAs and routers", v.all)
+		s = fmt.Sprintf("all %d ports of CAs and routers", v.All)
 	}
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"

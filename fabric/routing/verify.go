@@ -41,13 +41,12 @@ func VerifyTables(ctx context.Context, r *routes.Routes, o VerifyOptions) (*Verd
 		o.Examples = 10
 	}
 	o.Union = o.Union.SeenOn(r.Graph())
-	v := &verification{g: r.Graph(), o: o, vls: 1}
+	v := &verification{Endpoints: SelectEndpoints(r.Graph(), o.Endpoints), g: r.Graph(), o: o, vls: 1}
 	for _, t := range []*routes.Routes{r, o.Union} {
 		if t != nil {
 			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
 		}
 	}
-	v.selectEndpoints()
 	var err error
 	if v.nearest, err = graph.LinkHops(ctx, r.Graph()); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func VerifyTables(ctx context.Context, r *routes.Routes, o VerifyOptions) (*Verd
 	}
 	verdict := v.verdict(r)
 	verdict.Judged = judged(r, &o)
-	if verdict.Disjoint, err = v.disjointness(ctx, r); err != nil {
+	if verdict.Disjoint, err = measureDisjointness(ctx, r, v.Endpoints); err != nil {
 		return nil, err
 	}
 	if verdict.Violations, verdict.Violating, err = checkVia(ctx, r, o.Via, o.Examples); err != nil {
@@ -104,21 +103,15 @@ func judged(r *routes.Routes, o *VerifyOptions) string {
 
 // verification is the state of a Verify.
 type verification struct {
-	g        *graph.Graph
-	o        VerifyOptions
-	vls      int         // virtual lanes
-	inLanes  bool        // it matters which are used
-	ends     []bool      // by terminal: it is an endpoint
-	on       []uint32    // by switch: endpoints on it
-	self     []bool      // by switch: its port 0 is an endpoint
-	sources  []int32     // switches with endpoints
-	wanted   []bool      // by LID: it is an endpoint's
-	all      int         // endpoints
-	detached int         // of these, those on no switch
-	nearest  *graph.Hops // distances in links
-	workers  []findings
-	choices  *choices   // of adaptive routing; nil: the tables alone
-	chosen   *cdg.Graph // what packets may wait for under these
+	*Endpoints
+	g       *graph.Graph
+	o       VerifyOptions
+	vls     int         // virtual lanes
+	inLanes bool        // it matters which are used
+	nearest *graph.Hops // distances in links
+	workers []findings
+	choices *choices   // of adaptive routing; nil: the tables alone
+	chosen  *cdg.Graph // what packets may wait for under these
 }
 
 // findings are those of a worker; for most fields see Verdict.
@@ -137,35 +130,6 @@ type findings struct {
 	broken      []BrokenPair
 }
 
-// selectEndpoints finds the endpoints, and where they are.
-func (v *verification) selectEndpoints() {
-	g := v.g
-	v.ends, v.wanted = make([]bool, len(g.Terminals())), make([]bool, int(g.Top())+1)
-	v.on, v.self = make([]uint32, len(g.Switches())), make([]bool, len(g.Switches()))
-	for i := range g.Terminals() {
-		t := &g.Terminals()[i]
-		if t.Count == 0 || v.o.Endpoints == 0 && t.Class&graph.ClassSwitch != 0 || v.o.Endpoints != 0 && t.Class&v.o.Endpoints == 0 {
-			continue
-		}
-		v.ends[i] = true
-		v.all++
-		if t.Switch < 0 {
-			v.detached++
-		} else {
-			v.on[t.Switch]++
-			v.self[t.Switch] = v.self[t.Switch] || t.Out == 0
-		}
-		for j := range t.Count {
-			v.wanted[int(t.LID)+j] = true
-		}
-	}
-	for s, n := range v.on {
-		if n > 0 {
-			v.sources = append(v.sources, int32(s))
-		}
-	}
-}
-
 // followAll follows all packets under r, for their dependencies and, if whole, for
 // the other findings too.
 func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bool) error {
@@ -181,7 +145,7 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 	if v.inLanes {
 		groups, direct = v.vlGroups(r), r.SL2VL.Direct()
 	}
-	err := eachDest(ctx, r, workers, v.wanted, func(worker int, w *walk, lid mad.LID) {
+	err := eachDest(ctx, r, workers, v.Wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
 			f.graph = cdg.New(v.g, v.vls)
@@ -210,26 +174,17 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
 	t := int32(v.g.TerminalByLID(lid))
 	ports := w.column(lid)
-	for _, s := range v.sources {
+	for _, s := range v.Sources {
 		w.from(s, ports, t)
 	}
-	for _, s := range w.order {
-		c := w.via[s]
-		if c < 0 {
-			continue
-		}
-		f.graph.Use(c)
-		if next := w.via[v.g.ChannelTo(c)]; next >= 0 {
-			f.graph.Add(c, next)
-		}
-	}
+	w.addDependencies(f.graph)
 }
 
 // countPairs counts the pairs of a walk to lid.
 func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk, lid mad.LID) {
 	dst := &v.g.Terminals()[v.g.TerminalByLID(lid)]
-	for _, s := range v.sources {
-		n := int64(v.on[s])
+	for _, s := range v.Sources {
+		n := int64(v.On[s])
 		if int(s) == dst.Switch {
 			n-- // itself
 		}
@@ -243,7 +198,7 @@ func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk, lid ma
 		}
 		detour := v.detour(int(s), dst.Switch, state)
 		last := min(1, int(dst.Out)) // the link to a CA
-		if v.self[s] && (int(s) != dst.Switch || dst.Out > 0) {
+		if v.Self[s] && (int(s) != dst.Switch || dst.Out > 0) {
 			f.addPairs(1, state+last, detour)
 			n--
 		}
@@ -251,7 +206,7 @@ func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk, lid ma
 			f.addPairs(n, 1+state+last, detour)
 		}
 	}
-	if v.detached > 0 {
+	if v.Detached > 0 {
 		v.failDetached(f, lid)
 	}
 }
@@ -259,17 +214,17 @@ func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk, lid ma
 // followToSwitches counts the pairs of an endpoint and a LID of a switch that is no
 // endpoint itself, and how many arrive, whatever their virtual lane.
 func (v *verification) followToSwitches(ctx context.Context, r *routes.Routes) error {
-	ofSwitch := make([]bool, len(v.wanted))
+	ofSwitch := make([]bool, len(v.Wanted))
 	for _, d := range v.g.Dests() {
-		ofSwitch[d.LID] = d.Out == 0 && !v.wanted[d.LID]
+		ofSwitch[d.LID] = d.Out == 0 && !v.Wanted[d.LID]
 	}
 	return eachDest(ctx, r, v.g.Workers(), ofSwitch, func(worker int, w *walk, lid mad.LID) {
 		f, ports := &v.workers[worker], w.column(lid)
-		for _, s := range v.sources {
+		for _, s := range v.Sources {
 			w.from(s, ports, int32(v.g.TerminalByLID(lid)))
-			f.switchPairs += int64(v.on[s])
+			f.switchPairs += int64(v.On[s])
 			if w.state[s] >= 0 {
-				f.toSwitches += int64(v.on[s])
+				f.toSwitches += int64(v.On[s])
 			}
 		}
 	})
@@ -311,7 +266,7 @@ func (v *verification) fail(f *findings, r *routes.Routes, s int32, lid mad.LID,
 	dst := int32(v.g.TerminalByLID(lid))
 	for _, d := range v.g.DestsOf(int(s)) {
 		src := &v.g.Terminals()[d.Terminal]
-		if v.ends[d.Terminal] && d.Terminal != dst && d.LID == src.LID {
+		if v.Is[d.Terminal] && d.Terminal != dst && d.LID == src.LID {
 			v.failPair(f, r, d.Terminal, lid)
 		}
 	}
@@ -320,7 +275,7 @@ func (v *verification) fail(f *findings, r *routes.Routes, s int32, lid mad.LID,
 // failDetached counts the pairs from endpoints that are on no switch.
 func (v *verification) failDetached(f *findings, lid mad.LID) {
 	for i := range v.g.Terminals() {
-		if v.ends[i] && v.g.Terminals()[i].Switch < 0 && int32(i) != int32(v.g.TerminalByLID(lid)) {
+		if v.Is[i] && v.g.Terminals()[i].Switch < 0 && int32(i) != int32(v.g.TerminalByLID(lid)) {
 			v.failPair(f, nil, int32(i), lid)
 		}
 	}

@@ -65,7 +65,7 @@ func (l *vlWalk) forget() {
 func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 	var groups []vlGroup
 	of := make([][]int, len(v.g.Switches())) // groups, by switch
-	for i, is := range v.ends {
+	for i, is := range v.Is {
 		t := &v.g.Terminals()[i]
 		if !is || t.Switch < 0 {
 			continue
@@ -90,7 +90,7 @@ func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 // False: some packets loop, and the tree is none.
 func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGroup, w *walk, lid mad.LID) bool {
 	t, ports := int32(v.g.TerminalByLID(lid)), w.column(lid)
-	for _, s := range v.sources {
+	for _, s := range v.Sources {
 		w.from(s, ports, t)
 	}
 	if slices.ContainsFunc(w.order, func(s int32) bool { return w.state[s] == looping }) {
@@ -189,7 +189,7 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 		// From the same channel and lane, another SL may go on by another lane.
 		l.forget()
 	}
-	if whole && v.detached > 0 {
+	if whole && v.Detached > 0 {
 		v.failDetached(f, lid)
 	}
 }

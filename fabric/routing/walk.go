@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -165,24 +164,4 @@ func (w *walk) from(s int32, ports []uint8, t int32) {
 		w.order = append(w.order, w.stack[i])
 	}
 	w.stack = w.stack[:0]
-}
-
-// dependencies is the graph of all paths between CAs and routers, with SL 0, but for
-// those to the LIDs of not.
-func dependencies(ctx context.Context, r *routes.Routes, not []bool) (*cdg.Graph, error) {
-	v := &verification{g: r.Graph(), vls: 1}
-	v.selectEndpoints()
-	for lid, is := range not {
-		v.wanted[lid] = v.wanted[lid] && !is
-	}
-	if err := v.followAll(ctx, r, false); err != nil {
-		return nil, err
-	}
-	d := cdg.New(r.Graph(), 1)
-	for i := range v.workers {
-		if v.workers[i].graph != nil {
-			d.Union(v.workers[i].graph)
-		}
-	}
-	return d, nil
 }

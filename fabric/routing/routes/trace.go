@@ -82,8 +82,8 @@ func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
 		return fmt.Sprintf("%s drops LID %d", n.Label(), lid)
 	case int(out) > n.NumPorts():
 		return fmt.Sprintf("%s sends LID %d to port %d, which it does not have", n.Label(), lid, out)
-	case target <= -2:
-		return fmt.Sprintf("%s sends LID %d to %s, which has another LID", n.Label(), lid, r.graph.Terminals()[-2-target].Port.Label())
+	case target.IsTerminal():
+		return fmt.Sprintf("%s sends LID %d to %s, which has another LID", n.Label(), lid, r.graph.Terminals()[target.Terminal()].Port.Label())
 	}
 	return fmt.Sprintf("%s sends LID %d to port %d, which has no link", n.Label(), lid, out)
 }
