@@ -6,6 +6,7 @@
 //	collector.go where findings go while audits run
 //	metric.go    metric(): its arguments, and the value
 //	report.go    the report of a run; text.go, for people
+//	past.go      what earlier runs have seen; poll.go, counters read again and again
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
 //	             the run before
 //	expect.go    expect.findings(), for tests of audits

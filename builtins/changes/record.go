@@ -1,7 +1,7 @@
 // Package changes is what scripts say of changes that are planned: plan(), and the
 // value plan.
 //
-//	record.go   runs code with its writes recorded
+//	record.go   runs code with its writes recorded; recording.go, a whole session
 //	plan.go     the value plan, and plan()
 //	apply.go    plan.apply(); host.go, what it shares with fabsh change apply
 //	routes.go   the writes of routes.apply()

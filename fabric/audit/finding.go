@@ -7,12 +7,16 @@
 //	fold.go      Fold: effects under their causes
 //	coverage.go  Coverage: what was asked, and what came of it
 //	ack.go       Ack: what is known, by whom, and until when; ackfile.go, their file
-//	report.go    Report: all of one run
+//	report.go    Report: all of one run; sweep.go, the requests of its sweep
+//	metric.go    Metric: a named value for Prometheus
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were
+//	agent.go     Agents: what performance agents support
+//	readfile.go  the counters in a file; share.go, use as a share of the bandwidth
 //	rate.go      Rate: what two reads come to; errors.go, what of it is worth a look;
 //	             ber.go, bit errors; threshold.go, how much is told
 //	state.go     State: what one run keeps for the next; statefile.go stateread.go, its
 //	             file; job.go, its name
+//	history.go   History: what runs of a job have seen of ports
 //
 // It knows no script and sends nothing.
 package audit

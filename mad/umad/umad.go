@@ -2,7 +2,8 @@
 // Linux's /dev/infiniband/umadN, without C.
 //
 //	umad.go    the transport: a port, or an SMI/GSI pair of them
-//	device.go  one open umadN: agents, datagrams, what its errors mean
+//	device.go  one open umadN: agents, datagrams, what its errors mean; permit.go, what
+//	           lets the user open it; file_linux.go, file_other.go, system calls
 //	header.go  the header of a datagram, the request for an agent
 //	choose.go  which port, where the host has several
 //	hostport.go all ports of the host, to be listed; list.go, which are active

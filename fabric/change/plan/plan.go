@@ -1,11 +1,15 @@
 // Package plan has the value of an intended change, and its file.
 //
 //	plan.go      Plan and Set: what is to be written, where, over what
+//	record.go    Recorder: records Sets instead of sending them; new.go, a plan of them
+//	tables.go    Tables: the question whose answer is an order of writes
+//	prove.go     Report: what was proven when the plan was made; ports.go, of ports
 //	levels.go    which service levels packets have
 //	place.go     which block or port a Set is about; what plans may hold
 //	topology.go  Fingerprint: what a plan was made from
 //	since.go     what has changed since, in words
-//	file.go      the file, JSON; decode.go reads it and trusts nothing
+//	file.go      the file, JSON; decode.go and decodeplan.go read it and trust nothing
+//	text.go      a plan as text
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).

@@ -7,8 +7,8 @@
 //	control.go  attach, detach, facts of the port
 //	message.go  messages on the socket, and those of the subnet
 //	names.go    nodes by what clients call them
-//	socket_linux.go  the system calls
-//	console.go  ibsim's console
+//	socket_linux.go, socket_other.go  the system calls
+//	console.go  ibsim's console; dump.go, its Dump and Route
 //
 // Sources: linux-rdma/ibsim, tag ibsim-0.12: include/ibsim.h (messages),
 // ibsim/ibsim.c (sockets), umad2sim/sim_client.c (what clients send).
