@@ -11,10 +11,9 @@ import (
 // need not be unique.
 
 var (
-	errNotLinked  = errors.New("is not linked")
-	errWasLinked  = errors.New("was not linked before")
-	errLinked     = errors.New("is linked already")
-	errNoSuchPort = errors.New("is no port")
+	errNotLinked = errors.New("is not linked")
+	errWasLinked = errors.New("was not linked before")
+	errLinked    = errors.New("is linked already")
 )
 
 // Pull pulls the cable out of a port; Plug plugs it in again.

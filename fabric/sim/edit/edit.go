@@ -67,18 +67,6 @@ func (e *Editor) LFT(node mad.GUID, lid mad.LID, to uint8) error {
 	})
 }
 
-func (e *Editor) edit(node mad.GUID, num int, change func(*state.Port)) error {
-	e.subnet.Lock()
-	defer e.subnet.Unlock()
-	p, err := e.subnet.PortByGUID(node, num)
-	if err != nil {
-		return err
-	}
-	e.traffic.BeforeChange()
-	change(p)
-	return nil
-}
-
 // MKey gives the end ports of a node an M_Key, a protection level, and a lease
 // in seconds; 0: it has no end.
 func (e *Editor) MKey(node mad.GUID, key uint64, protect uint8, lease uint16) error {
