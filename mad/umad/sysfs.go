@@ -224,9 +224,18 @@ func (s sysfs) nodeGUID(device string) (mad.GUID, error) {
 	return mad.GUID(binary.BigEndian.Uint64(b[8:])), nil
 }
 
-// names are what is in a folder.
+// names returns what is in a folder, in the kernel's order: fs.ReadDir would sort it.
 func (s sysfs) names(folder string) ([]string, error) {
-	entries, err := fs.ReadDir(s.root, strings.TrimPrefix(folder, "/"))
+	f, err := s.root.Open(strings.TrimPrefix(folder, "/"))
+	if err != nil {
+		return nil, absolute(err)
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, fmt.Errorf("%s: not a folder", folder)
+	}
+	entries, err := dir.ReadDir(-1)
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()

@@ -2,7 +2,9 @@ package umad
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -145,6 +147,35 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKernelOrder: devices come as the kernel lists them, for the first is the default of
+// infiniband-diags, too.
+func TestKernelOrder(t *testing.T) {
+	sys := fakeSys(t, fakePort("vib0/1", "active", 0x11, 0)+fakePort("vib1/1", "active", 0x21, 1))
+	got, err := newSysfs(reversed{sys.root}).names(deviceClass)
+	if diff := cmp.Diff([]string{"vib1", "vib0"}, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}
+
+// reversed has the files of another, and lists its folders backwards.
+type reversed struct{ fs.FS }
+
+func (r reversed) Open(name string) (fs.File, error) {
+	f, err := r.FS.Open(name)
+	if dir, ok := f.(fs.ReadDirFile); ok {
+		return reversedDir{dir}, err
+	}
+	return f, err
+}
+
+type reversedDir struct{ fs.ReadDirFile }
+
+func (d reversedDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	entries, err := d.ReadDirFile.ReadDir(n)
+	slices.Reverse(entries)
+	return entries, err
 }
 
 func TestFacts(t *testing.T) {
