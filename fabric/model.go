@@ -321,22 +321,35 @@ func (p *Port) GID() mad.GID {
 
 // LID is the base LID; all ports of a switch have port 0's. 0 where unknown.
 func (p *Port) LID() mad.LID {
-	return p.fabric.infos[p.management().id].LID
+	if i := p.management().Info(); i != nil {
+		return i.LID
+	}
+	return 0
 }
 
 // LMC is how many low bits of the LID the port ignores; as with LID.
 func (p *Port) LMC() int {
-	return int(p.fabric.infos[p.management().id].LMC)
+	if i := p.management().Info(); i != nil {
+		return int(i.LMC)
+	}
+	return 0
 }
 
-// State is the logical state; 0 where unknown.
+// State is the logical state; 0 where unknown. It and the accessors above look at
+// whether the port was read first: that spares routing the memory of PortInfo.
 func (p *Port) State() mad.PortState {
-	return p.fabric.infos[p.id].PortState
+	if i := p.Info(); i != nil {
+		return i.PortState
+	}
+	return 0
 }
 
 // PhysicalState is the state of link training; 0 where unknown.
 func (p *Port) PhysicalState() mad.PortPhysicalState {
-	return p.fabric.infos[p.id].PortPhysicalState
+	if i := p.Info(); i != nil {
+		return i.PortPhysicalState
+	}
+	return 0
 }
 
 // Name is the node's name and the port number: "leaf-1/3". Where the node has
