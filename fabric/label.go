@@ -57,15 +57,6 @@ func typeWord(t mad.NodeType) string {
 	return t.String()
 }
 
-// Plural returns a number and its noun for messages: "1 node", "2 nodes". Builtins may
-// use lang.Count, which derives the plural; package lang cannot import this one.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
 // Clip shortens text from outside, such as a line of a file, for messages.
 func Clip(s string) string {
 	const most = 60 // bytes

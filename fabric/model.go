@@ -10,7 +10,7 @@
 //	identity.go which nodes and ports of two snapshots are the same
 //	derived.go  values computed once from a fabric
 //	reading.go  what nodes were asked beyond a sweep
-//	label.go    nodes, ports and numbers in messages
+//	label.go    nodes and ports in messages
 //	tier.go     how far nodes are from the hosts
 //	rename.go   names from a node name map; nearest.go, the name that was meant;
 //	            nameorder.go, the order of names
@@ -32,6 +32,7 @@ import (
 	"strings"
 	"time"
 
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -147,16 +148,16 @@ func (f *Fabric) TopLID() mad.LID { return mad.LID(max(len(f.byLID)-1, 0)) }
 // String is one line: how much there is, and whether it is all.
 func (f *Fabric) String() string {
 	var b strings.Builder
-	b.WriteString("fabric: " + Plural(len(f.nodes), "node", "nodes") + " (")
-	b.WriteString(Plural(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
-	b.WriteString(", " + Plural(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
+	b.WriteString("fabric: " + plural.Count(len(f.nodes), "node", "nodes") + " (")
+	b.WriteString(plural.Count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
+	b.WriteString(", " + plural.Count(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
 	if n := len(f.OfType(mad.NodeTypeRouter)); n > 0 {
-		b.WriteString(", " + Plural(n, "router", "routers"))
+		b.WriteString(", " + plural.Count(n, "router", "routers"))
 	}
 	if n := len(f.OfType(0)); n > 0 {
 		b.WriteString(", " + strconv.Itoa(n) + " of unknown type")
 	}
-	b.WriteString("), " + Plural(f.links, "link", "links") + ", ")
+	b.WriteString("), " + plural.Count(f.links, "link", "links") + ", ")
 	if f.Complete() {
 		b.WriteString("complete")
 	} else {

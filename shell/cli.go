@@ -141,7 +141,7 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunCode(ctx, s.Interpreter, "<command>", code[0]) })
 		}
 	case len(words) > 0:
-		if err := command.CheckScript(words[0]); err != nil {
+		if err := command.CheckScript(root, words[0]); err != nil {
 			return err
 		}
 		what, opening.Script = strings.Join(words, " "), words[0]

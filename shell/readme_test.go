@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/shell/command"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
@@ -80,7 +79,7 @@ func TestComingFrom(t *testing.T) {
 	help := func(words ...string) string {
 		return replay(t.TempDir(), env, "$ fabsh "+strings.Join(words, " ")+" --help\n")
 	}
-	flags := help()
+	flags, commands := help(), commandNames()
 	lines := regexp.MustCompile("`fabsh ([^`]*)`").FindAllStringSubmatch(string(page), -1)
 	if len(lines) < 20 {
 		t.Fatalf("%d commands", len(lines))
@@ -91,7 +90,7 @@ func TestComingFrom(t *testing.T) {
 			words = words[2:]
 		}
 		switch name := words[0]; {
-		case slices.Contains(command.Words, name):
+		case slices.Contains(commands, name):
 			known += help(name)
 			if len(words) > 1 && slices.Contains([]string{"route", "audit", "topology", "report", "change"}, name) && words[1][0] != '-' {
 				known += help(name, words[1])

@@ -1,34 +1,13 @@
 package shell
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"fabsh/mad/ibsim/ibsimtest"
-	"fabsh/shell/command"
-	"fabsh/shell/session"
 )
-
-// TestCommandWords: a mistyped command word is compared with all that there are.
-func TestCommandWords(t *testing.T) {
-	var out bytes.Buffer
-	root := rootCommand(newProgram(session.NewConsole(&out, &out)))
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	var words []string
-	for _, c := range root.Commands() {
-		words = append(words, c.Name())
-	}
-	slices.Sort(words)
-	want := slices.Sorted(slices.Values(command.Words))
-	if !slices.Equal(words, want) {
-		t.Errorf("commands %q, words %q", words, want)
-	}
-}
 
 // TestSimUnderIbsim: ibsim takes what fabsh sim writes for the same fabric.
 func TestSimUnderIbsim(t *testing.T) {

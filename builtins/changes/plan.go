@@ -8,8 +8,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/plural"
 )
 
 // Value is the value `plan`. It never changes.
@@ -103,7 +103,7 @@ var SetType = &lang.ResultType{
 }
 
 func (v *Value) String() string {
-	return "plan(" + v.From + ", " + lang.Count(len(v.Sets), "Set") + ")"
+	return "plan(" + v.From + ", " + plural.Count(len(v.Sets), "Set", "Sets") + ")"
 }
 func (v *Value) Type() string                             { return "plan" }
 func (v *Value) Freeze()                                  {}
@@ -171,7 +171,7 @@ func (v *Value) Display() string {
 			if round.Lanes {
 				b.WriteString("virtual lanes of service levels")
 			} else {
-				b.WriteString(fabric.Plural(round.Blocks, "block", "blocks") + " on " + lang.Count(round.Switches, "switch"))
+				b.WriteString(plural.Count(round.Blocks, "block", "blocks") + " on " + plural.Count(round.Switches, "switch", "switches"))
 			}
 			if round.Drain > 0 {
 				fmt.Fprintf(&b, ", then a wait of %v", round.Drain)

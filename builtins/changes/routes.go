@@ -7,6 +7,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
@@ -67,7 +68,7 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 					case vl < has:
 						rows[i][sl] = vl
 					case used>>sl&1 != 0:
-						return lang.Errorf("%s has %s, and the tables put service level %d on VL %d there: have the policy use fewer (max_vls), or the port more (operational_vls)", n.Port(int(p.Out)).Name(), fabric.Plural(int(has), "virtual lane", "virtual lanes"), sl, vl)
+						return lang.Errorf("%s has %s, and the tables put service level %d on VL %d there: have the policy use fewer (max_vls), or the port more (operational_vls)", n.Port(int(p.Out)).Name(), plural.Count(int(has), "virtual lane", "virtual lanes"), sl, vl)
 					}
 				}
 			}

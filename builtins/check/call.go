@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/types"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -60,7 +61,7 @@ func (c *checker) call(n *syntax.CallExpr) {
 		}
 	}
 	if positional > takes {
-		c.report(n.Lparen, "%s: got %s, want at most %d", name, lang.Count(positional, "argument"), takes)
+		c.report(n.Lparen, "%s: got %s, want at most %d", name, plural.Count(positional, "argument", "arguments"), takes)
 	}
 }
 

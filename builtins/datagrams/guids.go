@@ -8,6 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -28,7 +29,7 @@ var GUIDsKind = &tableKind{
 	within: true,
 	bytes:  func(t *table.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
 	repr: func(v *wholeTable) string {
-		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "GUID"))
+		return fmt.Sprintf("cap=%d, %s", v.Len(), plural.Count(v.placed(starlark.MakeInt).Len(), "GUID", "GUIDs"))
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact

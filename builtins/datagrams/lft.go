@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -33,7 +34,7 @@ var LFTKind = &tableKind{
 	bytes: table.LinearEntries,
 	repr: func(v *wholeTable) string {
 		entries := table.LinearEntries(v.t)
-		return fmt.Sprintf("top=%d, %s", len(entries)-1, lang.Count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route"))
+		return fmt.Sprintf("top=%d, %s", len(entries)-1, plural.Count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route", "routes"))
 	},
 	display: func(v *wholeTable) string { return topology.LFTText(table.LinearEntries(v.t)) },
 }

@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -158,7 +159,7 @@ func (r *madRequest) content() (err error) {
 			return err
 		}
 		if len(data) > room {
-			return lang.ParamError("data", "%s are too many: there is room for %d", lang.Count(len(data), "byte"), room)
+			return lang.ParamError("data", "%s are too many: there is room for %d", plural.Count(len(data), "byte", "bytes"), room)
 		}
 		copy(r.given, data)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -52,7 +53,7 @@ var MFTKind = &tableKind{
 		return b
 	},
 	repr: func(v *wholeTable) string {
-		return lang.Count(v.placed(mlid).Len(), "LID")
+		return plural.Count(v.placed(mlid).Len(), "LID", "LIDs")
 	},
 	display: func(v *wholeTable) string {
 		var b strings.Builder

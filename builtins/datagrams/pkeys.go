@@ -8,6 +8,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 )
 
@@ -31,7 +32,7 @@ var PKeysKind = &tableKind{
 	within: true,
 	bytes:  func(t *table.Table) []byte { return t.Data[:2*table.PartitionCap(t)] },
 	repr: func(v *wholeTable) string {
-		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "partition"))
+		return fmt.Sprintf("cap=%d, %s", v.Len(), plural.Count(v.placed(starlark.MakeInt).Len(), "partition", "partitions"))
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact

@@ -8,6 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -75,7 +76,7 @@ func multiPath(c *lang.Call, q *saQuery, a *saGetMultiArgs) error {
 		case len(list) == 0:
 			return lang.Errorf("paths are asked for between sources and destinations: name both, sgids and dgids")
 		case uint64(len(list)) > n.Max():
-			return lang.ParamError(end.param, "got %s, want at most %d", lang.Count(len(list), "GID"), n.Max())
+			return lang.ParamError(end.param, "got %s, want at most %d", plural.Count(len(list), "GID", "GIDs"), n.Max())
 		}
 		n.SetUint(q.data, uint64(len(list)))
 		q.mask |= n.Mask()

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -41,7 +42,7 @@ var SL2VLKind = &tableKind{
 		}
 		return b
 	},
-	repr: func(v *wholeTable) string { return lang.Count(v.Len(), "row") },
+	repr: func(v *wholeTable) string { return plural.Count(v.Len(), "row", "rows") },
 	display: func(v *wholeTable) string {
 		var b strings.Builder
 		b.WriteString("in out sl")
@@ -264,7 +265,7 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	case starlark.Iterable:
 		list := lang.Collect(v)
 		if len(list) != mad.ServiceLevels {
-			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", lang.Count(len(list), "lane"), mad.ServiceLevels)
+			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", plural.Count(len(list), "lane", "lanes"), mad.ServiceLevels)
 		}
 		for sl, vl := range list {
 			if err := e.add(starlark.MakeInt(sl), vl); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -55,7 +56,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			return nil, err
 		}
 		if a.Known != nil && len(a.Known) != len(targets) {
-			return nil, lang.ParamError("known", "got %s for %s", lang.Count(len(a.Known), "record"), lang.Count(len(targets), "target"))
+			return nil, lang.ParamError("known", "got %s for %s", plural.Count(len(a.Known), "record", "records"), plural.Count(len(targets), "target", "targets"))
 		}
 		values := make([]starlark.Value, len(targets))
 		changes := make([]*table.Set, len(targets))

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 )
@@ -157,7 +158,7 @@ func (e *arbitrationEdit) apply(list []table.VLWeight) error {
 		case i < len(list):
 			list[i] = e.entries[k]
 		case e.entries[k].Weight > 0:
-			return &table.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, lang.Count(len(list), "entry"))}
+			return &table.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, plural.Count(len(list), "entry", "entries"))}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 )
 
@@ -152,7 +153,7 @@ func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 	case err != nil:
 		return 0, fmt.Errorf("a table is indexed by %s: %w", what, err)
 	case i < 0 || i >= v.Len():
-		return 0, fmt.Errorf("index %d is out of range: the table has %s", i, lang.Count(v.Len(), "entry"))
+		return 0, fmt.Errorf("index %d is out of range: the table has %s", i, plural.Count(v.Len(), "entry", "entries"))
 	}
 	return i, nil
 }

@@ -22,6 +22,7 @@ import (
 	"fabsh/builtins/tools"
 	"fabsh/builtins/types"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // Explainer renders the errors of a session.
@@ -166,7 +167,7 @@ func (x *Explainer) trace(b *strings.Builder, err error) {
 		for i, fr := range calls {
 			switch left := len(calls) - 2*tracedEnds; {
 			case left > 0 && i == tracedEnds:
-				fmt.Fprintf(b, "  ... %s left out\n", lang.Count(left, "call"))
+				fmt.Fprintf(b, "  ... %s left out\n", plural.Count(left, "call", "calls"))
 				continue
 			case left > 0 && i > tracedEnds && i < tracedEnds+left:
 				continue

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
+
+	"fabsh/fabric/plural"
 )
 
 // Call is one call of a Builtin, its arguments checked and converted.
@@ -49,7 +50,7 @@ func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	}
 	if len(args) > positional {
 		if !hasRest {
-			return Errorf("got %s, want at most %d: %s", Count(len(args), "argument"), positional, c.Signature())
+			return Errorf("got %s, want at most %d: %s", plural.Count(len(args), "argument", "arguments"), positional, c.Signature())
 		}
 		rest = args[positional:]
 		args = args[:positional]
@@ -151,22 +152,6 @@ func Collect(it starlark.Iterable) []starlark.Value {
 		out = append(out, v)
 	}
 	return out
-}
-
-// Count returns a number and its noun in the regular plural: "1 argument", "2 arguments".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	switch {
-	case strings.HasSuffix(noun, "switch"):
-		noun += "es"
-	case strings.HasSuffix(noun, "ry"): // query, entry
-		noun = strings.TrimSuffix(noun, "y") + "ies"
-	default:
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
 }
 
 // Refuse is the refusal of what the call asks for. It is remembered, for the

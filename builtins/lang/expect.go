@@ -7,6 +7,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/fabric/plural"
 )
 
 // ExpectEq is expect.eq.
@@ -190,7 +192,7 @@ func difference(got, want starlark.Value, depth int) string {
 				return fmt.Sprintf("at line %d: got %s, want %s", i+1, Brief(starlark.String(g[i])), Brief(starlark.String(w[i])))
 			}
 		}
-		return fmt.Sprintf("at the end: got %s, want %s", Count(len(g), "line"), Count(len(w), "line"))
+		return fmt.Sprintf("at the end: got %s, want %s", plural.Count(len(g), "line", "lines"), plural.Count(len(w), "line", "lines"))
 	case *starlark.Dict:
 		other := want.(*starlark.Dict)
 		for _, item := range got.Items() {
@@ -214,7 +216,7 @@ func difference(got, want starlark.Value, depth int) string {
 				return within(fmt.Sprintf("[%d]", i), g.Index(i), w.Index(i))
 			}
 		}
-		return fmt.Sprintf("at the end: got %s, want %s", Count(g.Len(), "element"), Count(w.Len(), "element"))
+		return fmt.Sprintf("at the end: got %s, want %s", plural.Count(g.Len(), "element", "elements"), plural.Count(w.Len(), "element", "elements"))
 	case Factual:
 		w := want.(Factual).Facts()
 		for i, f := range got.Facts() {

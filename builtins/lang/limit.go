@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"fabsh/fabric/plural"
 )
 
 // LimitError is why the shell ends a script that needs more memory or steps than
@@ -59,7 +61,7 @@ func (s *steps) watch(t *starlark.Thread) {
 	}
 	t.SetMaxExecutionSteps(s.max)
 	t.OnMaxSteps = func(t *starlark.Thread) {
-		err := &LimitError{fmt.Sprintf("the script takes more than %s: allow more with --max-steps", Count(int(s.max-1), "step"))}
+		err := &LimitError{fmt.Sprintf("the script takes more than %s: allow more with --max-steps", plural.Count(int(s.max-1), "step", "steps"))}
 		s.stop(err)
 		t.Cancel(err.Error())
 	}

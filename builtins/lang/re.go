@@ -10,6 +10,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"fabsh/fabric/plural"
 )
 
 // REModule is Python's re as far as scripts need it, on Go's regexp, whose time
@@ -231,7 +233,7 @@ func templateOf(c *Call, re *regexp.Regexp, repl string) (string, error) {
 		case name == "":
 			bad = ParamError("repl", `%q is no group; a group is \1 or \g<name>, a backslash \\`, s)
 		case !hasGroup(re, name):
-			bad = ParamError("repl", "%q: the pattern has no such group, but %s", s, Count(re.NumSubexp(), "group"))
+			bad = ParamError("repl", "%q: the pattern has no such group, but %s", s, plural.Count(re.NumSubexp(), "group", "groups"))
 		}
 		return "${" + name + "}"
 	})

@@ -12,6 +12,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 )
 
 const (
@@ -95,10 +96,10 @@ func (m *Matrix) title() string {
 		s += ": " + number(m.lowest) + " to " + number(m.highest)
 	}
 	if m.unknown > 0 && m.known > 0 {
-		s += fmt.Sprintf(", not known of %s", fabric.Plural(m.unknown, "pair", "pairs"))
+		s += fmt.Sprintf(", not known of %s", plural.Count(m.unknown, "pair", "pairs"))
 	}
 	if m.alone > 0 {
-		s += fmt.Sprintf("; %s without such a link", fabric.Plural(m.alone, "node", "nodes"))
+		s += fmt.Sprintf("; %s without such a link", plural.Count(m.alone, "node", "nodes"))
 	}
 	return s
 }

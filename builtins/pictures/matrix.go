@@ -19,6 +19,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 )
 
 // MatrixMethod is fabric.matrix().
@@ -106,7 +107,7 @@ func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (node
 		return nil, "", err
 	}
 	if tier >= len(tiers) || len(tiers[tier]) == 0 {
-		return nil, "", lang.ParamError(param, "the fabric has no such tier: it has %s of switches above the hosts; nodes can be given as a list", fabric.Plural(max(0, len(tiers)-1), "tier", "tiers"))
+		return nil, "", lang.ParamError(param, "the fabric has no such tier: it has %s of switches above the hosts; nodes can be given as a list", plural.Count(max(0, len(tiers)-1), "tier", "tiers"))
 	}
 	if tier < len(picture.TierWords) {
 		return tiers[tier], picture.TierWords[tier], nil

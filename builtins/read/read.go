@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 )
@@ -61,7 +62,7 @@ func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.F
 		})
 		for i, p := range r.Problems {
 			if i == maxWarned {
-				c.Fiber().Warn("and %s of the kind", fabric.Plural(len(r.Problems)-i, "more", "more"))
+				c.Fiber().Warn("and %s of the kind", plural.Count(len(r.Problems)-i, "more", "more"))
 				break
 			}
 			c.Fiber().Warn("%s", p.Text)

@@ -12,6 +12,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -137,7 +138,7 @@ func setField(f *mad.Field, data []byte, v starlark.Value) error {
 	}
 	list := lang.Collect(it)
 	if len(list) != f.Count {
-		return fmt.Errorf("got %s, want %d", lang.Count(len(list), "element"), f.Count)
+		return fmt.Errorf("got %s, want %d", plural.Count(len(list), "element", "elements"), f.Count)
 	}
 	for i, x := range list {
 		if err := setElement(f.At(i), data, x); err != nil {

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -67,14 +68,14 @@ func groupHelp(group []*mad.Attribute) string {
 	fmt.Fprintf(&b, "\n\n%s\n\n", a.Doc)
 	for _, a := range group {
 		if a.Register != 0 {
-			fmt.Fprintf(&b, "Register %#04x of Mellanox' and NVIDIA's devices, %s; reg_get(%q, target) reads it.\n", a.Register, lang.Count(a.Size, "byte"), a.Name)
+			fmt.Fprintf(&b, "Register %#04x of Mellanox' and NVIDIA's devices, %s; reg_get(%q, target) reads it.\n", a.Register, plural.Count(a.Size, "byte", "bytes"), a.Name)
 			if a.Confirmed {
 				fmt.Fprintf(&b, "Its layout is known from %s.\n", strings.Join(a.Sources, "; "))
 			}
 			continue
 		}
 		if a.Class == 0 {
-			fmt.Fprintf(&b, "A part of a MAD or of an attribute, %s, section %s of the specification.\n", lang.Count(a.Size, "byte"), a.Section)
+			fmt.Fprintf(&b, "A part of a MAD or of an attribute, %s, section %s of the specification.\n", plural.Count(a.Size, "byte", "bytes"), a.Section)
 			continue
 		}
 		fmt.Fprintf(&b, "Class %v, attribute %#04x%s, section %s of the specification.\n", a.Class, uint16(a.ID), requestWords(a), a.Section)
@@ -230,7 +231,7 @@ func FieldHelp(a *mad.Attribute, f *mad.Field) string {
 	if f.Count > 1 {
 		fmt.Fprintf(&b, "%d times ", f.Count)
 	}
-	fmt.Fprintf(&b, "%s at bit %d (byte %d", lang.Count(f.Bits, "bit"), f.Offset, f.Offset/8)
+	fmt.Fprintf(&b, "%s at bit %d (byte %d", plural.Count(f.Bits, "bit", "bits"), f.Offset, f.Offset/8)
 	if f.Offset%8 != 0 {
 		fmt.Fprintf(&b, ", bit %d from the left", f.Offset%8)
 	}

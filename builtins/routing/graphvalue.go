@@ -30,6 +30,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -80,7 +81,7 @@ func init() {
 }
 
 func (v *graphValue) String() string {
-	return fmt.Sprintf("graph(%s, %s, LIDs 1..%d)", lang.Count(len(v.g.Switches()), "switch"), lang.Count(len(v.g.Channels())/2, "link"), v.g.Top())
+	return fmt.Sprintf("graph(%s, %s, LIDs 1..%d)", plural.Count(len(v.g.Switches()), "switch", "switches"), plural.Count(len(v.g.Channels())/2, "link", "links"), v.g.Top())
 }
 
 func (v *graphValue) Type() string                             { return "graph" }
@@ -151,7 +152,7 @@ func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 			if len(nodes) == 1 {
 				return v.switchOf(topology.NodeOf(nodes[0]))
 			}
-			return 0, fmt.Errorf("%s called %q", lang.Count(len(nodes), "node"), string(x))
+			return 0, fmt.Errorf("%s called %q", plural.Count(len(nodes), "node", "nodes"), string(x))
 		}
 		guid = g
 	default:

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -103,7 +104,7 @@ func (v *Routes) endsOf(x starlark.Value) ([]mad.LID, error) {
 	if name, ok := starlark.AsString(x); ok {
 		nodes := v.graph.g.Fabric().NodeByName(name)
 		if len(nodes) != 1 {
-			return nil, fmt.Errorf("%s called %q", lang.Count(len(nodes), "node"), name)
+			return nil, fmt.Errorf("%s called %q", plural.Count(len(nodes), "node", "nodes"), name)
 		}
 		x = topology.NodeOf(nodes[0])
 	}

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -72,7 +73,7 @@ func (v *Routes) String() string {
 	if name != "" {
 		name += ", "
 	}
-	return fmt.Sprintf("routes(%s%s, LIDs 1..%d)", name, lang.Count(len(v.rows), "switch"), v.Tables.Top())
+	return fmt.Sprintf("routes(%s%s, LIDs 1..%d)", name, plural.Count(len(v.rows), "switch", "switches"), v.Tables.Top())
 }
 
 func (v *Routes) Type() string                             { return "routes" }

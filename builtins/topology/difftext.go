@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric"
 	"fabsh/fabric/diff"
+	"fabsh/fabric/plural"
 )
 
 // How much a text tells of changes that are alike: -o json and csv tell all.
@@ -127,6 +127,6 @@ func writeAlike(b *strings.Builder, list []*diff.Change, indent string) {
 		effects += len(y.Effects)
 	}
 	if effects > 0 {
-		fmt.Fprintf(b, "%s  with %s\n", indent, fabric.Plural(effects, "effect", "effects"))
+		fmt.Fprintf(b, "%s  with %s\n", indent, plural.Count(effects, "effect", "effects"))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -108,7 +109,7 @@ func (e *Env) SweepOptions() discover.Options {
 // nodes that do not answer are problems of what was found.
 func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
-	o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }
+	o.Progress = func(nodes int) { c.Runtime().Progress(plural.Count(nodes, "node", "nodes") + " found") }
 	e, err := EngineOf(c)
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	if _, err := LocalPort(c); err != nil {
 		return nil, err
 	}
-	o.Progress = func(ports int) { c.Runtime().Progress(lang.Count(ports, "port") + " known") }
+	o.Progress = func(ports int) { c.Runtime().Progress(plural.Count(ports, "port", "ports") + " known") }
 	var found *fabric.Fabric
 	err := c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
@@ -190,7 +191,7 @@ func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
 		case i < maxWarnings:
 			f.Warn("discover: %s", p.Text)
 		case i == maxWarnings:
-			f.Warn("discover: %s more: see .problems", lang.Count(len(problems)-maxWarnings, "problem"))
+			f.Warn("discover: %s more: see .problems", plural.Count(len(problems)-maxWarnings, "problem", "problems"))
 		}
 	}
 }

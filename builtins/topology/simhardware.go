@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
 )
@@ -68,7 +69,7 @@ var fanMethod = lang.Builtin{
 	}) (starlark.Value, error) {
 		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Fans) {
-				return fmt.Errorf("it has no fan %d: it has %s", a.Number, lang.Count(len(h.Fans), "fan"))
+				return fmt.Errorf("it has no fan %d: it has %s", a.Number, plural.Count(len(h.Fans), "fan", "fans"))
 			}
 			if a.RPM < 0 || a.RPM > 0xffff {
 				return fmt.Errorf("rpm: %d is out of range, 0..65535", a.RPM)

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // Outcome is what came of a request.
@@ -143,7 +143,7 @@ func (c *Coverage) Share() string {
 	case t.Asked == 0:
 		return "nothing was asked"
 	case c.Complete():
-		return "100 % of " + fabric.Plural(wanted, "request", "requests")
+		return "100 % of " + plural.Count(wanted, "request", "requests")
 	}
 	return fmt.Sprintf("%.2f %% of %d requests", min(100*float64(t.Answered)/float64(max(wanted, 1)), 99.99), wanted)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // nodes tells of nodes that are gone, new, replaced or renamed, with the links
@@ -159,13 +160,13 @@ func count(effects []*Change) string {
 	if len(effects) == 0 {
 		return ""
 	}
-	text := fabric.Plural(links, "link", "links")
+	text := plural.Count(links, "link", "links")
 	if nodes > 0 {
-		text += ", " + fabric.Plural(nodes, "node", "nodes") + " behind it"
+		text += ", " + plural.Count(nodes, "node", "nodes") + " behind it"
 	}
 	return text
 }
 
 func typeWord(n *fabric.Node) string {
-	return fmt.Sprintf("%s, %s", n.Type(), fabric.Plural(n.NumPorts(), "port", "ports"))
+	return fmt.Sprintf("%s, %s", n.Type(), plural.Count(n.NumPorts(), "port", "ports"))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -35,7 +36,7 @@ func (c *comparison) routes(ctx context.Context) error {
 		case !bytes.Equal(a, b):
 			y := ofNode(TableLFT, m)
 			y.Before, y.After = entries(a), entries(b)
-			y.Effect = fabric.Plural(differing(a, b), "entry differs", "entries differ")
+			y.Effect = plural.Count(differing(a, b), "entry differs", "entries differ")
 			x.Effects = append(x.Effects, y)
 		}
 	}
@@ -50,7 +51,7 @@ func (c *comparison) routes(ctx context.Context) error {
 	}
 	x.Subject = "paths, by the same forwarding tables"
 	if n := len(x.Effects); n > 0 {
-		x.Subject = "forwarding tables of " + fabric.Plural(n, "switch", "switches")
+		x.Subject = "forwarding tables of " + plural.Count(n, "switch", "switches")
 	}
 	if cause := c.onlyCause(); cause != nil {
 		cause.Effects = append(cause.Effects, x)
@@ -98,7 +99,7 @@ func differing(a, b []byte) int {
 }
 
 func entries(lft []byte) string {
-	return fabric.Plural(len(lft)-bytes.Count(lft, []byte{mad.NoPort}), "LID", "LIDs")
+	return plural.Count(len(lft)-bytes.Count(lft, []byte{mad.NoPort}), "LID", "LIDs")
 }
 
 // cablesDiffer: some node or link is not on both sides.
@@ -138,7 +139,7 @@ func (c *comparison) countPaths(ctx context.Context, x *Change) error {
 	if err != nil || paths.Pairs == 0 {
 		return err
 	}
-	x.Effect = fmt.Sprintf("%s rerouted", fabric.Plural(int(paths.Pairs), "pair", "pairs"))
+	x.Effect = fmt.Sprintf("%s rerouted", plural.Count(int(paths.Pairs), "pair", "pairs"))
 	if paths.Broken > 0 {
 		x.Effect += fmt.Sprintf(", of which %d do not arrive", paths.Broken)
 	}

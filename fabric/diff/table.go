@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -92,7 +93,7 @@ func (c *comparison) tablesOf(k *table, m *fabric.Node, old, new []fabric.Answer
 			continue
 		}
 		if n := differingRows(k, sides[sideOld], sides[sideNew]); n > 0 {
-			x.Effect = fabric.Plural(n, k.one+" differs", k.many+" differ")
+			x.Effect = plural.Count(n, k.one+" differs", k.many+" differ")
 			if k.attr == mad.AttrPKeyTable {
 				x.Before, x.After = onlyKeys(sides[sideOld], sides[sideNew]), onlyKeys(sides[sideNew], sides[sideOld])
 			}
@@ -207,7 +208,7 @@ func (c *comparison) records() {
 		}
 		before, after := len(sides[sideOld][id]), len(sides[sideNew][id])
 		c.add(&Change{Kind: "sa." + mad.SnakeName(attr.Name), Subject: strings.TrimSpace(attr.Name), Port: NoPort,
-			Before: fabric.Plural(before, "record", "records"), After: fabric.Plural(after, "record", "records"),
+			Before: plural.Count(before, "record", "records"), After: plural.Count(after, "record", "records"),
 			Effect: fmt.Sprintf("%d gone, %d new", gone, come)})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -29,7 +29,7 @@ func (f *findings) tooMany(info *mad.NodeInfo) bool {
 // tooManyText says where they are.
 func (f *findings) tooManyText() string {
 	return fmt.Sprintf("the sweep was ended at %s with %s, for a subnet cannot have more; most are behind %s at route %s: look at its management agent",
-		fabric.Plural(len(f.nodes), "node", "nodes"), fabric.Plural(f.ports, "port", "ports"), f.crowded().label(), f.crowded().route)
+		plural.Count(len(f.nodes), "node", "nodes"), plural.Count(f.ports, "port", "ports"), f.crowded().label(), f.crowded().route)
 }
 
 // crowded is the node furthest from the local port with more than half of all

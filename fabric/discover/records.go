@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -112,7 +113,7 @@ func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
 		}
 	}
 	if qdr > 0 && !r.opt.PlainSpeeds {
-		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", fabric.Plural(qdr, "port that shows", "ports that show"))
+		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", plural.Count(qdr, "port that shows", "ports that show"))
 	}
 }
 

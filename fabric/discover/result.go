@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -40,7 +41,7 @@ func (f *findings) fabric(o *Options, ended error, keyAdvice string) *fabric.Fab
 	}
 	b.SetFrom(f.nodes[0].handle, f.nodes[0].via())
 	if o.Hops > 0 {
-		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Plural(o.Hops, "hop", "hops"), o.Around))
+		b.SetScope(fmt.Sprintf("within %s of route %s", plural.Count(o.Hops, "hop", "hops"), o.Around))
 	}
 	f.report(b, ended, keyAdvice)
 	return b.Build()

@@ -18,6 +18,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -80,7 +81,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	f := all.fabric(&o, ended, x.keyAdvice(e.Options().Keys))
 	e.KnowLMCs(f.LMCs())
 	if ended != nil && ended != errTooMany {
-		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(all.nodes), "node", "nodes"), ended)
+		return f, fmt.Errorf("the sweep ended after %s: %w", plural.Count(len(all.nodes), "node", "nodes"), ended)
 	}
 	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -40,7 +41,7 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 		return nil, cmp.Or(err, r.nodesErr, errors.New("the subnet administrator knows of no node"))
 	case err != nil:
 		r.problem(fabric.ProblemCut, "the records were not read to their end: %v; discover again", err)
-		return r.known(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Plural(len(r.nodes), "port", "ports"), err)
+		return r.known(&port), fmt.Errorf("reading the records ended after %s: %w", plural.Count(len(r.nodes), "port", "ports"), err)
 	}
 	return r.known(&port), nil
 }
@@ -201,7 +202,7 @@ func (r *records) search(ctx context.Context, from mad.LID) error {
 	}
 	for _, a := range recordKinds {
 		if errs := failed[a]; len(errs) > 0 {
-			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", fabric.Plural(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
+			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", plural.Count(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -189,7 +190,7 @@ func (p *planReader) notes(name string) {
 		why   string
 	}{{p.open, "without another end"}, {p.out, "whose state is not Active"}} {
 		if left.lines > 0 {
-			p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: %s %s", name, fabric.Plural(left.lines, "line", "lines"), left.why)})
+			p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: %s %s", name, plural.Count(left.lines, "line", "lines"), left.why)})
 		}
 	}
 }

@@ -3,8 +3,8 @@ package page
 import (
 	"time"
 
-	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 )
 
 // findings are the table: those that follow from another stand below it.
@@ -85,7 +85,7 @@ func (v *findings) add(list []row, g *audit.Group, depth int, t *topology) []row
 			for _, e := range g.Effects[i:] {
 				n += e.Size()
 			}
-			return append(list, row{Message: "and " + fabric.Plural(n, "more", "more") + " that follow from it", Depth: min(depth+1, maxDepth)})
+			return append(list, row{Message: "and " + plural.Count(n, "more", "more") + " that follow from it", Depth: min(depth+1, maxDepth)})
 		}
 		list = v.add(list, e, depth+1, t)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 )
 
 // heatView is a figure of the ports between two tiers: the matrices of these side by
@@ -104,10 +105,10 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 	}
 	switch {
 	case unknown == v.Ports:
-		v.Note = "Unknown of all of " + fabric.Plural(v.Ports, "port", "ports") + "."
+		v.Note = "Unknown of all of " + plural.Count(v.Ports, "port", "ports") + "."
 		return v
 	case unknown == 0 && lowest == highest:
-		v.Note = number(highest) + " " + x.unit + " at all of " + fabric.Plural(v.Ports, "port", "ports") + "."
+		v.Note = number(highest) + " " + x.unit + " at all of " + plural.Count(v.Ports, "port", "ports") + "."
 		return v
 	}
 	v.Unknown = unknown

@@ -3,8 +3,8 @@ package page
 import (
 	"fmt"
 
-	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 )
 
 // ladderView is the topology as the template shows it.
@@ -63,7 +63,7 @@ func (t *topology) view() *ladderView {
 			boxes[g] = t.box(g, j, len(tier.Groups), y)
 			v.Boxes = append(v.Boxes, boxes[g])
 		}
-		v.Tiers = append(v.Tiers, tierLabel{y - 8, fmt.Sprintf("%s: %s in %s", picture.TierName(tier.Num), fabric.Plural(nodes, "node", "nodes"), fabric.Plural(len(tier.Groups), "group", "groups"))})
+		v.Tiers = append(v.Tiers, tierLabel{y - 8, fmt.Sprintf("%s: %s in %s", picture.TierName(tier.Num), plural.Count(nodes, "node", "nodes"), plural.Count(len(tier.Groups), "group", "groups"))})
 		v.Height = y + boxHeight + 6
 	}
 	v.lines(t.Edges, boxes)
@@ -82,7 +82,7 @@ func (t *topology) box(g *picture.Group, i, n, y int) box {
 	b.Title = fmt.Sprintf("%s: %s", span(g.Nodes), g.Counted())
 	found := t.found[g]
 	if found > 0 {
-		b.Title += ", " + fabric.Plural(found, "finding", "findings")
+		b.Title += ", " + plural.Count(found, "finding", "findings")
 		b.Class = "box found"
 	}
 	if g.MinUp != g.MaxUp {

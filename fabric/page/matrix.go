@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 )
 
 // sectionView is the links between two tiers, or within one, as a matrix of switches by
@@ -47,18 +48,18 @@ const (
 func (s *section) show() *sectionView {
 	v := &sectionView{Anchor: s.anchor()}
 	if s.found > 0 {
-		v.Findings = fabric.Plural(s.found, "finding", "findings")
+		v.Findings = plural.Count(s.found, "finding", "findings")
 	}
 	if m := s.matrix; m != nil {
 		v.Name = fmt.Sprintf("%s x %s: %s × %s", picture.TierName(m.Tiers[0]), picture.TierName(m.Tiers[1]), span(m.Rows), span(m.Columns))
 		v.Size = fmt.Sprintf("%d × %d switches", len(m.Rows), len(m.Columns))
 		v.links(m)
 	} else {
-		v.Name, v.Size = span(s.nodes), fabric.Plural(len(s.nodes), "switch", "switches")
+		v.Name, v.Size = span(s.nodes), plural.Count(len(s.nodes), "switch", "switches")
 	}
 	v.hosts(s.hosts)
 	if n := len(v.Bad) + v.More; n > 0 {
-		v.Look = fabric.Plural(n, "place", "places") + " to look at"
+		v.Look = plural.Count(n, "place", "places") + " to look at"
 	}
 	return v
 }
@@ -74,11 +75,11 @@ func (v *sectionView) links(m *picture.Matrix) {
 				pair := func() string { return name(n) + " – " + name(o) }
 				switch {
 				case worst > picture.Up:
-					v.tell("%s: %d of %s %s", pair(), states[worst], fabric.Plural(links, "link", "links"), worst)
+					v.tell("%s: %d of %s %s", pair(), states[worst], plural.Count(links, "link", "links"), worst)
 				case missing > 0 && links == 0:
 					v.tell("%s: no link; most pairs here have %d", pair(), m.Expected)
 				case missing > 0:
-					v.tell("%s: %s; most pairs here have %d", pair(), fabric.Plural(links, "link", "links"), m.Expected)
+					v.tell("%s: %s; most pairs here have %d", pair(), plural.Count(links, "link", "links"), m.Expected)
 				}
 			}
 			switch {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 )
 
 // routesView is what is known of the forwarding tables.
@@ -69,15 +69,15 @@ func (p *Page) routes() (v routesView) {
 	}
 	add := func(format string, args ...any) { v.Lines = append(v.Lines, clean(fmt.Sprintf(format, args...))) }
 	add("Judged: %s, between %s.", d.Judged, d.Endpoints)
-	add("%s; %d do not reach each other, and of these %d go round in circles.", fabric.Plural(int(d.Pairs), "pair", "pairs"), d.Unreachable, d.Loops)
+	add("%s; %d do not reach each other, and of these %d go round in circles.", plural.Count(int(d.Pairs), "pair", "pairs"), d.Unreachable, d.Loops)
 	switch {
 	case !d.Acyclic:
-		add("There is a credit loop of %s.", fabric.Plural(len(d.Cycle), "channel", "channels"))
+		add("There is a credit loop of %s.", plural.Count(len(d.Cycle), "channel", "channels"))
 	case d.Channels > 0:
 		add("There is no credit loop among %d channels.", d.Channels)
 	}
 	if n := len(d.LeftOut); n > 0 {
-		add("%s left out, for want of a LID of their own.", fabric.Plural(n, "port is", "ports are"))
+		add("%s left out, for want of a LID of their own.", plural.Count(n, "port is", "ports are"))
 	}
 	for _, n := range d.Notes[:min(len(d.Notes), maxNotes)] {
 		v.Notes = append(v.Notes, clean(n))
@@ -126,7 +126,7 @@ func (p *Page) shifts(v *routesView) {
 		rows = nil
 	}
 	v.Shift = clean(fmt.Sprintf("Of %s, in which each of %s sends to the one so far on: on the busiest link %.4g flows in the mean, and %d at most, in shift %d; effective bandwidth %.1f %%.",
-		fabric.Plural(p.Shift.Samples, "shift", "shifts"), fabric.Plural(p.Shift.Endpoints, "endpoint", "endpoints"), p.Shift.Mean, p.Shift.Max, p.Shift.Worst, 100*p.Shift.Bandwidth))
+		plural.Count(p.Shift.Samples, "shift", "shifts"), plural.Count(p.Shift.Endpoints, "endpoint", "endpoints"), p.Shift.Mean, p.Shift.Max, p.Shift.Worst, 100*p.Shift.Bandwidth))
 	if n := p.Shift.Lost; n > 0 {
 		v.Shift += fmt.Sprintf(" %d flows do not arrive.", n)
 	}

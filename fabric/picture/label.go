@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -45,7 +46,7 @@ func (g *Group) Counted() string {
 		one, many string
 	}{{switches, "switch", "switches"}, {cas, "CA", "CAs"}, {routers, "router", "routers"}, {others, "node", "nodes"}} {
 		if c.n > 0 {
-			parts = append(parts, fabric.Plural(c.n, c.one, c.many))
+			parts = append(parts, plural.Count(c.n, c.one, c.many))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -75,7 +76,7 @@ func (g *Group) uplinks() string {
 
 // Told is an edge in words.
 func (e *Edge) Told() string {
-	text := fabric.Plural(e.Links, "link", "links")
+	text := plural.Count(e.Links, "link", "links")
 	for s := Slow; s < states; s++ {
 		if e.States[s] > 0 {
 			text += fmt.Sprintf(", %d %s", e.States[s], s)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // Sizes in pixels.
@@ -99,7 +100,7 @@ func apart(list []*Matrix) (drawn []*Matrix, alike []string) {
 		}
 	}
 	for i, title := range alike {
-		alike[i] = fmt.Sprintf("%s, in all cells: %s", title, fabric.Plural(count[title], "matrix", "matrices"))
+		alike[i] = fmt.Sprintf("%s, in all cells: %s", title, plural.Count(count[title], "matrix", "matrices"))
 	}
 	return drawn, alike
 }
@@ -124,7 +125,7 @@ func (m *Matrix) uniform() bool {
 
 // title is which switches m is of, and what most cells have; of uniform ones, all have.
 func (m *Matrix) title() string {
-	usual := fabric.Plural(m.Expected, "link", "links")
+	usual := plural.Count(m.Expected, "link", "links")
 	if m.Expected == 0 {
 		usual = "none"
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
@@ -146,7 +146,7 @@ func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) 
 // inDimensionOrder are the tables, levels and lanes of paths in a torus.
 func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int) (*routes.Routes, error) {
 	switches, links := t.Missing()
-	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, fabric.Plural(switches, "switch", "switches"), fabric.Plural(links, "link", "links"))
+	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, plural.Count(switches, "switch", "switches"), plural.Count(links, "link", "links"))
 	r, from, to, err := alongDimensions(ctx, g, t, paths)
 	if err != nil {
 		return nil, err

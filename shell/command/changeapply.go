@@ -12,11 +12,11 @@ import (
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
-	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
+	"fabsh/fabric/plural"
 	"fabsh/mad/engine"
 	"fabsh/shell/session"
 )
@@ -268,7 +268,7 @@ func changeStatus(ctx context.Context, s *session.Session) error {
 	}
 	b := j.Begin()
 	last := j.Records[len(j.Records)-1]
-	text := fmt.Sprintf("%s: begun %s by %s, %s\n", b.Summary, j.Records[0].At.Format(time.RFC3339), cmp.Or(b.By, "somebody"), fabric.Plural(len(b.Cells), "block", "blocks"))
+	text := fmt.Sprintf("%s: begun %s by %s, %s\n", b.Summary, j.Records[0].At.Format(time.RFC3339), cmp.Or(b.By, "somebody"), plural.Count(len(b.Cells), "block", "blocks"))
 	text += fmt.Sprintf("%s %s", last.Kind, last.At.Format(time.RFC3339))
 	if last.Why != "" {
 		text += ": " + last.Why
@@ -308,6 +308,6 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 	for _, text := range left {
 		s.Print("left: " + lang.OneLine(text) + "\n")
 	}
-	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", fabric.Plural(len(left), "block is", "blocks are")))
+	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", plural.Count(len(left), "block is", "blocks are")))
 	return nil
 }

@@ -105,7 +105,7 @@ fixed, or the change is refused; 3 the fabric or the host is to be looked at.`,
 			case p.Settings.PlanFile != "":
 				return errors.New("change plan: leave --plan out: --out says where the plan goes")
 			case o.routes == "":
-				if err := CheckScript(o.words[0]); err != nil {
+				if err := CheckScript(c, o.words[0]); err != nil {
 					return err
 				}
 				opening.Script = o.words[0]

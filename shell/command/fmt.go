@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,9 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/syntax"
 
-	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
-	"fabsh/fabric/format"
 	"fabsh/shell/session"
 )
 
@@ -36,15 +33,13 @@ exit status is 1. With a file that is no script it is 2, and that file stays.`,
 		Example: `  fabsh fmt links.star
   fabsh fmt -d scripts/*.star
   fabsh fmt - < links.star`,
-		Args: func(_ *cobra.Command, words []string) error {
-			if len(words) == 0 {
-				return errors.New("fmt: which files? name them, or - for the input")
-			}
-			return nil
-		},
+		Args: someFiles,
 		RunE: func(_ *cobra.Command, words []string) error {
 			return withoutFabric(p, "fmt", func(ctx context.Context, s *session.Session) error {
-				return formatFiles(ctx, p.Stdin, s, words, onlyDiff)
+				return eachFile(ctx, s, words, func(name string) (bool, error) {
+					changed, err := formatFile(ctx, p.Stdin, s, name, onlyDiff)
+					return changed && onlyDiff, err
+				})
 			})
 		},
 	}
@@ -53,31 +48,7 @@ exit status is 1. With a file that is no script it is 2, and that file stays.`,
 	return c
 }
 
-// formatFiles formats the files, or shows what would change. A file that cannot be
-// formatted does not keep the others from it.
-func formatFiles(ctx context.Context, stdin *os.File, s *session.Session, files []string, onlyDiff bool) error {
-	failed, changes := false, false
-	for _, name := range files {
-		changed, err := formatFile(ctx, stdin, s, name, onlyDiff)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			failed = true
-			s.Console.Complain(s.Explain(err))
-		}
-		changes = changes || changed
-	}
-	switch {
-	case failed:
-		return &lang.ExitError{Code: lang.StatusUsage}
-	case changes && onlyDiff:
-		return session.Exit(lang.StatusFindings)
-	}
-	return nil
-}
-
-// formatFile formats one of them; - is the input.
+// formatFile formats a script, or shows what would change; - is the input.
 func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name string, onlyDiff bool) (changed bool, err error) {
 	shown, src, err := readSource(ctx, stdin, s, name)
 	if err != nil {
@@ -101,31 +72,6 @@ func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name st
 		}
 	}
 	return changed, err
-}
-
-// readSource reads a script that is not to run, or, of -, the input. shown is its
-// name in messages.
-func readSource(ctx context.Context, stdin *os.File, s *session.Session, name string) (shown string, src []byte, err error) {
-	var in io.Reader = stdin
-	if name == "-" {
-		name = "<input>"
-		defer context.AfterFunc(ctx, func() { stdin.Close() })()
-	} else {
-		f, err := lang.OpenNamed(ctx, name)
-		if err != nil {
-			return "", nil, format.FileError(err)
-		}
-		defer f.Close()
-		in = f
-	}
-	if in, err = format.Bounded(in, name, session.MaxOwn); err != nil {
-		return "", nil, err
-	}
-	if src, err = io.ReadAll(in); err != nil {
-		return "", nil, err
-	}
-	s.Sources[name] = string(src)
-	return name, src, nil
 }
 
 // formatScript is src, a script of that name, formatted. It is not rewritten:
@@ -207,67 +153,4 @@ func expandTabs(indentation string) string {
 		}
 	}
 	return strings.Repeat(" ", width)
-}
-
-// checkCommand finds mistakes in scripts.
-func checkCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "check FILE...",
-		Short: "Find mistakes in scripts, without running them",
-		Long: `Find what is wrong with scripts as far as that can be told without running
-them: syntax; names, modules, attributes and fields that there are not; wrong
-arguments; comparisons of an enumerated field with a word that it never is.
-- is the input.
-
-What is found is written as FILE:LINE:COLUMN: text. What is not known, such as
-the type of a parameter, is taken to be right.
-
-Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
-		Example: `  fabsh check links.star
-  fabsh check scripts/*.star`,
-		Args: func(_ *cobra.Command, words []string) error {
-			if len(words) == 0 {
-				return errors.New("check: which files? name them, or - for the input")
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, words []string) error {
-			return withoutFabric(p, "check", func(ctx context.Context, s *session.Session) error { return checkScripts(ctx, p.Stdin, s, words) })
-		},
-	}
-	c.SetFlagErrorFunc(FlagError)
-	return c
-}
-
-// checkScripts writes what is wrong with files. One that cannot be read does not
-// keep the others from it.
-func checkScripts(ctx context.Context, stdin *os.File, s *session.Session, files []string) error {
-	failed, found := false, false
-	for _, name := range files {
-		shown, src, err := readSource(ctx, stdin, s, name)
-		if err == nil {
-			problems, failure := check.Script(ctx, s.Interpreter, shown, string(src))
-			for _, p := range problems {
-				found = true
-				if _, err := fmt.Fprintln(s.Console.Out(), lang.OneLine(p.String())); err != nil {
-					return err
-				}
-			}
-			err = failure
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			failed = true
-			s.Console.Complain(s.Explain(err))
-		}
-	}
-	switch {
-	case failed:
-		return &lang.ExitError{Code: lang.StatusUsage}
-	case found:
-		return session.Exit(lang.StatusFindings)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,17 +13,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
 )
 
-// Words are the words that name commands, not scripts.
-var Words = []string{"audit", "report", "route", "verify", "snapshot", "diff", "exporter", "change", "topology", "graph", "top", "tour", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
-
-// CheckScript fails if there is no such script, before a fabric is opened.
-func CheckScript(path string) error {
+// CheckScript fails if there is no such script, before a fabric is opened. The error
+// proposes the nearest of the commands.
+func CheckScript(c *cobra.Command, path string) error {
 	if strings.HasPrefix(path, "@") {
 		return nil // a shipped one
 	}
@@ -40,7 +40,11 @@ func CheckScript(path string) error {
 		if script.IsReport(path) {
 			return fmt.Errorf("%s: no such command or file; its report is: fabsh report %[1]s", path)
 		}
-		if n := fabric.Nearest(path, Words); n != "" {
+		var commands []string
+		for _, c := range c.Root().Commands() {
+			commands = append(commands, c.Name())
+		}
+		if n := fabric.Nearest(path, commands); n != "" {
 			return fmt.Errorf("%s: no such command or file (did you mean %s?)", path, n)
 		}
 		return fmt.Errorf(`%s: no such command or file (see "fabsh --help")`, path)
@@ -111,6 +115,63 @@ func sourceAt(path string) string {
 		return ""
 	}
 	return string(src)
+}
+
+// someFiles fails where a command that takes files is given none.
+func someFiles(c *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return fmt.Errorf("%s: which files? name them, or - for the input", c.Name())
+	}
+	return nil
+}
+
+// eachFile runs run on files. One that fails does not keep the others from it; found
+// reports whether run found anything in a file, and the exit status says so.
+func eachFile(ctx context.Context, s *session.Session, files []string, run func(name string) (found bool, err error)) error {
+	failed, some := false, false
+	for _, name := range files {
+		found, err := run(name)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			failed = true
+			s.Console.Complain(s.Explain(err))
+		}
+		some = some || found
+	}
+	switch {
+	case failed:
+		return &lang.ExitError{Code: lang.StatusUsage}
+	case some:
+		return session.Exit(lang.StatusFindings)
+	}
+	return nil
+}
+
+// readSource reads a script that is not to run, or, of -, the input. shown is its
+// name in messages.
+func readSource(ctx context.Context, stdin *os.File, s *session.Session, name string) (shown string, src []byte, err error) {
+	var in io.Reader = stdin
+	if name == "-" {
+		name = "<input>"
+		defer context.AfterFunc(ctx, func() { stdin.Close() })()
+	} else {
+		f, err := lang.OpenNamed(ctx, name)
+		if err != nil {
+			return "", nil, format.FileError(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	if in, err = format.Bounded(in, name, session.MaxOwn); err != nil {
+		return "", nil, err
+	}
+	if src, err = io.ReadAll(in); err != nil {
+		return "", nil, err
+	}
+	s.Sources[name] = string(src)
+	return name, src, nil
 }
 
 // CompleteScript proposes the embedded programs, and the options of the script

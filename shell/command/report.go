@@ -70,7 +70,7 @@ follow; --out FILE must. In scripts report() makes the page.`,
 			case strings.HasPrefix(name, "-"):
 				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
 			case strings.HasSuffix(name, ".star"):
-				if err := CheckScript(name); err != nil {
+				if err := CheckScript(c, name); err != nil {
 					return err
 				}
 			default:

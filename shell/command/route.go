@@ -16,8 +16,8 @@ import (
 	"fabsh/builtins/read"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/script"
-	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/shell/session"
 )
@@ -59,7 +59,7 @@ Ctrl-C.`,
 			case o.policy == "":
 				return errors.New(`route: which policy? "fabsh route --list" lists the shipped ones; or name a .star file`)
 			case strings.HasSuffix(o.policy, ".star"):
-				if err := CheckScript(o.policy); err != nil {
+				if err := CheckScript(c, o.policy); err != nil {
 					return err
 				}
 			}
@@ -186,7 +186,7 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 		return err
 	}
 	if left := r.Graph().LeftOut(); len(left) > 0 && !o.verify {
-		s.Warn("the tables leave out %s, such as this: %s; with --verify that is a finding", fabric.Plural(len(left), "port", "ports"), left[0])
+		s.Warn("the tables leave out %s, such as this: %s; with --verify that is a finding", plural.Count(len(left), "port", "ports"), left[0])
 	}
 	switch {
 	case o.out != "" && report.Sound():

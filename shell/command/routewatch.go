@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
@@ -175,7 +176,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 			w.tell(w.out + " is up to date")
 			return "", nil
 		}
-		changes = fmt.Sprintf("%s of %s changed", fabric.Plural(d.Entries, "entry", "entries"), fabric.Plural(len(d.Switches), "switch", "switches"))
+		changes = fmt.Sprintf("%s of %s changed", plural.Count(d.Entries, "entry", "entries"), plural.Count(len(d.Switches), "switch", "switches"))
 	}
 	if err := w.write(ctx, r); err != nil {
 		return "", session.NotWritten(w.out, err)
@@ -209,7 +210,7 @@ func (w *routeWatch) write(ctx context.Context, r *routes.Routes) error {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
 		if d := r.Diff(back); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", fabric.Plural(d.Entries, "entry", "entries"))
+			return fmt.Errorf("the new file does not read back as it is: %s", plural.Count(d.Entries, "entry", "entries"))
 		}
 		return nil
 	})

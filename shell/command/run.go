@@ -2,7 +2,7 @@
 // a struct, runs on an open session, and ends with an error or an exit status.
 //
 //	run.go          a command in a session; All: the list of commands
-//	program.go      what scripts say of themselves; commandflag.go, the flags of commands
+//	program.go      scripts, and what they say of themselves; commandflag.go, the flags of commands
 //	                that share a command line with one
 //	atprompt.go     the commands that run at the prompt too
 //	audit.go        audit; auditrails.go, its --each-port; auditack.go, its acks
@@ -11,9 +11,9 @@
 //	verify.go       verify, and the checks that it shares with route
 //	changeplan.go   change plan and show; changeapply.go, apply, confirm, revert, resume and
 //	                status; changeguard.go, the guard process
-//	snapshot.go     snapshot and graph; diff.go, topology.go, exporter.go, top.go, tour.go,
-//	                sim.go, decode.go, ports.go, test.go: the commands of these names
-//	fmt.go          fmt and check
+//	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
+//	                sim.go, decode.go, ports.go, test.go, fmt.go, check.go: the commands of
+//	                these names
 //	doc.go          version, doc, help and examples
 package command
 

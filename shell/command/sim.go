@@ -16,6 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
@@ -125,7 +126,7 @@ func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabr
 	found, err := discover.Sweep(ctx, e, discover.Options{})
 	if err == nil && len(found.Nodes()) < len(f.Nodes()) {
 		p.Warn("sim: of %s those are written that %s reaches, %d: no cables join the others to them",
-			fabric.Plural(len(f.Nodes()), "node", "nodes"), f.Nodes()[node].Label(), len(found.Nodes()))
+			plural.Count(len(f.Nodes()), "node", "nodes"), f.Nodes()[node].Label(), len(found.Nodes()))
 	}
 	return found, err
 }
@@ -180,6 +181,6 @@ func serveTopology(p *session.Program, spec string, o *simServe) error {
 
 // counts is how much there is of a fabric.
 func counts(f *fabric.Fabric) string {
-	return fmt.Sprintf("%s, %s, %s", fabric.Plural(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"),
-		fabric.Plural(len(f.OfType(mad.NodeTypeCA)), "host", "hosts"), fabric.Plural(f.Links(), "cable", "cables"))
+	return fmt.Sprintf("%s, %s, %s", plural.Count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"),
+		plural.Count(len(f.OfType(mad.NodeTypeCA)), "host", "hosts"), plural.Count(f.Links(), "cable", "cables"))
 }

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
-	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/read"
-	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 )
@@ -69,7 +66,7 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, all boo
 			return err
 		}
 		f = f.With(fabric.Reading{LFTs: rows(live)})
-		tables = "the tables of " + fabric.Plural(len(live.Graph().Switches()), "switch", "switches")
+		tables = "the tables of " + plural.Count(len(live.Graph().Switches()), "switch", "switches")
 	}
 	unread := len(f.Problems())
 	if all && s.Engine != nil {
@@ -79,7 +76,7 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, all boo
 	}
 	unread = len(f.Problems()) - unread
 	if n := len(f.Answers()); n > 0 {
-		tables += ", " + fabric.Plural(n, "answer", "answers")
+		tables += ", " + plural.Count(n, "answer", "answers")
 	}
 	if err := session.WriteNamed(ctx, path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
@@ -104,97 +101,4 @@ func rows(r *routes.Routes) [][]byte {
 		tables[sw.ID()] = row
 	}
 	return tables
-}
-
-// pictureFormats are what graph draws, by the value of its -o.
-var pictureFormats = []string{"svg", "dot"}
-
-// singleNodes is up to how many nodes DOT has each for itself: Graphviz takes long for
-// more, and nobody can read it.
-const singleNodes = 500
-
-// graphCommand draws a fabric. Its -o is not the session's, for what it writes is no value.
-func graphCommand(p *session.Program) *cobra.Command {
-	var as, out string
-	c := &cobra.Command{
-		Use:   "graph [NODE...] -o svg|dot [--out FILE]",
-		Short: "Draw the fabric, or what is around nodes, as SVG or for Graphviz",
-		Long: `Draw the fabric: tiers of switches above the hosts, and how many links there are
-between them. Nodes that are connected alike are one box.
-
-svg: an image that a browser shows, with a matrix of links for each two tiers of
-switches below; what differs from most of a matrix stands out. dot: for Graphviz;
-above 500 nodes what is connected alike is one node there too.
-
-A NODE is a name, GUID, GID or LID. With any, their links alone are drawn, and who
-is at the other end.`,
-		Example: `  fabsh graph -o svg --out tiers.svg
-  fabsh graph leaf-3 -o dot | dot -Tpdf > leaf-3.pdf
-  fabsh -F file:monday.snap graph -o svg --out monday.svg`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, words []string) error {
-			switch {
-			case as == "":
-				return errors.New("graph: as what? -o svg or -o dot")
-			case !slices.Contains(pictureFormats, as):
-				return fmt.Errorf("graph: -o %q: want svg or dot", as)
-			case c.Flags().Changed("out") && out == "":
-				return errors.New("graph: --out needs the name of a file")
-			}
-			return onFabric(p, "graph", func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out) })
-		},
-	}
-	c.Flags().SortFlags = false
-	c.Flags().StringVarP(&as, "format", "o", "", "draw as `FORMAT`: svg or dot")
-	c.Flags().StringVar(&out, "out", "", "write to `FILE`, whole or not at all, instead of the output")
-	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp))
-	c.MarkFlagFilename("out")
-	c.SetFlagErrorFunc(FlagError)
-	return c
-}
-
-// drawGraph draws the fabric. Of one that is incomplete the picture says so.
-func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string) error {
-	f, err := read.Fabric(ctx, s.Runtime)
-	if err != nil {
-		return err
-	}
-	o := picture.Options{}
-	for _, word := range words {
-		n, err := nodeNamed(f, word)
-		if err != nil {
-			return fmt.Errorf("graph: %w", err)
-		}
-		if !slices.Contains(o.Around, n) {
-			o.Around = append(o.Around, n)
-		}
-	}
-	if as == "dot" || len(o.Around) > 0 {
-		o.Single = singleNodes
-	}
-	ladder, err := picture.New(ctx, f, o)
-	if err != nil {
-		return err
-	}
-	draw := ladder.SVG
-	if as == "dot" {
-		draw = ladder.DOT
-	}
-	if out == "" {
-		return draw(s.Console.Out())
-	}
-	if err := session.WriteNamed(ctx, out, draw); err != nil {
-		return fmt.Errorf("graph: --out: %w", err)
-	}
-	return nil
-}
-
-// nodeNamed is the node that a word of the command line means.
-func nodeNamed(f *fabric.Fabric, word string) (*fabric.Node, error) {
-	var v starlark.Value = starlark.String(word)
-	if lid, err := strconv.ParseUint(word, 10, 16); err == nil && len(f.NodeByName(word)) == 0 {
-		v = starlark.MakeUint64(lid)
-	}
-	t := topology.FindValue(f, v)
-	return t.Node, t.Err
 }

@@ -20,6 +20,7 @@ import (
 	"fabsh/builtins/metrics"
 	"fabsh/builtins/scripttest"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/shell/session"
 )
 
@@ -143,7 +144,7 @@ func (r *testRun) all(paths []string) error {
 	case len(r.results) > 0:
 		return r.summary()
 	case r.found > 0:
-		return fmt.Errorf("test: --run %s: none of the %s has such a name", r.options.run, lang.Count(r.found, "test"))
+		return fmt.Errorf("test: --run %s: none of the %s has such a name", r.options.run, plural.Count(r.found, "test", "tests"))
 	}
 	return fmt.Errorf("test: no function in %s has a name that begins with test_", strings.Join(paths, ", "))
 }
@@ -347,7 +348,7 @@ func (r *testRun) summary() error {
 	for _, t := range r.results {
 		count[t.Outcome]++
 	}
-	text := fmt.Sprintf("%s in %s: %d passed", lang.Count(len(r.results)-count[scripttest.Error], "test"), lang.Count(r.scripts, "script"), count[scripttest.Passed])
+	text := fmt.Sprintf("%s in %s: %d passed", plural.Count(len(r.results)-count[scripttest.Error], "test", "tests"), plural.Count(r.scripts, "script", "scripts"), count[scripttest.Passed])
 	if n := count[scripttest.Failed]; n > 0 {
 		text += fmt.Sprintf(", %d failed", n)
 	}

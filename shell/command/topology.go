@@ -63,7 +63,7 @@ io, an, gateway, sm. By default "*storage*" is io.`,
 			case o.kind == "":
 				return errors.New(`topology: of which kind? "fabsh topology --list" lists the shipped ones; or name a .star file`)
 			case strings.HasSuffix(o.kind, ".star"):
-				if err := CheckScript(o.kind); err != nil {
+				if err := CheckScript(c, o.kind); err != nil {
 					return err
 				}
 			default:

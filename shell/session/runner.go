@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/status"
+	"fabsh/fabric/plural"
 	"fabsh/mad/engine"
 )
 
@@ -123,7 +124,7 @@ func (r *Runner) doing() string {
 		return "working"
 	}
 	st := r.engine.Stats()
-	return fmt.Sprintf("%s sent, %d answered", lang.Count(int(st.Sent-r.before.Sent), "MAD"), st.Answered-r.before.Answered)
+	return fmt.Sprintf("%s sent, %d answered", plural.Count(int(st.Sent-r.before.Sent), "MAD", "MADs"), st.Answered-r.before.Answered)
 }
 
 // Interruption is the end of an evaluation by a signal or a limit.

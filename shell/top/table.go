@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/plural"
 )
 
 // remembered is how many rounds a trend is of.
@@ -137,14 +138,14 @@ func (t *table) summary() string {
 		first, _, _ := strings.Cut(t.err.Error(), "\n")
 		return "the fabric is lost, and tried again: " + lang.OneLine(first)
 	}
-	s := fmt.Sprintf("%s, by %s: %s", t.Name, Words[t.By], lang.Count(len(t.round.rows), "port"))
+	s := fmt.Sprintf("%s, by %s: %s", t.Name, Words[t.By], plural.Count(len(t.round.rows), "port", "ports"))
 	if t.round.silent > 0 {
 		s += fmt.Sprintf(", %d without an answer", t.round.silent)
 	}
 	if t.round.lacks > 0 {
-		s += fmt.Sprintf(", the sweep lacks %s", lang.Count(t.round.lacks, "answer"))
+		s += fmt.Sprintf(", the sweep lacks %s", plural.Count(t.round.lacks, "answer", "answers"))
 	}
-	s += fmt.Sprintf(", %s a round", lang.Count(int(t.round.sent), "datagram"))
+	s += fmt.Sprintf(", %s a round", plural.Count(int(t.round.sent), "datagram", "datagrams"))
 	if t.Tier != "" {
 		s += "; tier " + t.Tier
 	}

@@ -19,6 +19,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -160,7 +161,7 @@ func Plain(ctx context.Context, o Options, src Source, clock lang.Clock, out io.
 				}
 			}
 			if n := len(t.shown) - plainRows; n > 0 && failed == nil {
-				_, failed = fmt.Fprintf(out, "... %s\n", lang.Count(n, "more port"))
+				_, failed = fmt.Fprintf(out, "... %s\n", plural.Count(n, "more port", "more ports"))
 			}
 		}
 		return failed == nil

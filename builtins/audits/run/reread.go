@@ -7,8 +7,8 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -54,10 +54,10 @@ func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, err
 	}
 	kept, gone, fresh := audit.Confirm(found, second, again)
 	if gone > 0 {
-		x.report.Note("%s gone at the second reading, so not told", fabric.Plural(gone, "finding was", "findings were"))
+		x.report.Note("%s gone at the second reading, so not told", plural.Count(gone, "finding was", "findings were"))
 	}
 	if fresh > 0 {
-		x.report.Note("%s new at the second reading, so not told before the next run reads it again", fabric.Plural(fresh, "finding was", "findings were"))
+		x.report.Note("%s new at the second reading, so not told before the next run reads it again", plural.Count(fresh, "finding was", "findings were"))
 	}
 	return kept, nil
 }

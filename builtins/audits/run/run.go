@@ -28,6 +28,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 )
 
 // Options say what a run of audits is to do.
@@ -243,5 +244,5 @@ func (x *run) keep(f *topology.Fabric, found []audit.Finding) {
 	if len(gone) > 3 {
 		names = append(names, "...")
 	}
-	x.report.Note("%s gone since the run before: %s", fabric.Plural(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
+	x.report.Note("%s gone since the run before: %s", plural.Count(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
 }

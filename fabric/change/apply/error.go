@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // ForeignError: blocks are neither as before nor as after the change. Nothing was
@@ -16,7 +16,7 @@ type ForeignError struct {
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s neither as before nor as after the change, and nothing is written over what somebody else wrote: %s",
-		fabric.Plural(len(e.Cells), "block is", "blocks are"), firstOf(5, e.Cells))
+		plural.Count(len(e.Cells), "block is", "blocks are"), firstOf(5, e.Cells))
 }
 
 // CheckError: what must not happen happened between two rounds.
@@ -38,7 +38,7 @@ type SilentError struct {
 }
 
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("%s could not be read or written: %v", fabric.Plural(e.Count, "block", "blocks"), e.First)
+	return fmt.Sprintf("%s could not be read or written: %v", plural.Count(e.Count, "block", "blocks"), e.First)
 }
 func (e *SilentError) Unwrap() error { return e.First }
 

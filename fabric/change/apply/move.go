@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -210,7 +210,7 @@ func (c *Change) progress(n, of int, r *Round, to State) string {
 	if to == Old {
 		what = "back: round"
 	}
-	text := fmt.Sprintf("%s %d of %d: %s read back", what, n, of, fabric.Plural(len(r.Steps), "block", "blocks"))
+	text := fmt.Sprintf("%s %d of %d: %s read back", what, n, of, plural.Count(len(r.Steps), "block", "blocks"))
 	if r.Drain > 0 {
 		text += fmt.Sprintf(", waited %v for packets under way", r.Drain.Round(time.Millisecond))
 	}

@@ -13,6 +13,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/mad"
@@ -91,7 +92,7 @@ func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	}
 	if d := live.Diff(there.On(live.Graph())); d.Entries > 0 {
 		return nil, fmt.Errorf("%s differs from the tables that the switches have, in %s of %s: OpenSM has not read it, or has failed to", file,
-			fabric.Plural(d.Entries, "entry", "entries"), fabric.Plural(len(d.Switches), "switch", "switches"))
+			plural.Count(d.Entries, "entry", "entries"), plural.Count(len(d.Switches), "switch", "switches"))
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -164,7 +165,7 @@ func (s *stage) replace(ctx context.Context, next *routes.Routes) error {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
 		if d := next.Diff(back.On(next.Graph())); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", fabric.Plural(d.Entries, "entry", "entries"))
+			return fmt.Errorf("the new file does not read back as it is: %s", plural.Count(d.Entries, "entry", "entries"))
 		}
 		return nil
 	})
@@ -192,7 +193,7 @@ func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte)
 			return nil
 		}
 		if waited >= stageWithin {
-			return &CheckError{fmt.Sprintf("OpenSM was told to read %s, and after %v %s not written: %s", s.File, stageWithin, fabric.Plural(left, "block is", "blocks are"), first)}
+			return &CheckError{fmt.Sprintf("OpenSM was told to read %s, and after %v %s not written: %s", s.File, stageWithin, plural.Count(left, "block is", "blocks are"), first)}
 		}
 		if err := c.Sleep(ctx, poll); err != nil {
 			return err

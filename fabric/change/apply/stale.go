@@ -6,6 +6,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/sa"
 )
 
@@ -43,7 +44,7 @@ func checkCells(cells []*Cell, states []State) error {
 	case made:
 		return errNothing
 	case changed != nil:
-		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", fabric.Plural(len(changed), "block is", "blocks are"), firstOf(5, changed))
+		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", plural.Count(len(changed), "block is", "blocks are"), firstOf(5, changed))
 	}
 	return nil
 }

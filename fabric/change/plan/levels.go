@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 
-	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/table"
@@ -55,7 +55,7 @@ func (l Levels) Of(ctx context.Context, r *routes.Routes) (levels *routes.SL, ba
 	case err != nil:
 		return nil, all + err.Error(), nil
 	}
-	return levels, fmt.Sprintf("those of %s are taken to be in use, which the subnet administrator gives whoever names no partition, service or class", fabric.Plural(records, "path record", "path records")), nil
+	return levels, fmt.Sprintf("those of %s are taken to be in use, which the subnet administrator gives whoever names no partition, service or class", plural.Count(records, "path record", "path records")), nil
 }
 
 // mostOfPair is how many paths between two ports a query may ask for (PathRecord.NumbPath,

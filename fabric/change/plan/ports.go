@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -85,7 +86,7 @@ func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.
 	if err != nil || paths.Broken == 0 {
 		return err
 	}
-	text := fmt.Sprintf("the tables lead %s over links that go down", fabric.Plural(int(paths.Broken), "pair", "pairs"))
+	text := fmt.Sprintf("the tables lead %s over links that go down", plural.Count(int(paths.Broken), "pair", "pairs"))
 	if p.Base.Manager != nil {
 		r.NotJudged = append(r.NotJudged, text+": until the subnet manager has made others, their packets are lost")
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
@@ -105,7 +106,7 @@ func inactive(g *graph.Graph) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("links that are up and not active, which count as if they were: %s of switches, as %s", fabric.Plural(n, "port", "ports"), first)}
+	return []string{fmt.Sprintf("links that are up and not active, which count as if they were: %s of switches, as %s", plural.Count(n, "port", "ports"), first)}
 }
 
 // basis is by what packets have lanes, in words.
@@ -184,11 +185,11 @@ func (p *Plan) Line(r *Report) string {
 		if waits > 0 {
 			wait = fmt.Sprintf("%v of waits", waits.Round(time.Millisecond))
 		}
-		what := fmt.Sprintf("%s on %s", fabric.Plural(blocks, "block", "blocks"), fabric.Plural(len(switches), "switch", "switches"))
+		what := fmt.Sprintf("%s on %s", plural.Count(blocks, "block", "blocks"), plural.Count(len(switches), "switch", "switches"))
 		if blocks == 0 {
 			what = "virtual lanes"
 		}
-		parts = append(parts, fmt.Sprintf("%s in %s, %s", what, fabric.Plural(len(r.Rounds), "round", "rounds"), wait))
+		parts = append(parts, fmt.Sprintf("%s in %s, %s", what, plural.Count(len(r.Rounds), "round", "rounds"), wait))
 	}
 	others, nodes := 0, map[mad.GUID]bool{}
 	for _, c := range changes {
@@ -198,13 +199,13 @@ func (p *Plan) Line(r *Report) string {
 		}
 	}
 	if others > 0 {
-		parts = append(parts, fmt.Sprintf("%s on %s", fabric.Plural(others, "other Set", "other Sets"), fabric.Plural(len(nodes), "node", "nodes")))
+		parts = append(parts, fmt.Sprintf("%s on %s", plural.Count(others, "other Set", "other Sets"), plural.Count(len(nodes), "node", "nodes")))
 		if len(r.Rounds) == 0 {
 			parts[0] = strings.Replace(parts[0], "other ", "", 1)
 		}
 	}
 	if len(r.Rounds) > 0 {
-		parts = append(parts, fabric.Plural(int(r.Pairs), "pair", "pairs")+" rerouted", "loop-free and credit-loop-free at every step, whatever the order within a round")
+		parts = append(parts, plural.Count(int(r.Pairs), "pair", "pairs")+" rerouted", "loop-free and credit-loop-free at every step, whatever the order within a round")
 	} else {
 		parts = append(parts, "no forwarding table changes")
 	}

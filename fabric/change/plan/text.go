@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -27,7 +27,7 @@ func (s *Set) Changed() string {
 			}
 		}
 		if n > 0 {
-			what = fabric.Plural(n, "entry", "entries")
+			what = plural.Count(n, "entry", "entries")
 		}
 	case len(s.Fields) > 0:
 		var fields []string

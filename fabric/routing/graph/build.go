@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -55,7 +56,7 @@ func (g *Graph) Disguised() string {
 	if first == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s with links at more than %d ports, as %s: these must be switches, and what the fabric was read from calls them CAs (in a .lst file, write SW for CA there)", fabric.Plural(n, "CA", "CAs"), manyPorts, first.Label())
+	return fmt.Sprintf("%s with links at more than %d ports, as %s: these must be switches, and what the fabric was read from calls them CAs (in a .lst file, write SW for CA there)", plural.Count(n, "CA", "CAs"), manyPorts, first.Label())
 }
 
 // addChannels numbers the channels by switch and port.
