@@ -1,6 +1,5 @@
-// Package shell is the command line of fabsh: what it is called with, and what it does
-// then. The commands are in shell/command, the prompt in shell/prompt, and what both
-// stand on in shell/session.
+// Package shell is the command line of fabsh. The commands are in shell/command, the
+// prompt in shell/prompt, and what both use in shell/session.
 //
 //	cli.go    Main, the root command, and fabsh without a command: code, a script, the prompt
 //	usage.go  how help is written
@@ -48,7 +47,7 @@ func Main() int {
 	return p.Interrupts.Status(status)
 }
 
-// newProgram returns a program whose settings are yet to be parsed.
+// newProgram returns a program whose settings are not parsed yet.
 func newProgram(c *session.Console) *session.Program {
 	p := &session.Program{Settings: new(session.Settings), Console: c}
 	p.StartGuard = func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error) {
@@ -65,12 +64,16 @@ func rootCommand(p *session.Program) *cobra.Command {
 		Short: "A scriptable shell for InfiniBand fabrics",
 		Long: `fabsh is a scriptable shell for InfiniBand fabrics.
 
-Without a script it prompts, or reads statements from a pipe. Flags stand before
-the script; what follows its name belongs to it ("fabsh script --help").
+Without a script, it opens a prompt or reads statements from a pipe. Session flags
+come before the script; arguments after its name belong to the script
+("fabsh script --help").
 
-Exit status: 0 clean; 1 findings, or exit(1); 2 the command or the script is to
-be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
-143 by SIGTERM.`,
+Exit status:
+  0    clean
+  1    findings, or exit(1)
+  2    usage or script error
+  3    fabric or host error (no answer, no device)
+  130  interrupted (143: by SIGTERM)`,
 		Example: `  fabsh -F sim                             the prompt, on a simulated fat tree
   fabsh -F sim:ring:n=4 -c 'discover()'    one line of code
   fabsh -F ibsim -o json links.star        a script, its output as JSON`,
@@ -100,7 +103,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	return root
 }
 
-// completeFlags tells the shell's completion what values flags have.
+// completeFlags declares the values of flags for the shell's completion.
 func completeFlags(c *cobra.Command) {
 	var formats []string
 	for _, f := range lang.Formats {
@@ -114,14 +117,14 @@ func completeFlags(c *cobra.Command) {
 	c.MarkPersistentFlagDirname("state")
 }
 
-// runScript is fabsh without a command: code, a script, or the prompt.
+// runScript runs fabsh without a command: code, a script, or the prompt.
 func runScript(p *session.Program, root *cobra.Command, code, words []string) error {
 	hasCode := p.Settings.Given("command")
 	if len(code) > 1 {
-		return errors.New("-c is given more than once: put all of it into one, its statements on lines of their own or behind semicolons")
+		return errors.New("-c: given more than once; put all statements into one, separated by newlines or semicolons")
 	}
 	if hasCode && len(words) > 0 {
-		return fmt.Errorf("-c takes no script, and here is %q too", words[0])
+		return fmt.Errorf("-c: takes no script, got %q", words[0])
 	}
 	if err := p.Settings.Check(); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 const (
 	StatusClean       = 0   // nothing to report
 	StatusFindings    = 1   // findings, or exit(1)
-	StatusUsage       = 2   // the command or script is to be fixed
-	StatusFabric      = 3   // the fabric or host is to be looked at
+	StatusUsage       = 2   // usage or script error
+	StatusFabric      = 3   // fabric or host error (no answer, no device)
 	StatusInterrupted = 130 // Ctrl-C
 )
 

@@ -44,7 +44,7 @@ func NotWritten(path string, err error) error {
 	err = format.FileError(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
 		if errors.Is(err, cause) {
-			return &HostError{err} // it is not the command that is to be mended
+			return &HostError{err} // not a usage error
 		}
 	}
 	return err

@@ -15,8 +15,8 @@ import (
 // FabricVariable gives -F where the command line does not.
 const FabricVariable = "FABSH_FABRIC"
 
-// Settings are the session flags. They do not change once they are parsed: a
-// command that wants others makes a copy.
+// Settings are the session flags. They do not change once they are parsed; a
+// command that needs other settings makes a copy.
 type Settings struct {
 	flags  *pflag.FlagSet   // of fabsh without a command
 	groups []*pflag.FlagSet // of the session flags, as help lists them
@@ -75,42 +75,42 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 	s.Color = ColorAuto
 
 	which := s.group("Which fabric")
-	which.StringVarP(&s.Fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+FabricVariable+")")
-	which.StringVarP(&s.CA, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node; default: the first that is up)")
-	which.VarP(&s.Port, "port", "P", "send from the device's port `NUMBER` (default: its first that is up)")
-	which.Var(&s.SL, "sl", "service level `N` of performance and administration packets (default: the path's)")
-	which.Var(&s.PKey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
-	which.Var(&s.SMLID, "sm-lid", "ask the subnet administrator at `LID` (default: as the port says)")
-	which.StringVar(&s.NameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
+	which.StringVarP(&s.Fabric, "fabric", "F", "", "use `FABRIC`: "+kindsUsage()+" (environment: "+FabricVariable+")")
+	which.StringVarP(&s.CA, "ca", "C", "", "send from `DEVICE`; with ibsim and sim, from that node (default: the first that is up)")
+	which.VarP(&s.Port, "port", "P", "send from port `NUMBER` of the device (default: the first that is up)")
+	which.Var(&s.SL, "sl", "send general management packets on service level `N` (default: that of the path record)")
+	which.Var(&s.PKey, "pkey", "send general management packets with partition key `KEY` (default: 0xffff or 0x7fff, whichever the port has)")
+	which.Var(&s.SMLID, "sm-lid", "query the subnet administrator at `LID` (default: the port's SM LID)")
+	which.StringVar(&s.NameMap, "node-name-map", "", "read node names from `FILE`, lines of GUID \"name\" (default: the file of infiniband-diags)")
 
 	safety := s.group("Safety")
-	safety.BoolVar(&s.Write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
-	safety.BoolVar(&s.OverrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
-	safety.BoolVar(&s.TrapAgent, "trap-agent", false, "with --write: let scripts take the traps sent to this port: sa_subscribe(source=\"traps\")")
-	safety.BoolVar(&s.ReadOnly, "read-only", false, "allow no change, of a simulated fabric either")
-	safety.StringVar(&s.PlanFile, "plan", "", "send nothing that changes the fabric, but write what would be sent to the plan `FILE` (see fabsh change)")
-	safety.StringVar(&s.Keys, "keys", "", "show the keys in `FILE`, which has mode 0600, to who wants them; - asks for them at the terminal")
+	safety.BoolVar(&s.Write, "write", false, "allow requests that change the fabric (a simulated fabric is always writable)")
+	safety.BoolVar(&s.OverrideSM, "override-sm", false, "with --write: also change attributes that a running subnet manager owns")
+	safety.BoolVar(&s.TrapAgent, "trap-agent", false, "with --write: receive traps sent to this port: sa_subscribe(source=\"traps\")")
+	safety.BoolVar(&s.ReadOnly, "read-only", false, "refuse all changes, also of a simulated fabric")
+	safety.StringVar(&s.PlanFile, "plan", "", "record requests that change the fabric in the plan `FILE` instead of sending them (see fabsh change)")
+	safety.StringVar(&s.Keys, "keys", "", "read management keys from `FILE` (mode 0600); - prompts for them")
 
 	limits := s.group("Limits")
-	limits.VarP(&s.Timeout, "timeout", "t", "wait `TIME` for an answer: in ms, or such as 2s (default 1s)")
-	limits.Var(&s.Retries, "retries", "send an unanswered request `N` times more")
-	limits.Var(&s.Window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
-	limits.Var(&s.Deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
-	limits.Var(&s.Memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
-	limits.BoolVar(&s.VirtualTime, "virtual-time", false, "of a simulated fabric: let time stand still while scripts run, and pass at once while they sleep")
-	limits.Var(&s.MaxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
+	limits.VarP(&s.Timeout, "timeout", "t", "wait `TIME` for an answer: milliseconds, or a duration such as 2s (default 1s)")
+	limits.Var(&s.Retries, "retries", "resend an unanswered request `N` times")
+	limits.Var(&s.Window, "window", "send at most `N` requests before an answer (default 32; with ibsim 64)")
+	limits.Var(&s.Deadline, "deadline", "stop after `TIME`: seconds, or a duration such as 500ms; at the prompt, per statement")
+	limits.Var(&s.Memory, "memory", "limit the memory of scripts to `SIZE`, such as 512MiB (default: 4GiB or a quarter of the machine's memory, whichever is smaller)")
+	limits.BoolVar(&s.VirtualTime, "virtual-time", false, "with a simulated fabric: use a virtual clock; sleep() returns at once")
+	limits.Var(&s.MaxSteps, "max-steps", "limit scripts to `N` steps of the interpreter; at the prompt, per statement (default: unlimited)")
 
 	output := s.group("Scripts and output")
-	output.StringVar(&s.State, "state", "", "keep in the folder `DIR` what one run tells the next (default: "+systemState+" for root, else ~/.local/state/fabsh)")
-	output.StringVar(&s.Record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
-	output.StringVar(&s.Profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
-	output.StringArrayVarP(&s.Include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
-	output.StringVar(&s.Out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
-	output.VarP(&s.Format, "format", "o", "show values as `FORMAT`: text, json, jsonl, csv, or prom, metrics for Prometheus (prom=treydock, prom=guilbaults: by the names of these exporters)")
-	output.Var(&s.Color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
-	output.BoolVar(&s.CSVRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
-	output.BoolVarP(&s.Quiet, "quiet", "q", false, "no warnings, no progress, no banner")
-	output.CountVarP(&s.Verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")
+	output.StringVar(&s.State, "state", "", "directory `DIR` for state kept between runs (default: "+systemState+" for root, else ~/.local/state/fabsh)")
+	output.StringVar(&s.Record, "record", "", "write all MADs to the pcap `FILE` (for Wireshark and -F replay:FILE), with keys zeroed")
+	output.StringVar(&s.Profile, "profile", "", "write a time profile of scripts, including waits, to `FILE` (for go tool pprof)")
+	output.StringArrayVarP(&s.Include, "include", "I", nil, "also search `DIR` for files that scripts load and read (repeatable)")
+	output.StringVar(&s.Out, "out", "", "allow scripts to write files below directory `DIR` (--out after a command is that command's output file)")
+	output.VarP(&s.Format, "format", "o", "output `FORMAT`: text, json, jsonl, csv or prom, metrics for Prometheus (prom=treydock, prom=guilbaults: with the metric names of these exporters)")
+	output.Var(&s.Color, "color", "color output `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
+	output.BoolVar(&s.CSVRaw, "csv-raw", false, "with -o csv: do not escape cells that a spreadsheet could run as formulas")
+	output.BoolVarP(&s.Quiet, "quiet", "q", false, "print no warnings, progress or banner")
+	output.CountVarP(&s.Verbose, "verbose", "v", "print the number of MADs; -vv: print a stack trace on internal errors")
 
 	for _, g := range s.groups {
 		f.AddFlagSet(g)
@@ -125,17 +125,17 @@ func (s *Settings) group(title string) *pflag.FlagSet {
 	return g
 }
 
-// Check finds what contradicts itself, before anything is opened.
+// Check returns an error if flags contradict each other.
 func (s *Settings) Check() error {
 	switch {
 	case s.Write && s.ReadOnly:
-		return errors.New("--write and --read-only exclude each other")
+		return errors.New("--write: not allowed with --read-only")
 	case s.TrapAgent && !s.Write:
-		return errors.New("--trap-agent has no meaning without --write: traps are answered by TrapRepress")
+		return errors.New("--trap-agent: needs --write, because traps are answered with TrapRepress")
 	case s.CSVRaw && s.Format != OutputFormat(lang.FormatCSV):
-		return errors.New("--csv-raw has no meaning without -o csv")
+		return errors.New("--csv-raw: needs -o csv")
 	case s.OverrideSM && !s.Write:
-		return errors.New("--override-sm has no meaning without --write")
+		return errors.New("--override-sm: needs --write")
 	}
 	return nil
 }
@@ -148,7 +148,8 @@ func (s *Settings) Output() lang.Format {
 	return lang.Format(s.Format)
 }
 
-// FabricSpec returns the fabric asked for, and whether anybody asked.
+// FabricSpec returns the fabric that -F, -C, -P or the environment selects, and
+// whether any of them is set.
 func (s *Settings) FabricSpec() (spec string, given bool) {
 	if s.Fabric != "" || s.Given("fabric") {
 		return s.Fabric, true
@@ -166,7 +167,7 @@ func (s *Settings) Given(flag string) bool { return s.flags.Changed(flag) }
 // Set sets a session flag, as the command line does.
 func (s *Settings) Set(flag, value string) error { return s.flags.Set(flag, value) }
 
-// Lookup returns a flag of the command line; nil: there is none of this name.
+// Lookup returns the flag of this name, or nil.
 func (s *Settings) Lookup(flag string) *pflag.Flag { return s.flags.Lookup(flag) }
 
 // Visit calls fn with each flag that the command line has.
