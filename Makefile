@@ -83,7 +83,9 @@ bench: peers ## measurements, ours beside the peer's of the same run, medians of
 # Functions begin at multiples of 16 bytes, not 32: 0.2 MB less.
 NFPM   := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 EPOCH   = $(shell git log -1 --format=%ct)
-RELEASE = $(shell date -u -d @$(EPOCH) +%Y%m%d.%H%M)+$(shell git rev-parse --short=12 HEAD)
+VERSION = $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' fabsh.go)
+# Before the release 0.10.0, 0.10.0~DATE+COMMIT, which dpkg sorts below it.
+RELEASE = $(VERSION:-dev=~$(shell date -u -d @$(EPOCH) +%Y%m%d.%H%M)+$(shell git rev-parse --short=12 HEAD))
 STATIC  = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -funcalign=16'
 
 dist: ## dist/: static programs for Linux, and for macOS (snapshots, simulation), with SHA256SUMS

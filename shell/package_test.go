@@ -84,7 +84,7 @@ func TestPackage(t *testing.T) {
 	r.in("apt-get install -y --no-install-recommends /fabsh.deb")
 	commit := strings.TrimSpace(run(t, dist, "git", "rev-parse", "--short=12", "HEAD"))
 	for _, test := range []struct{ line, want string }{
-		{"fabsh version", `^fabsh \S*` + commit + ` go`},
+		{"fabsh version", `^fabsh \d+\.\d+\.\d+\S* \(commit ` + commit + `, go\S+, linux/amd64\)\n$`},
 		{"fabsh -q -F sim -c 1+1", `^2\n$`},
 		{"MANWIDTH=80 man -P cat fabsh-audit", `(?s)^FABSH-AUDIT\(1\).*\nEXAMPLES\n`},
 		{"cd /usr/share/man/man1; for p in fabsh*; do man --warnings -l $p 2>&1 >/dev/null; done", `^$`},

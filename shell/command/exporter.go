@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh"
 	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
@@ -235,7 +236,7 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: strings.TrimPrefix(session.Version(), "fabsh ")}
+	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: fabsh.Version}
 	scheme := "http"
 	if r.options.config != "" {
 		scheme = "http or https, as " + r.options.config + " says"

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"time"
 
 	"go.starlark.net/starlark"
 
+	"fabsh"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/metrics"
 	"fabsh/fabric/change/apply"
@@ -166,22 +168,21 @@ func (p *Program) WriteAfter(l TimeLimit, write func(context.Context) error) err
 	return Late(write(ctx))
 }
 
-// Version returns what the build recorded: the module's version, or the revision.
+// Version returns the version, the commit if the build recorded it, Go's version and the
+// platform that the program was built for.
 func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "fabsh (unknown version)"
-	}
 	setting := map[string]string{}
-	for _, s := range info.Settings {
-		setting[s.Key] = s.Value
-	}
-	v := "fabsh " + info.Main.Version
-	if rev := setting["vcs.revision"]; rev != "" && info.Main.Version == "(devel)" {
-		v += " " + rev[:min(12, len(rev))]
-		if setting["vcs.modified"] == "true" {
-			v += " modified"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			setting[s.Key] = s.Value
 		}
 	}
-	return v + " " + info.GoVersion
+	commit := "unknown commit"
+	if rev := setting["vcs.revision"]; rev != "" {
+		commit = "commit " + rev[:min(12, len(rev))]
+		if setting["vcs.modified"] == "true" {
+			commit += " modified"
+		}
+	}
+	return fmt.Sprintf("fabsh %s (%s, %s, %s/%s)", fabsh.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
