@@ -1,7 +1,9 @@
 package order
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/routes"
@@ -11,20 +13,34 @@ import (
 // credit collects the channel dependencies of the packets to one LID after the other
 // in one epoch: of each two links that follow each other by entries that may be in
 // force, the first when the packet is sent, and the second when it comes to the next
-// switch. Packets wait on the first link until the epoch ends at the latest.
+// switch. Packets wait on the first link until the epoch ends at the latest. An entry
+// that no packet meets while it is in force adds none: a packet is on a link at the
+// round of the latest of the entries that led it there, at the earliest.
 type credit struct {
 	deps  *cdg.Graph
-	seen  []bool  // by switch, or by vertex
-	queue []int32 // switches, or vertices
+	since []int32 // by switch, or by vertex: the first round in which packets are there; never: in none
+	queue []int32 // switches, or vertices, that packets come to earlier than was known
 	links []linkEntry
 	// wanted, if not nil, is asked for each dependency that is met.
 	wanted func(v, w int32, first, next *entry)
 }
 
-// linkEntry is an entry that sent packets to a vertex of the graph.
+// never is later than every round.
+const never = math.MaxInt32
+
+// linkEntry is an entry that sends packets to a vertex of the graph, from a round on.
 type linkEntry struct {
 	vertex int32
 	entry  *entry
+	since  int32
+}
+
+// forget begins with n switches, or vertices, to which no packets come.
+func (c *credit) forget(n int) {
+	if len(c.since) == n {
+		return
+	}
+	c.since = slices.Repeat([]int32{never}, n)
 }
 
 // collect adds the dependencies of the packets to a LID, from all CAs and routers.
@@ -37,33 +53,38 @@ func (f *follower) collect(e epoch, lid mad.LID) {
 		return
 	}
 	t, c := f.h.net, &f.credit
-	if len(c.seen) != t.n {
-		c.seen = make([]bool, t.n)
-	}
-	clear(c.seen)
+	to := t.terminal(int(lid))
+	c.forget(t.n)
 	c.queue = c.queue[:0]
 	for _, s := range t.sources {
-		c.seen[s] = true
-		c.queue = append(c.queue, s)
+		if len(t.ends[s]) > 1 || t.ends[s][0] != to {
+			c.since[s] = 0
+			c.queue = append(c.queue, s)
+		}
 	}
 	for i := 0; i < len(c.queue); i++ {
+		since := c.since[c.queue[i]]
 		for a := &f.at.first[c.queue[i]]; a != nil; a = f.at.after(a) {
 			v := t.target(c.queue[i], a.port)
-			if !v.IsChannel() {
+			if !v.IsChannel() || a.until < since {
 				continue
 			}
+			sent := max(since, a.from)
 			s := t.channels[v].To
 			c.deps.Use(v.Channel())
 			for b := &f.at.first[s]; b != nil; b = f.at.after(b) {
-				if w := t.target(s, b.port); w.IsChannel() && b.until >= a.from {
+				if w := t.target(s, b.port); w.IsChannel() && b.until >= sent {
 					c.deps.Add(v.Channel(), w.Channel())
 				}
 			}
-			if !c.seen[s] {
-				c.seen[s] = true
+			if sent < c.since[s] {
+				c.since[s] = sent
 				c.queue = append(c.queue, s)
 			}
 		}
+	}
+	for _, s := range c.queue {
+		c.since[s] = never
 	}
 }
 
@@ -87,37 +108,39 @@ func (h *history) vls() int {
 // depends on the port at which they come in (IBA 7.6.6).
 func (f *follower) collectLanes(e epoch, lid mad.LID) {
 	t, c := f.h.net, &f.credit
-	if n := len(t.channels) * f.h.vls(); len(c.seen) != n {
-		c.seen = make([]bool, n)
-	}
+	c.forget(len(t.channels) * f.h.vls())
 	to := t.terminal(int(lid))
 	for sl := range uint8(mad.ServiceLevels) {
 		c.links = c.links[:0]
 		for _, s := range t.sources {
 			for _, end := range t.ends[s] {
 				if end != to && f.h.in.uses(int(end), lid, sl) {
-					f.depart(e, sl, s, t.terminals[end].Out, -1, nil)
+					f.depart(e, sl, s, t.terminals[end].Out, nil)
 				}
 			}
 		}
 		for i := 0; i < len(c.links); i++ {
 			l := c.links[i]
 			ch := &t.channels[l.vertex/int32(f.h.vls())]
-			f.depart(e, sl, ch.To, ch.PeerPort, l.vertex, l.entry)
+			f.depart(e, sl, ch.To, ch.PeerPort, &l)
 		}
 		for _, l := range c.links {
-			c.seen[l.vertex] = false
+			c.since[l.vertex] = never
 		}
 	}
 }
 
 // depart takes packets of a service level that came in by a port on to the next links.
-// before is where they were, by an entry; -1: they come from a CA.
-func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before int32, by *entry) {
+// before is where they were; nil: they come from a CA.
+func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before *linkEntry) {
 	t, c := f.h.net, &f.credit
+	since := int32(0)
+	if before != nil {
+		since = before.since
+	}
 	for a := &f.at.first[s]; a != nil; a = f.at.after(a) {
 		channel := t.target(s, a.port)
-		if !channel.IsChannel() || by != nil && a.until < by.from {
+		if !channel.IsChannel() || a.until < since {
 			continue
 		}
 		for i, tables := range [...]*routes.SL2VL{f.h.in.Old.SL2VL, f.h.in.New.SL2VL} {
@@ -130,15 +153,15 @@ func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before int32, by
 			}
 			v := c.deps.Vertex(channel.Channel(), vl)
 			c.deps.Use(v)
-			if before >= 0 {
-				c.deps.Add(before, v)
+			if before != nil {
+				c.deps.Add(before.vertex, v)
 				if c.wanted != nil {
-					c.wanted(before, v, by, a)
+					c.wanted(before.vertex, v, before.entry, a)
 				}
 			}
-			if !c.seen[v] {
-				c.seen[v] = true
-				c.links = append(c.links, linkEntry{v, a})
+			if sent := max(since, a.from); sent < c.since[v] {
+				c.since[v] = sent
+				c.links = append(c.links, linkEntry{v, a, sent})
 			}
 		}
 	}
