@@ -21,7 +21,9 @@ type NodeSpec struct {
 }
 
 // Builder collects what a Fabric is made of. Nodes have the handles that
-// AddNode returned, which are not the ids of the Fabric's.
+// AddNode returned, which are not the ids of the Fabric's. A Builder is not safe for
+// concurrent use. It keeps the slices that it is given, and the Fabric has them after
+// Build, which must be the last call.
 type Builder struct {
 	nodes    []built
 	from     int // handle, or -1

@@ -40,6 +40,10 @@ import (
 // one Node and one Port value for each: compare their addresses, or, with those of
 // another snapshot, see Same.
 //
+// It is safe for concurrent use, and so are its nodes and ports. Slices, and pointers to
+// structs of package mad, that their methods return are the Fabric's: they must not be
+// modified.
+//
 // Nodes are ordered by type (switches, CAs, routers, others), then GUID, then
 // route; ports by node, then number.
 type Fabric struct {
@@ -176,7 +180,8 @@ func (f *Fabric) port(id int32) *Port {
 	return &f.ports[id]
 }
 
-// Node is a switch, a channel adapter (CA) or a router.
+// Node is a switch, a channel adapter (CA) or a router. It is immutable and safe for
+// concurrent use, as its Fabric is.
 type Node struct {
 	fabric *Fabric
 	info   mad.NodeInfo
@@ -278,7 +283,8 @@ func (n *Node) Ports() iter.Seq[*Port] {
 	}
 }
 
-// Port is one port of a node.
+// Port is one port of a node. It is immutable and safe for concurrent use, as its
+// Fabric is.
 type Port struct {
 	fabric *Fabric
 	guid   mad.GUID // 0 on external ports of switches, and where unknown

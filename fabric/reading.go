@@ -8,7 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// Reading is what nodes were asked beyond what a sweep asks.
+// Reading is what nodes were asked beyond what a sweep asks. Fabric.With keeps its tables
+// and data: they must not be modified afterwards.
 type Reading struct {
 	// LFTs are linear forwarding tables, by node id and LID; nil where none was
 	// read.

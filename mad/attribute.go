@@ -4,7 +4,8 @@ package mad
 type AttributeID uint16
 
 // Attribute is the description of one attribute, or of a header. The generator
-// makes it from a tagged struct, where all of it is declared.
+// makes it from a tagged struct, where all of it is declared. It is immutable and
+// safe for concurrent use.
 type Attribute struct {
 	Name      string   // in the specification: "PortInfo"
 	Aliases   []string // in older specifications: "SwitchRecord"

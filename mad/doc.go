@@ -34,6 +34,15 @@
 //	dissect.go      Dissect: the parts of a datagram; validate.go: what is wrong with it
 //	speed.go        speed and width of a link, from its PortInfo
 //
+// # Concurrency and ownership
+//
+// The package has no mutable state: its functions are safe for concurrent use. Structs of
+// attributes and headers are plain values: Decode copies everything out of the bytes, and
+// Encode keeps nothing of them. Attribute, Field, Variant and Words describe layouts. They
+// are shared, immutable and safe for concurrent use: callers must not modify them, nor the
+// slices and maps in them. Functions on datagrams do not keep m; slices that they
+// return are parts of m.
+//
 // # How to add an attribute
 //
 // An attribute is one tagged struct, in the file of its family:

@@ -322,6 +322,47 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
+// imported are the packages that programs of others may import.
+var imported = []string{"mad", "mad/engine", "mad/umad", "fabric", "fabric/discover"}
+
+// TestConcurrencyDocs: of each exported type of these packages that has unexported fields
+// or is an interface, the doc says whether it is safe for concurrent use, or who may call
+// it. Other structs are plain values.
+func TestConcurrencyDocs(t *testing.T) {
+	says := regexp.MustCompile(`concurrent\s+use|goroutine`)
+	for file := range goFiles(t) {
+		if file.isTest || file.isGenerated() || !slices.Contains(imported, path.Dir(file.name)) {
+			continue
+		}
+		for _, d := range file.syntax.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.TYPE {
+				continue
+			}
+			for _, s := range decl.Specs {
+				spec := s.(*ast.TypeSpec)
+				if spec.Name.IsExported() && hasState(spec.Type) && !says.MatchString(decl.Doc.Text()+spec.Doc.Text()) {
+					t.Errorf("%s: the doc of %s does not say whether it is safe for concurrent use", file.name, spec.Name)
+				}
+			}
+		}
+	}
+}
+
+// hasState reports whether a type has methods of unknown types, or fields that only its
+// package sees. A blank field is a gap in a layout.
+func hasState(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.InterfaceType:
+		return true
+	case *ast.StructType:
+		return slices.ContainsFunc(x.Fields.List, func(f *ast.Field) bool {
+			return slices.ContainsFunc(f.Names, func(n *ast.Ident) bool { return !n.IsExported() && n.Name != "_" })
+		})
+	}
+	return false
+}
+
 // TestFolders allows the top-level folders of design and no others.
 func TestFolders(t *testing.T) {
 	entries, err := os.ReadDir(root)

@@ -23,7 +23,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Options say how much of the subnet to look at.
+// Options say how much of the subnet to look at. A sweep only reads them; those of
+// several may share Known and Names.
 type Options struct {
 	// Around is where the sweep begins; nil: the local port.
 	Around mad.DirectedRoute

@@ -13,7 +13,7 @@ import (
 
 // Call is one request and its answer. The caller owns it, buffer included,
 // and lends it to the engine from Start until Complete; it may then be used
-// again. A Call is usually embedded in what the caller keeps about it:
+// again. It is not safe for concurrent use; different Calls are independent. A Call is usually embedded in what the caller keeps about it:
 //
 //	type portCall struct {
 //		engine.Call
@@ -60,7 +60,8 @@ type Call struct {
 	answered func(*Call) error // of the Interceptor; nil: none
 }
 
-// Completer is told that a call has ended.
+// Completer receives calls that have ended. An engine may call Complete from several
+// goroutines at the same time, with different calls; each call is then its owner's again.
 type Completer interface{ Complete(*Call) }
 
 // CompleterFunc makes a Completer of a function.

@@ -4,7 +4,8 @@ import "context"
 
 // An Interceptor stands between calls and the fabric, as while changes are planned, not
 // made: it keeps the requests that would change something, and has answers show what they
-// would have written. Its methods may be called at the same time.
+// would have written. Several goroutines may call its methods at the same time; it must
+// not keep a Call after the function that Request returned has run.
 type Interceptor interface {
 	// Request is called for each request before it is sent, with the context of its Do
 	// (context.Background for that of Start). It may make it another one, which only

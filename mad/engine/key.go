@@ -11,7 +11,7 @@ import (
 // Keys are what requests show to be allowed what they ask. The engine puts them
 // in datagrams on their way to the transport, and takes them out of answers: no
 // Call has them, and nothing that is made of one. A request that has a key of
-// its own keeps it. 0 is no key.
+// its own keeps it. 0 is no key. Keys that an engine has must not be changed.
 type Keys struct {
 	// M is the M_Key of all ports that Ports does not have.
 	M uint64

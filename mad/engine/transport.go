@@ -8,8 +8,9 @@ import (
 )
 
 // A Transport carries single datagrams: it knows nothing of calls, retries or
-// windows. One goroutine sends at a time and another receives; Close may come
-// from any.
+// windows. BeforeWait comes first, if at all. Then one goroutine sends at a time
+// (Send, TrySend) and another receives; Accept, GaveUp, Port, Traits and Close must be safe
+// for concurrent use with these. Datagrams are the caller's: no method keeps one.
 //
 // What a transport cannot do it says by what it returns; one that can only send
 // and receive embeds Basic. A wrapper embeds the Transport that it wraps, and so

@@ -41,7 +41,8 @@ type Options struct {
 }
 
 // Transport is an engine.Transport over a port of the host. As that says, one goroutine
-// sends at a time and another receives; Close and Port may be called from any.
+// sends at a time and another receives; Accept, Port and Close are safe for concurrent use.
+// Whoever opened it closes it, or the engine that it was given to.
 //
 // A planarized adapter (XDR) shows one port as two: of one device for general
 // services (mlx5_0), of another for subnet management (smi1). Then both are
