@@ -2,6 +2,7 @@ package audits
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -45,7 +46,8 @@ type Job struct {
 // run is a run of audits. Nothing of its job is read before an audit asks for it.
 type run struct {
 	Job
-	state  *audit.State  // nil: nobody has asked
+	state  *audit.State  // nil: no audit has asked for it
+	unkept error         // why the state is not kept: its folder is not writable, for example
 	lock   *lock.Lock    // nil: the state is not to be written
 	asked  bool          // for reads of counters
 	file   bool          // the counters are a file's
@@ -223,9 +225,24 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 	case x.Kept != nil:
 		x.state = x.Kept
 	default:
-		x.state, x.lock, err = open(c, dir, x.Job)
+		if x.state, x.lock, err = open(c, dir, x.Job); err == nil || errors.Is(err, lock.ErrHeld) {
+			return err
+		}
+		if unkept, ok := errors.AsType[*StateError](err); ok {
+			x.unkept = fmt.Errorf("the state is not kept: %w; choose a writable folder with --state", unkept)
+			c.Runtime().WarnOnce("%v", x.unkept)
+		}
 	}
 	return err
+}
+
+// stateError returns why what was kept does not count, or is not kept; nil: it is, or was
+// not asked for.
+func (x *run) stateError() error {
+	if x.state != nil {
+		return x.state.Anew
+	}
+	return x.unkept
 }
 
 // agentsOfRun are what the run that is under way knows of agents; nil: there is none.

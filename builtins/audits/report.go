@@ -52,7 +52,7 @@ var RunType = &lang.ResultType{
 		{Name: "not_done", Doc: "names of audits that did not run to their end"},
 		{Name: "findings", Doc: "what they found: a list of finding"},
 		{Name: "changed", Doc: "what the subnet manager did meanwhile, in words; None: nothing that is known"},
-		{Name: "state_error", Doc: "why what the run before has kept does not count, in words; None: it does, or was not asked for"},
+		{Name: "state_error", Doc: "why the state of the job could not be read, or is not kept, in words; None: it is, or was not needed"},
 		{Name: "kept", Doc: `whether an audit has asked for what the run before has kept: perf_rates(over="last")`},
 		{Name: "uncompared", Doc: "why counters could not be compared with that, in words; None: they could, or that was not asked for"},
 		{Name: "window", Doc: "the longest window in seconds that counters were compared over; None: over none"},
@@ -70,8 +70,8 @@ func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 	state, kept, window := starlark.Value(starlark.None), false, starlark.Value(starlark.None)
 	if x := keepingOf(r).run; x != nil {
 		kept = x.asked
-		if x.state != nil && x.state.Anew != nil {
-			state = starlark.String(x.state.Anew.Error())
+		if err := x.stateError(); err != nil {
+			state = starlark.String(err.Error())
 		}
 		window = lang.OrNone(x.window > 0, seconds(x.window))
 	}

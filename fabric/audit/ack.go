@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +13,6 @@ type Ack struct {
 	By      string
 	Reason  string
 	Name    string // what the subject was called when it was acknowledged
-
-	match *regexp.Regexp
 }
 
 // longestAck is how far ahead an ack may end: nothing is silenced for ever.
@@ -29,14 +26,25 @@ func (a *Ack) InForce(now time.Time) bool {
 // Covers reports whether a is about f. A finding about a link is named by either
 // end.
 func (a *Ack) Covers(f *Finding) bool {
-	if a.match == nil {
-		parts := strings.Split(a.Pattern, "*")
-		for i, p := range parts {
-			parts[i] = regexp.QuoteMeta(p)
-		}
-		a.match = regexp.MustCompile(`^` + strings.Join(parts, `.*`) + `$`)
+	return slices.ContainsFunc(f.Subject.keys(), func(key string) bool { return matches(a.Pattern, f.Check+":"+key) })
+}
+
+// matches reports whether pattern, in which * stands for any text, is all of text. Both
+// may be any bytes: a regular expression must be UTF-8.
+func matches(pattern, text string) bool {
+	first, rest, starred := strings.Cut(pattern, "*")
+	if !starred {
+		return pattern == text
 	}
-	return slices.ContainsFunc(f.Subject.keys(), func(key string) bool { return a.match.MatchString(f.Check + ":" + key) })
+	text, ok := strings.CutPrefix(text, first)
+	parts := strings.Split(rest, "*")
+	last := len(parts) - 1
+	for _, part := range parts[:last] { // the first place leaves the most for the others
+		if _, text, ok = strings.Cut(text, part); !ok {
+			return false
+		}
+	}
+	return ok && strings.HasSuffix(text, parts[last])
 }
 
 // Acks are all of a subnet.

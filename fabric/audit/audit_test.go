@@ -188,13 +188,14 @@ func TestBadAcks(t *testing.T) {
 		`a.b:0x2C90300100000/1 2026-12-01 "me" "why"`,
 		`a.b:0x0002c90300100000/01 2026-12-01 "me" "why"`,
 		`A.b:* 2026-12-01 "me" "why"`,
+		"0:\x91 2026-12-01 \"me\" \"why\"", "a.b:\x91* 2026-12-01 \"me\" \"why\"",
 		``, `# comment`, "\x00\xff",
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	acks, bad := ReadAcks(path, noon)
-	if len(acks) != 1 || len(bad) != 12 {
+	if len(acks) != 1 || len(bad) != 14 {
 		t.Errorf("%d acks, errors %v", len(acks), bad)
 	}
 	for i, err := range bad {
@@ -204,8 +205,26 @@ func TestBadAcks(t *testing.T) {
 	}
 }
 
+// TestMatches: * stands for any text, all else for itself, whatever the bytes.
+func TestMatches(t *testing.T) {
+	for _, x := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"", "", true}, {"*", "", true}, {"*", "a\nb", true},
+		{"a*", "ab", true}, {"a*", "ba", false}, {"*a", "ba", true}, {"*a", "ab", false},
+		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false},
+		{"ab*ba", "aba", false}, {"**", "x", true}, {"a.*", "abc", false}, {"\x91*", "\x91x", true}, {"\xff", "\xfe", false},
+	} {
+		if got := matches(x.pattern, x.text); got != x.want {
+			t.Errorf("matches(%q, %q) = %v", x.pattern, x.text, got)
+		}
+	}
+}
+
 func FuzzAck(f *testing.F) {
 	f.Add(`a.b:fabric 2026-12-01 "me" "why" "name"`)
+	f.Add("0:\x91 2026-12-01 \"me\" \"why\"")
 	f.Fuzz(func(t *testing.T, line string) {
 		a, err := parseAck(line, noon)
 		if err != nil || a == nil {
