@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,11 +52,16 @@ func TestRecordIbsim(t *testing.T) {
 	}
 }
 
-// TestRecordKilled: what a session leaves that is killed, at any moment, is
-// replayed as far as it went.
+// TestRecordKilled: the part that a session leaves that is killed, at any moment, is
+// replayed as far as it went, and an older recording is untouched. After SIGTERM the
+// recording is complete.
 func TestRecordKilled(t *testing.T) {
-	for i := range 5 {
+	for i := range 6 {
 		file := filepath.Join(t.TempDir(), "a.pcap")
+		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		signal := []os.Signal{os.Kill, syscall.SIGTERM}[i%2]
 		cmd := fabsh(t, nil, "-F", "sim:ring:n=4", "--record", file, "-c", `
 while True:
     print(discover())`)
@@ -69,10 +75,16 @@ while True:
 		lines := bufio.NewScanner(out)
 		lines.Scan() // one sweep is over, and others follow
 		want := lines.Text()
-		time.AfterFunc(time.Duration(i)*7*time.Millisecond, func() { cmd.Process.Kill() })
+		time.AfterFunc(time.Duration(i)*7*time.Millisecond, func() { cmd.Process.Signal(signal) })
 		for lines.Scan() {
 		}
 		cmd.Wait()
+		if signal == os.Kill {
+			if old, err := os.ReadFile(file); err != nil || string(old) != "old" {
+				t.Errorf("the older recording is %.20q, %v", old, err)
+			}
+			file += ".part"
+		}
 		got := outcome(fabsh(t, nil, "-F", "replay:"+file, "-c", "print(discover())"))
 		if got != want+"\n[exit status 0]\n" {
 			st, _ := os.Stat(file)

@@ -14,10 +14,9 @@ import (
 	"fabsh/mad/internal/erf"
 )
 
-// Record is t, with all that goes over it recorded in w. Each MAD is written
-// at once, so that also what a session leaves that crashed can be read. An
-// error of w ends the recording, not the transport; Close closes w and tells of
-// it.
+// Record returns t, with all that goes over it recorded in w. Each MAD is written at
+// once, so that the recording of a session that crashed can be read. An error of w ends
+// the recording, not the transport. Close closes w, and returns that error.
 func Record(t engine.Transport, w io.WriteCloser) (engine.Transport, error) {
 	file, err := erf.NewWriter(w)
 	if err != nil {
@@ -151,7 +150,9 @@ func (r *recorder) Close() error {
 		r.err = errClosed
 		return errors.Join(err, r.out.Close())
 	}
-	r.out.Close()
+	if e := r.out.Close(); e != nil { // it gives the name of the file
+		return errors.Join(err, e)
+	}
 	return errors.Join(err, r.err)
 }
 

@@ -74,6 +74,9 @@ func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name st
 	return changed, err
 }
 
+// newlines writes all line ends as the scanner of Starlark reads them, also in texts.
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // formatScript is src, a script of that name, formatted. It is not rewritten:
 // buildifier's rewriting sorts lists by their names in build files.
 func formatScript(name string, src []byte) ([]byte, error) {
@@ -84,7 +87,7 @@ func formatScript(name string, src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, restore := hideWhile(file, string(src))
+	text, restore := hideWhile(file, newlines.Replace(string(src)))
 	parsed, err := build.ParseDefault(name, []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w (buildifier's library does not take it)", err)

@@ -76,7 +76,7 @@ func TestFormatScript(t *testing.T) {
 // FuzzFormatScript: whatever is a script is one afterwards, and stays as it is
 // then.
 func FuzzFormatScript(f *testing.F) {
-	for _, src := range []string{"x = [\n1,\n# c\n2]\n", "while x: pass\n", "load('a', b='c')\n", "x = '''a\n\tb'''\n", "def f(): # c\n  '''doc'''\n", "x = b'\\xff' + r'\\' \n"} {
+	for _, src := range []string{"x = [\n1,\n# c\n2]\n", "while x: pass\n", "load('a', b='c')\n", "x = '''a\n\tb'''\n", "def f(): # c\n  '''doc'''\n", "x = b'\\xff' + r'\\' \n", "\r0", "if 1:\r\twhile 0: pass # c\r\nx = '''a\\r\\n'''\r"} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

@@ -37,8 +37,7 @@ func (c connector) replay(path string) (*Connection, error) {
 // up to three times as much.
 const maxRecording = 1 << 30
 
-// record has what goes over c recorded in a file; "": it is not. The file is written straight to its name, MAD by MAD: what a session leaves
-// that ends badly is whole.
+// record records what goes over c in the file at path; "": it does not.
 func (c *Connection) record(path string) error {
 	switch {
 	case path == "":
@@ -50,7 +49,7 @@ func (c *Connection) record(path string) error {
 	case c.transport == nil:
 		return nil // no fabric, and code that may need none
 	}
-	f, err := format.Create(path)
+	f, err := createRecording(path)
 	if err != nil {
 		c.transport.Close()
 		return fmt.Errorf("--record: %w", format.FileError(err))
@@ -58,6 +57,9 @@ func (c *Connection) record(path string) error {
 	t, err := capture.Record(c.transport, f)
 	if err != nil {
 		c.transport.Close()
+		if file, ok := f.(*recordFile); ok {
+			file.discard()
+		}
 		return &HostError{fmt.Errorf("--record %s: %w", path, err)}
 	}
 	c.transport = t

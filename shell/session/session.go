@@ -8,7 +8,7 @@
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	status.go     exit statuses
 //	connect.go    from -F to a connection; simulate.go, -F sim; replay.go, -F replay
-//	              and --record
+//	              and --record; recordfile.go, the file of --record
 //	keys.go       --keys; site.go, what the site sets for infiniband-diags
 //	file.go       files that the command line names, and the program's own
 //	state.go      where what one run keeps for the next lies

@@ -102,7 +102,7 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 
 	output := s.group("Scripts and output")
 	output.StringVar(&s.State, "state", "", "directory `DIR` for state kept between runs (default: "+systemState+" for root, else ~/.local/state/fabsh)")
-	output.StringVar(&s.Record, "record", "", "write all MADs to the pcap `FILE` (for Wireshark and -F replay:FILE), with keys zeroed")
+	output.StringVar(&s.Record, "record", "", "write all MADs to the pcap `FILE` (for Wireshark and -F replay:FILE), with keys zeroed; FILE.part until the session ends")
 	output.StringVar(&s.Profile, "profile", "", "write a time profile of scripts, including waits, to `FILE` (for go tool pprof)")
 	output.StringArrayVarP(&s.Include, "include", "I", nil, "also search `DIR` for files that scripts load and read (repeatable)")
 	output.StringVar(&s.Out, "out", "", "allow scripts to write files below directory `DIR` (--out after a command is that command's output file)")
