@@ -204,6 +204,7 @@ type PDDR struct {
 //mad:variant of=PDDR.PageData name=troubleshooting when=PageSelect:1
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext
 //mad:source freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits
+//mad:source linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr (trblsh_group_opcode, trblsh_status_opcode)
 type PDDRTroubleshooting struct {
 	_ [2]uint8 `mad:"0:8"`
 	// GroupOpcode is the list that StatusOpcode is of; 0 is that of the words here.
@@ -217,7 +218,8 @@ type PDDRTroubleshooting struct {
 }
 
 // TroubleshootingStatus is what the firmware finds wrong with a port (freebsd
-// sys/dev/mlx5/mlx5_core/mlx5_core.h mlx5_pddr_monitor_opcodes).
+// sys/dev/mlx5/mlx5_core/mlx5_core.h mlx5_pddr_monitor_opcodes; mstflint
+// tools_layouts/reg_access_switch_layouts.h pddr_monitor_opcode_ext).
 //
 //mad:enum
 type TroubleshootingStatus uint16

@@ -36,6 +36,7 @@ const (
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_reg_ext
 //mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits
 //mad:source freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits
+//mad:source linux drivers/net/ethernet/mellanox/mlxsw/reg.h ppcnt (LPMSB and all of PrioTC)
 type PPCNT struct {
 	// SWID is the partition of the switch that the port is in.
 	SWID uint8 `mad:"0:8"`

@@ -602,7 +602,7 @@ var LayoutPDDRTroubleshooting = &Attribute{
 	Name:      "PDDRTroubleshooting",
 	Size:      212,
 	Section:   "vendor",
-	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits"},
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr (trblsh_group_opcode, trblsh_status_opcode)"},
 	Doc:       "PDDRTroubleshooting is what the firmware makes of it.",
 	Confirmed: true,
 	Fields: []Field{

@@ -118,7 +118,7 @@ var LayoutPPCNT = &Attribute{
 	Register:  0x5008,
 	Size:      220,
 	Section:   "vendor",
-	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_reg_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits"},
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_reg_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h ppcnt (LPMSB and all of PrioTC)"},
 	Doc:       "PPCNT are counters of a port. It is 256 bytes long: here are those that fit in a datagram. To read it clears nothing.",
 	Confirmed: true,
 	Fields: []Field{
