@@ -19,31 +19,6 @@ const (
 	MinMulticastLID LID = 0xc000
 )
 
-// Service levels, and the virtual lane that stands in a mapping of them where
-// packets are to be dropped (IBA 7.6.6, 14.2.5.8).
-const (
-	ServiceLevels = 16
-	DropVL        = 15
-)
-
-// Entries in a block of the tables that do not fit into one MAD.
-const (
-	LFTBlock   = 64 // LIDs (IBA 14.2.5.10)
-	MFTBlock   = 32 // multicast LIDs (IBA 14.2.5.12)
-	PKeyBlock  = 32 // P_Keys (IBA 14.2.5.7)
-	GUIDBlock  = 8  // GUIDs (IBA 14.2.5.5)
-	VLArbBlock = 32 // pairs of virtual lane and weight (IBA 14.2.5.9)
-)
-
-// Port numbers that name no port.
-const (
-	// NoPort is the forwarding table entry of a LID whose packets the switch
-	// drops (IBA 14.2.5.10).
-	NoPort = 255
-	// AllPorts as a PortSelect means all ports (IBA 16.1.3.1, AllPortSelect).
-	AllPorts = 255
-)
-
 // GUID is an EUI-64.
 type GUID uint64
 

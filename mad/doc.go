@@ -18,7 +18,7 @@
 //	key.go          MaskKeys: a MAD without its keys
 //	effect.go       the effect of a request on the fabric
 //	allowed.go      the requests that the specification has
-//	smp.go smprare.go mlnx.go mlnxaccess.go         attributes: subnet management
+//	smp.go lft.go smprare.go mlnx.go mlnxaccess.go  attributes: subnet management; lft.go: forwarding tables
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go sysmgt.go                 other classes

@@ -1,5 +1,8 @@
 package mad
 
+// AllPorts as a PortSelect means all ports (IBA 16.1.3.1, AllPortSelect).
+const AllPorts = 255
+
 // PortCounters are a port's counters of errors and traffic. All of them stop
 // at their largest value; PortCountersExtended has wider ones.
 //

@@ -93,6 +93,9 @@ type SwitchInfo struct {
 	MulticastFDBTop uint16 `mad:"144:16,hex"`
 }
 
+// GUIDBlock is the number of GUIDs in a block (IBA 14.2.5.5).
+const GUIDBlock = 8
+
 // GUIDInfo is a block of 8 entries of a port's GUID table. Entry 0 of block 0
 // is the port's own GUID and cannot be changed.
 //
@@ -230,6 +233,9 @@ type PortInfo struct {
 	LinkSpeedExtEnabled LinkSpeedExt `mad:"507:5,nochange=0"`
 }
 
+// PKeyBlock is the number of P_Keys in a block (IBA 14.2.5.7).
+const PKeyBlock = 32
+
 // P_KeyTable is a block of 32 entries of a port's partition table. Bit 15 of
 // an entry is full membership; an entry whose other bits are 0 is empty.
 //
@@ -243,6 +249,13 @@ type PKeyTable struct {
 	// PKeyBlock are the entries 32*block to 32*block+31.
 	PKeyBlock [32]uint16 `mad:"0:16,name=P_KeyBlock,hex"`
 }
+
+// Service levels, and the virtual lane that stands in a mapping of them where
+// packets are to be dropped (IBA 7.6.6, 14.2.5.8).
+const (
+	ServiceLevels = 16
+	DropVL        = 15
+)
 
 // SLtoVLMappingTable says which virtual lane a packet of each service level
 // leaves through. On a switch it depends on input and output port.
@@ -258,6 +271,9 @@ type SLtoVLMappingTable struct {
 	SLtoVL [16]uint8 `mad:"0:4,components=16"`
 }
 
+// VLArbBlock is the number of pairs of virtual lane and weight in a block (IBA 14.2.5.9).
+const VLArbBlock = 32
+
 // VLArbitrationTable is a block of 32 entries of a port's arbitration tables.
 // Blocks 1 and 2 are the low-priority table, 3 and 4 the high-priority one.
 //
@@ -270,28 +286,6 @@ type VLArbitrationTable struct {
 	VL [32]uint8 `mad:"4:4,stride=16,component=none"`
 	// Weight is how much that lane may send when its turn comes, in units of 64 bytes; 0 skips the entry.
 	Weight [32]uint8 `mad:"8:8,stride=16,component=none"`
-}
-
-// LinearForwardingTable is a block of 64 entries of a switch's unicast
-// forwarding table: the port that packets to each LID leave through.
-//
-//mad:attr class=Subn id=0x0019 methods=Get,Set size=64 section=14.2.5.10 modifier=block:0:16 smowned
-//mad:source python-rdma codegen/iba_14.xml SMPLinearForwardingTable
-//mad:source opensm include/iba/ib_types.h ib_lft_record_t
-type LinearForwardingTable struct {
-	// PortBlock are the ports of LIDs 64*block to 64*block+63; 255 drops the packet.
-	PortBlock [64]uint8 `mad:"0:8"`
-}
-
-// MulticastForwardingTable is a block of 32 entries of a switch's multicast
-// forwarding table: the ports, 16 at a time, that packets to each LID leave through.
-//
-//mad:attr class=Subn id=0x001b methods=Get,Set size=64 section=14.2.5.12 modifier=block:0:9,position:28:4 smowned
-//mad:source python-rdma codegen/iba_14.xml SMPMulticastForwardingTable
-//mad:source opensm include/iba/ib_types.h ib_mft_record_t
-type MulticastForwardingTable struct {
-	// PortMaskBlock are masks of ports for LIDs 0xC000+32*block on; bit n is port 16*position+n.
-	PortMaskBlock [32]uint16 `mad:"0:16,hex"`
 }
 
 // SMInfo is what subnet managers know of each other. In a Set, the modifier

@@ -2,34 +2,6 @@ package mad
 
 // Attributes of subnet management that few devices have.
 
-// RandomForwardingTable is a block of 16 entries of the forwarding table of a
-// switch that searches it for LIDs, in place of a LinearForwardingTable.
-//
-//mad:attr class=Subn id=0x001a methods=Get,Set size=64 section=14.2.5.11 modifier=block:0:16 smowned
-//mad:source python-rdma codegen/iba_14.xml SMPRandomForwardingTable
-//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_random_forwarding_table_t
-type RandomForwardingTable struct {
-	// LIDPortBlock are the entries 16*block to 16*block+15.
-	LIDPortBlock [16]LIDPort `mad:"0:32"`
-}
-
-// LIDPort is an entry of a RandomForwardingTable.
-//
-//mad:header size=4 section=14.2.5.11
-//mad:source python-rdma codegen/iba_14.xml SMPLIDPortBlock
-//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_lid_port_block_t
-type LIDPort struct {
-	// EntryLID is the first LID of the entry.
-	EntryLID LID `mad:"0:16"`
-	// Valid: the entry is in use.
-	Valid bool `mad:"16:1"`
-	// LMC is the number of low LID bits that do not count: the entry is for 2^LMC LIDs.
-	LMC uint8 `mad:"17:3"`
-	_   uint8 `mad:"20:4"`
-	// Port is the port that packets to these LIDs leave through.
-	Port uint8 `mad:"24:8"`
-}
-
 // VendorDiag is what a vendor's device tells of its health.
 //
 // The modifier is 0 first, then NextIndex of the answer before, for as long as
