@@ -16,8 +16,9 @@ func TestComingFrom(t *testing.T) { golden(t, "../examples/COMING_FROM.md", comi
 func comingFrom() string {
 	var b strings.Builder
 	b.WriteString(`# Coming from other tools
+<!-- help: coming-from -->
 
-What one types there, and what does the same here. At the prompt the name of a tool tells it too; ` + "`fabsh report NAME`" + ` prints what the tool of that name prints.
+Commands of other tools, and what does the same here. At the prompt, the name of a tool prints its line; ` + "`fabsh report NAME`" + ` prints what the tool of that name prints.
 `)
 	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 	code := func(text string) string {
