@@ -82,12 +82,6 @@ type PortRate struct {
 	Rate float64
 }
 
-// commonKeys are the keys of all topologies, with their defaults.
-var commonKeys = map[string]string{
-	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
-	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0", "registers": "no", "lmc": "0",
-}
-
 // options reads the common keys.
 func (v *values) options(f *fabric.Fabric) (Options, error) {
 	o := Options{

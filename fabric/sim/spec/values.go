@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -19,9 +18,11 @@ type values struct {
 	err  error
 }
 
-func parseValues(text string, own map[string]string) (*values, error) {
-	v := &values{text: maps.Clone(commonKeys)}
-	maps.Copy(v.text, own)
+func parseValues(text string, own []Key) (*values, error) {
+	v := &values{text: map[string]string{}}
+	for _, k := range slices.Concat(own, commonKeys) {
+		v.text[k.Name] = k.Default
+	}
 	if text == "" {
 		return v, nil
 	}
@@ -31,8 +32,7 @@ func parseValues(text string, own map[string]string) (*values, error) {
 		_, known := v.text[key]
 		switch {
 		case !known:
-			valid := append(slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(commonKeys))...)
-			return nil, unknown("key", key, valid)
+			return nil, unknown("key", key, slices.Concat(sortedNames(own), sortedNames(commonKeys)))
 		case !ok:
 			return nil, fmt.Errorf("key %q has no value: write %s=%s", key, key, v.text[key])
 		case given[key]:
@@ -42,6 +42,14 @@ func parseValues(text string, own map[string]string) (*values, error) {
 		v.text[key] = value
 	}
 	return v, nil
+}
+
+func sortedNames(keys []Key) (names []string) {
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // unknown is the error of an unknown name, with the valid ones.

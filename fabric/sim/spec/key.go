@@ -1,0 +1,36 @@
+package spec
+
+import "slices"
+
+// Key is a key of a spec.
+type Key struct {
+	Name, Default string
+	Doc           string
+	Example       string // KEY=VALUE, on the default topology of its kind
+}
+
+// CommonKeys returns the keys of all kinds of topologies, and of files.
+func CommonKeys() []Key { return slices.Clone(commonKeys) }
+
+var commonKeys = []Key{
+	{"remove_links", "0", "cables between switches to remove: a number or a share, chosen by seed=", "remove_links=5%"},
+	{"remove_switches", "0", "switches to remove, with their hosts: a number or a share, chosen by seed=", "remove_switches=1"},
+	{"loss", "0", "probability that a datagram is lost, in each direction", "loss=5%"},
+	{"dup", "0", "probability that a datagram arrives twice", "dup=0.01"},
+	{"busy", "0", "probability that an agent answers BUSY", "busy=10%"},
+	{"delay", "0s", "time from a request to its answer", "delay=20ms"},
+	{"jitter", "0s", "random time added to delay=", "jitter=5ms"},
+	{"seed", "1", "seed of everything random", "seed=7"},
+	{"dead", "", "ports that answer nothing: NODE or NODE/PORT, several with +; or a number or a share of the hosts, chosen by seed=, without the subnet manager's", "dead=leaf-3+leaf-4/1"},
+	{"lmc", "0", "LMC of the ports of CAs: each gets 2^lmc LIDs", "lmc=2"},
+	{"sm", "", "node of the subnet manager; default: the first CA", "sm=node-0002 HCA-1"},
+	{"mkey", "0", "M_Key of all ports", "mkey=0x1234"},
+	{"mkey_level", "1", "what the M_Key protects: 0 and 1 Sets, 2 and 3 Gets too", "mkey_level=2"},
+	{"speed", "", "speed of all links", "speed=edr"},
+	{"width", "", "width of all links", "width=2x"},
+	{"errors", "", "ports whose symbol errors grow: NODE/PORT, several with +; or a number or a share of the ports with a cable, chosen by seed=; @RATE is errors per time (default 1/s). A bad cable", "errors=leaf-2/6@20/s"},
+	{"traffic", "0", "what each host sends to another, in bytes or bits per second", "traffic=10GB/s"},
+	{"vl15", "0", "how many answers to SMPs may wait for a program at a time; further ones are lost; 0: any number", "vl15=8"},
+	{"redirect", "", "NODE@NODE, several with +: performance management of the first is redirected to the second", "redirect=leaf-1@leaf-2"},
+	{"registers", "no", "registers of Mellanox devices: yes; or faults hot@NODE/PORT, hot@NODE, ber@NODE/PORT, dark@NODE/PORT, fan@NODE, supply@NODE, firmware@NODE, several with +", "registers=hot@leaf-1/2"},
+}
