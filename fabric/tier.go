@@ -5,7 +5,7 @@ import "strings"
 // Tiers are how far nodes are from the hosts, by node id: CAs and routers are 0, leaves
 // 1, switches above these 2; -1 where there is no way to a host. A CA that sits in a
 // switch, for reductions in the network (SHARP), makes no leaf of it; such are told
-// by name, as by routing.DefaultClassRules.
+// by name, as by graph.DefaultRules.
 func (f *Fabric) Tiers() []int {
 	tier := make([]int, len(f.nodes))
 	var edge []*Node

@@ -57,10 +57,10 @@ var reserved = map[string][]string{
 	"log":                        nil,
 	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
-	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"testing":                    {"fabric/routing/routingtest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell/command/changeguard.go", "shell/session/pager.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session"},
-	"syscall":                    {"shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*", "builtins/audits/run"},
@@ -216,8 +216,6 @@ var manyFiles = map[string]string{
 	"mad":           "a file is a family of attributes",
 	"fabric/format": "a file is a file format, or half of one",
 	"builtins/lang": "a file is a type or a result that scripts meet",
-
-	"fabric/routing": "verification, engines and repair are to become packages of their own",
 }
 
 // TestSizes keeps files, packages and types so small that a reader can hold them

@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
 	"fabsh/mad"
@@ -93,7 +93,7 @@ func lanesOf(p *fabric.Port) uint8 {
 			return 8
 		}
 	}
-	return routing.MaxLanes
+	return lanes.Max
 }
 
 // write writes tables of switches, which are called what.

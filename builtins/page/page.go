@@ -16,7 +16,8 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/page"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/verify"
 )
 
 // Options say what a page tells beside what audits found.
@@ -54,12 +55,12 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 	}
 	routes, err := read.Routes(ctx, rt, f)
 	if err == nil {
-		if p.Verdict, err = routing.VerifyTables(ctx, routes, routing.VerifyOptions{}); err == nil {
-			p.Balance, err = routing.MeasureBalance(ctx, routes, 0, nil)
+		if p.Verdict, err = verify.Tables(ctx, routes, verify.Options{}); err == nil {
+			p.Balance, err = traffic.MeasureBalance(ctx, routes, 0, nil)
 		}
 	}
 	if err == nil {
-		p.Shift, err = routing.MeasureCongestion(ctx, routes, routing.CongestionOptions{Pattern: routing.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
+		p.Shift, err = traffic.MeasureCongestion(ctx, routes, traffic.CongestionOptions{Pattern: traffic.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
 			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Flows: flows})
 		}})
 	}

@@ -16,7 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/traffic"
 )
 
 // figure is what a matrix shows of a port.
@@ -127,9 +127,9 @@ func lids(c *lang.Call, f *fabric.Fabric) (figure, error) {
 	if err != nil {
 		return figure{}, err
 	}
-	var b *routing.Balance
+	var b *traffic.Balance
 	if err := c.Block(func(ctx context.Context) (err error) {
-		b, err = routing.MeasureBalance(ctx, r, 0, nil)
+		b, err = traffic.MeasureBalance(ctx, r, 0, nil)
 		return err
 	}); err != nil {
 		return figure{}, err

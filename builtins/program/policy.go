@@ -55,9 +55,9 @@ func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes,
 	return p.run(ctx, f, func(*starlark.Thread) {})
 }
 
-// Near is Compute where live are the tables in force, of which engines keep what their
+// ComputeKeeping is Compute where live are the tables in force, of which engines keep what their
 // rules allow.
-func (p *Policy) Near(ctx context.Context, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
+func (p *Policy) ComputeKeeping(ctx context.Context, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
 	return p.run(ctx, f, func(t *starlark.Thread) { values.StayNear(t, live) })
 }
 

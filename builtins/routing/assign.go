@@ -9,7 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -21,8 +21,8 @@ var assignMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "hops", Kind: kindHops, Doc: "the distances that say which next hops there are, as of graph.hops() or graph.updown()"},
 		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "which are to be assigned; else all. The entries of others stay"},
-		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: routing.PolicyDoc},
-		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: routing.ScopeDoc},
+		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: engine.PolicyDoc},
+		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: engine.ScopeDoc},
 		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "of what goes by chance"},
 		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to how much it counts as load; those not in it count 1 if a CA's or router's, else 0"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
@@ -39,7 +39,7 @@ A LID without one is dropped. The ways to the LIDs of one port share as few link
 1
 `,
 	Run: editing(func(c *lang.Call, v *Routes, a *assignArgs) (starlark.Value, error) {
-		o := routing.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep}
+		o := engine.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep}
 		var err, failed error
 		if a.Order != nil {
 			o.Number = numberOf(c.Thread, a.Order, &failed)
@@ -54,7 +54,7 @@ A LID without one is dropped. The ways to the LIDs of one port share as few link
 			o.PerLID = takes(a.Prefer, 4)
 			o.Prefer = preferenceOf(c.Thread, a.Prefer, o.PerLID, v.graph, &failed)
 		}
-		if err = routing.Assign(c.Fiber().Context, v.Tables, a.Hops.h, o); failed != nil {
+		if err = engine.Assign(c.Fiber().Context, v.Tables, a.Hops.h, o); failed != nil {
 			err = failed
 		}
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -49,7 +49,7 @@ var balanceMethod = lang.Builtin{
 		if err != nil {
 			return nil, err
 		}
-		b, err := routing.MeasureBalance(c.Fiber().Context, v.Tables, class, a.LIDs)
+		b, err := traffic.MeasureBalance(c.Fiber().Context, v.Tables, class, a.LIDs)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -71,20 +71,20 @@ True
 			if err != nil {
 				return nil, lang.ParamError("pattern", "%w", err)
 			}
-			m, err := routing.MeasureFlows(c.Fiber().Context, v.Tables, flows)
+			m, err := traffic.MeasureFlows(c.Fiber().Context, v.Tables, flows)
 			if err != nil {
 				return nil, computeError(c, err)
 			}
 			return wrapCongestion(v, &m.Congestion, m), nil
 		}
-		o := routing.CongestionOptions{Pattern: pattern, Order: a.Order, Seed: uint64(a.Seed)}
+		o := traffic.CongestionOptions{Pattern: pattern, Order: a.Order, Seed: uint64(a.Seed)}
 		if a.Samples != nil {
 			if o.Samples = *a.Samples; o.Samples < 1 {
 				return nil, lang.ParamError("samples", "got %d, want at least 1", o.Samples)
 			}
 		}
 		defer tell(c, "counting the loads of links")()
-		r, err := routing.MeasureCongestion(c.Fiber().Context, v.Tables, o)
+		r, err := traffic.MeasureCongestion(c.Fiber().Context, v.Tables, o)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -93,10 +93,10 @@ True
 }
 
 // wrapCongestion is r as scripts see it; m, if not nil, says more of it.
-func wrapCongestion(v *Routes, r *routing.Congestion, m *routing.MatrixCongestion) starlark.Value {
+func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestion) starlark.Value {
 	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
 	most := starlark.Value(starlark.MakeInt(r.Max))
-	if r.Pattern == routing.AllToAll {
+	if r.Pattern == traffic.AllToAll {
 		bandwidth = starlark.None
 	}
 	if r.Worst >= 0 {
@@ -119,7 +119,7 @@ func wrapCongestion(v *Routes, r *routing.Congestion, m *routing.MatrixCongestio
 }
 
 // flowsOf are those of a traffic matrix.
-func flowsOf(v starlark.Value) ([]routing.Flow, error) {
+func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
 	var rows []starlark.Tuple
 	switch v := v.(type) {
 	case *starlark.Dict:
@@ -142,17 +142,17 @@ func flowsOf(v starlark.Value) ([]routing.Flow, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("the matrix is empty")
 	}
-	flows := make([]routing.Flow, len(rows))
+	flows := make([]traffic.Flow, len(rows))
 	for i, row := range rows {
 		ends, err := endsOf(row[:2])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", lang.Brief(row), err)
 		}
-		traffic, ok := starlark.AsFloat(row[2])
+		amount, ok := starlark.AsFloat(row[2])
 		if !ok {
 			return nil, fmt.Errorf("%s: got %s, want a number", lang.Brief(row), row[2].Type())
 		}
-		flows[i] = routing.Flow{From: ends[0], To: ends[1], Traffic: traffic}
+		flows[i] = traffic.Flow{From: ends[0], To: ends[1], Traffic: amount}
 	}
 	return flows, nil
 }

@@ -10,10 +10,10 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 )
 
-// routeMethod is graph.route(): all tables, by an engine of fabric/routing.
+// routeMethod is graph.route(): all tables, by an engine of fabric/routing/engine.
 var routeMethod = lang.Builtin{
 	Name:    "route",
 	Returns: "routes",
@@ -32,23 +32,23 @@ True
 		Options lang.Others
 	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		engine, ok := routing.EngineNamed(a.Engine)
+		e, ok := engine.Named(a.Engine)
 		if !ok {
-			names := routing.EngineNames()
+			names := engine.Names()
 			return nil, lang.ParamError("engine", "there is no %q%s: use one of %s", a.Engine, fabric.DidYouMean(a.Engine, names), strings.Join(names, ", "))
 		}
-		var o routing.Options
-		for _, option := range routing.EngineOptions() {
+		var o engine.Options
+		for _, option := range engine.AllOptions() {
 			if value, given := a.Options[option.Name]; given {
-				if names := paramsOf(&engine); !slices.Contains(names, option.Name) {
-					return nil, lang.ParamError(option.Name, "%s does not heed it; it heeds %s", engine.Name, cmp.Or(strings.Join(names, ", "), "nothing"))
+				if names := paramsOf(&e); !slices.Contains(names, option.Name) {
+					return nil, lang.ParamError(option.Name, "%s does not heed it; it heeds %s", e.Name, cmp.Or(strings.Join(names, ", "), "nothing"))
 				}
 				if err := setOption(c, &option, &o, value); err != nil {
 					return nil, err
 				}
 			}
 		}
-		r, err := compute(c, v.g, engine.Name, o)
+		r, err := compute(c, v.g, e.Name, o)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -58,11 +58,11 @@ True
 
 // routeParams are the engine, and the options of all engines.
 func routeParams() []lang.Param {
-	names := routing.EngineNames()
+	names := engine.Names()
 	last := len(names) - 1
 	words := `"` + strings.Join(names[:last], `", "`) + `" or "` + names[last] + `"`
 	params := []lang.Param{{Name: "engine", Kind: lang.KindChoice, Doc: words}}
-	for _, o := range routing.EngineOptions() {
+	for _, o := range engine.AllOptions() {
 		params = append(params, lang.Param{Name: o.Name, Kind: kindOfOption(&o).param, Default: "None", Keyword: true, Doc: paramDoc(&o)})
 	}
 	return params
@@ -71,13 +71,13 @@ func routeParams() []lang.Param {
 // engineDocs has a line on each engine.
 func engineDocs() string {
 	var b strings.Builder
-	for _, e := range routing.Engines() {
+	for _, e := range engine.All() {
 		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Doc)
 	}
 	return b.String()
 }
 
-// computeError is the error of a computation of fabric/routing, or the end of the
+// computeError is the error of a computation of fabric/routing/..., or the end of the
 // fiber. Some computations name themselves as the builtin is called, "assign" and
 // "dijkstra": the name is written once.
 func computeError(c *lang.Call, err error) error {

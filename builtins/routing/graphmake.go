@@ -66,7 +66,7 @@ note: 4 ports of CAs and routers are on no switch
 }
 
 // ofFabric checks that a link, port or node is of f, not of another snapshot:
-// fabric/routing would not find it, and pass it over.
+// fabric/routing/graph would not find it, and pass it over.
 func ofFabric(f *fabric.Fabric, x starlark.Value) error {
 	var of *fabric.Fabric
 	switch x := x.(type) {

@@ -1,5 +1,5 @@
 // Package routing is what scripts say of routing: graphs, routes, verdicts. The
-// algorithms are fabric/routing's.
+// algorithms are those of fabric/routing/....
 //
 //	graphvalue.go graphmake.go     the value of a graph of a fabric, and how it is made
 //	hopsvalue.go dijkstra.go       distances between switches; paths.go: shortest paths

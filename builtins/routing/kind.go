@@ -8,8 +8,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -24,7 +24,7 @@ var (
 	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
 	kindTraffic  = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toTraffic, Default: textValue}
 	kindOrder    = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toOrder}
-	kindAdaptive = &lang.Kind{Type: reflect.TypeFor[routing.Adaptive](), Convert: toAdaptive}
+	kindAdaptive = &lang.Kind{Type: reflect.TypeFor[verify.Adaptive](), Convert: toAdaptive}
 	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
 )
 
@@ -83,11 +83,11 @@ func toAdaptive(v starlark.Value) (any, error) {
 	switch v := v.(type) {
 	case starlark.Bool:
 		if v {
-			return routing.AdaptiveOn, nil
+			return verify.AdaptiveOn, nil
 		}
-		return routing.AdaptiveOff, nil
+		return verify.AdaptiveOff, nil
 	case starlark.String:
-		return routing.ParseAdaptive(string(v))
+		return verify.ParseAdaptive(string(v))
 	}
 	return nil, lang.WantType(v, `True, False, "minimal" or "updown"`)
 }

@@ -8,7 +8,8 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -30,10 +31,10 @@ The tables stay as they are: paths are moved to another lane where they close a 
 (True, 1)
 `,
 	Run: editing(func(c *lang.Call, v *Routes, a *struct{ MaxVLs int }) (starlark.Value, error) {
-		if a.MaxVLs < 1 || a.MaxVLs > routing.MaxLanes {
-			return nil, lang.ParamError("max_vls", "got %d, want 1..%d", a.MaxVLs, routing.MaxLanes)
+		if a.MaxVLs < 1 || a.MaxVLs > lanes.Max {
+			return nil, lang.ParamError("max_vls", "got %d, want 1..%d", a.MaxVLs, lanes.Max)
 		}
-		if err := routing.Layer(c.Fiber().Context, v.Tables, a.MaxVLs); err != nil {
+		if err := engine.Layer(c.Fiber().Context, v.Tables, a.MaxVLs); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.MakeInt(v.Tables.Lanes()), nil

@@ -4,7 +4,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/verify"
 )
 
 // FailureType is the type of the elements of what routes.fail_each_link() returns.
@@ -38,7 +38,7 @@ var failuresMethod = lang.Builtin{
 			return nil, err
 		}
 		defer tell(c, "failing one link after the other")()
-		list, err := routing.FailEachLink(c.Fiber().Context, v.Tables, class)
+		list, err := verify.FailEachLink(c.Fiber().Context, v.Tables, class)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -47,7 +47,7 @@ var failuresMethod = lang.Builtin{
 }
 
 // wrapFailures is a list of results.
-func wrapFailures(list []routing.LinkFailure) *starlark.List {
+func wrapFailures(list []verify.LinkFailure) *starlark.List {
 	values := make([]starlark.Value, len(list))
 	for i, f := range list {
 		values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -19,13 +19,13 @@ type optionKind struct {
 	value string     // what the parameter gets of the flag: %s is its name
 }
 
-func kindOfOption(o *routing.Option) optionKind {
-	switch o.Field(new(routing.Options)).(type) {
+func kindOfOption(o *engine.Option) optionKind {
+	switch o.Field(new(engine.Options)).(type) {
 	case *[]int:
 		return optionKind{lang.KindItems, `""`, "switches(fabric, %s)"}
 	case **routes.Routes:
 		return optionKind{kindRoutes, `""`, "tables(fabric, %s)"}
-	case routing.OptionReader:
+	case engine.OptionReader:
 		return optionKind{lang.KindPath, `""`, "%s or None"}
 	case *string:
 		return optionKind{lang.KindChoice, `""`, "%s or None"}
@@ -36,14 +36,14 @@ func kindOfOption(o *routing.Option) optionKind {
 }
 
 // setOption sets an option to the value of its parameter.
-func setOption(c *lang.Call, option *routing.Option, o *routing.Options, value any) (err error) {
+func setOption(c *lang.Call, option *engine.Option, o *engine.Options, value any) (err error) {
 	switch field := option.Field(o).(type) {
 	case *[]int:
 		*field, err = c.Recv.(*graphValue).rootsOf(value.([]starlark.Value))
 		return err
 	case **routes.Routes:
 		*field = value.(*routes.Routes)
-	case routing.OptionReader:
+	case engine.OptionReader:
 		path := pathArg{value.(string)}
 		return path.read(c, func(in io.Reader) error { return field(in, path.Path) })
 	case *string:
@@ -60,7 +60,7 @@ func setOption(c *lang.Call, option *routing.Option, o *routing.Options, value a
 }
 
 // paramsOf are the options of an engine that are parameters of route().
-func paramsOf(e *routing.Engine) []string {
+func paramsOf(e *engine.Engine) []string {
 	var names []string
 	for _, o := range e.Options {
 		if o.Field != nil {
@@ -72,7 +72,7 @@ func paramsOf(e *routing.Engine) []string {
 
 // paramDoc is the help of the parameter of an option: with the bounds of a number, and
 // what it is where it is not given.
-func paramDoc(o *routing.Option) string {
+func paramDoc(o *engine.Option) string {
 	doc := o.Doc
 	if o.Max > 0 {
 		doc += fmt.Sprintf(", %d..%d", o.Min, o.Max)
@@ -81,7 +81,7 @@ func paramDoc(o *routing.Option) string {
 		return doc
 	}
 	doc += fmt.Sprintf("; else %d", o.Default)
-	for _, e := range routing.Engines() {
+	for _, e := range engine.All() {
 		for _, own := range e.Options {
 			if own.Name == o.Name && own.Default != o.Default {
 				doc += fmt.Sprintf(", by %s %d", e.Name, own.Default)
@@ -92,7 +92,7 @@ func paramDoc(o *routing.Option) string {
 }
 
 // flagDoc is the help of an option as a flag.
-func flagDoc(o *routing.Option) string {
+func flagDoc(o *engine.Option) string {
 	doc := cmp.Or(o.FlagDoc, o.Doc)
 	if o.Max > 0 {
 		doc += fmt.Sprintf(", %d to %d", o.Min, o.Max)

@@ -5,8 +5,9 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/repair"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -35,7 +36,7 @@ Of tables from a file, or changed by hand, all paths that arrive stay, and the o
 			return nil, lang.Errorf("%w", err)
 		}
 		defer tell(c, "repairing the tables")()
-		r, err := routing.Repair(c.Fiber().Context, v.Tables, g)
+		r, err := repair.Tables(c.Fiber().Context, v.Tables, g)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -64,14 +65,14 @@ func tell(c *lang.Call, doing string) (done func()) {
 }
 
 // compute runs an engine, or repairs what it may start with.
-func compute(c *lang.Call, g *graph.Graph, engine string, o routing.Options) (*routes.Routes, error) {
+func compute(c *lang.Call, g *graph.Graph, name string, o engine.Options) (*routes.Routes, error) {
 	ctx := c.Fiber().Context
-	defer tell(c, "computing tables by "+engine)()
-	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && routing.MadeBy(start, g, engine, o) {
-		return routing.Repair(ctx, start, g)
+	defer tell(c, "computing tables by "+name)()
+	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && engine.MadeBy(start, g, name, o) {
+		return repair.Tables(ctx, start, g)
 	}
 	if near, _ := c.Thread.Local(nearKey).(*routes.Routes); near != nil && o.Keep == nil {
-		return routing.Near(ctx, g, engine, o, near)
+		return repair.ComputeKeeping(ctx, g, name, o, near)
 	}
-	return routing.Compute(ctx, g, engine, o)
+	return engine.Compute(ctx, g, name, o)
 }

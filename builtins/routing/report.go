@@ -7,11 +7,11 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/verify"
 )
 
 // WrapReport is r as a value that can be shown. Scripts have no such value.
-func WrapReport(r *routing.Report) starlark.Value {
+func WrapReport(r *verify.Report) starlark.Value {
 	v := &reportValue{routes: newRoutes(r.Routes, newGraph(r.Routes.Graph(), topology.NewFabric(r.Routes.Graph().Fabric())))}
 	if r.Verdict != nil {
 		v.verdict = newVerdict(r.Verdict)
@@ -42,7 +42,7 @@ func ReportDoc() lang.TypeDoc {
 		lang.MemberDoc{Name: "failures", Column: true, Doc: "with --fail-each-link: a list of link_failure"})}
 }
 
-// reportValue is a routing.Report in the values that scripts have. What was not
+// reportValue is a verify.Report in the values that scripts have. What was not
 // asked for is nil.
 type reportValue struct {
 	routes   *Routes

@@ -5,7 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/mad"
 )
 
@@ -41,7 +41,7 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 		if err != nil {
 			return nil, lang.ParamError("weights", "%w", err)
 		}
-		if err := routing.SSSP(c.Fiber().Context, v.Tables, weight, a.LIDs); err != nil {
+		if err := engine.SSSP(c.Fiber().Context, v.Tables, weight, a.LIDs); err != nil {
 			return nil, computeError(c, err)
 		}
 		used := starlark.NewDict(len(weight))

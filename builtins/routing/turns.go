@@ -6,8 +6,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/search"
 	"fabsh/mad"
 )
 
@@ -41,7 +41,7 @@ True
 				return nil, lang.ParamError("turns", "%w", err)
 			}
 		}
-		n, err := routing.Nue(c.Fiber().Context, v.Tables, a.LIDs, turns)
+		n, err := search.Nue(c.Fiber().Context, v.Tables, a.LIDs, turns)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -11,9 +11,9 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // VerdictType is the type of what routes.verify() returns.
@@ -51,16 +51,16 @@ var VerdictType = &lang.ResultType{
 // verdictValue is the value `verdict`, with a text of its own.
 type verdictValue struct {
 	*lang.Result
-	v *routing.Verdict
+	v *verify.Verdict
 }
 
 // WrapVerdict is v as scripts see it.
-func WrapVerdict(v *routing.Verdict) starlark.Value { return newVerdict(v) }
+func WrapVerdict(v *verify.Verdict) starlark.Value { return newVerdict(v) }
 
 // newVerdict is v as a result. ok is None where switches route adaptively.
-func newVerdict(v *routing.Verdict) *verdictValue {
+func newVerdict(v *verify.Verdict) *verdictValue {
 	ok := starlark.Value(starlark.Bool(v.OK()))
-	if v.Adaptive == routing.AdaptiveOn {
+	if v.Adaptive == verify.AdaptiveOn {
 		ok = starlark.None
 	}
 	var broken, cycle, violating []starlark.Value
@@ -93,7 +93,7 @@ func (x *verdictValue) Display() string {
 	v := x.v
 	word := "not ok"
 	switch {
-	case v.Adaptive == routing.AdaptiveOn:
+	case v.Adaptive == verify.AdaptiveOn:
 		word = "unknown"
 	case v.OK():
 		word = "ok"
@@ -131,7 +131,7 @@ func (x *verdictValue) Display() string {
 	}
 	if len(v.Cycle) > 0 {
 		b.WriteString("a credit loop:\n")
-		for line := range strings.Lines(routing.FormatCycle(v.Cycle)) {
+		for line := range strings.Lines(verify.FormatCycle(v.Cycle)) {
 			b.WriteString("  " + lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
 		}
 	}
@@ -155,7 +155,7 @@ func (x *verdictValue) Display() string {
 }
 
 // disjointValue is d as scripts see it.
-func disjointValue(d *routing.Disjointness) starlark.Value {
+func disjointValue(d *verify.Disjointness) starlark.Value {
 	if d == nil {
 		return starlark.None
 	}
@@ -174,7 +174,7 @@ func byNumber(counts []int64) string {
 }
 
 // endpointsValue is how many endpoints there are, in all and of each kind.
-func endpointsValue(v *routing.Verdict) *starlark.Dict {
+func endpointsValue(v *verify.Verdict) *starlark.Dict {
 	d := lang.DictOf("ports", starlark.MakeInt(v.Terminals), "cas", starlark.MakeInt(v.Counts.CAs), "routers", starlark.MakeInt(v.Counts.Routers), "switches", starlark.MakeInt(v.Counts.Switches))
 	classes := starlark.NewDict(len(v.Counts.Classes))
 	for _, class := range slices.Sorted(maps.Keys(v.Counts.Classes)) {
@@ -185,7 +185,7 @@ func endpointsValue(v *routing.Verdict) *starlark.Dict {
 }
 
 // ruleWord is the parameter that gave the rule which x breaks.
-func ruleWord(x *routing.Violation) string {
+func ruleWord(x *verify.Violation) string {
 	if x.Must {
 		return "must_via"
 	}
@@ -201,7 +201,7 @@ func portNames(ports []*fabric.Port) []string {
 }
 
 // brokenText is a pair that does not reach each other, and why.
-func brokenText(b *routing.BrokenPair) string {
+func brokenText(b *verify.BrokenPair) string {
 	return fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why)
 }
 
@@ -243,7 +243,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 		if a.Examples < 1 {
 			return nil, lang.ParamError("examples", "got %d, want at least 1", a.Examples)
 		}
-		o := routing.VerifyOptions{Endpoints: class, Examples: a.Examples, Union: a.Union}
+		o := verify.Options{Endpoints: class, Examples: a.Examples, Union: a.Union}
 		if a.Adaptive != nil {
 			o.Adaptive = *a.Adaptive
 		}
@@ -263,7 +263,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 			o.Via = append(o.Via, rules...)
 		}
 		defer tell(c, "verifying the tables")()
-		j, err := routing.VerifyTables(c.Fiber().Context, v.Tables, o)
+		j, err := verify.Tables(c.Fiber().Context, v.Tables, o)
 		if failed != nil {
 			err = failed
 		}
@@ -280,7 +280,7 @@ type verifyArgs struct {
 	Require  starlark.Callable
 	Union    *routes.Routes
 	Examples int
-	Adaptive *routing.Adaptive
+	Adaptive *verify.Adaptive
 
 	NeverVia, MustVia starlark.Value
 }

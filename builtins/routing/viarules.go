@@ -8,15 +8,15 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/verify"
 )
 
 // viaDoc is what help says of a parameter of rules.
 const viaDoc = "or a list of such: (sources, destinations, via), each a node, a port, a name, or a list of these; None stands for all ports of CAs and routers, and via may be links"
 
 // viaRules are the rules of an argument: one tuple, or a list of them.
-func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]routing.ViaRule, error) {
+func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]verify.ViaRule, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -24,13 +24,13 @@ func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]rout
 	if l, ok := v.(*starlark.List); ok {
 		list = lang.Collect(l)
 	}
-	var rules []routing.ViaRule
+	var rules []verify.ViaRule
 	for i, v := range list {
 		t, ok := v.(starlark.Tuple)
 		if !ok || len(t) != 3 {
 			return nil, lang.ParamError(param, "rule %d: got %s, want (sources, destinations, via)", i, lang.Brief(v))
 		}
-		rule := routing.ViaRule{Must: must}
+		rule := verify.ViaRule{Must: must}
 		var err error
 		if rule.From, err = terminalsOf(g, t[0]); err != nil {
 			return nil, lang.ParamError(param, "rule %d, sources: %w", i, err)
@@ -101,7 +101,7 @@ func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
 }
 
 // viaOf puts the nodes and ports that v means in a rule.
-func viaOf(g *graph.Graph, v starlark.Value, rule *routing.ViaRule) error {
+func viaOf(g *graph.Graph, v starlark.Value, rule *verify.ViaRule) error {
 	targets, err := targetsIn(g.Fabric(), v)
 	if err != nil {
 		return err

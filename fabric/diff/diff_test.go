@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -191,7 +191,7 @@ func routed(t testing.TB, f *fabric.Fabric) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := routing.Compute(t.Context(), g, "minhop", routing.Options{})
+	r, err := engine.Compute(t.Context(), g, "minhop", engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -135,7 +135,7 @@ func (c *comparison) countPaths(ctx context.Context, x *Change) error {
 			return fmt.Errorf("%s fabric: %w", sideNames[side], err)
 		}
 	}
-	paths, err := routing.CountRerouted(ctx, r[sideNew], r[sideOld], func(p *fabric.Port) *fabric.Port { return c.port(sideNew, p) })
+	paths, err := traffic.CountRerouted(ctx, r[sideNew], r[sideOld], func(p *fabric.Port) *fabric.Port { return c.port(sideNew, p) })
 	if err != nil || paths.Pairs == 0 {
 		return err
 	}

@@ -27,7 +27,8 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/diff"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/verify"
 )
 
 // Page is what a page tells.
@@ -36,10 +37,10 @@ type Page struct {
 	FailOn audit.Severity // from which on a finding counts for the verdict
 	// Verdict and Balance are about the tables of the fabric that the report is about;
 	// nil: NoRoutes says why they are not known.
-	Verdict  *routing.Verdict
-	Balance  *routing.Balance
+	Verdict  *verify.Verdict
+	Balance  *traffic.Balance
 	NoRoutes string
-	Shift    *routing.Congestion // of shifts, each of which Shifts tells of
+	Shift    *traffic.Congestion // of shifts, each of which Shifts tells of
 	Shifts   []Shift
 	// Baseline is an earlier fabric, nil: there is none. Diff is how the report's differs
 	// from it; nil: NoDiff says why that is not known.

@@ -15,8 +15,10 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -37,15 +39,15 @@ func pageOf(t testing.TB, f *fabric.Fabric) *Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := routing.Compute(t.Context(), g, "minhop", routing.Options{})
+	r, err := engine.Compute(t.Context(), g, "minhop", engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &Page{Report: &audit.Report{Model: f, Fabric: f.String()}, FailOn: audit.Warning, Version: "fabsh", Commands: []string{"fabsh"}}
-	if p.Verdict, err = routing.VerifyTables(t.Context(), r, routing.VerifyOptions{}); err != nil {
+	if p.Verdict, err = verify.Tables(t.Context(), r, verify.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if p.Balance, err = routing.MeasureBalance(t.Context(), r, 0, nil); err != nil {
+	if p.Balance, err = traffic.MeasureBalance(t.Context(), r, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -135,7 +137,7 @@ func TestVerdict(t *testing.T) {
 		{"a finding", func(p *Page) { p.Report.Findings = warning }, "bad: There are findings"},
 		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: Nothing was found that is as severe as error"},
 		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; and not all could be judged"},
-		{"a credit loop", func(p *Page) { p.Verdict = &routing.Verdict{} }, "bad: The routing is wrong"},
+		{"a credit loop", func(p *Page) { p.Verdict = &verify.Verdict{} }, "bad: The routing is wrong"},
 	} {
 		p := &Page{Report: &audit.Report{Model: f}, FailOn: audit.Warning}
 		test.edit(p)

@@ -233,7 +233,7 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 	if o.exact {
 		r, err = policy.Compute(ctx, f)
 	} else {
-		r, err = policy.Near(ctx, f, live)
+		r, err = policy.ComputeKeeping(ctx, f, live)
 	}
 	return r, live, err
 }

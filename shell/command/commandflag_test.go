@@ -18,8 +18,8 @@ import (
 	"fabsh/builtins/audits/run"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/verify"
 	"fabsh/shell/session"
 )
 
@@ -82,8 +82,8 @@ func TestParseRoute(t *testing.T) {
 		{line: "ftree --verify --diff --fail-each-link --out lfts", want: routeOptions{policy: "ftree", verify: true, diff: true, failEachLink: true, out: "lfts"}},
 		{line: "--verify --out=a=b p.star --roots r --seed=3 -x", want: routeOptions{policy: "p.star", verify: true, out: "a=b", args: []string{"--roots", "r", "--seed=3", "-x"}}},
 		{line: "--roots=r ftree", want: routeOptions{policy: "ftree", args: []string{"--roots=r"}}},
-		{line: "ftree --adaptive more", want: routeOptions{policy: "ftree", adaptive: routing.AdaptiveOn, args: []string{"more"}}},
-		{line: "ftree --adaptive=updown", want: routeOptions{policy: "ftree", adaptive: routing.AdaptiveUpDown}},
+		{line: "ftree --adaptive more", want: routeOptions{policy: "ftree", adaptive: verify.AdaptiveOn, args: []string{"more"}}},
+		{line: "ftree --adaptive=updown", want: routeOptions{policy: "ftree", adaptive: verify.AdaptiveUpDown}},
 		{line: "ftree --watch 5m", want: routeOptions{policy: "ftree", every: 10 * time.Second, args: []string{"5m"}}},
 		{line: "ftree --watch=5m --reload 1", want: routeOptions{policy: "ftree", every: 5 * time.Minute, reload: "1"}},
 		{line: "ftree --help", want: routeOptions{policy: "ftree", args: []string{"--help"}}},

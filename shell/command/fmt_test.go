@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	values "fabsh/builtins/routing"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 )
 
 // TestScriptsAreFormatted: the shipped scripts are as fabsh fmt leaves them.
 func TestScriptsAreFormatted(t *testing.T) {
-	for _, e := range routing.Engines() {
+	for _, e := range engine.All() {
 		src := values.EnginePolicy(&e)
 		if out, err := formatScript(e.Name, []byte(src)); err != nil || string(out) != src {
 			t.Errorf("the policy of %s: %v\n%s", e.Name, err, cmp.Diff(src, string(out)))

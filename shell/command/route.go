@@ -18,7 +18,7 @@ import (
 	"fabsh/builtins/script"
 	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/verify"
 	"fabsh/shell/session"
 )
 
@@ -78,7 +78,7 @@ type routeOptions struct {
 	args   []string // the policy's options
 
 	verify, diff, failEachLink bool
-	adaptive                   routing.Adaptive
+	adaptive                   verify.Adaptive
 	out                        string // file for OpenSM; with verify only written if the verdict is ok
 
 	list, help bool

@@ -19,8 +19,8 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/shell/session"
 )
 
@@ -188,13 +188,13 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 
 // compute repairs the last tables, and runs the policy anew where there are none or the
 // verdict on those is not ok.
-func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes, *routing.Verdict, error) {
+func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes, *verify.Verdict, error) {
 	for last := w.last; ; last = nil {
 		r, err := w.policy.Repair(ctx, f, last)
 		if err != nil {
 			return nil, nil, err
 		}
-		v, err := routing.VerifyTables(ctx, r, routing.VerifyOptions{})
+		v, err := verify.Tables(ctx, r, verify.Options{})
 		if err != nil || v.OK() || last == nil {
 			return r, v, err
 		}

@@ -16,8 +16,8 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/table"
 	"fabsh/shell/session"
 )
@@ -26,7 +26,7 @@ import (
 type verifyOptions struct {
 	tables       routes.Files // without LFTs: those that the switches have
 	failEachLink bool
-	adaptive     routing.Adaptive
+	adaptive     verify.Adaptive
 }
 
 // verifyCommand judges tables that there are already.
@@ -53,7 +53,7 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
 	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
 	adaptiveFlagOf(c.Flags(), &o.adaptive)
-	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(routing.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(verify.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
 	c.Flags().MarkHidden("slvl")
 	c.SetFlagErrorFunc(FlagError)
@@ -103,10 +103,10 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 }
 
 // adaptiveFlag is --adaptive, which may have a value.
-type adaptiveFlag routing.Adaptive
+type adaptiveFlag verify.Adaptive
 
 // adaptiveFlagOf declares --adaptive.
-func adaptiveFlagOf(f *pflag.FlagSet, to *routing.Adaptive) {
+func adaptiveFlagOf(f *pflag.FlagSet, to *verify.Adaptive) {
 	f.Var((*adaptiveFlag)(to), "adaptive", "the switches are known to route adaptively: the verdict is unknown; with =minimal or =updown: is it ok whichever of the minimal ports, or of the legal up/down ports, they choose?")
 	f.Lookup("adaptive").NoOptDefVal = "true"
 }
@@ -118,12 +118,12 @@ func (f *adaptiveFlag) Type() string { return "bool" }
 
 func (f *adaptiveFlag) Set(value string) error {
 	if value == "true" {
-		*f = adaptiveFlag(routing.AdaptiveOn)
+		*f = adaptiveFlag(verify.AdaptiveOn)
 		return nil
 	}
-	a, err := routing.ParseAdaptive(value)
+	a, err := verify.ParseAdaptive(value)
 	if err != nil {
-		return fmt.Errorf("want --adaptive=%s, or --adaptive alone", strings.Join(routing.AdaptiveWords(), ", --adaptive="))
+		return fmt.Errorf("want --adaptive=%s, or --adaptive alone", strings.Join(verify.AdaptiveWords(), ", --adaptive="))
 	}
 	*f = adaptiveFlag(a)
 	return nil
@@ -132,7 +132,7 @@ func (f *adaptiveFlag) Set(value string) error {
 // checks are what is to be found out about tables.
 type checks struct {
 	verify       bool
-	adaptive     routing.Adaptive
+	adaptive     verify.Adaptive
 	live         *routes.Routes // to compare with; nil: none
 	failEachLink bool
 	tell         func(doing string) // the progress line
@@ -140,14 +140,14 @@ type checks struct {
 
 // examine does the checks. It adds to the notes of r what the fabric's file left
 // open and tables depend on.
-func examine(ctx context.Context, r *routes.Routes, c checks) (*routing.Report, error) {
+func examine(ctx context.Context, r *routes.Routes, c checks) (*verify.Report, error) {
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
-	report := &routing.Report{Routes: r}
+	report := &verify.Report{Routes: r}
 	var err error
 	defer c.tell("")
 	if c.verify {
 		c.tell("verifying the tables")
-		if report.Verdict, err = routing.VerifyTables(ctx, r, routing.VerifyOptions{Adaptive: c.adaptive}); err != nil {
+		if report.Verdict, err = verify.Tables(ctx, r, verify.Options{Adaptive: c.adaptive}); err != nil {
 			return nil, err
 		}
 	}
@@ -156,11 +156,11 @@ func examine(ctx context.Context, r *routes.Routes, c checks) (*routing.Report, 
 	}
 	if c.failEachLink {
 		c.tell("failing one link after the other")
-		list, err := routing.FailEachLink(ctx, r, 0)
+		list, err := verify.FailEachLink(ctx, r, 0)
 		if err != nil {
 			return nil, err
 		}
-		report.Failures = append([]routing.LinkFailure{}, list...) // not nil: asked for
+		report.Failures = append([]verify.LinkFailure{}, list...) // not nil: asked for
 	}
 	return report, nil
 }

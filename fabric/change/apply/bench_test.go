@@ -9,7 +9,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/discover"
-	"fabsh/fabric/routing"
+	route "fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
@@ -47,7 +47,7 @@ func BenchmarkApply(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	target, err := routing.Compute(ctx, less, "ftree", routing.Options{Keep: live})
+	target, err := route.Compute(ctx, less, "ftree", route.Options{Keep: live})
 	if err != nil {
 		b.Fatal(err)
 	}

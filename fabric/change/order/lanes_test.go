@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -38,7 +39,7 @@ func randomLanes(random *rand.Rand, r *routes.Routes) {
 }
 
 // TestLanes: with service levels and virtual lanes the dependencies of tables at rest
-// are those of Verify, which counts them by code of its own.
+// are those of verify.Tables, which counts them by code of its own.
 func TestLanes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 0))
 	cyclic := 0
@@ -47,7 +48,7 @@ func TestLanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := Input{Old: compute(t, g, "minhop", routing.Options{Policy: routing.Hash, Seed: random.Uint64()})}
+		in := Input{Old: compute(t, g, "minhop", engine.Options{Policy: engine.Hash, Seed: random.Uint64()})}
 		randomLanes(random, in.Old)
 		in.New = in.Old
 		h, err := newHistory(newNet(in.Old.Graph()), &in, &Schedule{})
@@ -58,7 +59,7 @@ func TestLanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := routing.VerifyTables(t.Context(), in.Old, routing.VerifyOptions{})
+		v, err := verify.Tables(t.Context(), in.Old, verify.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,13 +103,13 @@ func TestLanesChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(8, 0))
-	base := compute(t, g, "minhop", routing.Options{})
+	base := compute(t, g, "minhop", engine.Options{})
 	base.SL = &routes.SL{Dest: make([]uint8, int(base.Top())+1)}
 	for tries := 0; ; tries++ {
 		for lid := range base.SL.Dest {
 			base.SL.Dest[lid] = uint8(random.IntN(2))
 		}
-		if v, err := routing.VerifyTables(t.Context(), lanesOf(t, base, 0, 1), routing.VerifyOptions{}); err != nil || tries > 1000 {
+		if v, err := verify.Tables(t.Context(), lanesOf(t, base, 0, 1), verify.Options{}); err != nil || tries > 1000 {
 			t.Fatal(err, tries)
 		} else if v.Acyclic {
 			break
@@ -159,7 +160,7 @@ func TestLanesLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(9, 0))
-	base, tree := compute(t, g, "minhop", routing.Options{}), compute(t, g, "updn", routing.Options{})
+	base, tree := compute(t, g, "minhop", engine.Options{}), compute(t, g, "updn", engine.Options{})
 	for tries := 0; ; tries++ {
 		if tries > 3000 {
 			t.Fatal("no case is found")

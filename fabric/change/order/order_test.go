@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
@@ -35,9 +35,9 @@ func graphs(t testing.TB, spec string, c int) (whole, cut *graph.Graph) {
 	return whole, cut
 }
 
-func compute(t testing.TB, g *graph.Graph, engine string, o routing.Options) *routes.Routes {
+func compute(t testing.TB, g *graph.Graph, name string, o engine.Options) *routes.Routes {
 	t.Helper()
-	r, err := routing.Compute(t.Context(), g, engine, o)
+	r, err := engine.Compute(t.Context(), g, name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,17 +46,17 @@ func compute(t testing.TB, g *graph.Graph, engine string, o routing.Options) *ro
 
 // TestLinkLost: in a whole fat tree the repair after one link needs one round.
 func TestLinkLost(t *testing.T) {
-	for _, engine := range []string{"minhop", "ftree", "updn"} {
+	for _, name := range []string{"minhop", "ftree", "updn"} {
 		for c := 0; c < 64; c += 7 {
 			whole, cut := graphs(t, "fattree:k=4,levels=3", c)
-			old := compute(t, whole, engine, routing.Options{})
-			in := Input{Old: old.On(cut), New: compute(t, cut, engine, routing.Options{Keep: old})}
+			old := compute(t, whole, name, engine.Options{})
+			in := Input{Old: old.On(cut), New: compute(t, cut, name, engine.Options{Keep: old})}
 			s, err := Plan(t.Context(), in)
 			if err != nil {
-				t.Fatalf("%s without channel %d: %v", engine, c, err)
+				t.Fatalf("%s without channel %d: %v", name, c, err)
 			}
 			if d := in.New.Diff(in.Old); s.Figures.Blocks != d.Blocks || s.Figures.Entries == 0 || s.Figures.Gained == 0 || len(s.Rounds) > 4 {
-				t.Errorf("%s without channel %d: %+v, expected %d blocks in few rounds", engine, c, s.Figures, d.Blocks)
+				t.Errorf("%s without channel %d: %+v, expected %d blocks in few rounds", name, c, s.Figures, d.Blocks)
 			}
 		}
 	}
@@ -68,12 +68,12 @@ func BenchmarkPlan(b *testing.B) {
 	const spec = "pgft:m=18/18/36,w=1/18/18,p=1/1/1"
 	whole, cut := graphs(b, spec, 1811)
 	b.Run("link", func(b *testing.B) {
-		old := compute(b, whole, "ftree", routing.Options{})
-		in := Input{Old: old.On(cut), New: compute(b, cut, "ftree", routing.Options{Keep: old})}
+		old := compute(b, whole, "ftree", engine.Options{})
+		in := Input{Old: old.On(cut), New: compute(b, cut, "ftree", engine.Options{Keep: old})}
 		benchmark(b, in)
 	})
 	b.Run("engine", func(b *testing.B) {
-		benchmark(b, Input{Old: compute(b, whole, "minhop", routing.Options{Policy: routing.LeastLoaded}), New: compute(b, whole, "ftree", routing.Options{})})
+		benchmark(b, Input{Old: compute(b, whole, "minhop", engine.Options{Policy: engine.LeastLoaded}), New: compute(b, whole, "ftree", engine.Options{})})
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -53,7 +53,7 @@ func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := func() routing.Options { return routing.Options{Roots: []int{random.IntN(n)}, Seed: random.Uint64()} }
+	roots := func() engine.Options { return engine.Options{Roots: []int{random.IntN(n)}, Seed: random.Uint64()} }
 	what = []string{"link lost", "root changed", "engine changed", "link back", "switch back", "entries dropped", "unused entries"}[random.IntN(7)]
 	switch what {
 	case "link lost":
@@ -66,7 +66,7 @@ func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port
 		in.Old, in.New = compute(t, whole, "updn", roots()), compute(t, whole, "updn", roots())
 	case "engine changed":
 		engines := []string{"minhop", "updn", "nue", "sssp"}
-		in.Old, in.New = compute(t, whole, engines[random.IntN(4)], routing.Options{}), compute(t, whole, engines[random.IntN(4)], routing.Options{})
+		in.Old, in.New = compute(t, whole, engines[random.IntN(4)], engine.Options{}), compute(t, whole, engines[random.IntN(4)], engine.Options{})
 	case "link back":
 		old := compute(t, cut, "updn", roots())
 		in.Old, in.New = old.On(whole), compute(t, whole, "updn", roots())
@@ -88,7 +88,7 @@ func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.Old, in.New, dead = compute(t, g, "minhop", routing.Options{Policy: routing.Scatter, Seed: random.Uint64()}), compute(t, g, "minhop", routing.Options{}), nil
+		in.Old, in.New, dead = compute(t, g, "minhop", engine.Options{Policy: engine.Scatter, Seed: random.Uint64()}), compute(t, g, "minhop", engine.Options{}), nil
 		leadAstray(in.Old, random)
 	}
 	return in, dead, what + " of " + spec
@@ -222,14 +222,14 @@ func TestTransientTree(t *testing.T) {
 			in := Input{}
 			switch what {
 			case "link back":
-				old := compute(t, cut, "ftree", routing.Options{})
-				in.Old, in.New = old.On(whole), compute(t, whole, "ftree", routing.Options{Keep: old})
+				old := compute(t, cut, "ftree", engine.Options{})
+				in.Old, in.New = old.On(whole), compute(t, whole, "ftree", engine.Options{Keep: old})
 			case "engine":
-				in.Old, in.New = compute(t, whole, "minhop", routing.Options{Policy: routing.LeastLoaded}), compute(t, whole, "ftree", routing.Options{})
+				in.Old, in.New = compute(t, whole, "minhop", engine.Options{Policy: engine.LeastLoaded}), compute(t, whole, "ftree", engine.Options{})
 			default:
-				old := compute(t, whole, what, routing.Options{})
+				old := compute(t, whole, what, engine.Options{})
 				g, dead = cut, lostPort(whole, cut)
-				in.Old, in.New = old.On(cut), compute(t, cut, what, routing.Options{Keep: old})
+				in.Old, in.New = old.On(cut), compute(t, cut, what, engine.Options{Keep: old})
 			}
 			s, err := Plan(t.Context(), in)
 			if err != nil {

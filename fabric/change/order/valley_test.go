@@ -8,7 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -41,15 +41,15 @@ func TestValleyPaths(t *testing.T) {
 	}
 	g := old.Graph()
 	random := rand.New(rand.NewPCG(7, 0))
-	for _, engine := range []string{"minhop", "updn", "dnup", "ftree", "dor", "sssp", "nue"} {
-		in := Input{Old: old, New: compute(t, g, engine, routing.Options{}), Drain: Drains(g)}
+	for _, name := range []string{"minhop", "updn", "dnup", "ftree", "dor", "sssp", "nue"} {
+		in := Input{Old: old, New: compute(t, g, name, engine.Options{}), Drain: Drains(g)}
 		s, err := Plan(t.Context(), in)
 		if err != nil {
-			t.Errorf("%s: %v", engine, err)
+			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		if err := newModel(g, nil).check(tablesOf(in.Old), tablesOf(in.New), s, random, 4); err != nil {
-			t.Errorf("%s: %v", engine, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

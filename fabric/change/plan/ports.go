@@ -8,8 +8,8 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -82,7 +82,7 @@ func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.
 			}
 		}
 	}
-	paths, err := routing.CountRerouted(ctx, cut, tables, func(p *fabric.Port) *fabric.Port { return p })
+	paths, err := traffic.CountRerouted(ctx, cut, tables, func(p *fabric.Port) *fabric.Port { return p })
 	if err != nil || paths.Broken == 0 {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -59,7 +59,7 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	if in.New == nil {
 		return r, nil
 	}
-	paths, err := routing.CountRerouted(ctx, in.New, in.Old, func(p *fabric.Port) *fabric.Port { return p })
+	paths, err := traffic.CountRerouted(ctx, in.New, in.Old, func(p *fabric.Port) *fabric.Port { return p })
 	if err != nil {
 		return nil, err
 	}

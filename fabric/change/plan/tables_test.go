@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
@@ -41,7 +41,7 @@ func TestLanesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := routing.Compute(t.Context(), g, "dragonfly", routing.Options{})
+	target, err := engine.Compute(t.Context(), g, "dragonfly", engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestLanesAreRead(t *testing.T) {
 		levels *routes.SL
 		safe   bool
 	}{{lanes, nil, true}, {routes.NewSL2VL(g), nil, false}, {nil, nil, false}, {but, nil, false}, {but, zero, true}, {but, one, false}, {lanes, one, true}} {
-		live, err := routing.Compute(t.Context(), g, "nue", routing.Options{})
+		live, err := engine.Compute(t.Context(), g, "nue", engine.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -42,7 +42,7 @@ func Compute(ctx context.Context, g *graph.Graph, p *Policy, open format.Opener)
 		}
 		err := x.run(ctx, s)
 		for err != nil {
-			var not *routing.Precondition
+			var not *engine.Precondition
 			if !errors.As(err, &not) {
 				return nil, fmt.Errorf("%s: step %d: %w", s.at, s.ID, err)
 			}
@@ -144,8 +144,8 @@ func used(p *fabric.Port, switches, cas members) bool {
 
 // compute is routing.Compute of an engine whose paths need no lanes: the steps of a chain
 // have one service level.
-func compute(ctx context.Context, g *graph.Graph, s *Step, o routing.Options) (*routes.Routes, error) {
-	r, err := routing.Compute(ctx, g, s.Engine, o)
+func compute(ctx context.Context, g *graph.Graph, s *Step, o engine.Options) (*routes.Routes, error) {
+	r, err := engine.Compute(ctx, g, s.Engine, o)
 	if err == nil && (r.SL != nil || r.SL2VL != nil) {
 		err = fmt.Errorf("%s gives paths service levels, and the steps of a chain have none: use an engine that needs one lane", s.Engine)
 	}
@@ -184,7 +184,7 @@ func (x *chain) take(r *routes.Routes, s *Step) {
 const rootsOption = "root_guid_file"
 
 // options are those of a step: of its config file, the roots.
-func (x *chain) options(s *Step) (o routing.Options, err error) {
+func (x *chain) options(s *Step) (o engine.Options, err error) {
 	if s.Config == "" {
 		return o, nil
 	}

@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing"
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/sim"
 )
 
@@ -89,7 +90,7 @@ func TestChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := routing.Compute(t.Context(), g, "ftree", routing.Options{})
+	whole, err := engine.Compute(t.Context(), g, "ftree", engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestChain(t *testing.T) {
 	if over[true] == 0 {
 		t.Error("nothing goes over spine-4")
 	}
-	v, err := routing.VerifyTables(t.Context(), r, routing.VerifyOptions{})
+	v, err := verify.Tables(t.Context(), r, verify.Options{})
 	if err != nil || !v.OK() {
 		t.Errorf("verdict %+v, %v", v, err)
 	}
@@ -125,7 +126,7 @@ func TestFallback(t *testing.T) {
 	g := newGraph(t, "ring:n=5")
 	step := "unicast-step\nid: 1\nengine: ftree\nend-unicast-step\n"
 	_, err := computeText(t, g, step, nil)
-	if not := new(routing.Precondition); !errors.As(err, &not) || !strings.Contains(err.Error(), "x:1: step 1: ftree does not apply") {
+	if not := new(engine.Precondition); !errors.As(err, &not) || !strings.Contains(err.Error(), "x:1: step 1: ftree does not apply") {
 		t.Errorf("without a fallback: %v", err)
 	}
 	r, err := computeText(t, g, step+"unicast-step\nid: 2\nengine: updn\nfallback-to: 1\nend-unicast-step\n"+
@@ -133,7 +134,7 @@ func TestFallback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := routing.VerifyTables(t.Context(), r, routing.VerifyOptions{}); err != nil || !v.OK() {
+	if v, err := verify.Tables(t.Context(), r, verify.Options{}); err != nil || !v.OK() {
 		t.Errorf("verdict %+v, %v", v, err)
 	}
 	for i, want := range []string{"step 2 takes its place", "step 3 is left out: there is no step 9", "step 4 is left out: step 2, that it falls back to, is a fallback itself"} {
@@ -154,7 +155,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := routing.Compute(t.Context(), g, "updn", routing.Options{Roots: []int{4}})
+	want, err := engine.Compute(t.Context(), g, "updn", engine.Options{Roots: []int{4}})
 	if err != nil {
 		t.Fatal(err)
 	}

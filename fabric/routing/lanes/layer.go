@@ -1,6 +1,6 @@
 // Package lanes puts paths on virtual lanes so that no lane has a credit loop, and
 // finds the shapes of networks in which few lanes do. It knows numbers only, those of
-// switches and channels: package routing knows fabrics.
+// switches and channels: package engine knows fabrics.
 //
 //	layer.go     Layering: cycles are broken by moving paths to the next lane
 //	break.go     the search for cycles, and what is moved
@@ -35,6 +35,10 @@ type Dest struct {
 	Home  int32 // the switch it is on
 	End   int32 // the Target of the port to it
 }
+
+// Max is the number of data lanes of a link, VL 0 to 14; VL 15 is for management
+// (IBA 3.5.7).
+const Max = 15
 
 // Layering assigns paths to layers, the dependencies of each of which have no cycle, in
 // two ways, and takes the one with fewer layers. In the one all paths begin in the first

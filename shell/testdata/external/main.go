@@ -9,8 +9,9 @@ import (
 	"log"
 
 	"fabsh/fabric/discover"
-	"fabsh/fabric/routing"
+	route "fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -69,11 +70,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tables, err := routing.Compute(ctx, g, "updn", routing.Options{})
+	tables, err := route.Compute(ctx, g, "updn", route.Options{})
 	if err != nil {
 		return err
 	}
-	verdict, err := routing.VerifyTables(ctx, tables, routing.VerifyOptions{})
+	verdict, err := verify.Tables(ctx, tables, verify.Options{})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// Tree is the fat tree by whose digits DModK has chosen, as it was at first: what it has lost
+// since then keeps its place. It is immutable.
+type Tree struct {
+	Graph   *graph.Graph
+	Place   []int32   // by switch: as Levels.Places
+	Parents [][]int32 // by switch: those of a whole tree; -1: one that is missing
+	Number  []int     // by LID: as graph.Numbering
+	Divider []int     // by switch: the weight of its digit
+}
+
+// Digits chooses among next hops by the digits of the destinations' numbers. Several
+// goroutines may use it at once.
+type Digits struct {
+	dests   []graph.Dest
+	number  []int // by index in dests
+	place   []int32
+	parents [][]int32
+	divider []int
+}
+
+// On are the digits of t for the destinations of g, all of which t has: its switches
+// have the numbers of g.
+func (t *Tree) On(g *graph.Graph) *Digits {
+	d := &Digits{g.Dests(), make([]int, len(g.Dests())), t.Place, t.Parents, t.Divider}
+	for i, dest := range d.dests {
+		d.number[i] = t.Number[dest.LID]
+	}
+	return d
+}
+
+// prepareDModK finds the numbers of LIDs, the dividers and the parents.
+func (a *assigner) prepareDModK() {
+	g := a.routes.Graph()
+	l := a.levels
+	if l == nil {
+		l = graph.FindLevels(g)
+	}
+	if a.h.Place == nil {
+		h := *a.h
+		h.Place = l.Places()
+		a.h = &h
+	}
+	parents := l.Parents(a.h.Place)
+	number, divider := a.Number, a.Divider
+	if number == nil {
+		a.byLID = graph.Numbering(g, l.LeafOrder())
+		number = func(lid mad.LID) int { return a.byLID[lid] }
+	}
+	if divider == nil {
+		dividers := l.Dividers(parents)
+		divider = func(s int) int { return dividers[s] }
+	}
+	d := &Digits{g.Dests(), make([]int, len(g.Dests())), a.h.Place, parents, make([]int, len(g.Switches()))}
+	for i, dest := range d.dests {
+		d.number[i] = max(0, number(dest.LID))
+	}
+	for s := range d.divider {
+		d.divider[s] = max(1, divider(s))
+	}
+	a.digits = d
+}
+
+// offerDigits makes ports the next hops of switch s to choose from. Prefer and a PortOrder take
+// the place of the order of parents.
+func (a *assigner) offerDigits(s int, ports []uint8) {
+	list := a.next[s].List()
+	if a.Prefer != nil { // each port is a group
+		list.Slots = list.Slots[:0]
+		list.Regroup(ports)
+	}
+	a.digits.FindParents(s, list, len(ports), a.Prefer != nil || a.routes.Graph().HasPortOrder(s))
+}
+
+// FindParents finds the next hop of each digit: list.Slots[i] is the group of ports to
+// parent i of a whole tree, or -1 if it is no next hop. Where none of the next hops
+// is a parent, as on the way down, or they have another order, digit i is the i-th next
+// hop. ports is how many ports are in list.
+func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered bool) {
+	if len(list.Slots) > 0 { // they are known
+		return
+	}
+	if ports == 1 { // of any digit
+		list.Slots = append(list.Slots, 0)
+		return
+	}
+	i, found := 0, false
+	place := d.place
+	for _, p := range d.parents[s] {
+		if p < 0 { // missing
+			list.Slots = append(list.Slots, -1)
+			continue
+		}
+		for i < len(list.Groups) && place[list.Groups[i].To] < place[p] {
+			i++
+		}
+		if i < len(list.Groups) && list.Groups[i].To == p && !ordered {
+			list.Slots = append(list.Slots, int16(i))
+			found = true
+		} else {
+			list.Slots = append(list.Slots, -1)
+		}
+	}
+	if !found {
+		list.Slots = list.Slots[:0]
+		for i := range list.Groups {
+			list.Slots = append(list.Slots, int16(i))
+		}
+	}
+}
+
+// digit chooses a next hop of switch s for dests[i] by the digit of its number, and one of its parallel
+// links by the rest. On the way up the digits are those of a whole tree: the
+// destinations of a missing parent are spread over the other parents, in the same
+// way by all switches, and all other destinations stay where they are. (Dmodc
+// divides by the number of parents that are left instead, which moves nearly all
+// destinations; Gliksberg et al., "High-quality fault resiliency in fat trees",
+// 2020.)
+func (d *Digits) digit(s, i int, list *graph.PortList) uint8 {
+	n, number := len(list.Slots), d.number[i]/d.divider[s]
+	return pick(list, number%n, number/n)
+}
+
+// pick is the port of a digit and the rest of the number.
+func pick(l *graph.PortList, digit, rest int) uint8 {
+	n := len(l.Slots)
+	slot := l.Slots[digit]
+	for k := 0; slot < 0; k++ {
+		slot = l.Slots[(digit+1+(rest+k)%(n-1))%n]
+	}
+	ports := l.Groups[slot].Ports
+	if len(ports) == 1 {
+		return ports[0]
+	}
+	return ports[rest%len(ports)]
+}
+
+// Write writes the entries of switch s for dests[from:to] by their digits. Most numbers are one
+// more than the number before, so a counter does in place of divisions.
+func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
+	weight := d.divider[s]
+	n := len(list.Slots)
+	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
+	before := -2
+	for i := from; i < to; i++ {
+		number := d.number[i]
+		if number != before+1 {
+			below, rest = number%weight, number/weight
+			digit, rest = rest%n, rest/n
+		} else if below++; below == weight {
+			below = 0
+			if digit++; digit == n {
+				digit, rest = 0, rest+1
+			}
+		}
+		before = number
+		row[d.dests[i].LID] = pick(list, digit, rest)
+	}
+}

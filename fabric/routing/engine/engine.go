@@ -1,0 +1,208 @@
+// Package engine has the routing engines, which compute forwarding tables.
+//
+//	engine.go   Engine, the list of all, and Compute
+//	option.go   the options of engines
+//	basis.go    Basis: what an engine made tables of
+//
+// The engines:
+//
+//	minhop.go updn.go dnup.go ftree.go dor.go sssp.go nue.go file.go
+//	dfsssp.go lash.go dragonfly.go torus.go with virtual lanes; layer.go: lanes for any
+//	            tables
+//
+// The choice among next hops:
+//
+//	assign.go      Assign chooses by a policy; policy.go: which there are
+//	leastloaded.go the policies by load; dmodk.go: by digits
+//	separate.go    paths to the LIDs of one port, made disjoint
+//	keep.go        entries that stay as they were
+//
+// The functions use all cores, and may run at the same time on the same graph. Tables that
+// they return belong to the caller. Package graph explains the letters of times.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/search"
+)
+
+// All are all routing engines, in the order in which lists show them. This
+// is the one table of them: help, lists and error messages are made from it. A
+// new engine is a file with a literal, and a line here.
+func All() []Engine {
+	return []Engine{
+		minhop,
+		updn,
+		dnup,
+		ftree,
+		dor,
+		sssp,
+		nue,
+		dfsssp,
+		lash,
+		dragonfly,
+		torus2QoS,
+		file,
+	}
+}
+
+// Engine computes all forwarding tables of a graph.
+type Engine struct {
+	Name string
+	Doc  string // one line, for people: what paths it makes
+	// OpenSM is the name of OpenSM's engine of this kind; "": it has none.
+	OpenSM string
+	// Lanes reports whether the engine gives paths virtual lanes. OpenSMNeeds is what
+	// OpenSM's must be given to do so.
+	Lanes       bool
+	OpenSMNeeds string
+	// Options are the options it takes.
+	Options []Option
+	// Minimal promises shortest paths: each entry is a next hop of a path of the
+	// least distance, as Graph.Hops counts it (in links, or in their weights).
+	Minimal bool
+	// Acyclic promises that there is no credit loop: on any fabric that the
+	// engine applies to, the channel dependency graph of the paths between all
+	// ports of CAs and routers has no cycle, on the virtual lanes of their service
+	// levels, or on one if they have none.
+	Acyclic bool
+	// Repair is how package repair makes tables of those of the engine.
+	Repair RepairMethod
+
+	compute func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error)
+}
+
+// RepairMethod is how package repair makes tables for a network that has changed.
+type RepairMethod int
+
+const (
+	// Recompute runs the engine again.
+	Recompute RepairMethod = iota
+	// KeepEntries runs the engine with the old tables as Options.Keep.
+	KeepEntries
+	// KeepLIDs runs the engine, and keeps all entries of a LID if each is a next hop
+	// still: for shortest paths to a LID that do not depend on those to others.
+	KeepLIDs
+	// Patch replaces the paths that the change breaks, and runs the engine where that
+	// leaves gaps.
+	Patch
+	// PatchOnly does so without a run, as for tables of which nothing is known.
+	PatchOnly
+)
+
+// Names are the names of Engines, in their order.
+func Names() []string {
+	var names []string
+	for _, e := range All() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Named returns the engine of that name, and reports whether there is one.
+func Named(name string) (e Engine, ok bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(e Engine) bool { return e.Name == name })
+	if i < 0 {
+		return e, false
+	}
+	return all[i], true
+}
+
+// Takes reports whether e has an option of that name.
+func (e *Engine) Takes(option string) bool {
+	return slices.ContainsFunc(e.Options, func(o Option) bool { return o.Name == option })
+}
+
+// Precondition is the error of an engine that does not apply to a graph.
+type Precondition struct {
+	Engine string // Compute sets it
+	Reason error  // which condition does not hold, and where
+}
+
+func (e *Precondition) Error() string { return e.Engine + " does not apply: " + e.Reason.Error() }
+func (e *Precondition) Unwrap() error { return e.Reason }
+
+// Compute computes tables by the engine of that name. If the engine does not
+// apply, the error is a *Precondition.
+func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*routes.Routes, error) {
+	e, ok := Named(engine)
+	if !ok {
+		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(Names(), ", "))
+	}
+	if len(g.Switches()) == 0 {
+		reason := "the fabric has no switch"
+		if d := g.Disguised(); d != "" {
+			reason += "; " + d
+		}
+		return nil, &Precondition{engine, errors.New(reason)}
+	}
+	for _, s := range o.Roots {
+		if s < 0 || s >= len(g.Switches()) {
+			return nil, fmt.Errorf("%s: root %d is no switch; there are 0 to %d", engine, s, len(g.Switches())-1)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	o.Keep = o.Keep.SeenOn(g)
+	r, err := e.compute(ctx, g, &o)
+	if err != nil && ctx.Err() != nil { // not that the engine does not apply
+		return nil, context.Cause(ctx)
+	}
+	if p := new(Precondition); errors.As(err, &p) {
+		p.Engine = engine
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Engine, r.RunInOpenSM = engine, e.runInOpenSM()
+	madeBy(r, g, &e, &o)
+	return r, nil
+}
+
+// runInOpenSM is the advice to let OpenSM find the lanes that e gives paths; "": it cannot.
+func (e *Engine) runInOpenSM() string {
+	switch {
+	case !e.Lanes || e.OpenSM == "":
+		return ""
+	case e.OpenSMNeeds != "":
+		return fmt.Sprintf("opensm -Q -R %s, with %s, finds lanes of its own", e.OpenSM, e.OpenSMNeeds)
+	}
+	return fmt.Sprintf("opensm -Q -R %s finds lanes of its own", e.OpenSM)
+}
+
+// assigned makes tables of the next hops that h allows: by the policy of o, or else by
+// DModK if l, the levels of g, are those of a fat tree. Repair can begin with them. ranks
+// are those that h obeys; nil: none.
+func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
+	h.Place = l.Places()
+	choice := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
+	if choice.Policy == "" && l.Check() == nil {
+		choice.Policy = DModK
+	}
+	r := routes.New(g, 0)
+	a, err := assign(ctx, r, h, choice)
+	if err != nil {
+		return nil, err
+	}
+	r.SetOrigin(a.basis(ranks))
+	return r, nil
+}
+
+// completed adds to r, tables of up*/down* under ranks, the paths that are missing, and
+// notes that in its basis.
+func completed(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) error {
+	gaps, missing, err := search.Complete(ctx, r, h, ranks, keep)
+	if gaps {
+		AddGaps(r, missing)
+	}
+	return err
+}

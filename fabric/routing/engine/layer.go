@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
+)
+
+// DefaultLanes is how many of them an engine uses at most, if nothing else is said: as
+// many as most devices have.
+const DefaultLanes = 8
+
+// TooFewLanes is the error where no way was found to do with so many lanes.
+type TooFewLanes struct{ Max int }
+
+func (e *TooFewLanes) Error() string {
+	more := ""
+	if e.Max < lanes.Max {
+		more = fmt.Sprintf("give it more, up to %d, where the links have them (max_vls); ", lanes.Max)
+	}
+	return fmt.Sprintf("no way was found to do with %d virtual lanes: %supdn, ftree and nue find paths for one", e.Max, more)
+}
+
+// Layer gives the paths between CAs and routers service levels, each with a virtual
+// lane of its own, so that there is no credit loop. The tables stay as they are: paths
+// are put on the first lane, and from each cycle of dependencies those of the edge
+// that has the fewest are moved to the next (Domke, Hoefler, Nagel, "Deadlock-free
+// oblivious routing for arbitrary topologies", 2011). All paths from the ports of one
+// switch to one LID are on one lane. Where one lane is enough, no path gets a
+// service level. The error is a *TooFewLanes where max lanes do not suffice; 0:
+// DefaultLanes.
+//
+// Time: that of lanes.Layering, O(S*L*D) and what has to be moved.
+func Layer(ctx context.Context, r *routes.Routes, max int) error {
+	return layer(ctx, r, &lanes.Layering{}, max)
+}
+
+// layer is Layer for paths that l describes in part.
+func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) error {
+	if max == 0 {
+		max = DefaultLanes
+	}
+	if max < 1 || max > lanes.Max {
+		return fmt.Errorf("layer: %d virtual lanes: a link has from 1 to %d for data", max, lanes.Max)
+	}
+	g := r.Graph()
+	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))
+	for s := range g.Switches() {
+		l.Rows[s] = r.Row(s)
+	}
+	of := make([][]int, len(g.Switches())) // LIDs of ports, by switch; with Both the first stands for all
+	for s := range g.Switches() {
+		if slices.ContainsFunc(g.DestsOf(s), func(d graph.Dest) bool { return d.Out > 0 }) {
+			l.Sources = append(l.Sources, int32(s)) // ports without a LID send no packets
+		}
+		for _, d := range g.DestsOf(s) {
+			if d.Out == 0 {
+				continue
+			}
+			if of[s] = append(of[s], int(d.LID)); len(of[s]) == 1 || !l.Both {
+				l.Dests = append(l.Dests, lanes.Dest{Index: int(d.LID), Home: int32(s), End: int32(graph.ToTerminal(d.Terminal))})
+			}
+		}
+	}
+	shifts := 1
+	if l.Shift != nil {
+		shifts = 2
+	}
+	layer, layers, err := l.Run(ctx, max/shifts)
+	switch {
+	case err != nil:
+		return err
+	case layers == 0:
+		return &TooFewLanes{max}
+	}
+	r.SL, r.SL2VL = nil, nil
+	if layers == 1 && shifts == 1 {
+		return nil
+	}
+	if r.SL2VL, err = shifted(g, l.Shift); err != nil || layers == 1 {
+		return err
+	}
+	if l.Both {
+		for _, s := range l.Sources {
+			for _, lids := range of {
+				for i := 1; i < len(lids); i++ {
+					if n := lids[i] + 1 - len(layer[s]); n > 0 {
+						layer[s] = append(layer[s], make([]uint8, n)...)
+					}
+					layer[s][lids[i]] = layer[s][lids[0]]
+				}
+			}
+		}
+	}
+	r.SL = &routes.SL{Pair: make([][]uint8, len(g.Terminals())), Shared: true}
+	for i, t := range g.Terminals() {
+		if t.Switch >= 0 && t.Out > 0 {
+			r.SL.Pair[i] = layer[t.Switch]
+		}
+	}
+	return nil
+}
+
+// inLanes is r with the lanes of a layering. That they do not suffice is a condition
+// that does not hold.
+func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
+	err := layer(ctx, r, l, o.MaxVLs)
+	if few := new(TooFewLanes); errors.As(err, &few) {
+		return nil, &Precondition{Reason: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// network is g as package lanes has it.
+func network(g *graph.Graph) *lanes.Network {
+	n := &lanes.Network{}
+	for _, c := range g.Channels() {
+		n.From, n.To, n.Reverse = append(n.From, c.From), append(n.To, c.To), append(n.Reverse, c.Reverse)
+	}
+	for s := range len(g.Switches()) + 1 {
+		n.Base, n.PortBase = append(n.Base, g.FirstChannel(s)), append(n.PortBase, g.FirstPort(s))
+	}
+	for s, sw := range g.Switches() {
+		for p := range sw.NumPorts() + 1 {
+			n.Target = append(n.Target, int32(g.Target(int32(s), uint8(p))))
+		}
+	}
+	return n
+}
+
+// shifted are the lanes of layers, one of which is a service level: that of the same
+// number, or if there are shifts, one of two, by the link that packets came over.
+func shifted(g *graph.Graph, shift []uint8) (*routes.SL2VL, error) {
+	v := routes.NewSL2VL(g)
+	if shift == nil {
+		return v, nil
+	}
+	var vls [2][16]uint8
+	for sl := range 16 {
+		vls[0][sl], vls[1][sl] = uint8(min(2*sl, 14)), uint8(min(2*sl+1, 14))
+	}
+	for s, n := range g.Switches() {
+		for in := range n.NumPorts() + 1 {
+			of := &vls[0]
+			if c := g.Target(int32(s), uint8(in)); c >= 0 && shift[g.Channels()[c].Reverse] > 0 {
+				of = &vls[1]
+			}
+			for out := 1; out <= n.NumPorts(); out++ {
+				if err := v.Set(s, uint8(in), uint8(out), *of); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/verify"
+)
+
+func TestTree(t *testing.T) {
+	for spec, want := range map[string]string{
+		"fattree:k=4,levels=3":          "3 [2 2 4] [1 2 2] [1 1 1] true ",
+		"pgft:m=3/4/2,w=1/2/3,p=1/1/2":  "3 [3 4 2] [1 2 3] [1 1 2] true ",
+		"fattree:k=6,levels=1":          "1 [6] [1] [1] true ",
+		"pgft:m=4/4,w=1/2,p=1/3":        "2 [4 4] [1 2] [1 3] true ",
+		"fattree:k=4,remove_links=1":    `2 [2 4] [1 2] [1 1] false "leaf-3" (0x0002c90300100020) has 1 of 2 parents`,
+		"fattree:k=4,remove_switches=1": `2 [2 3] [1 2] [1 1] true `,
+	} {
+		tree, err := graph.FindTree(routingtest.Graph(t, spec, graph.Options{}))
+		if err != nil {
+			t.Errorf("%s: %v", spec, err)
+			continue
+		}
+		if got := fmt.Sprint(tree.Height, tree.M, tree.W, tree.P, tree.Regular, " ", tree.Missing); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", spec, got, want)
+		}
+	}
+	g := routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{})
+	tree, err := graph.FindTree(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for s, n := range g.Switches() {
+		got = append(got, fmt.Sprint(n.Name(), " ", tree.Level[s], " ", tree.Digits[s]))
+	}
+	want := []string{
+		"leaf-1 0 [0 0]", "leaf-2 0 [0 1]", "leaf-3 0 [1 0]", "leaf-4 0 [1 1]", "leaf-5 0 [2 0]", "leaf-6 0 [2 1]", "leaf-7 0 [3 0]", "leaf-8 0 [3 1]",
+		"spine-1 1 [0 0]", "spine-2 1 [0 1]", "spine-3 1 [1 0]", "spine-4 1 [1 1]", "spine-5 1 [2 0]", "spine-6 1 [2 1]", "spine-7 1 [3 0]", "spine-8 1 [3 1]",
+		"core-1 2 [0 0]", "core-2 2 [1 0]", "core-3 2 [0 1]", "core-4 2 [1 1]",
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	for spec, want := range map[string]string{
+		"ring:n=3,hosts=0": "no fat tree: no switch has a compute node",
+		"ring:n=3":         `no fat tree: port 3 of "switch-1" (0x0002c90300100000) and port 2 of "switch-2" (0x0002c90300100010) are linked, but both on switches with compute nodes; if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)`,
+	} {
+		if _, err := graph.FindTree(routingtest.Graph(t, spec, graph.Options{})); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", spec, err, want)
+		}
+	}
+}
+
+// TestTreeShuffled: digits do not depend on the order of GUIDs or ports, so
+// neither does it that shifts meet no contention.
+func TestTreeShuffled(t *testing.T) {
+	for seed := range uint64(3) {
+		g, err := graph.New(routingtest.Shuffled(t, routingtest.Topology(t, "pgft:m=4/3/5,w=1/4/3,p=1/1/1"), seed), graph.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range []string{"ftree", "minhop", "updn"} {
+			c, err := traffic.MeasureCongestion(t.Context(), compute(t, g, engine, Options{}), traffic.CongestionOptions{Pattern: traffic.Shift})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Max != 1 || c.Bandwidth != 1 || c.Samples != 59 {
+				t.Errorf("seed %d, %s: %+v", seed, engine, c)
+			}
+		}
+	}
+}
+
+// A switch without links is no part of the tree: ftree passes over it.
+func TestSwitchWithoutLinks(t *testing.T) {
+	g := routingtest.Graph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.Options{})
+	alone := -1
+	for s := range g.Switches() {
+		if g.Endpoints()[s] == 0 {
+			alone = s
+		}
+	}
+	g = routingtest.Graph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.Options{Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == g.Switches()[alone].GUID() }})
+	if v := verified(t, compute(t, g, "ftree", Options{}), verify.Options{}); !v.OK() {
+		t.Errorf("unreachable %d, %q", v.Unreachable, v.Notes)
+	}
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+)
+
+// updn is up*/down* routing (Schroeder et al., "Autonet: a high-speed,
+// self-configuring local area network using point-to-point links", 1991), as
+// OpenSM's updn: no path goes up after it went down, so the channels can be
+// numbered along all paths, and no credit loop is possible. Up is towards the
+// roots: those given, else the top of a fat tree, else the switches that OpenSM's
+// histogram finds, else the centre. Pairs without such a path, as from one root to
+// another where a cable is missing, get a path that closes no credit loop.
+//
+// Time: that of UpDown and Assign, O(D*S*(S + N)/64 + S*(D*S + C + L)); where paths
+// are missing, that of complete in addition.
+var updn = Engine{
+	Name:    "updn",
+	Doc:     "Up*/down*, from the roots: no credit loops.",
+	OpenSM:  "updn",
+	Options: []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
+	Acyclic: true,
+	Repair:  KeepEntries,
+	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
+		if len(o.Roots) > 0 {
+			return upDownRoutes(ctx, g, graph.RanksFrom(g, o.Roots), o)
+		}
+		if l := graph.FindLevels(g); l.Check() == nil {
+			r, err := upDownRoutes(ctx, g, l.Ranks(), o)
+			return orCentre(ctx, g, r, err, o)
+		}
+		roots, err := graph.FindRoots(ctx, g, "histogram")
+		if err != nil {
+			return orCentre(ctx, g, nil, nil, o)
+		}
+		r, err := upDownRoutes(ctx, g, graph.RanksFrom(g, roots), o)
+		return orCentre(ctx, g, r, err, o)
+	},
+}
+
+// upDownRoutes are the tables of up*/down* under ranks, completed.
+func upDownRoutes(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
+	h, err := graph.UpDown(ctx, g, ranks)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	r, err := assigned(ctx, g, h, graph.FindLevels(g), ranks, o)
+	if err != nil {
+		return nil, err
+	}
+	return r, completed(ctx, r, h, ranks, o.Keep)
+}
+
+// orCentre is r if no path is missing in it, else up*/down* from one root, the
+// centre: then all pairs have a path, up to the root and down.
+func orCentre(ctx context.Context, g *graph.Graph, r *routes.Routes, err error, o *Options) (*routes.Routes, error) {
+	if err != nil || r != nil && BasisOf(r).Missing == 0 {
+		return r, err
+	}
+	root, err := graph.Center(ctx, g)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	one, err := upDownRoutes(ctx, g, graph.RanksFrom(g, root), o)
+	if err != nil || r != nil && BasisOf(r).Missing <= BasisOf(one).Missing {
+		return r, err
+	}
+	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.Switches()[root[0]].Label()))
+	return one, nil
+}

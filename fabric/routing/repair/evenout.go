@@ -1,0 +1,148 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
+)
+
+// maxWorse is by how much the most routes on a link may exceed those of a full run
+// after a repair: one in so many.
+const maxWorse = 50
+
+// evenOut takes the entries of LIDs from full, all that a LID has, until no link has
+// more routes than full allows: those of the LIDs on the busiest link, whose entries
+// differ. Where up*/down* has gaps, paths of different tables do not go together, and
+// it is all entries or none.
+//
+// Time: that of Balance, and O(S) for each LID.
+func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
+	g := r.Graph()
+	load, err := walk.CountAllRoutes(ctx, r)
+	if err != nil {
+		return err
+	}
+	best, err := walk.CountAllRoutes(ctx, full)
+	if err != nil {
+		return err
+	}
+	most := traffic.DistributionOf(best).Max
+	most += most / maxWorse
+	if traffic.DistributionOf(load).Max <= most {
+		return nil
+	}
+	if engine.BasisOf(r) != nil && engine.BasisOf(r).Gaps || engine.BasisOf(full) != nil && engine.BasisOf(full).Gaps {
+		r.Replace(full)
+		return nil
+	}
+	e := evening{r: r, full: full, load: load, on: g.Endpoints(), walk: walk.New(g), taken: make([]bool, int(g.Top())+1)}
+	for ctx.Err() == nil {
+		busiest := traffic.DistributionOf(load)
+		if busiest.Max <= most || !e.relieve(g.Channels()[busiest.Busiest]) {
+			break
+		}
+	}
+	if ctx.Err() != nil || engine.BasisOf(r) == nil || engine.BasisOf(r).Hops == nil || !engine.BasisOf(r).Hops.IsUpDown() {
+		return context.Cause(ctx)
+	}
+	// Paths to switches that up*/down* does not have were made for the entries before.
+	graph, err := walk.Dependencies(ctx, r, walk.SelectEndpoints(g, 0))
+	if err != nil {
+		return err
+	}
+	all, err := walk.WithSwitches(ctx, r, graph)
+	if all == graph {
+		r.Replace(full)
+	}
+	return err
+}
+
+// evening is the state of evenOut.
+type evening struct {
+	r, full *routes.Routes
+	load    []int64
+	on      []int64 // ports of CAs and routers, by switch
+	walk    *walk.Walk
+	flow    []int64
+	taken   []bool // by LID: its entries are those of full
+}
+
+// relieve takes from full the entries of a LID that comes over channel c, one that does
+// not do so in full if there is any. False: there is none left.
+func (e *evening) relieve(c graph.Channel) bool {
+	g := e.r.Graph()
+	row, other := e.r.Row(int(c.From)), e.full.Row(int(c.From))
+	found := -1
+	for _, d := range g.Dests() {
+		if row[d.LID] != c.Port || d.Out == 0 || e.taken[d.LID] {
+			continue
+		}
+		if found < 0 {
+			found = int(d.LID)
+		}
+		if other[d.LID] != c.Port {
+			found = int(d.LID)
+			break
+		}
+	}
+	if found < 0 {
+		return false
+	}
+	e.taken[found] = true
+	e.count(e.r, found, -1)
+	for s := range g.Switches() {
+		if port := e.full.Row(s)[found]; e.r.Row(s)[found] != port {
+			e.r.WritableRow(s)[found] = port
+		}
+	}
+	e.count(e.r, found, 1)
+	return true
+}
+
+// count adds the routes of a LID to the load, or takes them off.
+func (e *evening) count(r *routes.Routes, lid int, sign int64) {
+	w, t := e.walk, int32(e.r.Graph().TerminalByLID(mad.LID(lid)))
+	ports := w.Column(0)
+	for s := range ports {
+		ports[s] = r.Row(s)[lid]
+	}
+	w.Begin()
+	if e.flow == nil {
+		e.flow = make([]int64, len(e.on))
+	}
+	clear(e.flow)
+	for s, n := range e.on {
+		if n > 0 {
+			w.From(int32(s), ports, t)
+			e.flow[s] = n
+		}
+	}
+	for _, s := range slices.Backward(w.Order) {
+		if c := w.Via[s]; c >= 0 && w.State[s] >= 0 {
+			e.load[c] += sign * e.flow[s]
+			e.flow[w.Graph.ChannelTo(c)] += e.flow[s]
+		}
+	}
+}
+
+// evenTree is evenOut for tables that repairTree has made.
+func evenTree(ctx context.Context, r *routes.Routes) error {
+	g := r.Graph()
+	full, err := engine.Compute(ctx, g, engine.BasisOf(r).Engine, engine.BasisOf(r).On(g))
+	if p := new(engine.Precondition); errors.As(err, &p) {
+		return nil // it would refuse the tree as it is now
+	} else if err != nil {
+		return err
+	}
+	if h := engine.BasisOf(r).Hops; h.IsUpDown() && !h.SameDirections(engine.BasisOf(full).Hops) {
+		engine.AddGaps(full, 0) // other ranks: its paths do not go together with r's
+	}
+	return evenOut(ctx, r, full)
+}

@@ -1,0 +1,28 @@
+package repair
+
+import (
+	"testing"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
+)
+
+func compute(t testing.TB, g *graph.Graph, name string, o engine.Options) *routes.Routes {
+	t.Helper()
+	r, err := engine.Compute(t.Context(), g, name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func verified(t testing.TB, r *routes.Routes, o verify.Options) *verify.Verdict {
+	t.Helper()
+	v, err := verify.Tables(t.Context(), r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,77 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+)
+
+// ComputeKeeping is engine.Compute by the engine of that name, where old are the tables in
+// force: entries of theirs stay where the engine allows it (Options.Keep), as long as no
+// link gets more routes than by Compute alone, or one in maxWorse more. Its notes say how
+// many. Where the rule is the very choice of the next hop, as of DModK and of requested
+// policies that are not by load, entries stay only if most choices in old are the same, as
+// after a link was lost.
+//
+// Time: that of Compute, twice, and of traffic.MeasureBalance.
+func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engine.Options, old *routes.Routes) (*routes.Routes, error) {
+	o.Keep = nil
+	full, err := engine.Compute(ctx, g, name, o)
+	if err != nil {
+		return nil, err
+	}
+	if e, _ := engine.Named(name); e.Repair != engine.KeepEntries {
+		return full, nil
+	}
+	old = old.SeenOn(g)
+	byLoad := []string{"", engine.LeastLoaded, engine.Scatter}
+	if b := engine.BasisOf(full); b.Hops != nil && (b.Tree != nil || !slices.Contains(byLoad, o.Policy)) {
+		if same, chance, all := countChoices(full, old); 2*(same-chance) < all-chance {
+			full.Notes = append(full.Notes, fmt.Sprintf("the tables in force are by another rule (%d of %d choices of a port are the same), so no entry is kept", same, all))
+			return full, nil
+		}
+	}
+	o.Keep = old
+	near, err := engine.Compute(ctx, g, name, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := evenOut(ctx, near, full); err != nil {
+		return nil, err
+	}
+	if few, many := near.Diff(old).Entries, full.Diff(old).Entries; few < many {
+		near.Notes = append(near.Notes, fmt.Sprintf("%d entries change, and %d stay that %s by itself would choose anew", few, many-few, name))
+		return near, nil
+	}
+	return full, nil
+}
+
+// countChoices are the entries that r, by next hops of its basis, had to choose, how many of
+// them are the same in old, and how many would be by chance.
+func countChoices(r *routes.Routes, old *routes.Routes) (same, chance, all int) {
+	g := r.Graph()
+	var next graph.NextHops
+	likely := 0.0
+	for s := range g.Switches() {
+		next.Load(engine.BasisOf(r).Hops, s)
+		was, row := old.Row(s), r.Row(s)
+		for d := range g.Switches() {
+			ports, _ := next.Ports(d)
+			if len(ports) < 2 {
+				continue
+			}
+			for _, dest := range g.DestsOf(d) {
+				all++
+				likely += 1 / float64(len(ports))
+				if was.Port(dest.LID) == row[dest.LID] {
+					same++
+				}
+			}
+		}
+	}
+	return same, int(likely), all
+}

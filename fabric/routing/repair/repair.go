@@ -1,0 +1,112 @@
+// Package repair makes tables for a network that has changed a little, of those before.
+//
+//	repair.go  Tables: by what made the tables
+//	tree.go    the tables of d-mod-k on a fat tree; gap.go: pairs that up*/down* has no
+//	           path to
+//	evenout.go no link gets many more routes than by a full run
+//	keep.go    ComputeKeeping: a full run that stays close to the tables in force
+//
+// The functions use all cores, and may run at the same time on the same tables, which must
+// not change meanwhile. Tables that they return belong to the caller, but may share rows
+// with those before until one of them is changed. Package graph explains the letters of
+// times.
+package repair
+
+import (
+	"context"
+	"errors"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/search"
+)
+
+// Tables repairs r: it makes tables for g, the graph of the same subnet after a link, a switch or a
+// host is lost or back, of r, those before. Entries stay where they are, but for those
+// whose paths the change breaks, or that an engine would choose anew for what is gained.
+// What the engine that made r promises holds for the new tables too: they reach the
+// same pairs, and close no credit loop. Their balance is that of a run of the engine,
+// or up to maxWorse worse. Where nothing is known of what made r, as of tables from a
+// file or changed by hand, all paths that arrive stay, and the others are replaced by
+// ones that close no credit loop, if r closes none.
+//
+// Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
+// that of the engine, twice, and of traffic.MeasureBalance.
+func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	if len(g.Switches()) == 0 {
+		return nil, errors.New("repair: the fabric has no switch")
+	}
+	b := engine.BasisOf(r)
+	if b == nil {
+		t, _, err := search.Patch(ctx, r, g)
+		return t, err
+	}
+	if b.Tree != nil && !b.Gaps {
+		t, err := repairTree(ctx, r, g)
+		if err == nil && t != nil && len(g.Switches())*int(t.Top()) <= fewEntries {
+			err = evenTree(ctx, t)
+		}
+		if t != nil || err != nil {
+			return t, err
+		}
+	}
+	o := b.On(g)
+	full, err := engine.Compute(ctx, g, b.Engine, o)
+	if err != nil || r.SL != nil { // lanes of paths that others go beside
+		return full, err
+	}
+	t := full
+	switch e, _ := engine.Named(b.Engine); e.Repair {
+	case engine.KeepEntries:
+		o.Keep = r
+		t, err = engine.Compute(ctx, g, b.Engine, o)
+	case engine.KeepLIDs:
+		t, err = keepLIDs(ctx, r, full)
+	case engine.Patch:
+		t, err = patchOr(ctx, r, full)
+	}
+	if err != nil || t == full {
+		return t, err
+	}
+	return t, evenOut(ctx, t, full)
+}
+
+// patchOr is patch where that leaves no gaps, else full, the tables of a full run.
+func patchOr(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
+	t, whole, err := search.Patch(ctx, r, full.Graph())
+	if err != nil || !whole {
+		return full, err
+	}
+	t.SetOrigin(engine.BasisOf(full))
+	engine.AddGaps(t, engine.BasisOf(full).Missing) // its paths go together with no others
+	return t, nil
+}
+
+// fewEntries: where there are so many at most, a full run takes little time, and each
+// repair of a tree is compared with one. In larger trees a few destinations weigh little.
+const fewEntries = 1 << 20
+
+// keepLIDs is full, the tables of a full run, with the entries of those LIDs of r that all
+// are next hops still.
+func keepLIDs(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
+	g := full.Graph()
+	h, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	t, old := full.Clone(), r.SeenOn(g)
+	for d := range g.Switches() {
+		for _, dest := range g.DestsOf(d) {
+			stays := true
+			for s := range g.Switches() {
+				port := old.Row(s).Port(dest.LID)
+				stays = stays && (s == d && port == dest.Out || s != d && (h.IsNextHop(s, d, port) || h.Distance(s, d) < 0 && port == routes.NoPort))
+			}
+			for s := 0; stays && s < len(g.Switches()); s++ {
+				t.Row(s)[dest.LID] = old.Row(s).Port(dest.LID)
+			}
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,146 @@
+package routes_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
+)
+
+func TestRow(t *testing.T) {
+	lids := []mad.LID{1, 2, 3, 5, 6, 99}
+	for _, x := range []struct {
+		name string
+		do   func(r routes.Row)
+		want routes.Row
+	}{
+		{"fill", func(r routes.Row) { r.Fill(lids, 7) }, routes.Row{0, 7, 7, 7, 4, 7, 7, 7}},
+		{"fill mod 1", func(r routes.Row) { r.FillMod(lids, []uint8{11, 12}, 1) }, routes.Row{0, 11, 12, 11, 4, 12, 11, 7}},
+		{"fill mod 2", func(r routes.Row) { r.FillMod(lids, []uint8{11, 12, 13}, 2) }, routes.Row{0, 11, 11, 12, 4, 12, 13, 7}},
+		{"fill mod 0", func(r routes.Row) { r.FillMod(lids, []uint8{11, 12}, 0) }, routes.Row{0, 11, 12, 11, 4, 12, 11, 7}},
+		{"fill mod of nothing", func(r routes.Row) { r.FillMod(lids, nil, 1) }, routes.Row{0, 1, 2, 3, 4, 5, 6, 7}},
+		{"copy", func(r routes.Row) { r.Copy(routes.Row{9, 9, 9, 9}, lids) }, routes.Row{0, 9, 9, 9, 4, 5, 6, 7}},
+		{"copy all", func(r routes.Row) { r.Copy(routes.Row{9, 9, 9}, nil) }, routes.Row{9, 9, 9, 3, 4, 5, 6, 7}},
+		{"map", func(r routes.Row) { r.Map(map[uint8]uint8{1: 2, 2: 1, 4: 9}, lids) }, routes.Row{0, 2, 1, 3, 4, 5, 6, 7}},
+		{"map all", func(r routes.Row) { r.Map(map[uint8]uint8{1: 2, 2: 1, 4: 9}, nil) }, routes.Row{0, 2, 1, 3, 9, 5, 6, 7}},
+	} {
+		r := routes.Row{0, 1, 2, 3, 4, 5, 6, 7}
+		x.do(r)
+		if d := cmp.Diff(x.want, r); d != "" {
+			t.Errorf("%s (-want +got)\n%s", x.name, d)
+		}
+	}
+	if r := (routes.Row{1, 2}); r.Port(1) != 2 || r.Port(2) != routes.NoPort {
+		t.Error(r.Port(1), r.Port(2))
+	}
+}
+
+func TestDiff(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=8,levels=3", graph.Options{}) // LIDs to 208: four blocks
+	old := compute(t, g, "ftree", engine.Options{})
+	r := old.Clone()
+	r.Row(3)[64] ^= 1
+	r.Row(3)[127] ^= 1
+	r.Row(3)[128] ^= 1
+	r.Row(7)[1] = routes.NoPort
+	longer := routes.New(g, 300)
+	for s := range g.Switches() {
+		longer.Row(s).Copy(old.Row(s), nil)
+	}
+	longer.Row(0)[299] = 5
+	less, err := graph.New(routingtest.Topology(t, "fattree:k=8,levels=3,remove_switches=1"), graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name     string
+		old, new *routes.Routes
+		want     string
+	}{
+		{"none", old, old.Clone(), "{Switches:[] Entries:0 Blocks:0 LIDs:[]}"},
+		{"some", old, r, "{Switches:[{Switch:3 Entries:3 Blocks:[1 2]} {Switch:7 Entries:1 Blocks:[0]}] Entries:4 Blocks:3 LIDs:[1 64 127 128]}"},
+		{"the other way", r, old, "{Switches:[{Switch:3 Entries:3 Blocks:[1 2]} {Switch:7 Entries:1 Blocks:[0]}] Entries:4 Blocks:3 LIDs:[1 64 127 128]}"},
+		{"longer", old, longer, "{Switches:[{Switch:0 Entries:1 Blocks:[4]}] Entries:1 Blocks:1 LIDs:[299]}"},
+		{"shorter", longer, old, "{Switches:[{Switch:0 Entries:1 Blocks:[4]}] Entries:1 Blocks:1 LIDs:[299]}"},
+		{"a switch less", old, old.On(less), "{Switches:[] Entries:0 Blocks:0 LIDs:[]}"},
+	} {
+		if got := fmt.Sprintf("%+v", *x.new.Diff(x.old)); got != x.want {
+			t.Errorf("%s:\n got %s\nwant %s", x.name, got, x.want)
+		}
+	}
+	// A switch that comes back has everything new.
+	if d := old.Diff(old.On(less)); len(d.Switches) != 1 || d.Entries != 208 || d.Blocks != 4 {
+		t.Errorf("%+v", d)
+	}
+	if n := old.Entries(); n != 80*208 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=4", graph.Options{})
+	r := compute(t, g, "ftree", engine.Options{})
+	leaf, spine := routingtest.SwitchNamed(t, g, "leaf-1"), routingtest.SwitchNamed(t, g, "spine-1")
+	from, to := routingtest.LID(t, g, "node-0001 HCA-1"), routingtest.LID(t, g, "node-0007 HCA-1")
+	path := func(src, dst mad.LID) string {
+		t.Helper()
+		p, err := r.Trace(src, dst)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.TrimSpace(p.String())
+	}
+	lines := func(s ...string) string { return strings.Join(s, "\n") }
+	expect := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	whole := lines("node-0001 HCA-1/1", "leaf-1/1", "leaf-1/3", "spine-1/1", "spine-1/4", "leaf-4/3", "leaf-4/1", "node-0007 HCA-1/1")
+	expect(path(from, to), whole)
+	expect(path(from, from), "node-0001 HCA-1/1")
+	expect(path(from, g.Terminals()[spine].LID), lines("node-0001 HCA-1/1", "leaf-1/1", "leaf-1/3", "spine-1/1"))
+	expect(path(g.Terminals()[leaf].LID, to), lines("leaf-1/0", "leaf-1/3", "spine-1/1", "spine-1/4", "leaf-4/3", "leaf-4/1", "node-0007 HCA-1/1"))
+	expect(path(from, 999), "trace: no port has LID 999; the highest is 14")
+	expect(path(0, to), "trace: no port has LID 0; the highest is 14")
+	for port, want := range map[uint8]string{
+		routes.NoPort: `"spine-1" (0x0002c90300100040) drops LID 13`,
+		9:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 9, which it does not have`,
+		0:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 0 of "spine-1" (0x0002c90300100040), which has another LID`,
+	} {
+		r.Row(spine)[to] = port
+		p, err := r.Trace(from, to)
+		if err != nil || p.Broken != want {
+			t.Errorf("port %d: %v %q", port, err, p.Broken)
+		}
+	}
+	r.Row(spine)[to] = 1
+	expect(path(from, to)[len(path(from, to))-len("goes round in circles"):], "goes round in circles")
+	r.Row(leaf)[to] = 1
+	if p, _ := r.Trace(from, to); p.Broken != `"leaf-1" (0x0002c90300100000) sends LID 13 to port 1 of "node-0001 HCA-1" (0x0002c90310000000), which has another LID` {
+		t.Error(p.Broken)
+	}
+}
+
+// TestChangesLanes: where paths change their lane, a verdict says that OpenSM's engine
+// file would not let them.
+func TestChangesLanes(t *testing.T) {
+	for name, want := range map[string]bool{"dragonfly": true, "minhop": false, "dfsssp": false} {
+		r := compute(t, routingtest.Graph(t, "dragonfly:a=4,p=2,h=1", graph.Options{}), name, engine.Options{})
+		v := verified(t, r, verify.Options{})
+		told := slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "change to virtual lanes") })
+		if r.ChangesLanes() != want || told != want {
+			t.Errorf("%s: %v, in the verdict %v", name, r.ChangesLanes(), told)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+// Package routingtest has networks for the tests of routing.
+package routingtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// Nets are those that the figures are given for. There are 1,620 switches and
+// 11,664 hosts in ft11664, the full tree of three levels of 36-port switches.
+// wide is as big as a subnet can be.
+var Nets = map[string]string{
+	"ft648":   "pgft:m=18/36,w=1/18,p=1/1",
+	"ft1728":  "pgft:m=12/12/12,w=1/12/12,p=1/1/1",
+	"ft5832":  "pgft:m=18/18/18,w=1/18/18,p=1/1/1",
+	"ft11664": "pgft:m=18/18/36,w=1/18/18,p=1/1/1",
+	// with 400 of its 23,328 links between switches missing
+	"ft11664-400": "pgft:m=18/18/36,w=1/18/18,p=1/1/1,remove_links=400,seed=5",
+	"wide":        "pgft:m=32/32/42,w=1/32/32,p=1/1/1",
+}
+
+// SmallNets are nets that everything is tried on: whole ones and ones with parts
+// missing.
+func SmallNets() []string {
+	list := []string{
+		"fattree:k=4,levels=3", "fattree:k=4,levels=4", "pgft:m=4/4,w=1/2,p=1/3", "pgft:m=3/4/2,w=1/2/3,p=1/1/2",
+		"ring:n=1,hosts=3", "ring:n=2", "ring:n=7,hosts=2", "mesh:dims=3/4,hosts=2", "mesh:dims=2/2/2/2,hosts=1", "torus:dims=4/4,hosts=2",
+		"torus:dims=5,hosts=1,links=2", "hyperx:dims=3/4,hosts=2", "dragonfly:a=4,p=2,h=1", "random:n=20,degree=4,hosts=2",
+	}
+	for seed := 1; seed <= 4; seed++ {
+		for _, kind := range []string{
+			"fattree:k=8,levels=2,remove_links=10%", "fattree:k=8,levels=3,remove_links=4%", "fattree:k=4,levels=4,remove_switches=3,remove_links=6%",
+			"pgft:m=4/4/4,w=1/2/2,p=1/2/3,remove_links=10%", "torus:dims=4/4,hosts=2,remove_links=4,remove_switches=1",
+			"hyperx:dims=4/4,hosts=1,remove_links=15%", "dragonfly:a=4,p=2,h=2,remove_links=10%,remove_switches=1",
+			"random:n=24,degree=3,hosts=2,remove_links=20%",
+		} {
+			list = append(list, fmt.Sprintf("%s,seed=%d", kind, seed))
+		}
+	}
+	return list
+}
+
+func Topology(t testing.TB, spec string) *fabric.Fabric {
+	t.Helper()
+	if s, ok := Nets[spec]; ok {
+		spec = s
+	}
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func Graph(t testing.TB, spec string, o graph.Options) *graph.Graph {
+	t.Helper()
+	g, err := graph.New(Topology(t, spec), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// SwitchNamed is the number of the switch of that name.
+func SwitchNamed(t testing.TB, g *graph.Graph, name string) int {
+	t.Helper()
+	s := slices.IndexFunc(g.Switches(), func(n *fabric.Node) bool { return n.Name() == name })
+	if s < 0 {
+		t.Fatalf("no switch %q", name)
+	}
+	return s
+}
+
+// LID is the first LID of the node of that name.
+func LID(t testing.TB, g *graph.Graph, name string) mad.LID {
+	t.Helper()
+	for _, term := range g.Terminals() {
+		if term.Port.Node().Name() == name {
+			return term.LID
+		}
+	}
+	t.Fatalf("no node %q", name)
+	return 0
+}
+
+// Shuffled is f with other GUIDs, and cables in other ports of switches.
+func Shuffled(t testing.TB, f *fabric.Fabric, seed uint64) *fabric.Fabric {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := fabric.NewBuilder()
+	guids := random.Perm(len(f.Nodes()))
+	var ports [][]int
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		info := *n.Info()
+		info.NodeGUID = mad.GUID(guids[i] + 1)
+		b.AddNode(fabric.NodeSpec{Info: info, Name: n.Name()})
+		order := []int{0}
+		for _, p := range random.Perm(n.NumPorts()) {
+			order = append(order, p+1)
+		}
+		if !n.IsSwitch() {
+			slices.Sort(order)
+		}
+		ports = append(ports, order)
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if q := p.Peer(); q != nil && q.ID() > p.ID() {
+			if err := b.Link(p.Node().ID(), ports[p.Node().ID()][p.Num()], q.Node().ID(), ports[q.Node().ID()][q.Num()]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Build()
+}
+
+// Draw makes a fabric of lines such as "a 1 b 2": a cable. Nodes in capitals are
+// switches, others CAs; both have 4 ports. LIDs are by node, lids more of a CA.
+func Draw(t testing.TB, lmc int, cables ...[4]any) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	handles := map[string]int{}
+	node := func(name string) int {
+		h, ok := handles[name]
+		if ok {
+			return h
+		}
+		n := len(handles) + 1
+		spec := fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 4, NodeGUID: mad.GUID(n), PortGUID: mad.GUID(0x100 + n), LocalPortNum: 1}}
+		info := &mad.PortInfo{LID: mad.LID(n << lmc), LMC: uint8(lmc), PortState: mad.PortStateActive}
+		if name[0] < 'a' {
+			spec.Info.NodeType, info.LMC = mad.NodeTypeSwitch, 0
+			h = b.AddNode(spec)
+			b.SetPort(h, 0, info)
+		} else {
+			h = b.AddNode(spec)
+			b.SetPort(h, 1, info)
+		}
+		handles[name] = h
+		return h
+	}
+	for _, c := range cables {
+		if err := b.Link(node(c[0].(string)), c[1].(int), node(c[2].(string)), c[3].(int)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Build()
+}
+
+// Tables are all entries of r.
+func Tables(r *routes.Routes) (entries []uint8) {
+	for s := range r.Graph().Switches() {
+		entries = append(entries, r.Row(s)...)
+	}
+	return entries
+}
+
+// WithLMC is f with 1<<lmc LIDs for each port of a CA.
+func WithLMC(t testing.TB, f *fabric.Fabric, lmc int) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	lid := 1 << lmc
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name()})
+		for num := range n.NumPorts() + 1 {
+			if n.IsSwitch() != (num == 0) || num > 0 && n.Port(num).Peer() == nil {
+				continue
+			}
+			info := &mad.PortInfo{LID: mad.LID(lid), PortState: mad.PortStateActive}
+			if num > 0 {
+				info.LMC = uint8(lmc)
+			}
+			b.SetPort(i, num, info)
+			lid += 1 << lmc
+		}
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if q := p.Peer(); q != nil && q.ID() > p.ID() {
+			if err := b.Link(p.Node().ID(), p.Num(), q.Node().ID(), q.Num()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Build()
+}
+
+// UsedTime is the CPU time of this process so far, on all cores.
+func UsedTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Bench measures do on a net, and prints allocations.
+func Bench(b *testing.B, net string, do func(b *testing.B, g *graph.Graph) error) {
+	b.Run(net, func(b *testing.B) {
+		g := Graph(b, net, graph.Options{})
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := do(b, g); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package search
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+)
+
+// addition is the state of complete.
+type addition struct {
+	r                 *routes.Routes
+	connected         *graph.Hops
+	cas, switches     []gap // of LIDs of CAs, and of switches
+	dropped           []gap // of patch: LIDs whose packets some switch drops
+	toCAs, toSwitches tally
+}
+
+// tally counts entries of switches with CAs: those that were added, and those that
+// could not be.
+type tally struct{ added, missing int }
+
+// gap is a LID to which some switches with CAs have no path.
+type gap struct {
+	d      int // the switch it is on
+	dest   graph.Dest
+	before []uint8 // entries of all switches
+}
+
+// findGaps finds the gaps.
+func (a *addition) findGaps(h *graph.Hops) {
+	g := a.r.Graph()
+	endpoints := g.Endpoints()
+	for d := range g.Switches() {
+		missing := false
+		for s := range g.Switches() {
+			missing = missing || endpoints[s] > 0 && h.Distance(s, d) < 0 && a.connected.Distance(s, d) >= 0
+		}
+		if !missing {
+			continue
+		}
+		for _, dest := range g.DestsOf(d) {
+			if x := (gap{d, dest, a.r.Column(dest.LID)}); dest.Out == 0 {
+				a.switches = append(a.switches, x)
+			} else {
+				a.cas = append(a.cas, x)
+			}
+		}
+	}
+}
+
+// close adds the paths it can, and says whether none is missing.
+func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
+	had := n.resume(x)
+	n.search()
+	all := true
+	for s, endpoints := range n.endpoints {
+		switch {
+		case endpoints == 0 || a.connected.Distance(s, x.d) < 0:
+		case !n.settled[s]:
+			all = false
+			count.missing++
+		case !had[s]:
+			count.added++
+		}
+	}
+	n.finish(x.dest)
+	return all
+}
+
+// restore takes all entries back that were added.
+func (a *addition) restore(gaps []gap) {
+	for _, x := range gaps {
+		for s, port := range x.before {
+			a.r.Row(s)[x.dest.LID] = port
+		}
+	}
+}
+
+// ofSwitches is the kind of entries that lead to the LIDs of switches.
+const ofSwitches = " to switches only, which management packets take,"
+
+// NoteAddedToSwitches notes that n entries that lead to switches got a path.
+func NoteAddedToSwitches(r *routes.Routes, n int) {
+	(&addition{r: r}).note(ofSwitches, tally{added: n})
+}
+
+// note says what became of missing entries of one kind.
+func (a *addition) note(kind string, n tally) {
+	const what = "%d entries of switches with CAs%s have no path that goes up and then down"
+	if n.added > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+": they got one that closes no credit loop with all others", n.added, kind))
+	}
+	if n.missing > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+", nor was one found that closes no credit loop", n.missing, kind))
+	}
+}
+
+// maxAttempts is how often toEach tries different orders of the LIDs of CAs, and
+// maxSearches how many searches it begins an attempt after: each takes a millisecond
+// in a large network.
+const (
+	maxAttempts = 8
+	maxSearches = 10000
+)
+
+// testsOfLast bounds the searches for paths to switches that byTurning leaves: to so
+// many cycle tests that go through the whole graph, some tenths of a second where it
+// is large.
+const testsOfLast = 100
+
+// toEach searches for the paths of all gaps, and returns the dependencies with those
+// of the paths it found. Which are still possible for a LID depends on the LIDs
+// before it, so those that lack paths at the end go first in the next attempt, which
+// begins anew.
+func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*cdg.Graph, error) {
+	before := *count
+	for attempt := 1; ; attempt++ {
+		*count = before
+		n := begin()
+		var open, closed []gap
+		for _, x := range gaps {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if a.close(n, x, count) {
+				closed = append(closed, x)
+			} else {
+				open = append(open, x)
+			}
+		}
+		if len(open) == 0 || attempt == attempts || attempt*len(gaps) > maxSearches {
+			return n.order.Graph, nil
+		}
+		gaps = append(open, closed...)
+		a.restore(gaps)
+	}
+}

@@ -1,0 +1,109 @@
+package search_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/verify"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
+)
+
+// Where links of a fat tree are missing, up*/down* has no path from many switches to
+// the LIDs of others. They get one, but for a few where much is missing, which notes
+// tell; and with the packets to them too there is no credit loop.
+func TestToSwitches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
+	for _, spec := range []string{
+		"pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=40,seed=5",
+		"pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=100,seed=7",
+		"pgft:m=12/12/12,w=1/12/12,p=1/1/1,remove_links=60,seed=1",
+		"fattree:k=8,levels=3,remove_links=30,seed=2",
+		"fattree:k=8,levels=2,remove_links=6,seed=3",
+	} {
+		g := routingtest.Graph(t, spec, graph.Options{Workers: 9}) // more than there are blocks of LIDs
+		for _, name := range []string{"updn", "ftree", "nue"} {
+			r := compute(t, g, name, engine.Options{})
+			v := verified(t, r, verify.Options{})
+			told := slices.ContainsFunc(v.Notes, func(n string) bool {
+				return strings.Contains(n, "to switches only") && strings.Contains(n, "nor was one found")
+			})
+			if whole := v.ToSwitches == v.SwitchPairs; !v.OK() || v.SwitchPairs == 0 || whole == told || v.ToSwitches < v.SwitchPairs-v.SwitchPairs/100 {
+				t.Errorf("%s, %s: ok %v, to switches: %d of %d; %q", spec, name, v.OK(), v.ToSwitches, v.SwitchPairs, v.Notes)
+			}
+			graph, err := walk.Dependencies(t.Context(), r, walk.SelectEndpoints(r.Graph(), 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all, err := walk.WithSwitches(t.Context(), r, graph); err != nil || all == graph {
+				t.Errorf("%s, %s: a credit loop with the packets to switches (%v)", spec, name, err)
+			}
+		}
+	}
+}
+
+// What cannot be reached is counted: here an entry of a leaf that is gone.
+func TestToSwitchesLost(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{})
+	r := compute(t, g, "updn", engine.Options{})
+	var spine graph.Dest
+	for d := range g.Switches() {
+		if g.Endpoints()[d] == 0 {
+			spine = g.DestsOf(d)[0]
+		}
+	}
+	leaf := g.Terminals()[g.TerminalByLID(graph.Order(g)[0])].Switch
+	r.Row(leaf)[spine.LID] = routes.NoPort
+	v := verified(t, r, verify.Options{})
+	if on := g.Endpoints()[leaf]; !v.OK() || v.SwitchPairs-v.ToSwitches != on {
+		t.Errorf("ok %v, to switches: %d of %d, want %d less", v.OK(), v.ToSwitches, v.SwitchPairs, on)
+	}
+}
+
+// Where most pairs have no path up and then down, none is added: ftree refuses, and
+// updn goes by way of one root.
+func TestTooMuchMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
+	g := routingtest.Graph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", graph.Options{})
+	if _, err := engine.Compute(t.Context(), g, "ftree", engine.Options{}); err == nil || !strings.Contains(err.Error(), "pairs of switches with CAs have no path that goes up and then down") {
+		t.Errorf("ftree: %v", err)
+	}
+	v := verified(t, compute(t, g, "updn", engine.Options{}), verify.Options{})
+	t.Log(v.Notes, v.Unreachable)
+	if !v.Acyclic {
+		t.Error("updn: a credit loop")
+	}
+}
+
+// A verdict over no pair, and one that leaves ports out, is not ok.
+func TestNothingJudged(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{})
+	r := compute(t, g, "updn", engine.Options{})
+	if v := verified(t, r, verify.Options{Endpoints: graph.ClassGateway}); v.OK() || v.Pairs != 0 {
+		t.Errorf("ok %v over %d pairs", v.OK(), v.Pairs)
+	}
+	lost := g.Terminals()[slices.IndexFunc(g.Terminals(), func(t graph.Terminal) bool { return t.Out > 0 })].Port
+	g, err := graph.New(g.Fabric(), graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+		if p == lost {
+			return 0, 0
+		}
+		return mad.LID(p.ID() + 1), 0
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = compute(t, g, "updn", engine.Options{})
+	if v := verified(t, r, verify.Options{}); v.OK() || len(v.LeftOut) != 1 {
+		t.Errorf("ok %v, left out %q", v.OK(), v.LeftOut)
+	}
+}

@@ -1,0 +1,141 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+)
+
+// InLanes computes tables by searches as of nue, on so many virtual lanes, of which the
+// first is enough where it has shortest paths. root and ranks are those of EscapeRoot,
+// and connected the distances in g.
+func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (*routes.Routes, error) {
+	r := routes.New(g, 0)
+	searches := make([]*nueSearch, lanes)
+	position := cdg.UpDownOrder(g, ranks)
+	for i := range searches {
+		searches[i] = newNueSearch(r, cdg.New(g, 1), slices.Clone(position))
+		searches[i].load = searches[0].load
+		searches[i].addTree(root)
+	}
+	sl := make([]uint8, int(r.Top())+1)
+	for d := range g.Switches() {
+		lane := -1 // that of the LIDs on d
+		for _, dest := range g.DestsOf(d) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if dest.Out == 0 {
+				continue
+			}
+			if lane < 0 {
+				lane = shortestLane(searches, d, connected)
+			}
+			searches[lane].avoidSiblings(dest)
+			searches[lane].route(d, dest)
+			sl[dest.LID] = uint8(lane)
+		}
+		if lane >= 0 {
+			searches[lane].forgetSiblings() // the lanes have their loads in common
+		}
+	}
+	if err := searches[0].toSwitches(ctx, connected); err != nil {
+		return nil, err
+	}
+	if slices.Max(sl) > 0 {
+		r.SL, r.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
+	}
+	escaped := 0
+	for _, n := range searches {
+		escaped += n.escaped
+	}
+	if escaped > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", escaped, g.Switches()[root].Label()))
+	}
+	return r, nil
+}
+
+// shortestLane is the first lane on which paths to switch d are as short as can be.
+func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
+	if len(searches) == 1 {
+		return 0
+	}
+	best, least := 0, int64(-1)
+	for i, n := range searches {
+		n.begin(d)
+		n.search()
+		excess := int64(0) // links beyond those of shortest paths; much, where there is none
+		for s, endpoints := range n.endpoints {
+			if x := connected.Distance(s, d); endpoints > 0 && x > 0 {
+				if n.settled[s] {
+					excess += endpoints * (n.cost[s]/hopCost - int64(x))
+				} else {
+					excess += endpoints * graph.MaxDistance
+				}
+			}
+		}
+		n.order.Commit(func(v, w int32) bool { return false })
+		if least < 0 || excess < least {
+			best, least = i, excess
+		}
+		if excess == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// toSwitches finds the paths to the LIDs of switches, which only management packets
+// have: after all others, so that they take no paths away from them, and with few
+// cycle tests, for where links are missing most of these would fail. First come
+// searches in the topological order that there is; what these leave is closed by way
+// of a few switches (see downUp), and the rest by searches with tests and by the
+// escape tree.
+func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error {
+	a := addition{r: n.routes, connected: connected}
+	n.order.Budget = -1
+	for d := range n.g.Switches() {
+		for _, dest := range n.g.DestsOf(d) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if dest.Out > 0 {
+				continue
+			}
+			n.begin(d)
+			n.search()
+			left := n.left
+			n.finish(dest)
+			if left > 0 {
+				a.switches = append(a.switches, gap{d, dest, nil})
+			}
+		}
+	}
+	if len(a.switches) == 0 {
+		return nil
+	}
+	graph := n.order.Graph
+	if err := a.byTurning(ctx, newDownUp(n.routes, graph)); err != nil || len(a.switches) == 0 {
+		return err
+	}
+	last := newNueSearch(n.routes, graph, graph.Positions())
+	last.tree = n.tree
+	last.order.Budget = testsOfLast * len(n.g.Channels())
+	for _, x := range a.switches {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !a.close(last, x, &a.toSwitches) && n.tree != nil {
+			last.takeEscape(x.d, x.dest)
+		}
+	}
+	if n.tree == nil {
+		a.note(ofSwitches, tally{missing: a.toSwitches.missing})
+	}
+	n.escaped += last.escaped
+	return nil
+}

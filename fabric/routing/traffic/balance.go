@@ -1,0 +1,125 @@
+// Package traffic measures how much of the load goes over each link.
+//
+//	balance.go      how evenly routes are spread over links
+//	congestion.go   the flows that meet on links under a pattern of traffic
+//	reroute.go      how many paths differ between two tables, and what that does to the
+//	                load; reroutepatch.go: where few switches differ
+//
+// The functions use all cores, and may run at the same time on the same tables, which must
+// not change meanwhile. Results belong to the caller. Package graph explains the letters
+// of times.
+package traffic
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
+)
+
+// Distribution says how evenly a load is spread over channels.
+type Distribution struct {
+	Max, Min int64
+	Mean     float64
+	Sum      int64
+	Busiest  int // channel; the first of those with Max, or -1
+}
+
+func DistributionOf(loads []int64) Distribution {
+	s := Distribution{Busiest: -1}
+	for c, n := range loads {
+		s.Sum += n
+		if c == 0 || n > s.Max {
+			s.Max, s.Busiest = n, c
+		}
+		if c == 0 || n < s.Min {
+			s.Min = n
+		}
+	}
+	if len(loads) > 0 {
+		s.Mean = float64(s.Sum) / float64(len(loads))
+	}
+	return s
+}
+
+// Balance says how evenly tables use the channels.
+type Balance struct {
+	// Routes are, for each channel, the pairs of an endpoint and a LID of
+	// another whose packets take it. Its Max is the edge forwarding index
+	// (Heydemann, Meyer, Sotteau, "On forwarding indices of networks", 1989).
+	Routes Distribution
+	// LIDs are, for each channel, the LIDs whose packets take it: ibdmchk calls
+	// them the DLIDs of a port.
+	LIDs Distribution
+
+	PerChannel []int64 // routes, by channel
+	DLIDs      []int64 // by channel
+
+	routes *routes.Routes
+}
+
+// LIDsBy is how many LIDs packets leave a port of a switch to: DLIDs or, of a port to an
+// endpoint, those that the table forwards there. False: it is no port of a switch of the
+// tables, or the table is empty, as that of one that has not answered is.
+func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
+	g := b.routes.Graph()
+	if p.Node().Fabric() != g.Fabric() {
+		return 0, false
+	}
+	s := g.SwitchOf(p.Node())
+	if s < 0 || !slices.ContainsFunc(b.routes.Row(s), func(out uint8) bool { return out != routes.NoPort }) {
+		return 0, false
+	}
+	if c := g.ChannelOf(p); c >= 0 {
+		return b.DLIDs[c], true
+	}
+	return int64(bytes.Count(b.routes.Row(s), []byte{uint8(p.Num())})), true
+}
+
+// MeasureBalance counts the routes between endpoints of class c; 0: all CAs and routers. Those
+// to lids alone are counted, whatever their class; nil: to all of the endpoints.
+//
+// Time: O(L*S).
+func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids []mad.LID) (*Balance, error) {
+	g := r.Graph()
+	e := walk.SelectEndpoints(g, c)
+	if lids != nil {
+		clear(e.Wanted)
+		for _, lid := range lids {
+			t := g.TerminalByLID(lid)
+			if t < 0 {
+				return nil, fmt.Errorf("balance: no port has LID %d; the highest is %d", lid, g.Top())
+			}
+			e.Wanted[lid] = true
+		}
+	}
+	dlids := make([][]int64, g.Workers())
+	b := &Balance{DLIDs: make([]int64, len(g.Channels())), routes: r}
+	var err error
+	b.PerChannel, err = walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, _ mad.LID) {
+		if dlids[worker] == nil {
+			dlids[worker] = make([]int64, len(g.Channels()))
+		}
+		for _, s := range w.Order {
+			if c := w.Via[s]; c >= 0 && w.State[s] >= 0 && w.Flow[s] > 0 {
+				dlids[worker][c]++
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range dlids {
+		for c, n := range list {
+			b.DLIDs[c] += n
+		}
+	}
+	b.Routes, b.LIDs = DistributionOf(b.PerChannel), DistributionOf(b.DLIDs)
+	return b, nil
+}

@@ -1,0 +1,345 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
+)
+
+// Patterns of traffic, by name.
+const (
+	Shift       = "shift"       // each endpoint sends to the one k places after it, for all k
+	Permutation = "permutation" // random permutations
+	Bisection   = "bisection"   // random halves that exchange in pairs
+	AllToAll    = "all-to-all"  // each sends to all others at once
+	Matrix      = "matrix"      // as Matrix has it
+)
+
+// Patterns are all patterns.
+func Patterns() []string { return []string{Shift, Permutation, Bisection, AllToAll} }
+
+// CongestionOptions say what the traffic is.
+type CongestionOptions struct {
+	Pattern string
+	// Order are LIDs of the endpoints, in their order; nil: those of Graph.Order,
+	// or, where there are no compute nodes, all of CAs and routers.
+	Order []mad.LID
+	// Samples is the number of shifts or permutations; 0: 1,000, or all shifts if
+	// those are fewer. Where not all shifts are taken, they are evenly spread.
+	Samples int
+	Seed    uint64 // of the random patterns
+	// Each is told of each sample, in their order: the shift, else its number, and the
+	// largest number of flows on a channel. Nil: nobody is.
+	Each func(sample, most int)
+}
+
+// Congestion is the load of channels under a pattern, if all endpoints send at once.
+type Congestion struct {
+	Pattern   string
+	Endpoints int
+	Samples   int
+	Seed      uint64
+	// Max is the largest number of flows on any channel in any sample. Shifts
+	// with 1 are free of contention.
+	Max   int
+	Worst int // the first sample with it: k of a shift, else the number of the sample
+	At    int // a channel with it, or -1
+	// Mean is the mean of the samples' largest numbers of flows.
+	Mean float64
+	// Bandwidth is the effective bandwidth: the mean, over all flows, of 1
+	// over the largest number of flows on a channel of the path (Hoefler,
+	// Schneider, Lumsdaine, "Multistage switches are not crossbars: effects of
+	// static routing in high-performance networks", 2008).
+	// Flows that do not arrive count 0. Not for all-to-all.
+	Bandwidth float64
+	Lost      int64 // flows that do not arrive
+}
+
+// MatrixCongestion is that of a traffic matrix. Max is not known of it.
+type MatrixCongestion struct {
+	Congestion
+	MaxLoad float64   // the most traffic on a channel
+	Loads   []float64 // by channel
+}
+
+// Flow is what the port of a LID sends to another LID, in any unit.
+type Flow struct {
+	From, To mad.LID
+	Traffic  float64
+}
+
+// maxTraffic is the most traffic of a flow: sums of as many as there can be are exact
+// to a few digits still, and never infinite.
+const maxTraffic = 1e18
+
+// MeasureFlows counts what flows put on the channels, all at once. The bandwidth of a flow is
+// its share of the channel of its path that has the most traffic; flows without traffic,
+// and from a port to itself, do not count.
+//
+// Time: O(P) for each flow, P links a path.
+func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixCongestion, error) {
+	g := r.Graph()
+	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Loads: make([]float64, len(g.Channels()))}
+	ends := make([]bool, len(g.Terminals()))
+	x := sampler{load: make([]int32, len(g.Channels()))}
+	var sent []float64
+	for i, f := range flows {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !(f.Traffic >= 0 && f.Traffic <= maxTraffic) { // NaN too
+			return nil, fmt.Errorf("congestion: traffic %v from LID %d to LID %d: want from 0 to %g", f.Traffic, f.From, f.To, float64(maxTraffic))
+		}
+		var at [2]int
+		for k, lid := range [2]mad.LID{f.From, f.To} {
+			if at[k] = g.TerminalByLID(lid); at[k] < 0 || g.Terminals()[at[k]].Switch < 0 {
+				return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
+			}
+			ends[at[k]] = true
+		}
+		if f.Traffic == 0 || at[0] == at[1] {
+			continue
+		}
+		begin := len(x.paths)
+		x.ends = append(x.ends, x.follow(r, int32(at[0]), int32(at[1]), f.To))
+		sent = append(sent, f.Traffic)
+		for _, ch := range x.paths[begin:] {
+			if c.Loads[ch] += f.Traffic; c.Loads[ch] > c.MaxLoad {
+				c.MaxLoad, c.At = c.Loads[ch], int(ch)
+			}
+		}
+	}
+	begin, share := int32(0), 0.0
+	for i, end := range x.ends {
+		if end < 0 {
+			c.Lost++
+			continue
+		}
+		most := sent[i] // on the hosts' own links
+		for _, ch := range x.paths[begin:end] {
+			most = max(most, c.Loads[ch])
+		}
+		share += sent[i] / most
+		begin = end
+	}
+	if len(sent) > 0 {
+		c.Bandwidth = share / float64(len(sent))
+	}
+	for _, is := range ends {
+		if is {
+			c.Endpoints++
+		}
+	}
+	c.Mean = c.MaxLoad
+	return c, nil
+}
+
+// MeasureCongestion counts the flows on the channels.
+//
+// Time: O(P) for each flow of each sample, P links a path; all-to-all: O(L*S).
+func MeasureCongestion(ctx context.Context, r *routes.Routes, o CongestionOptions) (*Congestion, error) {
+	g := r.Graph()
+	if !slices.Contains(Patterns(), o.Pattern) {
+		return nil, fmt.Errorf("congestion: no pattern %q; there are %s", o.Pattern, strings.Join(Patterns(), ", "))
+	}
+	if o.Order == nil {
+		if o.Order = graph.Order(g); len(o.Order) == 0 {
+			o.Order = g.LIDs(^graph.ClassSwitch)
+		}
+	}
+	ends := make([]int32, len(o.Order))
+	for i, lid := range o.Order {
+		t := g.TerminalByLID(lid)
+		if t < 0 || g.Terminals()[t].Switch < 0 {
+			return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
+		}
+		ends[i] = int32(t)
+	}
+	c := &Congestion{Pattern: o.Pattern, Endpoints: len(ends), Seed: o.Seed, Worst: -1, At: -1}
+	if len(ends) < 2 {
+		return c, nil
+	}
+	if o.Pattern == AllToAll {
+		return c, allToAll(ctx, r, c, o.Order)
+	}
+	c.Samples = o.Samples
+	if c.Samples <= 0 {
+		c.Samples = 1000
+	}
+	if o.Pattern == Shift {
+		c.Samples = min(c.Samples, len(ends)-1)
+	}
+	return c, sample(ctx, r, c, o, ends)
+}
+
+// allToAll counts all flows at once: they are the routes between the endpoints.
+func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.LID) error {
+	g := r.Graph()
+	c.Samples = 1
+	e := &walk.Endpoints{On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
+	for _, lid := range lids {
+		e.Wanted[lid] = true
+		s := g.Terminals()[g.TerminalByLID(lid)].Switch
+		if e.On[s]++; e.On[s] == 1 {
+			e.Sources = append(e.Sources, int32(s))
+		}
+	}
+	slices.Sort(e.Sources)
+	lost := make([]int64, g.Workers())
+	loads, err := walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, lid mad.LID) {
+		for _, s := range e.Sources {
+			if w.State[s] < 0 {
+				lost[worker] += int64(e.On[s])
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range lost {
+		c.Lost += n
+	}
+	s := DistributionOf(loads)
+	c.Max, c.Mean, c.At, c.Worst = int(s.Max), float64(s.Max), s.Busiest, 0
+	return nil
+}
+
+// sampler is the memory of a worker.
+type sampler struct {
+	load  []int32 // by channel
+	paths []int32 // channels of all paths, one path after the other
+	ends  []int32 // where each ends in paths; -1: it does not arrive
+	to    []int32 // by index of the source in the order: index of the destination, or -1
+}
+
+// sample counts the flows of each sample on its own.
+func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOptions, terminals []int32) error {
+	type result struct {
+		max, at   int
+		bandwidth float64
+		flows     int
+		lost      int64
+	}
+	g, lids := r.Graph(), o.Order
+	results := make([]result, c.Samples)
+	workers := make([]sampler, g.Workers())
+	err := graph.Each(ctx, g.Workers(), c.Samples, func(worker, i int) {
+		x := &workers[worker]
+		if x.load == nil {
+			x.load, x.to = make([]int32, len(g.Channels())), make([]int32, len(lids))
+		}
+		x.draw(c, i)
+		x.paths, x.ends = x.paths[:0], x.ends[:0]
+		res := &results[i]
+		res.at = -1
+		for from, to := range x.to {
+			if to >= 0 && int(to) != from {
+				x.ends = append(x.ends, x.follow(r, terminals[from], terminals[to], lids[to]))
+			}
+		}
+		begin := int32(0)
+		for _, end := range x.ends {
+			res.flows++
+			if end < 0 {
+				res.lost++
+				continue
+			}
+			most := int32(1) // the hosts' own links
+			for _, ch := range x.paths[begin:end] {
+				most = max(most, x.load[ch])
+				if int(x.load[ch]) > res.max {
+					res.max, res.at = int(x.load[ch]), int(ch)
+				}
+			}
+			res.bandwidth += 1 / float64(most)
+			begin = end
+		}
+		for _, ch := range x.paths {
+			x.load[ch] = 0
+		}
+	})
+	if err != nil {
+		return err
+	}
+	flows, bandwidth, sum := 0, 0.0, 0
+	for i, res := range results {
+		sample := i
+		if c.Pattern == Shift {
+			sample = c.shift(i)
+		}
+		if o.Each != nil {
+			o.Each(sample, res.max)
+		}
+		if res.max > c.Max {
+			c.Max, c.At, c.Worst = res.max, res.at, sample
+		}
+		flows, bandwidth, sum, c.Lost = flows+res.flows, bandwidth+res.bandwidth, sum+res.max, c.Lost+res.lost
+	}
+	c.Mean = float64(sum) / float64(c.Samples)
+	if flows > 0 {
+		c.Bandwidth = bandwidth / float64(flows)
+	}
+	return nil
+}
+
+// shift is the distance of the i-th shift.
+func (c *Congestion) shift(i int) int { return 1 + i*(c.Endpoints-1)/c.Samples }
+
+// draw chooses the destinations of sample i.
+func (x *sampler) draw(c *Congestion, i int) {
+	n := len(x.to)
+	switch c.Pattern {
+	case Shift:
+		k := c.shift(i)
+		for from := range x.to {
+			x.to[from] = int32((from + k) % n)
+		}
+		return
+	}
+	random := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+	for from := range x.to {
+		x.to[from] = int32(from)
+	}
+	random.Shuffle(n, func(a, b int) { x.to[a], x.to[b] = x.to[b], x.to[a] })
+	if c.Pattern == Bisection {
+		order := slices.Clone(x.to)
+		for j := range x.to {
+			x.to[j] = -1
+		}
+		for j := 0; j+1 < n; j += 2 {
+			x.to[order[j]], x.to[order[j+1]] = order[j+1], order[j]
+		}
+	}
+}
+
+// follow adds a flow to the loads, and its channels to paths; it returns where they
+// end there. For a flow that does not arrive it adds nothing, and returns -1.
+func (x *sampler) follow(r *routes.Routes, from, to int32, lid mad.LID) int32 {
+	g := r.Graph()
+	begin := len(x.paths)
+	at := int32(g.Terminals()[from].Switch)
+	for range len(g.Switches()) {
+		target := g.Target(at, r.Entry(at, lid))
+		if c := target.Channel(); c >= 0 {
+			x.paths = append(x.paths, c)
+			at = g.ChannelTo(c)
+			continue
+		}
+		if target == graph.ToTerminal(to) {
+			for _, ch := range x.paths[begin:] {
+				x.load[ch]++
+			}
+			return int32(len(x.paths))
+		}
+		break
+	}
+	x.paths = x.paths[:begin]
+	return -1
+}

@@ -1,0 +1,319 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
+)
+
+// Adaptive is what is known of adaptive routing in the switches. No public
+// layout tells whether a switch adapts its routes, so the caller has to know.
+type Adaptive uint8
+
+const (
+	AdaptiveUnknown Adaptive = iota
+	AdaptiveOff
+	AdaptiveOn      // packets may take other paths than the tables say
+	AdaptiveMinimal // or, at each switch, any port of a shortest path
+	AdaptiveUpDown  // or any port of a path that goes up and then down
+)
+
+// AdaptiveWords are the ports that switches may choose from, by name.
+func AdaptiveWords() []string { return []string{"minimal", "updown"} }
+
+// ParseAdaptive is the Adaptive of one of AdaptiveWords.
+func ParseAdaptive(word string) (Adaptive, error) {
+	i := slices.Index(AdaptiveWords(), word)
+	if i < 0 {
+		return 0, fmt.Errorf("no ports %q that switches choose from; there are %s", word, strings.Join(AdaptiveWords(), ", "))
+	}
+	return AdaptiveMinimal + Adaptive(i), nil
+}
+
+// Among is the ports that switches choose from: "minimal ports"; "" where the tables
+// alone are judged.
+func (a Adaptive) Among() string {
+	switch a {
+	case AdaptiveMinimal:
+		return "minimal ports"
+	case AdaptiveUpDown:
+		return "legal up/down ports"
+	}
+	return ""
+}
+
+// note is what a verdict says of it; "": nothing.
+func (a Adaptive) note() string {
+	switch a {
+	case AdaptiveUnknown:
+		return "adaptive routing not determined"
+	case AdaptiveOn:
+		return "adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"
+	}
+	return ""
+}
+
+// choices are the ports from which switches may choose, all of them at once: next hops
+// to the switch of a destination, and the entry of the table. What any choice, packet
+// by packet, can make a packet wait for is an edge of one channel dependency graph, so
+// where that has no cycle no choice can deadlock (Duato, "A new theory of deadlock-free
+// adaptive routing in wormhole networks", 1993, has a weaker condition, for networks
+// with escape lanes). Virtual lanes are left aside: a cycle over lanes is one of
+// channels too.
+//
+// Time: O(N) for each switch with endpoints, O(S) for each LID, and O(C) for each
+// switch or LID with paths of its own.
+type choices struct {
+	v    *verification
+	hops *graph.Hops
+	note string           // on hops
+	next []graph.NextHops // by switch
+	// Channels out of a switch are bits of words; those of switch s begin at
+	// first[s].
+	first []int32
+	of    [][]uint64 // by neighbour: the channels to it, of its switch's words
+}
+
+// choiceWalk is the memory of a worker.
+type choiceWalk struct {
+	home    int      // the switch that mask is for, or -1
+	mask    []uint64 // by first: the channels to choose from
+	wider   []uint64 // the same, with the entries of one LID
+	reached []bool   // by switch: packets pass through
+	others  []bool   // the same, of one LID
+	stack   []int32
+}
+
+// adaptiveHops are the next hops to choose from, and a note on them.
+func adaptiveHops(ctx context.Context, r *routes.Routes, a Adaptive) (h *graph.Hops, note string, err error) {
+	g := r.Graph()
+	if a == AdaptiveMinimal {
+		h, err = graph.AllHops(ctx, g)
+		return h, "", err
+	}
+	var ranks *graph.Ranks
+	switch l := graph.FindLevels(g); {
+	case r.Origin() != nil && r.Origin().UpDownRanks() != nil:
+		ranks, note = r.Origin().UpDownRanks(), "as in the tables"
+	case l.Check() == nil:
+		ranks, note = l.Ranks(), "away from the CAs, by the levels of a fat tree"
+	default:
+		roots, err := graph.FindRoots(ctx, g, "histogram")
+		if err != nil {
+			if roots, err = graph.Center(ctx, g); err != nil {
+				return nil, "", err
+			}
+		}
+		names := make([]string, 0, 5)
+		for _, s := range roots[:min(len(roots), 4)] {
+			names = append(names, g.Switches()[s].Label())
+		}
+		if len(roots) > 4 {
+			names = append(names, fmt.Sprintf("and %d more", len(roots)-4))
+		}
+		ranks, note = graph.RanksFrom(g, roots), "towards "+strings.Join(names, ", ")
+	}
+	h, err = graph.UpDown(ctx, g, ranks)
+	return h, "up, for the legal up/down ports, is " + note, err
+}
+
+// graph is the graph of all that packets may wait for.
+func (x *choices) graph(ctx context.Context, r *routes.Routes) (*cdg.Graph, error) {
+	v := x.v
+	graphs := make([]*cdg.Graph, v.g.Workers())
+	walks := make([]choiceWalk, v.g.Workers())
+	for _, t := range []*routes.Routes{r, v.o.Union} {
+		if t == nil {
+			continue
+		}
+		err := walk.EachDest(ctx, t, v.g.Workers(), v.Wanted, func(worker int, w *walk.Walk, lid mad.LID) {
+			c := &walks[worker]
+			if graphs[worker] == nil {
+				graphs[worker] = cdg.New(v.g, 1)
+				*c = x.newWalk()
+			}
+			if home := v.g.Terminals()[v.g.TerminalByLID(lid)].Switch; home >= 0 {
+				x.follow(graphs[worker], c, home, w.Column(lid))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	d := cdg.New(v.g, 1)
+	for _, part := range graphs {
+		if part != nil {
+			d.Union(part)
+		}
+	}
+	return d, nil
+}
+
+// newChoices are those of tables r.
+func (v *verification) newChoices(ctx context.Context, r *routes.Routes) (*choices, error) {
+	g := v.g
+	h, note, err := adaptiveHops(ctx, r, v.o.Adaptive)
+	if err != nil {
+		return nil, err
+	}
+	x := &choices{v: v, hops: h, note: note, next: make([]graph.NextHops, len(g.Switches())), first: make([]int32, 0, len(g.Switches())+1)}
+	words := int32(0)
+	for s := range g.Switches() {
+		x.first = append(x.first, words)
+		n := (g.FirstChannel(s+1) - g.FirstChannel(s) + 63) / 64
+		words += n
+		for _, to := range g.Neighbours(s) {
+			set := make([]uint64, n)
+			for _, p := range to.Ports {
+				c := g.Target(int32(s), p).Channel() - g.FirstChannel(s)
+				set[c/64] |= 1 << (c % 64)
+			}
+			x.of = append(x.of, set)
+		}
+	}
+	x.first = append(x.first, words)
+	return x, graph.Each(ctx, g.Workers(), len(g.Switches()), func(_, s int) { x.next[s].Load(h, s) })
+}
+
+func (x *choices) newWalk() choiceWalk {
+	n := len(x.v.g.Switches())
+	return choiceWalk{home: -1, mask: make([]uint64, x.first[n]), reached: make([]bool, n), others: make([]bool, n)}
+}
+
+// follow adds what packets to a LID on switch home, whose entries are ports, may wait
+// for.
+func (x *choices) follow(d *cdg.Graph, c *choiceWalk, home int, ports []uint8) {
+	g := x.v.g
+	if c.home != home {
+		c.home = home
+		for s := range g.Switches() {
+			x.chooseAt(c.mask[x.first[s]:x.first[s+1]], s, home)
+		}
+		x.spread(d, c, c.mask, c.reached, home)
+	}
+	// Entries that are none of the next hops make other ways, for this LID alone.
+	differ := false
+	for s := range g.Switches() {
+		if s == home || !c.reached[s] {
+			continue
+		}
+		if ch := g.Target(int32(s), ports[s]).Channel(); ch >= 0 {
+			bit := ch - g.FirstChannel(s)
+			if c.mask[x.first[s]+bit/64]>>(bit%64)&1 == 0 {
+				differ = true
+				break
+			}
+		}
+	}
+	if !differ {
+		return
+	}
+	c.wider = append(c.wider[:0], c.mask...)
+	for s := range g.Switches() {
+		if ch := g.Target(int32(s), ports[s]).Channel(); ch >= 0 && s != home {
+			bit := ch - g.FirstChannel(s)
+			c.wider[x.first[s]+bit/64] |= 1 << (bit % 64)
+		}
+	}
+	x.spread(d, c, c.wider, c.others, home)
+}
+
+// chooseAt fills in the channels of the next hops of switch s to switch home.
+func (x *choices) chooseAt(mask []uint64, s, home int) {
+	clear(mask)
+	base := x.v.g.FirstNeighbour(s)
+	for i := range x.next[s].Neighbours(home) {
+		for w, more := range x.of[int(base)+i] {
+			mask[w] |= more
+		}
+	}
+}
+
+// spread adds the dependencies of all paths to switch home from switches with
+// endpoints, where mask are the channels that packets may take.
+func (x *choices) spread(d *cdg.Graph, c *choiceWalk, mask []uint64, reached []bool, home int) {
+	g := x.v.g
+	clear(reached)
+	reached[home] = true
+	visit := func(s int32) {
+		if !reached[s] {
+			reached[s] = true
+			c.stack = append(c.stack, s)
+		}
+	}
+	for _, s := range x.v.Sources {
+		visit(s)
+	}
+	for len(c.stack) > 0 {
+		s := c.stack[len(c.stack)-1]
+		c.stack = c.stack[:len(c.stack)-1]
+		base := g.FirstChannel(int(s))
+		for i, word := range mask[x.first[s]:x.first[s+1]] {
+			for ; word != 0; word &= word - 1 {
+				ch := base + int32(i*64+bits.TrailingZeros64(word))
+				d.Use(ch)
+				to := g.ChannelTo(ch)
+				if int(to) == home {
+					continue
+				}
+				d.AddAll(ch, mask[x.first[to]:x.first[to+1]])
+				visit(to)
+			}
+		}
+	}
+}
+
+// examples are, for each channel of a cycle, a LID that packets on it go to, with the
+// next channel of the cycle to follow.
+func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
+	g := x.v.g
+	found := make([]mad.LID, len(cycle))
+	c := x.newWalk()
+	scratch := cdg.New(g, 1)
+	ports := make([]uint8, len(g.Switches()))
+	left := len(cycle)
+	for _, t := range []*routes.Routes{r, x.v.o.Union} {
+		for lid := 0; t != nil && lid < len(x.v.Wanted) && left > 0; lid++ {
+			if !x.v.Wanted[lid] || g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch < 0 {
+				continue
+			}
+			for s := range ports {
+				ports[s] = t.Row(s)[lid]
+			}
+			scratch.Clear()
+			c.home = -1
+			x.follow(scratch, &c, g.Terminals()[g.TerminalByLID(mad.LID(lid))].Switch, ports)
+			for i, ch := range cycle {
+				if found[i] == 0 && scratch.Has(ch, cycle[(i+1)%len(cycle)]) {
+					found[i] = mad.LID(lid)
+					left--
+				}
+			}
+		}
+	}
+	return found
+}
+
+// judgeChoices looks for a credit loop that some choice of the switches makes.
+func (v *verification) judgeChoices(s *Verdict, r *routes.Routes) {
+	s.Channels, s.Dependencies = v.chosen.Size()
+	cycle := v.chosen.Cycle()
+	s.Acyclic = cycle == nil
+	for i, lid := range v.choices.examples(r, cycle) {
+		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(int(cycle[i])), LID: lid})
+	}
+	if !s.Acyclic && v.vls > 1 {
+		s.Notes = append(s.Notes, "adaptive routing: virtual lanes were left aside, and a loop of links may be none of lanes")
+	}
+	if v.choices.note != "" {
+		s.Notes = append(s.Notes, v.choices.note)
+	}
+}

@@ -1,0 +1,7 @@
+package verify
+
+// For the tests outside of the package.
+var (
+	CheckVia            = checkVia
+	MeasureDisjointness = measureDisjointness
+)

@@ -1,0 +1,111 @@
+package walk
+
+import (
+	"context"
+	"slices"
+
+	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// CountAllRoutes counts the routes over each channel, between all CAs and routers.
+func CountAllRoutes(ctx context.Context, r *routes.Routes) ([]int64, error) {
+	return CountRoutes(ctx, r, SelectEndpoints(r.Graph(), 0), nil)
+}
+
+// CountRoutes counts the routes between the endpoints; each, if not nil, is called for
+// each LID.
+func CountRoutes(ctx context.Context, r *routes.Routes, e *Endpoints, each func(worker int, w *Walk, lid mad.LID)) ([]int64, error) {
+	g := r.Graph()
+	loads := make([][]int64, g.Workers())
+	err := EachDest(ctx, r, g.Workers(), e.Wanted, func(worker int, w *Walk, lid mad.LID) {
+		if loads[worker] == nil {
+			loads[worker] = make([]int64, len(g.Channels()))
+		}
+		load, ports := loads[worker], w.Column(lid)
+		for _, s := range e.Sources {
+			w.From(s, ports, int32(g.TerminalByLID(lid)))
+		}
+		copy(w.Flow, e.On)
+		for _, s := range slices.Backward(w.Order) {
+			if c := w.Via[s]; c >= 0 && w.State[s] >= 0 {
+				load[c] += int64(w.Flow[s])
+				w.Flow[g.ChannelTo(c)] += w.Flow[s]
+			}
+		}
+		if each != nil {
+			each(worker, w, lid)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum := make([]int64, len(g.Channels()))
+	for _, load := range loads {
+		for c, n := range load {
+			sum[c] += n
+		}
+	}
+	return sum, nil
+}
+
+// Dependencies returns the graph of all paths between the endpoints, with SL 0 and on one
+// virtual lane.
+func Dependencies(ctx context.Context, r *routes.Routes, e *Endpoints) (*cdg.Graph, error) {
+	g := r.Graph()
+	graphs := make([]*cdg.Graph, g.Workers())
+	err := EachDest(ctx, r, g.Workers(), e.Wanted, func(worker int, w *Walk, lid mad.LID) {
+		if graphs[worker] == nil {
+			graphs[worker] = cdg.New(g, 1)
+		}
+		t, ports := int32(g.TerminalByLID(lid)), w.Column(lid)
+		for _, s := range e.Sources {
+			w.From(s, ports, t)
+		}
+		w.AddDependencies(graphs[worker])
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := cdg.New(g, 1)
+	for _, d := range graphs {
+		if d != nil {
+			all.Union(d)
+		}
+	}
+	return all, nil
+}
+
+// WithSwitches is graph with the dependencies of packets from CAs to switches, or
+// graph itself where both together have a cycle.
+func WithSwitches(ctx context.Context, r *routes.Routes, graph *cdg.Graph) (*cdg.Graph, error) {
+	e := SelectEndpoints(r.Graph(), 0)
+	clear(e.Wanted)
+	for _, d := range r.Graph().Dests() {
+		e.Wanted[d.LID] = d.Out == 0
+	}
+	all, err := Dependencies(ctx, r, e)
+	if err != nil {
+		return nil, err
+	}
+	all.Union(graph)
+	if !all.Acyclic() {
+		return graph, nil
+	}
+	return all, nil
+}
+
+// AddDependencies adds those of the paths that w has followed, with SL 0.
+func (w *Walk) AddDependencies(d *cdg.Graph) {
+	for _, s := range w.Order {
+		c := w.Via[s]
+		if c < 0 {
+			continue
+		}
+		d.Use(c)
+		if next := w.Via[w.Graph.ChannelTo(c)]; next >= 0 {
+			d.Add(c, next)
+		}
+	}
+}
