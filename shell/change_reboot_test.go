@@ -49,7 +49,7 @@ func TestChangeReboot(t *testing.T) {
 			want(foreign, "3", "--write", "change", "revert")
 		}
 	}
-	if cmd.Wait(); cmd.ProcessState.ExitCode() != 3 || !strings.Contains(last, foreign+"; the change is neither made nor taken back: see fabsh change status") {
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != 3 || !strings.Contains(last, foreign+"; the change is neither made nor reverted: see fabsh change status") {
 		t.Errorf("exit status %d: %s", cmd.ProcessState.ExitCode(), last)
 	}
 	want("in the fabric: 0 old, 4 new, 0 between, 1 foreign\n", "1", "change", "status")

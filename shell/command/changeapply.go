@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
-	"fabsh/fabric/plural"
 	"fabsh/mad/engine"
 	"fabsh/shell/session"
 )
@@ -111,84 +109,6 @@ func resumeCommand(p *session.Program) *cobra.Command {
 	}
 }
 
-func revertCommand(p *session.Program) *cobra.Command {
-	var risk, abandon bool
-	c := &cobra.Command{
-		Use:   "revert",
-		Short: "Take the latest change back, days later too",
-		Long: `Take the latest change back, days later too: in an order that is found and proven anew
-from what the fabric has now. What somebody else wrote since stays, and then nothing
-is written. Where that is for good, or what is left is wanted so, --abandon ends the
-change: it writes nothing, and shows what of the change is left standing.`,
-		Example: `  fabsh --write change revert
-  fabsh change revert --abandon`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
-				r, err := latestChange(s)
-				if err != nil {
-					return err
-				}
-				r.AcceptCreditLoops = risk
-				if abandon {
-					return abandonChange(ctx, s, r)
-				}
-				f, err := changes.Sweep(ctx, s.Runtime, r.Host)
-				if err != nil {
-					return err
-				}
-				outcome, err := r.Revert(ctx, f)
-				return told(s, outcome, err)
-			})
-		},
-	}
-	c.Flags().BoolVar(&risk, riskFlag, false, "take it back even where packets may deadlock without end (HOQLife without a bound)")
-	c.Flags().BoolVar(&abandon, "abandon", false, "write nothing: end the change with the fabric as it is, and show what is left standing")
-	c.SetFlagErrorFunc(FlagError)
-	return c
-}
-
-func confirmCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "confirm",
-		Short: "Let the change stay that was just made",
-		Long: `Let the change stay that was just made: all its blocks are read once more. Only the
-user who made it can. A fabric that is simulated in the process that makes the change
-(-F sim) is out of reach of others: there a change is confirmed by itself when all
-checks have passed.`,
-		Example: `  fabsh change confirm`,
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
-				r, err := latestChange(s)
-				if err != nil {
-					return err
-				}
-				outcome, err := r.Confirm(ctx)
-				if outcome == apply.Nothing && err == nil {
-					return errors.New("change confirm: no change waits to be confirmed: see fabsh change status")
-				}
-				return told(s, outcome, err)
-			})
-		},
-	}
-}
-
-func statusCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "Tell what became of the latest change, and what the fabric has of it",
-		Long: `Tell what became of the latest change of the subnet, and which of its blocks are as
-before and as after it. Exit status: 0 it has ended; 1 it is open; 3 the fabric
-did not answer.`,
-		Example: `  fabsh change status`,
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return onChange(p, nil, changeStatus)
-		},
-	}
-}
-
 // onChange runs a command on a change in the fabric's session. keys are those of the
 // process that started this one, if any.
 func onChange(p *session.Program, keys *engine.Keys, run func(context.Context, *session.Session) error) error {
@@ -225,7 +145,7 @@ func told(s *session.Session, outcome apply.Outcome, err error) error {
 		return session.Exit(lang.StatusFindings)
 	case outcome == apply.Failed:
 		return &session.HostError{Err: fmt.Errorf("%w; all is as before the change", err)}
-	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.Is(err, apply.ErrJournal):
+	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.As(err, new(*apply.DamageError)), errors.Is(err, apply.ErrJournal):
 		return &session.HostError{Err: err}
 	case errors.Is(err, lock.ErrHeld):
 		return fmt.Errorf("change: another process is at it: %w", err)
@@ -240,10 +160,10 @@ func told(s *session.Session, outcome apply.Outcome, err error) error {
 	case apply.Confirmed:
 		s.Print("ok: the change is confirmed\n")
 	case apply.Expired:
-		s.Print("taken back: all is as before the change, which nobody confirmed\n")
+		s.Print("reverted: all is as before the change, which was not confirmed\n")
 		return session.Exit(lang.StatusFindings)
 	case apply.Asked:
-		s.Print("taken back: all is as before the change\n")
+		s.Print("reverted: all is as before the change\n")
 	}
 	return nil
 }
@@ -254,60 +174,4 @@ func latestChange(s *session.Session) (*apply.Run, error) {
 		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file")
 	}
 	return changes.HostOf(s.Runtime).Latest()
-}
-
-// changeStatus tells what became of the latest change.
-func changeStatus(ctx context.Context, s *session.Session) error {
-	r, err := latestChange(s)
-	if err != nil {
-		return err
-	}
-	j, err := apply.ReadJournal(apply.JournalIn(r.Dir))
-	if err != nil {
-		return err
-	}
-	b := j.Begin()
-	last := j.Records[len(j.Records)-1]
-	text := fmt.Sprintf("%s: begun %s by %s, %s\n", b.Summary, j.Records[0].At.Format(time.RFC3339), cmp.Or(b.By, "somebody"), plural.Count(len(b.Cells), "block", "blocks"))
-	text += fmt.Sprintf("%s %s", last.Kind, last.At.Format(time.RFC3339))
-	if last.Why != "" {
-		text += ": " + last.Why
-	}
-	switch {
-	case j.Open() && r.Unguarded():
-		text += "; its guard process is gone, and nothing takes it back by itself: confirm, revert or resume it, or end it as it is (change revert --abandon)"
-	case last.Kind == apply.KindApplied:
-		text += fmt.Sprintf("; it is taken back at %s unless it is confirmed", last.At.Add(last.Within).Format(time.RFC3339))
-	}
-	s.Print(text + "\n")
-	states, err := apply.Look(ctx, s.Engine, j)
-	var foreign *apply.ForeignError
-	if err != nil && !errors.As(err, &foreign) {
-		return &session.HostError{Err: err}
-	}
-	count := map[apply.State]int{}
-	for _, state := range states {
-		count[state]++
-	}
-	s.Print(fmt.Sprintf("in the fabric: %d old, %d new, %d between, %d foreign\n", count[apply.Old], count[apply.New], count[apply.Between], count[apply.Foreign]))
-	if foreign != nil {
-		s.Print(foreign.Error() + "\n")
-	}
-	if j.Open() {
-		return session.Exit(lang.StatusFindings)
-	}
-	return nil
-}
-
-// abandonChange ends a change with the fabric as it is.
-func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error {
-	left, err := r.Abandon(ctx)
-	if err != nil {
-		return told(s, apply.Stuck, err)
-	}
-	for _, text := range left {
-		s.Print("left: " + lang.OneLine(text) + "\n")
-	}
-	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", plural.Count(len(left), "block is", "blocks are")))
-	return nil
 }

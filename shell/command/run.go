@@ -9,8 +9,9 @@
 //	report.go       report, and its page of HTML
 //	route.go        route; routewatch.go, its --watch
 //	verify.go       verify, and the checks that it shares with route
-//	changeplan.go   change plan and show; changeapply.go, apply, confirm, revert, resume and
-//	                status; changeguard.go, the guard process
+//	changeplan.go   change plan and show; changeapply.go, apply and resume;
+//	                changeend.go, confirm, revert and status; changeguard.go, the guard
+//	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
 //	                sim.go, decode.go, ports.go, test.go, fmt.go, check.go: the commands of
 //	                these names

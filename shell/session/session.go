@@ -216,10 +216,15 @@ func (s *Settings) engineOptions(t engine.Transport, keys *engine.Keys) engine.O
 	return o
 }
 
-// warnUnended warns of a change of this fabric that was broken off.
+// warnUnended warns of a change of this fabric that was interrupted, and of damaged
+// journals, which may hide one.
 func (s *Session) warnUnended() {
-	if b := changes.HostOf(s.Runtime).Unended(); b != nil {
-		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it, or end it as it is (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
+	b, damaged := changes.HostOf(s.Runtime).Unended()
+	if b != nil {
+		s.Warn("the change %q, which %s began, was interrupted: fabsh change status shows it; then resume or revert it, or end it without a write (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
+	}
+	for _, err := range damaged {
+		s.Warn("%v", err)
 	}
 }
 

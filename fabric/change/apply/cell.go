@@ -12,10 +12,13 @@
 //
 //	run.go      a change under its journal: made, confirmed, resumed, reverted;
 //	            abandon.go, ended without a write
+//	await.go    what the process that made a change does until it has ended
+//	status.go   what journal and fabric show of a change
 //	cell.go     what one Set writes, and what there is of it in the fabric
 //	read.go     reading and writing many cells
 //	journal.go  the file that says what was begun, and how it ended; record.go, its
-//	            records
+//	            records; line.go, its lines, and what damage is
+//	damage.go   a change whose journal is damaged: copied, reverted from the fabric
 //	planned.go  the cells of a plan; order.go, tables.go: their order; cut.go, that of
 //	            what takes links down
 //	move.go     from the state that is there to the old or the new one
@@ -117,9 +120,13 @@ const (
 	Between
 	// Foreign: neither; somebody else wrote it, or the switch was restarted.
 	Foreign
+	// Unread: it could not be read.
+	Unread
 )
 
-func (s State) String() string { return [...]string{"old", "new", "between old and new", "foreign"}[s] }
+func (s State) String() string {
+	return [...]string{"old", "new", "between old and new", "foreign", "not read"}[s]
+}
 
 // Classify says what data, the attribute as it was read, is.
 func (c *Cell) Classify(data []byte) State {

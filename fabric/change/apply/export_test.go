@@ -8,6 +8,7 @@ import (
 // What tests call by itself.
 var (
 	Find       = journalsOf
+	FormatLine = formatLine
 	Unended    = unended
 	ReadStaged = readStaged
 )

@@ -59,10 +59,12 @@ func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 	var due time.Time
 	for {
 		j, err := k.seen.read()
-		if err != nil {
+		var damage *DamageError
+		switch {
+		case errors.As(err, &damage) && j != nil && !damage.Last.ends():
+		case err != nil:
 			return err
-		}
-		if !j.Open() {
+		case !j.Open():
 			return nil
 		}
 		why := ""
@@ -81,8 +83,11 @@ func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 		if last.Kind == KindFailed {
 			why = last.Why
 		}
+		if damage != nil {
+			why = whyDamaged
+		}
 		if why != "" {
-			if _, err := k.run.revert(ctx, why, nil); !errors.Is(err, lock.ErrHeld) {
+			if _, err := k.run.revert(ctx, j.Begin(), why, nil); !errors.Is(err, lock.ErrHeld) {
 				return err
 			}
 		}

@@ -76,7 +76,7 @@ func (h *Host) runOf(f *fabric.Fabric) (*Run, error) {
 	}
 	subnet := fabric.SubnetOf(f, "")
 	if !subnet.IsKnown() {
-		return &Run{Host: h, Dir: filepath.Join(dir, "port-"+port.PortGUID.String())}, nil
+		return &Run{Host: h, Dir: filepath.Join(dir, portFolder+port.PortGUID.String())}, nil
 	}
 	return &Run{Host: h, Dir: subnet.Folder(dir)}, nil
 }

@@ -1,11 +1,7 @@
 package apply
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,15 +18,15 @@ import (
 // confirms it holds the lock beside it, reads it, and appends to it; that, and the
 // fabric, is all that they know of each other. Each may be killed at any time.
 //
-// A line is a digest of the lines before it and of its record, and the record in
-// JSON. What follows the last line that is whole was being written when its writer
-// was killed, and counts for nothing.
+// A line is its number, a checksum, and a record in JSON. An incomplete last line was
+// being written when its writer was killed, and is ignored; any other line that does not
+// verify is damage, and then nothing is written to the file.
 type Journal struct {
 	Records []Record
 	path    string
-	f       file // nil: read only, or in memory
-	sum     [sha256.Size]byte
-	size    int64
+	f       file  // nil: read only, or in memory
+	next    int   // the number of the next line
+	size    int64 // of the lines
 }
 
 // file is what a journal is written to.
@@ -48,7 +44,7 @@ var ErrJournal = errors.New("the journal cannot be written")
 // until something is sent. With an empty path it is kept in memory, for a fabric that
 // ends with this process.
 func NewJournal(path string, b *Begin) (*Journal, error) {
-	j := &Journal{path: path}
+	j := &Journal{path: path, next: 1}
 	if path == "" {
 		return j, j.Append(Record{Kind: KindBegin, Begin: b})
 	}
@@ -95,18 +91,14 @@ func OpenJournal(path string) (*Journal, error) {
 		f.Close()
 		return nil, err
 	}
-	// What a killed writer has left; that it cannot be cut off shows when the next
-	// record is written.
+	// An incomplete last line; that it cannot be cut off shows when the next record is
+	// written.
 	_ = f.Truncate(j.size)
-	_, err = f.Seek(j.size, io.SeekStart)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
 	return j, nil
 }
 
-// ReadJournal reads the journal at path, which another process may be writing.
+// ReadJournal reads the journal at path, which another process may be writing. With a
+// *DamageError it returns a journal, too: of the lines that verify.
 func ReadJournal(path string) (*Journal, error) {
 	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -117,65 +109,33 @@ func ReadJournal(path string) (*Journal, error) {
 	return j, j.load(f)
 }
 
-// maxLine is how long a line may be: all tables of 48k LIDs on 2,000 switches.
-const maxLine = 1 << 30
-
-// load reads all lines that are whole.
-func (j *Journal) load(f *os.File) error {
-	r := bufio.NewReaderSize(f, 1<<20)
-	for {
-		line, err := readLine(r)
-		if errors.Is(err, errLong) {
-			return fmt.Errorf("%s is no journal: a line has more than %d bytes", j.path, maxLine)
-		}
+// load reads all lines. The error is a *DamageError where one does not verify: the
+// records are then those that do, or there are none where the first line does not.
+func (j *Journal) load(f io.Reader) error {
+	r := reader{path: j.path}
+	at := 0
+	for text := range r.records(f) {
+		at++
+		var rec Record
+		err := json.Unmarshal(text, &rec)
 		if err == nil {
-			err = j.take(line)
+			err = j.check(&rec)
 		}
-		if err != nil { // the last, which is not whole, or the end
-			if len(j.Records) == 0 || j.Records[0].Begin == nil {
-				return fmt.Errorf("%s is no journal of a change", j.path)
-			}
-			return nil
+		if err != nil {
+			r.damaged(at, err.Error())
+			continue
 		}
+		j.Records = append(j.Records, rec)
 	}
-}
-
-// errLong: a line is longer than a record can be.
-var errLong = errors.New("too long")
-
-// readLine reads a line. It goes on no further than a zero byte, which no text has and
-// all of a file without contents, however long that is.
-func readLine(r *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case len(line) > maxLine:
-			return nil, errLong
-		case !errors.Is(err, bufio.ErrBufferFull) || bytes.IndexByte(part, 0) >= 0:
-			return nil, err
-		}
+	j.size, j.next = r.size, r.next
+	if r.damage == nil {
+		return nil
 	}
-}
-
-// take takes a line, unless its digest is wrong.
-func (j *Journal) take(line []byte) error {
-	digest, text, ok := bytes.Cut(bytes.TrimSuffix(line, []byte{'\n'}), []byte{' '})
-	sum := j.next(text)
-	if !ok || hex.EncodeToString(sum[:8]) != string(digest) {
-		return errors.New("not whole")
+	var last Record
+	if json.Unmarshal(r.last, &last) == nil {
+		r.damage.Last = last.Kind
 	}
-	var rec Record
-	if err := json.Unmarshal(text, &rec); err != nil {
-		return err
-	}
-	if err := j.check(&rec); err != nil {
-		return err
-	}
-	j.Records, j.sum, j.size = append(j.Records, rec), sum, j.size+int64(len(line))
-	return nil
+	return r.damage
 }
 
 // check says why rec is not what comes next; nil: it may be.
@@ -197,11 +157,6 @@ func (j *Journal) check(rec *Record) error {
 	return nil
 }
 
-// next is the digest after one more record.
-func (j *Journal) next(text []byte) [sha256.Size]byte {
-	return sha256.Sum256(slices.Concat(j.sum[:], text))
-}
-
 // Append writes a record, and returns when the disk has it.
 func (j *Journal) Append(rec Record) error {
 	rec.At = time.Now().UTC()
@@ -213,8 +168,7 @@ func (j *Journal) Append(rec Record) error {
 	if err != nil {
 		return err
 	}
-	sum := j.next(text)
-	line := slices.Concat([]byte(hex.EncodeToString(sum[:8])), []byte{' '}, text, []byte{'\n'})
+	line := formatLine(j.next, text)
 	_, err = j.f.WriteAt(line, j.size)
 	if err == nil {
 		err = j.f.Sync()
@@ -223,7 +177,7 @@ func (j *Journal) Append(rec Record) error {
 		_ = j.f.Truncate(j.size)
 		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
-	j.Records, j.sum, j.size = append(j.Records, rec), sum, j.size+int64(len(line))
+	j.Records, j.next, j.size = append(j.Records, rec), j.next+1, j.size+int64(len(line))
 	if rec.Kind == KindRound {
 		os.Remove(j.before())
 	}
@@ -268,8 +222,13 @@ func (j *Journal) Close() error {
 	return j.f.Close()
 }
 
-// Begin is the change.
-func (j *Journal) Begin() *Begin { return j.Records[0].Begin }
+// Begin returns the change; nil: the first line does not verify.
+func (j *Journal) Begin() *Begin {
+	if len(j.Records) == 0 {
+		return nil
+	}
+	return j.Records[0].Begin
+}
 
 // Last is the latest record of one of the kinds; nil: there is none.
 func (j *Journal) Last(kinds ...RecordKind) *Record {
@@ -317,7 +276,7 @@ func newView(path string) (*view, error) {
 
 func (v *view) close() { v.f.Close() }
 
-// read reads the journal, if it is not what it was.
+// read reads the journal, if it has changed. With an error it returns the one before.
 func (v *view) read() (*Journal, error) {
 	at, err := v.f.Stat()
 	if err != nil {
@@ -331,7 +290,7 @@ func (v *view) read() (*Journal, error) {
 	}
 	j := &Journal{path: v.f.Name()}
 	if err := j.load(v.f); err != nil {
-		return nil, err
+		return v.j, err
 	}
 	v.j, v.at = j, at
 	return j, nil

@@ -2,10 +2,8 @@ package apply_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +17,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestJournalTorn: what a killed writer has left at the end counts for nothing, and
-// is written over; other damage ends the journal where it is.
+// TestJournalTorn: an incomplete last line, which a killed writer has left, is ignored
+// and overwritten.
 func TestJournalTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j, err := apply.NewJournal(path, &apply.Begin{Summary: "test"})
@@ -67,7 +65,7 @@ func TestJournalOfOthers(t *testing.T) {
 		want string // of reading
 	}{
 		{"symbolic link", func(path, victim string) error { return os.Symlink(victim, path) }, "too many levels of symbolic links"},
-		{"hard link", func(path, victim string) error { return os.Link(victim, path) }, "is no journal of a change"},
+		{"hard link", func(path, victim string) error { return os.Link(victim, path) }, "line 1: the first line is incomplete"},
 		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, "is no regular file"},
 		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "is "},
 		{"long", func(path, victim string) error {
@@ -75,7 +73,7 @@ func TestJournalOfOthers(t *testing.T) {
 				return err
 			}
 			return os.Truncate(path, 1<<40)
-		}, "is no journal of a change"},
+		}, "line 1: the line has zero bytes"},
 		{"another's", func(path, _ string) error {
 			return errors.Join(os.WriteFile(path, nil, 0o666), os.Chown(path, 65534, 65534))
 		}, "is a journal of another user"},
@@ -104,11 +102,12 @@ func TestJournalOfOthers(t *testing.T) {
 				}
 			}
 			port := engine.Port{PortGUID: 1}
-			if found := apply.Find(dir, &port); found != nil {
+			if found, _ := apply.Find(dir, &port); found != nil {
 				t.Errorf("found %q", found)
 			}
-			if b := apply.Unended(dir, &port); b != nil {
-				t.Errorf("unended %v", b)
+			b, damaged := apply.Unended(dir, &port)
+			if b != nil || len(damaged) != 1 || !strings.Contains(damaged[0].Error(), path) {
+				t.Errorf("unended %v, damaged %q", b, damaged)
 			}
 			// What a killed writer has left is replaced, whatever it is.
 			if err := x.put(path+".new", victim); err != nil {
@@ -154,13 +153,11 @@ func FuzzJournal(f *testing.F) {
 	f.Add(bytes.Replace(seed, []byte("\"cell\":1"), []byte("\"cell\":0"), 1))
 	path := filepath.Join(f.TempDir(), "journal")
 	f.Fuzz(func(t *testing.T, records []byte) {
-		var file, sum []byte
-		sum = make([]byte, sha256.Size)
+		var file []byte
+		n := 0
 		for text := range bytes.Lines(records) {
-			text = bytes.TrimSuffix(text, []byte("\n"))
-			next := sha256.Sum256(append(slices.Clone(sum), text...))
-			sum = next[:]
-			file = fmt.Appendf(file, "%x %s\n", sum[:8], text)
+			n++
+			file = append(file, apply.FormatLine(n, bytes.TrimSuffix(text, []byte("\n")))...)
 		}
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			t.Fatal(err)

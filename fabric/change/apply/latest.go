@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +24,16 @@ func (h *Host) Latest() (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs := journalsOf(dir, &port)
+	dirs, unknown := journalsOf(dir, &port)
+	if len(dirs) == 0 {
+		for _, damage := range unknown {
+			dirs = append(dirs, filepath.Dir(damage.Path))
+		}
+	} else {
+		for _, damage := range unknown {
+			h.tell(damage.ofUnknown())
+		}
+	}
 	switch len(dirs) {
 	case 0:
 		if path := hidden(dir); path != "" {
@@ -47,34 +55,49 @@ func (h *Host) Latest() (*Run, error) {
 }
 
 // Unended returns a change of the fabric that h reaches that has not ended and that no
-// process works on; nil: there is none.
-func (h *Host) Unended() *Begin {
+// process works on; nil: there is none. damaged are the journals that may be of such a
+// change, for they are damaged.
+func (h *Host) Unended() (b *Begin, damaged []error) {
 	if h.State == "" || h.inProcess() {
-		return nil
+		return nil, nil
 	}
 	port, err := h.Engine.Port()
 	if err != nil {
-		return nil // whatever needs the port reports it
+		return nil, nil // whatever needs the port reports it
 	}
 	return unended(h.State, &port)
 }
 
-// unended returns a change that has not ended and that no process works on, among those
-// of the subnet of a local port whose journals are below dir.
-func unended(dir string, port *engine.Port) *Begin {
+// unended is Unended of the subnet of a local port, with the journals below dir.
+func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
 	for _, path := range journalsBelow(dir) {
-		if endedByTail(path) {
+		if hasEnded(path) {
 			continue
 		}
 		j, err := ReadJournal(path)
-		if err != nil || !j.Open() || !j.Begin().of(port) {
-			continue
-		}
-		if isFree(path, guardName) && isFree(path, lockName) {
-			return j.Begin()
+		var damage *DamageError
+		switch {
+		case errors.As(err, &damage) && j.Begin() == nil:
+			if mayBeOf(path, port) {
+				damaged = append(damaged, errors.New(damage.ofUnknown()))
+			}
+		case err != nil && damage == nil:
+			if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) { // hidden reports those of others
+				damaged = append(damaged, fmt.Errorf("a change may be open, for its journal cannot be read: %w", err))
+			}
+		case !j.Begin().of(port):
+		case damage != nil:
+			damaged = append(damaged, damage)
+		case b == nil && j.Open() && isFree(path, guardName) && isFree(path, lockName):
+			b = j.Begin()
 		}
 	}
-	return nil
+	return b, damaged
+}
+
+// ofUnknown is the text of a damaged journal of an unknown change.
+func (e *DamageError) ofUnknown() string {
+	return "a change of this fabric may be open and hidden: " + e.Error()
 }
 
 // journalsBelow returns the journals in the folders of dir.
@@ -85,14 +108,32 @@ func journalsBelow(dir string) []string {
 
 // journalsOf returns the folders below dir with a journal of the subnet of a local port:
 // made from this port, or from one of a subnet with the same GID prefix, if that is not
-// the default one.
-func journalsOf(dir string, port *engine.Port) (found []string) {
+// the default one. unknown are the journals of which the first line, which has it, is
+// damaged.
+func journalsOf(dir string, port *engine.Port) (found []string, unknown []*DamageError) {
 	for _, path := range journalsBelow(dir) {
-		if j, err := ReadJournal(path); err == nil && j.Begin().of(port) {
+		j, err := ReadJournal(path)
+		var damage *DamageError
+		switch {
+		case errors.As(err, &damage) && j.Begin() == nil:
+			if mayBeOf(path, port) {
+				unknown = append(unknown, damage)
+			}
+		case (err == nil || damage != nil) && j.Begin().of(port):
 			found = append(found, filepath.Dir(path))
 		}
 	}
-	return found
+	return found, unknown
+}
+
+// portFolder begins the name of a folder of journals where only the local port is known.
+const portFolder = "port-"
+
+// mayBeOf reports whether a journal of an unknown change may be of the subnet of a local
+// port.
+func mayBeOf(path string, port *engine.Port) bool {
+	of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(path)), portFolder)
+	return !ok || of == port.PortGUID.String()
 }
 
 // hidden returns a journal below dir that this user cannot read, for it is another
@@ -115,25 +156,20 @@ func isFree(path, name string) bool {
 	return err == nil
 }
 
-// endedByTail reports whether the last record of the journal says that the change has
-// ended. The whole journal, which may be long, is read only where it does not.
-func endedByTail(path string) bool {
+// hasEnded reports whether the journal verifies and its change has ended. Only the last
+// record is decoded: there may be many.
+func hasEnded(path string) bool {
 	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
-		return true
+		return false
 	}
 	defer f.Close()
-	const enough = 1 << 10
-	tail := make([]byte, enough)
-	st, err := f.Stat()
-	if err != nil {
-		return true
+	r := reader{path: path}
+	var last Record
+	var text []byte
+	for text = range r.records(f) {
 	}
-	n, _ := f.ReadAt(tail, max(0, st.Size()-enough))
-	lines := bytes.Split(bytes.TrimSuffix(tail[:n], []byte{'\n'}), []byte{'\n'})
-	_, text, _ := bytes.Cut(lines[len(lines)-1], []byte{' '})
-	var rec Record
-	return json.Unmarshal(text, &rec) == nil && rec.Kind.ends()
+	return r.damage == nil && json.Unmarshal(text, &last) == nil && last.Kind.ends()
 }
 
 // of reports whether the change is one of the subnet of a local port, as far as can be

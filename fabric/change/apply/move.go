@@ -28,7 +28,11 @@ type Change struct {
 	// Tell gets a line on each round. Nil: nobody.
 	Tell func(text string)
 
-	stage *stage // OpenSM writes; nil: fabsh does
+	// ForeignStay has TakeBack leave foreign cells unchanged, else they are an error.
+	ForeignStay bool
+
+	stage *stage       // OpenSM writes; nil: fabsh does
+	stay  map[int]bool // the cells that ForeignStay leaves unchanged
 	*access
 	drained time.Duration // of all rounds
 }
@@ -62,7 +66,13 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 func (c *Change) TakeBack(ctx context.Context, why string) error {
 	c.begin()
 	noted := c.Journal.Append(Record{Kind: KindReverting, Why: why})
-	now, _, err := c.look(ctx)
+	now, states, err := c.look(ctx)
+	if c.ForeignStay && errors.As(err, new(*ForeignError)) {
+		err, c.stay = nil, map[int]bool{}
+		for i, s := range states {
+			c.stay[i] = s == Foreign
+		}
+	}
 	if err == nil {
 		err = c.move(ctx, now, Old)
 	}
@@ -74,6 +84,9 @@ func (c *Change) TakeBack(ctx context.Context, why string) error {
 			_ = c.Journal.Append(Record{Kind: KindStopped, Why: err.Error()})
 		}
 		return err
+	}
+	if c.stay != nil {
+		return c.Journal.Append(Record{Kind: KindAbandoned, Why: why + ": all but foreign blocks are reverted"})
 	}
 	if err := c.Journal.Append(Record{Kind: KindReverted, Why: why}); err != nil {
 		return fmt.Errorf("all is as before the change, but %w", err)
@@ -183,7 +196,11 @@ func outPort(p byte) string {
 func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 	want := make([][]byte, len(now))
 	for i, cell := range c.cells {
-		if want[i] = cell.New; to == Old {
+		switch want[i] = cell.New; {
+		case c.stay[i]:
+			want[i] = now[i]
+			continue
+		case to == Old:
 			want[i] = cell.Old
 		}
 		if cell.same(now[i], want[i]) && (to == Old || !cell.traceless()) { // it may have moved on by itself

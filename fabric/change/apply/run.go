@@ -73,10 +73,14 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 	path := ""
 	if r.Dir != "" {
 		path = JournalIn(r.Dir)
-		if before, err := ReadJournal(path); err == nil && before.Open() {
+		if before, err := r.Read(); err == nil && before.Open() {
 			return Stuck, &OpenError{before.Begin()}
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return Stuck, err
+		}
+		_, damaged := r.Host.Unended() // in other folders
+		for _, err := range damaged {
+			r.Host.tell("warning: " + err.Error())
 		}
 	}
 	j, err := NewJournal(path, b)
@@ -157,7 +161,7 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 		r.Host.tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
 		held.Release()
 	}
-	return r.await(ctx, j.path, guard, err)
+	return r.await(ctx, j, guard, err)
 }
 
 // nothingSent closes a journal of which nothing has been sent.
@@ -167,92 +171,6 @@ func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
 	}
 	_ = j.NothingSent("nothing was sent: " + why.Error())
 	return Stuck, why
-}
-
-// await waits until the change has ended, and takes it back itself if the guard has
-// ended before. The end of ctx takes it back too. failed is why it goes no further,
-// if it does not.
-func (r *Run) await(ctx context.Context, path string, guard Guard, failed error) (Outcome, error) {
-	released := failed != nil
-	stay := context.WithoutCancel(ctx)
-	seen, err := newView(path)
-	if err != nil {
-		return Stuck, err
-	}
-	defer seen.close()
-	for {
-		j, err := seen.read()
-		if err != nil {
-			return Stuck, err
-		}
-		if last := &j.Records[len(j.Records)-1]; !j.Open() {
-			if last.Kind == KindReverted {
-				r.Host.tell("taken back: " + last.Why)
-			}
-			return ended(last, failed)
-		} else if last.Kind == KindStopped {
-			return Stuck, &CheckError{last.Why + "; the change is neither made nor taken back: see fabsh change status; then resume or revert it, or end it as it is (change revert --abandon)"}
-		}
-		select {
-		case <-guard.Done():
-			// It may have ended the change just now.
-			if j, err := seen.read(); err == nil && !j.Open() {
-				continue
-			}
-			r.Host.tell("the guard process has ended: this one takes the change back")
-			const ended = "the guard process has ended"
-			if failed == nil {
-				failed = &CheckError{ended}
-			}
-			return r.revert(stay, ended, failed)
-		default:
-		}
-		if ctx.Err() != nil && !released {
-			released = true
-			failed = context.Cause(ctx)
-			r.Host.tell("interrupted: the change is taken back")
-			guard.Release()
-		}
-		if err := r.Host.Clock.Sleep(stay, poll); err != nil {
-			return Stuck, err
-		}
-	}
-}
-
-// ended is the outcome that the last record tells.
-func ended(last *Record, failed error) (Outcome, error) {
-	switch {
-	case last.Kind == KindConfirmed:
-		return Confirmed, nil
-	case last.Kind == KindAbandoned:
-		return Stuck, &CheckError{"the change was abandoned: what is made of it stays"}
-	case failed != nil:
-		return Failed, failed
-	}
-	return Expired, nil
-}
-
-// Why a change is taken back.
-const (
-	whyExpired = "nobody confirmed it in time"
-	whyGone    = "the process that made it has ended"
-	whyAsked   = "on request"
-)
-
-// revert takes the change back in this process.
-func (r *Run) revert(ctx context.Context, why string, failed error) (Outcome, error) {
-	held, j, err := r.open()
-	if err != nil {
-		return Stuck, err
-	}
-	defer held.Release()
-	defer j.Close()
-	if j.Open() {
-		if err := r.takeBack(ctx, j, nil, why); err != nil {
-			return Stuck, err
-		}
-	}
-	return ended(&j.Records[len(j.Records)-1], failed)
 }
 
 // Revert takes a change back that is open, or that was confirmed. f was just swept.
@@ -267,7 +185,7 @@ func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	defer held.Release()
 	defer j.Close()
 	if j.Records[len(j.Records)-1].Kind == KindReverted {
-		return Nothing, nil
+		return Nothing, r.asBefore(ctx, j)
 	}
 	if err := r.takeBack(ctx, j, nil, whyAsked); err != nil {
 		return Stuck, err
@@ -278,7 +196,7 @@ func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 // manager returns the subnet manager of f, beside which the change of the journal may go
 // on or be taken back; nil: there is none.
 func (r *Run) manager(ctx context.Context, f *fabric.Fabric) (*sa.SM, error) {
-	j, err := ReadJournal(JournalIn(r.Dir))
+	j, err := r.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -312,11 +230,24 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 	return Confirmed, j.Append(Record{Kind: KindConfirmed})
 }
 
-// takeBack takes the change of j back. f is the fabric; nil: it is swept.
+// takeBack reverts the change of j. f is the fabric; nil: it is swept.
 func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why string) error {
 	if j.Last(KindRound) == nil {
-		return j.NothingSent(why)
+		// Rounds may be missing from the end of the journal: the fabric shows it.
+		left, err := r.left(ctx, j)
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			return j.NothingSent(why)
+		}
 	}
+	return r.takeBackAll(ctx, j, f, why, false)
+}
+
+// takeBackAll is takeBack of a change of which something was sent. Foreign blocks are an
+// error, or stay.
+func (r *Run) takeBackAll(ctx context.Context, j *Journal, f *fabric.Fabric, why string, foreignStay bool) error {
 	// Sets of a process that was killed may be under way: they count as lost after
 	// this time.
 	if err := r.Host.Clock.Sleep(ctx, r.Host.Engine.Options().Timeout); err != nil {
@@ -339,6 +270,7 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
 		return err
 	}
+	c.ForeignStay = foreignStay
 	return c.TakeBack(ctx, why)
 }
 
@@ -368,7 +300,7 @@ func (r *Run) open() (*lock.Lock, *Journal, error) {
 	j, err := OpenJournal(JournalIn(r.Dir))
 	if err != nil {
 		held.Release()
-		return nil, nil, err
+		return nil, nil, withCopy(err)
 	}
 	return held, j, nil
 }

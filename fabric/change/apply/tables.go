@@ -79,7 +79,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 		in, s, err = t.Order(ctx, writes)
 	}
 	var refusal *order.Refusal
-	if p.Back && errors.As(err, &refusal) {
+	if p.Back && errors.As(err, &refusal) && p.isWhole(want) {
 		p.Tell(fmt.Sprintf("no order back is safe at each step, so the tables of before are written in one round: %v", err))
 		return p.inOneRound(now, want), nil
 	}
@@ -92,6 +92,17 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 		p.Tell(fmt.Sprintf("packets may deadlock in a credit loop of %d links on the way, until HOQLife drops them: as in %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
 	}
 	return p.rounds(s, now, want)
+}
+
+// isWhole reports whether all cells are to be as before the change: tables of which a part
+// stays may loop, so then an order must be proven.
+func (p *Prover) isWhole(want [][]byte) bool {
+	for i, c := range p.Cells {
+		if !c.same(want[i], c.Old) {
+			return false
+		}
+	}
+	return true
 }
 
 // levelsBack are the service levels of packets when the change is taken back: a file of

@@ -1,0 +1,150 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"fabsh/fabric/lock"
+	"fabsh/fabric/plural"
+)
+
+// await waits until the change has ended, and reverts it itself if the guard has ended
+// before, or the journal is damaged. The end of ctx reverts it, too. failed is why it goes
+// no further, if it does not.
+func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, failed error) (Outcome, error) {
+	released := failed != nil
+	stay := context.WithoutCancel(ctx)
+	seen, err := newView(begun.path)
+	if err != nil {
+		return Stuck, err
+	}
+	defer seen.close()
+	revert := "" // why
+	for {
+		j, err := seen.read()
+		var damage *DamageError
+		switch {
+		case errors.As(err, &damage) && damage.Last.ends():
+			return Stuck, withCopy(err)
+		case damage != nil:
+			revert, failed = whyDamaged, withCopy(err)
+		case err != nil:
+			return Stuck, err
+		case !j.Open():
+			last := &j.Records[len(j.Records)-1]
+			if last.Kind == KindReverted {
+				r.Host.tell("reverted: " + last.Why)
+				if err := r.asBefore(stay, j); err != nil {
+					return Stuck, err
+				}
+			}
+			return ended(last, failed)
+		case j.Records[len(j.Records)-1].Kind == KindStopped:
+			return Stuck, &CheckError{j.Records[len(j.Records)-1].Why + "; the change is neither made nor reverted: see fabsh change status; then resume or revert it, or end it without a write (change revert --abandon)"}
+		}
+		select {
+		case <-guard.Done():
+			// It may have ended the change just now.
+			if j, err := seen.read(); err == nil && !j.Open() {
+				continue
+			}
+			if revert == "" {
+				r.Host.tell("the guard process has ended: this process reverts the change")
+				revert = whyUnguarded
+			}
+			failed = cmp.Or(failed, error(&CheckError{whyUnguarded}))
+		default:
+		}
+		if revert != "" {
+			if outcome, err := r.revert(stay, begun.Begin(), revert, failed); !errors.Is(err, lock.ErrHeld) {
+				return outcome, err
+			}
+		}
+		if ctx.Err() != nil && !released {
+			released = true
+			failed = context.Cause(ctx)
+			r.Host.tell("interrupted: the change is reverted")
+			guard.Release()
+		}
+		if err := r.Host.Clock.Sleep(stay, poll); err != nil {
+			return Stuck, err
+		}
+	}
+}
+
+// ended is the outcome that the last record tells.
+func ended(last *Record, failed error) (Outcome, error) {
+	switch {
+	case last.Kind == KindConfirmed:
+		return Confirmed, nil
+	case last.Kind == KindAbandoned:
+		return Stuck, &CheckError{"the change was abandoned: what is made of it stays"}
+	case failed != nil:
+		return Failed, failed
+	}
+	return Expired, nil
+}
+
+// Why a change is reverted.
+const (
+	whyExpired   = "it was not confirmed in time"
+	whyGone      = "the process that made it has ended"
+	whyUnguarded = "the guard process has ended"
+	whyDamaged   = "its journal is damaged"
+	whyAsked     = "on request"
+)
+
+// revert reverts the change b in this process, its journal damaged or not.
+func (r *Run) revert(ctx context.Context, b *Begin, why string, failed error) (Outcome, error) {
+	held, err := r.lock()
+	if err != nil {
+		return Stuck, err
+	}
+	defer held.Release()
+	j, err := r.openReplacing(func(*Journal) (*Begin, error) { return b, nil })
+	if err != nil {
+		return Stuck, err
+	}
+	defer j.Close()
+	switch {
+	case j.Begin().ID != b.ID:
+		return Stuck, &CheckError{"the journal is that of another change"}
+	case j.Open():
+		if err := r.takeBack(ctx, j, nil, why); err != nil {
+			return Stuck, err
+		}
+	case j.Last(KindReverted) != nil: // by another process
+		if err := r.asBefore(ctx, j); err != nil {
+			return Stuck, err
+		}
+	}
+	return ended(&j.Records[len(j.Records)-1], failed)
+}
+
+// asBefore reads all blocks, and returns why not all are as before the change.
+func (r *Run) asBefore(ctx context.Context, j *Journal) error {
+	blocks, err := r.blocks(ctx, j)
+	if err != nil {
+		return err
+	}
+	var unread, left []string
+	for _, b := range blocks {
+		switch b.State {
+		case Unread:
+			unread = append(unread, b.Text)
+		case Old:
+		default:
+			left = append(left, b.left())
+		}
+	}
+	switch {
+	case left != nil:
+		return &CheckError{fmt.Sprintf("the journal has the change as reverted, but %s not as before it: %s; change revert --from-fabric reverts what is not foreign",
+			plural.Count(len(left), "block is", "blocks are"), firstOf(5, left))}
+	case unread != nil:
+		return &CheckError{fmt.Sprintf("the journal has the change as reverted, but %s not be read: %s", plural.Count(len(unread), "block could", "blocks could"), firstOf(5, unread))}
+	}
+	return nil
+}

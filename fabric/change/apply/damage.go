@@ -1,0 +1,186 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/format"
+)
+
+// Read reads the journal. With a *DamageError, which names the copy that was made of the
+// file, it returns a journal, too: of the lines that verify.
+func (r *Run) Read() (*Journal, error) {
+	j, err := ReadJournal(JournalIn(r.Dir))
+	return j, withCopy(err)
+}
+
+// RevertFromFabric reverts the blocks that the fabric has as after the change, or between,
+// and leaves foreign ones unchanged; left are the blocks that are then not as before. A
+// damaged journal is replaced, for which the change is that of its first line, else that
+// of p, if that is not nil. f was just swept.
+func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *plan.Plan) (left []string, err error) {
+	held, err := r.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	j, err := r.openReplacing(func(j *Journal) (*Begin, error) { return r.beginOf(ctx, j, f, p) })
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	if _, err := r.Host.manager(ctx, f, j.Begin().Staged != nil); err != nil {
+		return nil, err
+	}
+	if err := r.takeBackAll(ctx, j, f, whyAsked, true); err != nil {
+		return nil, err
+	}
+	return r.left(ctx, j)
+}
+
+// beginOf returns the change of a journal, or of p where its first line is damaged.
+func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan.Plan) (*Begin, error) {
+	b := j.Begin()
+	switch {
+	case b != nil && p != nil:
+		return nil, errors.New("change revert --from-fabric: the first line of the journal verifies and has the change; omit the plan")
+	case b != nil:
+		return b, nil
+	case p == nil:
+		return nil, errors.New("change revert --from-fabric: the first line of the journal, which has the change, does not verify; name the plan that was applied: change revert --from-fabric PLAN")
+	}
+	if own, err := r.Host.runOf(f); err != nil || own.Dir != r.Dir {
+		return nil, cmp.Or(err, fmt.Errorf("change revert --from-fabric: the damaged journal is in %s, which may be that of another subnet; this one has %s", r.Dir, own.Dir))
+	}
+	cells, err := Planned(p, f)
+	if err != nil {
+		return nil, fmt.Errorf("change revert --from-fabric: %w", err)
+	}
+	port, err := r.Host.Engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	manager, err := r.Host.manager(ctx, f, false)
+	if err != nil {
+		return nil, err
+	}
+	return r.Host.begin(&port, manager, cells, &Options{Summary: p.From})
+}
+
+// openReplacing opens the journal, and replaces it where it is damaged, by one of the
+// change that begin returns for the lines that verify. The caller holds the lock.
+func (r *Run) openReplacing(begin func(*Journal) (*Begin, error)) (*Journal, error) {
+	path := JournalIn(r.Dir)
+	j, err := OpenJournal(path)
+	var damage *DamageError
+	if !errors.As(err, &damage) {
+		return j, err
+	}
+	old, err := r.Read()
+	if !errors.As(err, &damage) {
+		return nil, err
+	}
+	b, err := begin(old)
+	if err != nil {
+		return nil, err
+	}
+	if damage.Copy == "" {
+		return nil, fmt.Errorf("%w; it is not replaced while it cannot be copied", damage)
+	}
+	if j, err = NewJournal(path, b); err != nil {
+		return nil, err
+	}
+	os.Remove(j.before()) // the damaged one
+	for _, rec := range old.Records {
+		if rec.Kind == KindRound { // what it wrote is not foreign
+			if err := j.Append(rec); err != nil {
+				j.Close()
+				return nil, err
+			}
+		}
+	}
+	return j, nil
+}
+
+// setAside removes a damaged journal, of which a copy is kept.
+func (r *Run) setAside(damage *DamageError) error {
+	if damage.Copy == "" {
+		return fmt.Errorf("%w; it is not removed while it cannot be copied", damage)
+	}
+	if err := os.Remove(JournalIn(r.Dir)); err != nil {
+		return err
+	}
+	return syncFolder(r.Dir)
+}
+
+// withCopy copies the journal of a *DamageError to a file beside it, of which the name
+// has a checksum of the contents: it is made once. Other errors stay what they are.
+func withCopy(err error) error {
+	var damage *DamageError
+	if !errors.As(err, &damage) {
+		return err
+	}
+	name, copyErr := copyBeside(damage.Path)
+	if copyErr != nil {
+		return fmt.Errorf("%w (no copy: %w)", damage, copyErr)
+	}
+	damage.Copy = name
+	return err
+}
+
+// copyBeside copies the journal at path, and returns the name of the copy.
+func copyBeside(path string) (name string, err error) {
+	in, err := format.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !format.IsOwn(st):
+		return "", fmt.Errorf("%s is a journal of another user", path)
+	case st.Size() > maxLine:
+		return "", fmt.Errorf("%s has %d bytes", path, st.Size())
+	}
+	sum := crc32.New(castagnoli)
+	if _, err := io.Copy(sum, in); err != nil {
+		return "", err
+	}
+	name = fmt.Sprintf("%s.damaged-%08x", path, sum.Sum32())
+	if there, err := os.Lstat(name); err == nil && there.Mode().IsRegular() && there.Size() == st.Size() {
+		return name, nil
+	}
+	os.Remove(name + ".new") // of a process that was killed
+	out, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer out.Close()
+	if _, err = in.Seek(0, io.SeekStart); err == nil {
+		_, err = io.Copy(out, in)
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(name))
+	}
+	if err != nil {
+		os.Remove(name + ".new")
+		return "", err
+	}
+	return name, nil
+}
