@@ -17,9 +17,10 @@ import (
 // that no packet meets while it is in force adds none: a packet is on a link at the
 // round of the latest of the entries that led it there, at the earliest.
 type credit struct {
-	deps  *cdg.Graph
-	since []int32 // by switch, or by vertex: the first round in which packets are there; never: in none
-	queue []int32 // switches, or vertices, that packets come to earlier than was known
+	deps  [kinds]*cdg.Graph // by traffic
+	into  *cdg.Graph        // that of them which is added to
+	since []int32           // by switch, or by vertex: the first round in which packets are there; never: in none
+	queue []int32           // switches, or vertices, that packets come to earlier than was known
 	links []linkEntry
 	// wanted, if not nil, is asked for each dependency that is met.
 	wanted func(v, w int32, first, next *entry)
@@ -43,24 +44,31 @@ func (c *credit) forget(n int) {
 	c.since = slices.Repeat([]int32{never}, n)
 }
 
-// collect adds the dependencies of the packets to a LID, from all CAs and routers.
-func (f *follower) collect(e epoch, lid mad.LID) {
-	if f.credit.deps == nil {
-		f.credit.deps = cdg.New(f.h.g, f.h.vls())
+// collect adds the dependencies of packets to a LID.
+func (f *follower) collect(e epoch, lid mad.LID, of traffic) {
+	t, c := f.h.net, &f.credit
+	if c.deps[of] == nil {
+		c.deps[of] = cdg.New(f.h.g, f.h.vls())
 	}
-	if f.h.in.lanesMatter() || f.credit.wanted != nil {
-		f.collectLanes(e, lid)
+	c.into = c.deps[of]
+	if f.h.in.lanesMatter() || c.wanted != nil {
+		f.collectLanes(e, lid, of)
 		return
 	}
-	t, c := f.h.net, &f.credit
 	to := t.terminal(int(lid))
 	c.forget(t.n)
 	c.queue = c.queue[:0]
-	for _, s := range t.sources {
-		if len(t.ends[s]) > 1 || t.ends[s][0] != to {
-			c.since[s] = 0
-			c.queue = append(c.queue, s)
+	if of == fromSwitches {
+		c.queue = append(c.queue, t.managed...)
+	} else {
+		for _, s := range t.sources {
+			if len(t.ends[s]) > 1 || t.ends[s][0] != to {
+				c.queue = append(c.queue, s)
+			}
 		}
+	}
+	for _, s := range c.queue {
+		c.since[s] = 0
 	}
 	for i := 0; i < len(c.queue); i++ {
 		since := c.since[c.queue[i]]
@@ -71,10 +79,10 @@ func (f *follower) collect(e epoch, lid mad.LID) {
 			}
 			sent := max(since, a.from)
 			s := t.channels[v].To
-			c.deps.Use(v.Channel())
+			c.into.Use(v.Channel())
 			for b := &f.at.first[s]; b != nil; b = f.at.after(b) {
 				if w := t.target(s, b.port); w.IsChannel() && b.until >= sent {
-					c.deps.Add(v.Channel(), w.Channel())
+					c.into.Add(v.Channel(), w.Channel())
 				}
 			}
 			if sent < c.since[s] {
@@ -106,16 +114,24 @@ func (h *history) vls() int {
 
 // collectLanes is collect where packets have service levels: the lane of the next link
 // depends on the port at which they come in (IBA 7.6.6).
-func (f *follower) collectLanes(e epoch, lid mad.LID) {
+func (f *follower) collectLanes(e epoch, lid mad.LID, of traffic) {
 	t, c := f.h.net, &f.credit
 	c.forget(len(t.channels) * f.h.vls())
 	to := t.terminal(int(lid))
 	for sl := range uint8(mad.ServiceLevels) {
 		c.links = c.links[:0]
-		for _, s := range t.sources {
-			for _, end := range t.ends[s] {
-				if end != to && f.h.in.uses(int(end), lid, sl) {
-					f.depart(e, sl, s, t.terminals[end].Out, nil)
+		if of == fromSwitches {
+			for _, s := range t.managed { // an answer has the service level of the request
+				if f.h.in.uses(int(to), t.terminals[t.selves[s]].LID, sl) {
+					f.depart(e, sl, s, 0, nil)
+				}
+			}
+		} else {
+			for _, s := range t.sources {
+				for _, end := range t.ends[s] {
+					if end != to && f.h.in.uses(int(end), lid, sl) {
+						f.depart(e, sl, s, t.terminals[end].Out, nil)
+					}
 				}
 			}
 		}
@@ -151,10 +167,10 @@ func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before *linkEntr
 			if vl >= mad.DropVL {
 				continue
 			}
-			v := c.deps.Vertex(channel.Channel(), vl)
-			c.deps.Use(v)
+			v := c.into.Vertex(channel.Channel(), vl)
+			c.into.Use(v)
 			if before != nil {
-				c.deps.Add(before.vertex, v)
+				c.into.Add(before.vertex, v)
 				if c.wanted != nil {
 					c.wanted(before.vertex, v, before.entry, a)
 				}
@@ -173,10 +189,11 @@ func (in *Input) uses(terminal int, lid mad.LID, sl uint8) bool {
 	return in.SLs>>sl&1 != 0 || in.Old.SL.Of(terminal, lid) == sl || in.New.SL.Of(terminal, lid) == sl
 }
 
-// collectStatic adds the dependencies of the packets to LIDs whose entries never
-// change, as if each switch had packets to each, and the old ones of others in the same
-// blocks: more than there are, but at the cost of reading each table once, row by row.
-func (h *history) collectStatic(deps *cdg.Graph) {
+// collectStatic adds the dependencies of the packets to the LIDs of CAs and routers whose
+// entries never change, as if each switch had packets to each, as it has answers: at the
+// cost of reading each table once, row by row. Without exact the old dependencies of other
+// LIDs in the same blocks may be among them, which takes less time.
+func (h *history) collectStatic(deps *cdg.Graph, exact bool) {
 	in := h.in
 	h.each(h.n, func(_, s int) {
 		row := in.Old.Row(s)
@@ -195,6 +212,9 @@ func (h *history) collectStatic(deps *cdg.Graph) {
 			lids := h.ends[b]
 			if lids&^h.judged[b] == 0 {
 				continue
+			}
+			if exact {
+				lids &^= h.judged[b]
 			}
 			if lids == ^uint64(0) && first+mad.LFTBlock <= len(row) {
 				for i, port := range row[first:][:mad.LFTBlock] {

@@ -12,29 +12,29 @@ import (
 // not have.
 func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower, fig *Figures) error {
 	moving := cdg.New(h.g, h.vls())
-	unite(moving, workers)
+	unite(moving, workers, betweenHosts)
 	if !h.in.lanesMatter() {
 		all := moving.Clone()
-		h.collectStatic(all)
+		h.collectStatic(all, false)
 		if all.Acyclic() {
-			return nil
+			return h.judgeManagement(ctx, e, workers, fig, all)
 		}
 	}
 	all := moving
-	if err := h.collectExact(ctx, e, all); err != nil {
+	if err := h.collectExact(ctx, e, all, betweenHosts); err != nil {
 		return err
 	}
 	if all.Acyclic() {
-		return nil
+		return h.judgeManagement(ctx, e, workers, fig, nil)
 	}
-	before, err := h.oldDependencies(ctx)
+	before, err := h.oldDependencies(ctx, betweenHosts)
 	if err != nil {
 		return err
 	}
 	fig.OldCycle = fig.OldCycle || !before.Acyclic()
 	cycle := all.CycleBeyond(before)
 	if cycle == nil {
-		return nil
+		return h.judgeManagement(ctx, e, workers, fig, nil)
 	}
 	ways, err := h.ways(ctx, e, cycle)
 	if err != nil {
@@ -60,10 +60,19 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 }
 
 // oldDependencies is the graph of the old tables alone.
-func (h *history) oldDependencies(ctx context.Context) (*cdg.Graph, error) {
-	still := &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, judged: make([]uint64, len(h.blocks))}
+func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*cdg.Graph, error) {
 	deps := cdg.New(h.g, h.vls())
-	return deps, still.collectExact(ctx, epoch{old: true}, deps)
+	for _, of := range of {
+		if err := h.still().collectExact(ctx, epoch{old: true}, deps, of); err != nil {
+			return nil, err
+		}
+	}
+	return deps, nil
+}
+
+// still is h where nothing changes.
+func (h *history) still() *history {
+	return &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, selves: h.selves, judged: make([]uint64, len(h.blocks))}
 }
 
 // creditLoop is a cycle, and the ways in which packets depend so, by its edges.
@@ -116,7 +125,7 @@ func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, er
 			} else {
 				f.at.begin(old)
 			}
-			f.collect(e, mad.LID(lid))
+			f.collect(e, mad.LID(lid), betweenHosts)
 		}
 	}
 	return list, nil

@@ -175,7 +175,7 @@ func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.
 	}
 	e := epoch{old: p.in.sameLanes(), new: true}
 	g := &grouping{deps: cdg.New(p.g, h.vls()), edges: map[mad.LID][][2]int32{}, strict: map[mad.LID][]precedence{}}
-	if err := h.collectExact(ctx, e, g.deps); err != nil {
+	if err := h.collectExact(ctx, e, g.deps, betweenHosts); err != nil {
 		return nil, err
 	}
 	if !g.deps.Acyclic() {
@@ -239,7 +239,7 @@ func (g *grouping) collect(f *follower, e epoch, lid mad.LID) {
 			g.kept++
 		}
 	}
-	f.collect(e, lid)
+	f.collect(e, lid, betweenHosts)
 }
 
 // strictly are precedences by which each switch changes its entry for a LID after the

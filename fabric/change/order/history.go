@@ -14,6 +14,7 @@ type history struct {
 	s      *Schedule
 	blocks [][]write // by number of the block: its writes, round by round
 	ends   []uint64  // by number: a bit for each LID of a CA or router
+	selves []uint64  // by number: a bit for each LID of a switch
 	judged []uint64  // by number: a bit for each LID whose entries change, and to which packets are sent
 	needs  []uint64  // the same: packets to it would loop or be dropped
 	epochs []epoch
@@ -78,10 +79,14 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 	if len(s.Rounds) == 0 {
 		h.epochs = []epoch{{old: true, new: true}}
 	}
-	h.ends = make([]uint64, len(h.blocks))
+	h.ends, h.selves = make([]uint64, len(h.blocks)), make([]uint64, len(h.blocks))
 	for lid := range int(t.top) + 1 {
-		if to := t.terminal(lid); to >= 0 && t.isEnd(to) {
+		switch to := t.terminal(lid); {
+		case to < 0:
+		case t.isEnd(to):
 			h.ends[lid/mad.LFTBlock] |= 1 << (lid % mad.LFTBlock)
+		default:
+			h.selves[lid/mad.LFTBlock] |= 1 << (lid % mad.LFTBlock)
 		}
 	}
 	h.judge()
@@ -101,6 +106,14 @@ func (h *history) judge() {
 			}
 		}
 	})
+}
+
+// lids are those of a block that packets go to: a bit each.
+func (h *history) lids(b int, of traffic) uint64 {
+	if of == toSwitches {
+		return h.selves[b]
+	}
+	return h.ends[b]
 }
 
 // isEndLID reports whether a LID is that of a CA or router.

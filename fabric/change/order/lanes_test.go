@@ -55,7 +55,7 @@ func TestLanes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deps, err := h.oldDependencies(t.Context())
+		deps, err := h.oldDependencies(t.Context(), betweenHosts)
 		if err != nil {
 			t.Fatal(err)
 		}

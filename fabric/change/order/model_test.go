@@ -18,6 +18,8 @@ type model struct {
 	number   map[*fabric.Node]int
 	to       [][]int // by switch, then port: the switch behind it; -1-i: the host port of id i; none
 	hosts    []host
+	// management has waits be those of packets of hosts to switches, and their answers, too.
+	management bool
 }
 
 // host is a port with a LID; of a switch it is port 0.
@@ -202,7 +204,7 @@ func (m *model) check(old, new tables, s *Schedule, random *rand.Rand, limit int
 func (m *model) waits(states []tables, later func(i, j int) bool) map[wait]bool {
 	found := map[wait]bool{}
 	for _, h := range m.hosts {
-		if h.isSwitch {
+		if h.isSwitch && !m.management {
 			continue
 		}
 		// In which states packets to the host come where, going from state to state.
@@ -212,7 +214,7 @@ func (m *model) waits(states []tables, later func(i, j int) bool) map[wait]bool 
 			reached[u] = make([]bool, len(states))
 		}
 		for _, from := range m.hosts {
-			if !from.isSwitch && from.id != h.id {
+			if from.id != h.id && (!from.isSwitch || !h.isSwitch && m.management) {
 				for i := range states {
 					reached[from.at][i] = true
 				}

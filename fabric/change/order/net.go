@@ -22,6 +22,8 @@ type net struct {
 	portBase []int32
 	sources  []int32   // switches with CAs or routers
 	ends     [][]int32 // by switch: the CAs' and routers' terminals
+	managed  []int32   // switches that have a LID
+	selves   []int32   // by switch: its own terminal, or -1
 	top      mad.LID   // the highest LID that is judged
 }
 
@@ -41,6 +43,7 @@ func newNet(g *graph.Graph) *net {
 		t.chanBase[s+1] = max(t.chanBase[s], t.chanBase[s+1])
 	}
 	t.ends = make([][]int32, t.n)
+	t.selves = slices.Repeat([]int32{-1}, t.n)
 	for i, e := range t.terminals {
 		if e.Switch < 0 {
 			continue
@@ -48,6 +51,14 @@ func newNet(g *graph.Graph) *net {
 		t.targets[t.portBase[e.Switch]+int32(e.Out)] = graph.ToTerminal(int32(i))
 		if e.Out > 0 && e.Count > 0 {
 			t.ends[e.Switch] = append(t.ends[e.Switch], int32(i))
+		}
+		if e.Out == 0 && e.Count > 0 {
+			t.selves[e.Switch] = int32(i)
+		}
+	}
+	for s, self := range t.selves {
+		if self >= 0 {
+			t.managed = append(t.managed, int32(s))
 		}
 	}
 	for s, on := range t.ends {

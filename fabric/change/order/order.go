@@ -10,7 +10,7 @@
 //	history.go    what entries were in force, round by round
 //	forward.go    packets that loop, or do not arrive
 //	credit.go     the channel dependencies of mixed tables
-//	cycle.go      cycles among them
+//	cycle.go      cycles among them; management.go: with packets to and from switches
 //	leg.go        writes placed in rounds by precedences; components.go: those in a circle
 //	precedence.go credit loops broken by precedences and drains
 //	groups.go     groups of LIDs, with drains between
@@ -106,6 +106,10 @@ type Figures struct {
 	// accepted.
 	OldCycle bool
 	Cycle    []Dependency
+	// Management is a credit loop that the change may bring about with general management
+	// packets (GMPs) to port 0 of switches and their answers: its links, as text; nil:
+	// there is none.
+	Management []string
 	// Unjudged says what the proof does not cover.
 	Unjudged []string
 }

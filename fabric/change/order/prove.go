@@ -19,6 +19,9 @@ import (
 //     Input.AcceptCreditLoops. Dependencies are those of mixed tables, of packets
 //     between CAs and routers, which stay on their way until a drain ends.
 //
+// Whether a cycle arises with management packets to and from switches besides is in the
+// figures.
+//
 // The error is a *Refusal if the schedule is not safe. The figures are then those of
 // the whole change all the same.
 //
@@ -70,6 +73,7 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 			return fig, err
 		}
 	}
+	fig.Unjudged = append(fig.Unjudged, h.managementNotes(fig.Management)...)
 	return fig, nil
 }
 
@@ -101,35 +105,37 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 				continue
 			}
 			f.follow(e, b, i)
-			if h.ends[b]>>i&1 != 0 {
-				f.collect(e, mad.LID(b*mad.LFTBlock+i))
+			for of := range kinds {
+				if h.lids(b, of)>>i&1 != 0 {
+					f.collect(e, mad.LID(b*mad.LFTBlock+i), of)
+				}
 			}
 		}
 	})
 }
 
-// collectExact adds the dependencies of the packets to LIDs whose entries never change
-// that there are.
-func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph) error {
+// collectExact adds the dependencies of packets to LIDs whose entries never change that
+// there are.
+func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph, of traffic) error {
 	workers, err := h.eachBlock(ctx, func(f *follower, b int) {
-		still := h.ends[b] &^ h.judged[b]
+		still := h.lids(b, of) &^ h.judged[b]
 		f.load(b, still)
 		for i := range mad.LFTBlock {
 			if still>>i&1 != 0 {
 				f.at.begin(f.old[i*h.n:][:h.n])
-				f.collect(e, mad.LID(b*mad.LFTBlock+i))
+				f.collect(e, mad.LID(b*mad.LFTBlock+i), of)
 			}
 		}
 	})
-	unite(deps, workers)
+	unite(deps, workers, of)
 	return err
 }
 
 // unite adds the dependencies that followers collected.
-func unite(deps *cdg.Graph, workers []*follower) {
+func unite(deps *cdg.Graph, workers []*follower, of traffic) {
 	for _, f := range workers {
-		if f.credit.deps != nil {
-			deps.Union(f.credit.deps)
+		if f.credit.deps[of] != nil {
+			deps.Union(f.credit.deps[of])
 		}
 	}
 }
@@ -167,7 +173,7 @@ func (h *history) figures() Figures {
 
 // unjudged says what the proof does not cover.
 func (h *history) unjudged() []string {
-	list := []string{"adaptive routing: only the static entries are judged", "credit loops of packets to and from switches themselves"}
+	list := []string{"adaptive routing: only the static entries are judged"}
 	switch {
 	case !h.in.lanesMatter():
 		list = append(list, "virtual lanes: all packets are taken to be on one")

@@ -163,7 +163,7 @@ func TestProve(t *testing.T) {
 		t.Skip("takes long with the race detector")
 	}
 	random := rand.New(rand.NewPCG(2, 0))
-	safe, unsafe := 0, map[string]int{}
+	safe, unsafe, management := 0, map[string]int{}, map[bool]int{}
 	for i := range 3000 {
 		in, dead, what := change(t, random, 4+random.IntN(3))
 		s := &Schedule{}
@@ -181,7 +181,7 @@ func TestProve(t *testing.T) {
 				r.Blocks = append(r.Blocks, w)
 			}
 		}
-		_, err := Prove(t.Context(), in, s)
+		fig, err := Prove(t.Context(), in, s)
 		if r := new(Refusal); err != nil && (!errors.As(err, &r) || r.Round < 0) {
 			if !errors.As(err, &r) {
 				t.Fatal(err)
@@ -198,14 +198,19 @@ func TestProve(t *testing.T) {
 		}
 		if wrong == nil {
 			safe++
+			m.management = true
+			if wrong = m.check(tablesOf(in.Old), tablesOf(in.New), s, random, 1<<10); (fig.Management == nil) != (wrong == nil) && !cyclic(m.waits([]tables{tablesOf(in.Old)}, nil)) {
+				t.Errorf("schedule %d, %s: with management packets the proof says %v, the checker %v", i, what, fig.Management, wrong)
+			}
+			management[wrong == nil]++
 		} else {
 			unsafe[fmt.Sprintf("%.40s", wrong.Error()[strings.LastIndex(wrong.Error(), " "):])]++
 		}
 	}
-	t.Log(safe, unsafe)
-	if safe < 50 || len(unsafe) < 3 {
-		t.Errorf("%d safe schedules, %v others: too few to tell", safe, unsafe)
+	if safe < 50 || len(unsafe) < 3 || len(management) < 2 {
+		t.Errorf("%d safe schedules, %v with management packets, %v others: too few to tell", safe, management, unsafe)
 	}
+	t.Log(safe, unsafe, management)
 }
 
 // TestTransientTree: link failures, and other engines, in whole fat trees.

@@ -1,0 +1,89 @@
+package order
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/cdg"
+	"fabsh/mad"
+)
+
+// traffic is a kind of packets on the lanes for data. Subnet management packets are not
+// among them: they have VL 15, whose buffers have no credits, so that they wait for none,
+// but are dropped (IBA 7.9.4.1).
+type traffic uint8
+
+const (
+	betweenHosts traffic = iota // CAs and routers
+	toSwitches                  // general management packets (GMPs) of hosts to port 0
+	fromSwitches                // the answers
+	kinds
+)
+
+// maxLanesWork is how many LIDs times switches there may be for management packets to be
+// judged where virtual lanes matter: the searches take a second.
+const maxLanesWork = 1 << 20
+
+// judgeManagement looks for a credit loop that may arise with the packets to and from
+// switches besides those between hosts, and that the old tables do not have. rough, if not
+// nil, are those between hosts and of answers, and perhaps more, of LIDs that do not change.
+func (h *history) judgeManagement(ctx context.Context, e epoch, workers []*follower, fig *Figures, rough *cdg.Graph) error {
+	if fig.Management != nil || h.skipsManagement() {
+		return nil
+	}
+	if rough != nil {
+		unite(rough, workers, toSwitches)
+		unite(rough, workers, fromSwitches)
+		if err := h.collectExact(ctx, e, rough, toSwitches); err != nil || rough.Acyclic() {
+			return err
+		}
+	}
+	all := cdg.New(h.g, h.vls())
+	for of := range kinds {
+		unite(all, workers, of)
+	}
+	if err := h.collectAll(ctx, e, all); err != nil || all.Acyclic() {
+		return err
+	}
+	before := cdg.New(h.g, h.vls())
+	if err := h.still().collectAll(ctx, epoch{old: true}, before); err != nil {
+		return err
+	}
+	for _, v := range all.CycleBeyond(before) {
+		fig.Management = append(fig.Management, hop(h.g.ChannelPort(int(v)/h.vls())))
+	}
+	return nil
+}
+
+// skipsManagement reports whether judgeManagement would take too long.
+func (h *history) skipsManagement() bool {
+	return h.in.lanesMatter() && len(h.blocks)*mad.LFTBlock*h.n > maxLanesWork
+}
+
+// collectAll adds the dependencies of all packets to LIDs whose entries never change.
+// Answers come from each switch, and take all the links that packets between hosts take.
+func (h *history) collectAll(ctx context.Context, e epoch, deps *cdg.Graph) error {
+	if err := h.collectExact(ctx, e, deps, toSwitches); err != nil {
+		return err
+	}
+	if !h.in.lanesMatter() && len(h.managed) == h.n {
+		h.collectStatic(deps, true)
+		return context.Cause(ctx)
+	}
+	if err := h.collectExact(ctx, e, deps, betweenHosts); err != nil {
+		return err
+	}
+	return h.collectExact(ctx, e, deps, fromSwitches)
+}
+
+// managementNotes say what is not proven of packets to and from switches.
+func (h *history) managementNotes(loop []string) []string {
+	switch {
+	case len(loop) > 0:
+		return []string{fmt.Sprintf("a credit loop of %s in which management packets (GMPs) to or from switches take part, as on %s", plural.Count(len(loop), "link", "links"), loop[0])}
+	case h.skipsManagement():
+		return []string{"credit loops of management packets (GMPs) to and from switches"}
+	}
+	return nil
+}
