@@ -40,9 +40,9 @@ type class struct {
 
 // classes are the agents of a node, by class.
 var classes = [256]*class{
-	mad.ClassSubn:       {sma.Lookup, runSubn, mad.StatusBadMethod},
-	mad.ClassPerf:       {pma.Lookup, runPerf, mad.StatusBadMethod},
-	mad.ClassCongestion: {cc.Lookup, runCongestion, mad.StatusBadMethodAttribute},
+	mad.ClassSubn:       {sma.Handlers.Lookup, runSubn, mad.StatusBadMethod},
+	mad.ClassPerf:       {pma.Handlers.Lookup, runPerf, mad.StatusBadMethod},
+	mad.ClassCongestion: {cc.Handlers.Lookup, runCongestion, mad.StatusBadMethodAttribute},
 	mad.ClassBM:         {mad.Lookup, runClassPortInfo, mad.StatusBadMethodAttribute},
 	mad.ClassVendor0A:   {mad.Lookup, runVendor, mad.StatusBadMethodAttribute},
 	mad.ClassDevMgt:     {mad.Lookup, runClassPortInfo, mad.StatusBadMethodAttribute},
@@ -53,17 +53,17 @@ func Has(c mad.Class) bool { return classes[c.Family()] != nil }
 
 func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	x.sma = sma.Request{Subnet: x.agents.Subnet, SM: x.agents.SM, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
-	return sma.Run(&x.sma, attr, set)
+	return sma.Handlers.Run(&x.sma, attr, set)
 }
 
 func runPerf(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	x.pma = pma.Request{Subnet: x.agents.Subnet, Traffic: x.agents.Traffic, Node: x.perfNode, Attr: attr, Modifier: x.header.Modifier, Data: x.data, Cut: x.sender.Cut}
-	return pma.Run(&x.pma, set)
+	return pma.Handlers.Run(&x.pma, attr, set)
 }
 
 func runCongestion(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	x.cc = cc.Request{Settings: x.agents.Congestion, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad}
-	status := cc.Run(&x.cc, attr, set)
+	status := cc.Handlers.Run(&x.cc, attr, set)
 	if x.cc.Silent {
 		x.reply = replyNone
 	}

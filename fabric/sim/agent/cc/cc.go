@@ -25,21 +25,11 @@ type Request struct {
 	Silent   bool   // there is no answer
 }
 
-// Run answers a Get, or with set a Set, of an attribute.
-func Run(r *Request, attr *mad.Attribute, set bool) mad.Status {
-	return handler.Run(handlers, r, attr, set)
-}
-
-// Lookup is mad.Lookup of an attribute of the class.
-func Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
-	return handler.Lookup(handlers, c, id)
-}
-
 // controlTableBlocks is how many blocks of 64 entries a CongestionControlTable has.
 const controlTableBlocks = 2
 
-// handlers are the attributes of congestion control (IBA A10.4.3).
-var handlers = []handler.Handler[*Request]{
+// Handlers are the attributes of congestion control (IBA A10.4.3).
+var Handlers = handler.Table[*Request]{
 	setting{attr: mad.AttrCCClassPortInfo, initial: initialCCClassPortInfo}.handler(),
 	setting{attr: mad.AttrCongestionInfo, initial: initialCongestionInfo}.handler(),
 	setting{attr: mad.AttrCongestionKeyInfo}.handler(),

@@ -2,7 +2,7 @@
 // what handlers of several classes share. Each class has its own request, with what its
 // handlers may read and change.
 //
-//	handler.go  Handler, Run, and how answers are made
+//	handler.go  Handler, Table, and how answers are made
 package handler
 
 import (
@@ -22,10 +22,13 @@ type Handler[R any] struct {
 	Set  func(r R) mad.Status // nil: no Set
 }
 
-// Run calls the handler of a Get, or with set a Set, of an attribute.
-func Run[R any](handlers []Handler[R], r R, attr *mad.Attribute, set bool) mad.Status {
-	for i := range handlers {
-		h := &handlers[i]
+// Table has the handlers of a class.
+type Table[R any] []Handler[R]
+
+// Run answers a Get, or with set a Set, of an attribute.
+func (t Table[R]) Run(r R, attr *mad.Attribute, set bool) mad.Status {
+	for i := range t {
+		h := &t[i]
 		if h.Attr != nil && h.Attr != attr || h.On != nil && !h.On(r) {
 			continue
 		}
@@ -40,9 +43,9 @@ func Run[R any](handlers []Handler[R], r R, attr *mad.Attribute, set bool) mad.S
 }
 
 // Lookup is mad.Lookup, without its map for what has a handler.
-func Lookup[R any](handlers []Handler[R], c mad.Class, id mad.AttributeID) *mad.Attribute {
-	for i := range handlers {
-		if attr := handlers[i].Attr; attr != nil && attr.ID == id {
+func (t Table[R]) Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
+	for i := range t {
+		if attr := t[i].Attr; attr != nil && attr.ID == id {
 			return attr
 		}
 	}

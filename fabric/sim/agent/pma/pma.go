@@ -24,18 +24,10 @@ type Request struct {
 	Cut      bool   // the requester sees the beginning of the answer alone
 }
 
-// Run answers a Get, or with set a Set, of the attribute of r.
-func Run(r *Request, set bool) mad.Status { return handler.Run(handlers, r, r.Attr, set) }
-
-// Lookup is mad.Lookup of an attribute of the class.
-func Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
-	return handler.Lookup(handlers, c, id)
-}
-
-// handlers are the attributes of performance management (IBA 16.1.3). All
+// Handlers are the attributes of performance management (IBA 16.1.3). All
 // attributes with counters have one handler: their declarations in package mad
 // say which counters they show.
-var handlers = []handler.Handler[*Request]{
+var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrPerfClassPortInfo, Get: (*Request).getPerfClassPortInfo},
 	{Attr: mad.AttrPortSamplesControl, Get: (*Request).getSamplesControl, Set: (*Request).setSamplesControl},
 	{Attr: mad.AttrPortSamplesResult, Get: (*Request).getSamplesResult},

@@ -25,18 +25,8 @@ type Request struct {
 	HideKey  bool   // the requester does not know the M_Key, and may not read it
 }
 
-// Run answers a Get, or with set a Set, of an attribute.
-func Run(r *Request, attr *mad.Attribute, set bool) mad.Status {
-	return handler.Run(handlers, r, attr, set)
-}
-
-// Lookup is mad.Lookup of an attribute of the class.
-func Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
-	return handler.Lookup(handlers, c, id)
-}
-
-// handlers are the attributes of subnet management (IBA 14.2.5).
-var handlers = []handler.Handler[*Request]{
+// Handlers are the attributes of subnet management (IBA 14.2.5).
+var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrNodeDescription, Get: (*Request).getNodeDescription, Set: (*Request).setNodeDescription},
 	{Attr: mad.AttrNodeInfo, Get: (*Request).getNodeInfo},
 	{Attr: mad.AttrPortInfo, Get: (*Request).getPortInfo, Set: (*Request).setPortInfo},
