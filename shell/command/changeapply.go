@@ -38,7 +38,6 @@ func (o *applyOptions) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use (default: those of path records)")
 	c.MarkFlagFilename("sl")
 	c.Flags().BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the change all the same: packets in one are dropped after HOQLife, or never")
-	c.SetFlagErrorFunc(FlagError)
 }
 
 func applyCommand(p *session.Program) *cobra.Command {

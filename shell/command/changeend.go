@@ -79,7 +79,6 @@ was applied.`,
 	c.Flags().BoolVar(&risk, riskFlag, false, "take it back even where packets may deadlock without end (HOQLife without a bound)")
 	c.Flags().BoolVar(&abandon, "abandon", false, "write nothing: end the change, and show which blocks are not as before it")
 	c.Flags().BoolVar(&fromFabric, "from-fabric", false, "revert what the fabric shows of the change, even if the journal is damaged, and leave foreign blocks unchanged")
-	c.SetFlagErrorFunc(FlagError)
 	return c
 }
 

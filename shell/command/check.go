@@ -35,7 +35,6 @@ Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
 			})
 		},
 	}
-	c.SetFlagErrorFunc(FlagError)
 	return c
 }
 

@@ -44,7 +44,6 @@ exit status is 1. With a file that is no script it is 2, and that file stays.`,
 		},
 	}
 	c.Flags().BoolVarP(&onlyDiff, "diff", "d", false, "show what would change, and change nothing; exit status 1 if anything would")
-	c.SetFlagErrorFunc(FlagError)
 	return c
 }
 

@@ -60,7 +60,6 @@ is at the other end.`,
 	c.Flags().StringVar(&out, "out", "", "write to `FILE`, whole or not at all, instead of the output")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp))
 	c.MarkFlagFilename("out")
-	c.SetFlagErrorFunc(FlagError)
 	return c
 }
 

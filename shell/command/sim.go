@@ -100,7 +100,6 @@ Debian 12's, or fabsh.`,
 	c.Flags().StringVar(&serve.name, "listen", "", "serve the fabric to programs that have IBSIM_SOCKNAME=`NAME`")
 	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen: no LIDs, no tables, no subnet manager; links in INIT")
 	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: take ibsim's console commands from the input")
-	c.SetFlagErrorFunc(FlagError)
 	c.MarkFlagFilename("out")
 	return c
 }

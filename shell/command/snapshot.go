@@ -48,7 +48,6 @@ datagrams.`,
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "read all tables, counters and records too")
-	c.SetFlagErrorFunc(FlagError)
 	return c
 }
 

@@ -65,7 +65,6 @@ there is no test.`,
 	c.Flags().StringVar(&o.run, "run", "", "run only the tests whose names `REGEXP` matches")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "name the tests that passed too, and show what they print")
 	c.Flags().StringVar(&o.junit, "junit", "", "write the results to `FILE` too, in the XML of JUnit")
-	c.SetFlagErrorFunc(FlagError)
 	c.MarkFlagFilename("junit")
 	return c
 }

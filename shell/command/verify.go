@@ -56,7 +56,6 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(verify.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
 	c.Flags().MarkHidden("slvl")
-	c.SetFlagErrorFunc(FlagError)
 	for _, name := range []string{"lfts", "sl", "sl2vl"} {
 		c.MarkFlagFilename(name)
 	}
