@@ -14,6 +14,13 @@ import (
 	"fabsh/mad/engine"
 )
 
+// testTopologies are the specs of the topologies on which properties are tested.
+var testTopologies = []string{
+	"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "fattree:k=2,levels=3",
+	"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/3", "pgft:m=6/2/5,w=1/3/1,p=1/1/2",
+	"ring:n=1", "ring:n=2", "ring:n=2,hosts=0", "ring:n=9,hosts=3", "ring:n=100,hosts=2",
+}
+
 // picture is a topology as text.
 func picture(f *fabric.Fabric) (list []string) {
 	for i := range f.Nodes() {

@@ -1,4 +1,4 @@
-package sim
+package bringup
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -19,6 +20,15 @@ var testTopologies = []string{
 	"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "fattree:k=2,levels=3",
 	"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/3", "pgft:m=6/2/5,w=1/3/1,p=1/1/2",
 	"ring:n=1", "ring:n=2", "ring:n=2,hosts=0", "ring:n=9,hosts=3", "ring:n=100,hosts=2",
+}
+
+func mustParse(t *testing.T, text string) (*fabric.Fabric, spec.Options) {
+	t.Helper()
+	f, o, err := spec.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, o
 }
 
 // degraded is f without some of its cables between switches.
@@ -43,14 +53,14 @@ func degraded(f *fabric.Fabric, seed uint64) *fabric.Fabric {
 
 // subnets calls test with all topologies, and with what is left of the trees
 // after some cables broke.
-func subnets(t *testing.T, test func(t *testing.T, s *Subnet, tree bool)) {
+func subnets(t *testing.T, test func(t *testing.T, s *state.Subnet, tree bool)) {
 	for _, spec := range testTopologies {
 		f, o := mustParse(t, spec)
 		tree := !strings.HasPrefix(spec, "ring")
-		t.Run(spec, func(t *testing.T) { test(t, New(f, o), tree) })
+		t.Run(spec, func(t *testing.T) { test(t, New(f, &o), tree) })
 		for seed := range uint64(6) {
 			if tree && len(f.OfType(mad.NodeTypeSwitch)) > 8 {
-				t.Run(fmt.Sprintf("%s less %d", spec, seed), func(t *testing.T) { test(t, New(degraded(f, seed), o), true) })
+				t.Run(fmt.Sprintf("%s less %d", spec, seed), func(t *testing.T) { test(t, New(degraded(f, seed), &o), true) })
 			}
 		}
 	}
@@ -74,10 +84,16 @@ func connected(p *state.Port) map[*state.Port]bool {
 	return ports
 }
 
+// hostPorts returns the ports of hosts, by LID.
+func hostPorts(s *state.Subnet) []*state.Port {
+	ports := slices.Collect(state.EndPorts(s.LIDs))
+	return slices.DeleteFunc(ports, func(p *state.Port) bool { return p.Node.IsSwitch })
+}
+
 // TestReachable walks the tables between all pairs of end ports.
 func TestReachable(t *testing.T) {
-	subnets(t, func(t *testing.T, s *Subnet, _ bool) {
-		ports := s.state.EndPortsWith(func(*state.Port) bool { return true })
+	subnets(t, func(t *testing.T, s *state.Subnet, _ bool) {
+		ports := slices.Collect(state.EndPorts(s.LIDs))
 		for _, from := range ports {
 			for to := range connected(from) {
 				if at := state.ForwardLID(from, to.LID, false); at == nil || at.EndPort() != to {
@@ -93,8 +109,8 @@ func TestLIDs(t *testing.T) {
 	for _, spec := range testTopologies {
 		t.Run(spec, func(t *testing.T) {
 			f, o := mustParse(t, spec)
-			s := New(f, o)
-			ports := s.state.EndPortsWith(func(*state.Port) bool { return true })
+			s := New(f, &o)
+			ports := slices.Collect(state.EndPorts(s.LIDs))
 			want := len(f.OfType(mad.NodeTypeSwitch))
 			for i := range f.Ports() {
 				if p := &f.Ports()[i]; !p.Node().IsSwitch() && p.Peer() != nil {
@@ -112,13 +128,13 @@ func TestLIDs(t *testing.T) {
 // to hosts use depend on each other without a cycle (Dally and Seitz).
 func TestDeadlockFree(t *testing.T) {
 	checked := 0
-	subnets(t, func(t *testing.T, s *Subnet, tree bool) {
+	subnets(t, func(t *testing.T, s *state.Subnet, tree bool) {
 		if !tree || !upDown(s) {
 			return
 		}
 		checked++
 		next := map[*state.Port]map[*state.Port]bool{} // a channel is the port it leaves
-		hosts := s.state.EndPortsWith(func(p *state.Port) bool { return !p.Node.IsSwitch })
+		hosts := hostPorts(s)
 		for _, from := range hosts {
 			for _, to := range hosts {
 				var before *state.Port
@@ -166,7 +182,7 @@ func TestDeadlockFree(t *testing.T) {
 // upDown reports whether all links between switches join neighbouring ranks, and
 // between all switches with hosts there are routes that go up and then down. Where too
 // many cables broke, others must do.
-func upDown(s *Subnet) bool {
+func upDown(s *state.Subnet) bool {
 	far := func(n *state.Node, visit func(*state.Node)) {
 		for i := range n.Ports {
 			if p := &n.Ports[i]; p.Up && p.Peer.Node.IsSwitch && p.Peer.Node != n {
@@ -176,8 +192,8 @@ func upDown(s *Subnet) bool {
 	}
 	rank := map[*state.Node]int{}
 	var leaves []*state.Node
-	for i := range s.state.Ports {
-		if p := &s.state.Ports[i]; !p.Node.IsSwitch && p.Up && p.LID != 0 && p.Peer.Node.IsSwitch {
+	for i := range s.Ports {
+		if p := &s.Ports[i]; !p.Node.IsSwitch && p.Up && p.LID != 0 && p.Peer.Node.IsSwitch {
 			if _, known := rank[p.Peer.Node]; !known {
 				rank[p.Peer.Node] = 0
 				leaves = append(leaves, p.Peer.Node)
@@ -194,8 +210,8 @@ func upDown(s *Subnet) bool {
 		})
 	}
 	good := true
-	for i := range s.state.Nodes {
-		n := &s.state.Nodes[i]
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
 		if r, known := rank[n]; n.IsSwitch {
 			far(n, func(m *state.Node) { good = good && known && (rank[m] == r+1 || rank[m] == r-1) })
 		}
@@ -249,11 +265,12 @@ func TestUpFirst(t *testing.T) {
 		}
 	}
 	f := build.Build()
-	r := &rig{t: t, Fabric: f, Subnet: New(f, Options{})}
-	to := r.lid("host of b")
+	s := New(f, &spec.Options{})
+	end := func(name string) *state.Port { return s.Nodes[f.NodeByName(name)[0].ID()].EndPorts()[0] }
+	to := end("host of b").LID
 	got := map[string]uint8{}
 	for _, name := range []string{"a", "b", "x", "y", "z"} {
-		out, _ := r.at(name, 0).NextHop(to, false)
+		out, _ := end(name).NextHop(to, false)
 		got[name] = out.Num
 	}
 	if diff := cmp.Diff(map[string]uint8{"a": 2, "b": 3, "x": 2, "y": 2, "z": 2}, got); diff != "" {
@@ -265,10 +282,10 @@ func TestUpFirst(t *testing.T) {
 func TestBalance(t *testing.T) {
 	for _, spec := range []string{"pgft:m=12/2,w=1/1,p=1/6", "pgft:m=8/8,w=1/1,p=1/4"} {
 		f, o := mustParse(t, spec)
-		s := New(f, o)
-		s.state.EnsureTables()
-		for i := range s.state.Nodes {
-			n := &s.state.Nodes[i]
+		s := New(f, &o)
+		s.EnsureTables()
+		for i := range s.Nodes {
+			n := &s.Nodes[i]
 			if !n.IsSwitch {
 				continue
 			}
@@ -304,8 +321,8 @@ func TestBalance(t *testing.T) {
 func TestShift(t *testing.T) {
 	for _, spec := range []string{"", "fattree:k=8,levels=3", "fattree:k=4,levels=4"} {
 		f, o := mustParse(t, spec)
-		s := New(f, o)
-		hosts := s.state.EndPortsWith(func(p *state.Port) bool { return !p.Node.IsSwitch })
+		s := New(f, &o)
+		hosts := hostPorts(s)
 		for shift := 1; shift < len(hosts); shift++ {
 			used := map[*state.Port]int{}
 			for i, from := range hosts {
@@ -319,6 +336,38 @@ func TestShift(t *testing.T) {
 						t.Fatalf("%q, shift %d: two flows leave port %d of %s", spec, shift, out.Num, out.Node.Label)
 					}
 					at = out.Peer
+				}
+			}
+		}
+	}
+}
+
+// TestLMC: each port of a CA gets 2^LMC LIDs, the first a multiple of that, and no two
+// ports share one; switches get one.
+func TestLMC(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{"fattree:k=4,lmc=0", "fattree:k=4,lmc=2", "ring:n=3,lmc=7", "ring:n=3,hosts=200,lmc=7"} {
+		f, o := mustParse(t, spec)
+		s := New(f, &o)
+		of := map[mad.LID]bool{}
+		for i := range s.Nodes {
+			for _, p := range s.Nodes[i].EndPorts() {
+				if p.LID == 0 { // there are no more LIDs
+					if spec != "ring:n=3,hosts=200,lmc=7" {
+						t.Errorf("%s: a port without a LID", spec)
+					}
+					continue
+				}
+				count := 1 << p.LMC
+				if p.LMC != o.LMC && !s.Nodes[i].IsSwitch || p.LMC != 0 && s.Nodes[i].IsSwitch || int(p.LID)%count != 0 || int(p.LID)+count-1 > int(mad.MaxUnicastLID) {
+					t.Errorf("%s: LID %d with LMC %d", spec, p.LID, p.LMC)
+				}
+				for j := range count {
+					if lid := p.LID + mad.LID(j); of[lid] || s.LIDs[lid] != p {
+						t.Errorf("%s: LID %d is another's", spec, lid)
+					} else {
+						of[lid] = true
+					}
 				}
 			}
 		}
