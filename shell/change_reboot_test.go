@@ -45,13 +45,13 @@ func TestChangeReboot(t *testing.T) {
 			if err := s.subnet.Cables.Reboot(s.f.OfType(mad.NodeTypeSwitch)[3].GUID()); err != nil {
 				t.Fatal(err)
 			}
-			want(foreign, "3", "change", "confirm")
-			want(foreign, "3", "--write", "change", "revert")
 		}
 	}
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != 3 || !strings.Contains(last, foreign+"; the change is neither made nor reverted: see fabsh change status") {
 		t.Errorf("exit status %d: %s", cmd.ProcessState.ExitCode(), last)
 	}
+	want(foreign, "3", "--write", "change", "revert")
+	want("the change is not made as a whole", "2", "change", "confirm")
 	want("in the fabric: 0 old, 4 new, 0 between, 1 foreign\n", "1", "change", "status")
 	want("left: "+foreign, "0", "change", "revert", "--abandon")
 	want("abandoned ", "0", "change", "status")

@@ -83,11 +83,15 @@ was applied.`,
 }
 
 func confirmCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
+	force := false
+	c := &cobra.Command{
 		Use:   "confirm",
 		Short: "Let the change stay that was just made",
-		Long: `Let the change stay that was just made: all its blocks are read once more. Only the
-user who made it can. A fabric that is simulated in the process that makes the change
+		Long: `Let the change stay that was just made: all its blocks are read once more. It is not
+confirmed where a port of its switches was active before the change and is not now, or
+another subnet manager is in charge, unless --force is given. While the change waits,
+the process that makes it checks this every 2 s, and reverts it. Only the user who made
+the change can confirm it. A fabric that is simulated in the process that makes the change
 (-F sim) is out of reach of others: there a change is confirmed by itself when all
 checks have passed.`,
 		Example: `  fabsh change confirm`,
@@ -98,7 +102,7 @@ checks have passed.`,
 				if err != nil {
 					return err
 				}
-				outcome, err := r.Confirm(ctx)
+				outcome, err := r.Confirm(ctx, force)
 				if outcome == apply.Nothing && err == nil {
 					return errors.New("change confirm: no change waits to be confirmed: see fabsh change status")
 				}
@@ -106,6 +110,9 @@ checks have passed.`,
 			})
 		},
 	}
+	c.Flags().BoolVar(&force, "force", false, "confirm although links are down, or another subnet manager is in charge")
+	c.SetFlagErrorFunc(FlagError)
+	return c
 }
 
 func statusCommand(p *session.Program) *cobra.Command {

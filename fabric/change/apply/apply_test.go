@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,6 +31,7 @@ type rig struct {
 	cells   []*apply.Cell
 	path    string
 	retries int // 0: the usual
+	guards  sync.WaitGroup
 }
 
 // mortal is a transport of a process that is killed when it has sent so many

@@ -5,15 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"fabsh/fabric/lock"
 	"fabsh/fabric/plural"
 )
 
 // await waits until the change has ended, and reverts it itself if the guard has ended
-// before, or the journal is damaged. The end of ctx reverts it, too. failed is why it goes
-// no further, if it does not.
-func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, failed error) (Outcome, error) {
+// before, the journal is damaged, or checks fail. The end of ctx reverts it, too. failed is
+// why it goes no further, if it does not.
+func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Checks, failed error) (Outcome, error) {
 	released := failed != nil
 	stay := context.WithoutCancel(ctx)
 	seen, err := newView(begun.path)
@@ -22,6 +23,8 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, failed err
 	}
 	defer seen.close()
 	revert := "" // why
+	var checked time.Time
+	var failing error // why the journal is to have it as failed
 	for {
 		j, err := seen.read()
 		var damage *DamageError
@@ -56,6 +59,18 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, failed err
 			}
 			failed = cmp.Or(failed, error(&CheckError{whyUnguarded}))
 		default:
+		}
+		if failed == nil && failing == nil && ctx.Err() == nil && time.Since(checked) >= watchEvery {
+			if err := checks.Waiting(ctx, begun.Begin().Cells); err != nil && ctx.Err() == nil {
+				failing = err
+				r.Host.tell(fmt.Sprintf("%v: reverting the change", err))
+			}
+			checked = time.Now()
+		}
+		if failing != nil { // the guard process reverts it
+			if err := r.fail(failing); !errors.Is(err, lock.ErrHeld) {
+				failed, failing = failing, nil
+			}
 		}
 		if revert != "" {
 			if outcome, err := r.revert(stay, begun.Begin(), revert, failed); !errors.Is(err, lock.ErrHeld) {
@@ -95,6 +110,20 @@ const (
 	whyDamaged   = "its journal is damaged"
 	whyAsked     = "on request"
 )
+
+// fail has the journal record that a change that waits to be confirmed goes no further.
+func (r *Run) fail(why error) error {
+	held, j, err := r.open()
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	defer j.Close()
+	if j.Records[len(j.Records)-1].Kind != KindApplied {
+		return nil
+	}
+	return j.Append(Record{Kind: KindFailed, Why: why.Error()})
+}
 
 // revert reverts the change b in this process, its journal damaged or not.
 func (r *Run) revert(ctx context.Context, b *Begin, why string, failed error) (Outcome, error) {

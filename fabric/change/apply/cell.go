@@ -22,7 +22,8 @@
 //	planned.go  the cells of a plan; order.go, tables.go: their order; cut.go, that of
 //	            what takes links down
 //	move.go     from the state that is there to the old or the new one
-//	check.go    what must not happen between two rounds
+//	check.go    what must not happen between two rounds; watch.go, nor until the change
+//	            is confirmed
 //	way.go      two directed routes to a node
 //	error.go    errors
 package apply

@@ -134,6 +134,22 @@ func (c *Checks) portRoute(p *fabric.Port) mad.DirectedRoute {
 // Between is the check after a round that wrote to some nodes: a *CheckError says
 // what happened.
 func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
+	if err := c.state(ctx, changed); err != nil {
+		return err
+	}
+	return c.counters(ctx, func(s *sample, drop, hoq *uint64) error {
+		switch {
+		case drop != nil && s.hasDrop && *drop > s.dropped:
+			return &CheckError{fmt.Sprintf("VL15Dropped of %s has risen by %d", s.port.Name(), *drop-s.dropped)}
+		case hoq != nil && s.hasHOQ && *hoq > s.stuck:
+			return &CheckError{fmt.Sprintf("%s has dropped %d packets that waited longer than HOQLife", s.port.Name(), *hoq-s.stuck)}
+		}
+		return nil
+	})
+}
+
+// state checks the subnet manager and administrator, and the ports.
+func (c *Checks) state(ctx context.Context, changed []mad.GUID) error {
 	if err := c.Manager(ctx); err != nil {
 		return err
 	}
@@ -146,18 +162,7 @@ func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
 			return &CheckError{"the subnet administrator, which answered before, is silent"}
 		}
 	}
-	if err := c.ports(ctx, changed); err != nil {
-		return err
-	}
-	return c.counters(ctx, func(s *sample, drop, hoq *uint64) error {
-		switch {
-		case drop != nil && s.hasDrop && *drop > s.dropped:
-			return &CheckError{fmt.Sprintf("VL15Dropped of %s has risen by %d", s.port.Name(), *drop-s.dropped)}
-		case hoq != nil && s.hasHOQ && *hoq > s.stuck:
-			return &CheckError{fmt.Sprintf("%s has dropped %d packets that waited longer than HOQLife", s.port.Name(), *hoq-s.stuck)}
-		}
-		return nil
-	})
+	return c.ports(ctx, changed)
 }
 
 // answers: the subnet administrator does. An answer that refuses is one.

@@ -59,6 +59,8 @@ type Begin struct {
 	AcceptCreditLoops bool `json:"accept_credit_loops,omitempty"`
 	// Levels is the path of the file of the service levels in use; "": they are asked for.
 	Levels string `json:"levels,omitempty"`
+	// Links are the ports that were active before, of the switches that it writes.
+	Links []Ports `json:"links,omitempty"`
 	// Staged is how OpenSM is given the tables; nil: fabsh sends Sets.
 	Staged *Staged `json:"staged,omitempty"`
 }

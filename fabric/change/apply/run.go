@@ -83,6 +83,7 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 			r.Host.tell("warning: " + err.Error())
 		}
 	}
+	b.Links = linksOf(f, b.Cells)
 	j, err := NewJournal(path, b)
 	if err != nil {
 		return Stuck, fmt.Errorf("%w; nothing was sent", err)
@@ -161,7 +162,7 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 		r.Host.tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
 		held.Release()
 	}
-	return r.await(ctx, j, guard, err)
+	return r.await(ctx, j, guard, checks, err)
 }
 
 // nothingSent closes a journal of which nothing has been sent.
@@ -203,8 +204,9 @@ func (r *Run) manager(ctx context.Context, f *fabric.Fabric) (*sa.SM, error) {
 	return r.Host.manager(ctx, f, j.Begin().Staged != nil)
 }
 
-// Confirm ends a change: it stays. All blocks are read once more.
-func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
+// Confirm ends a change: it stays. All blocks are read again, and unless force is set the
+// links and the subnet manager are checked.
+func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
@@ -225,6 +227,11 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 	for i, s := range states {
 		if s != New && !j.Begin().Cells[i].traceless() {
 			return Stuck, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
+		}
+	}
+	if !force {
+		if err := r.checkLinks(ctx, j.Begin()); err != nil {
+			return Stuck, fmt.Errorf("change confirm: %w; not confirmed: change confirm --force confirms it nevertheless", err)
 		}
 	}
 	return Confirmed, j.Append(Record{Kind: KindConfirmed})
