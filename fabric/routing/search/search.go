@@ -10,6 +10,8 @@
 //	addition.go the paths that are missing, and how often they are searched for
 //	downup.go   paths to switches that turn from down to up once
 //	patch.go    Patch: tables of which nothing is known, after a change
+//	compatible.go Compatible: tables near those of an engine that those in force can be
+//	            replaced by
 //
 // The functions write the tables that they are given, so no others may use these meanwhile.
 // Package graph explains the letters of times.
@@ -52,6 +54,7 @@ type nueSearch struct {
 	done     []int32    // switches that have a path, nearest first
 	flow     []int64    // by switch: CAs and routers whose packets pass through
 	walk     *walk.Walk // of tables that there are already
+	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
 }
 
 // hopCost is the cost of a hop: more than that of the routes on any path, so that
@@ -154,7 +157,7 @@ func (n *nueSearch) search() {
 			if n.settled[s] || n.item(item.Channel) != item || n.blocked[item.Channel] {
 				continue
 			}
-			if next := n.via[n.g.ChannelTo(item.Channel)]; next < 0 || n.order.TryAdd(item.Channel, next) {
+			if next := n.via[n.g.ChannelTo(item.Channel)]; (next < 0 || n.order.TryAdd(item.Channel, next)) && n.takesOlder(item.Channel) {
 				n.settle(s, item.Channel, n.cost[s])
 				continue
 			}
@@ -217,7 +220,7 @@ func (n *nueSearch) reroute(c, v int32) bool {
 		if other == n.via[v] || other == g.Channels()[c].Reverse || !n.settled[w] || n.passesThrough(w, v) {
 			continue
 		}
-		fits := n.order.TryAdd(c, other) && (n.via[w] < 0 || n.order.TryAdd(other, n.via[w]))
+		fits := n.order.TryAdd(c, other) && n.takesOlder(c) && n.takesOlder(other) && (n.via[w] < 0 || n.order.TryAdd(other, n.via[w]))
 		for in := g.FirstChannel(int(v)); in < g.FirstChannel(int(v+1)) && fits; in++ {
 			back := g.Channels()[in].Reverse
 			fits = n.via[g.ChannelTo(in)] != back || n.order.TryAdd(back, other)
@@ -229,6 +232,20 @@ func (n *nueSearch) reroute(c, v int32) bool {
 		}
 	}
 	return false
+}
+
+// takesOlder reports whether packets that an entry in force sent to the switch that channel
+// c begins at may go on over c.
+func (n *nueSearch) takesOlder(c int32) bool {
+	if n.older == nil {
+		return true
+	}
+	for _, in := range n.older[n.g.Channels()[c].From] {
+		if !n.order.TryAdd(in, c) {
+			return false
+		}
+	}
+	return true
 }
 
 // passesThrough says whether the path from s passes through v.
@@ -259,7 +276,9 @@ func (n *nueSearch) finish(dest graph.Dest) {
 	n.collect()
 	n.routes.Row(n.home)[dest.LID] = dest.Out
 	for _, s := range n.done {
-		n.flow[s] = n.endpoints[s]
+		if n.flow[s] = n.endpoints[s]; n.older != nil {
+			n.flow[s] += int64(len(n.older[s]))
+		}
 	}
 	for _, s := range slices.Backward(n.done) {
 		if via := n.via[s]; via >= 0 && n.flow[s] > 0 {
@@ -271,7 +290,7 @@ func (n *nueSearch) finish(dest graph.Dest) {
 		}
 	}
 	n.order.Commit(func(v, w int32) bool {
-		from := n.g.Channels()[v].From
-		return n.via[from] == v && n.via[n.g.ChannelTo(v)] == w && n.flow[from] > 0
+		from, to := n.g.Channels()[v].From, n.g.ChannelTo(v)
+		return n.via[to] == w && (n.via[from] == v && n.flow[from] > 0 || n.older != nil && slices.Contains(n.older[to], v))
 	})
 }
