@@ -111,7 +111,8 @@ const (
 )
 
 // SubnAdmCapabilityMask2 is ClassPortInfo.CapabilityMask2 of subnet
-// administration (rdma-core libibumad/umad_sa.h UMAD_SA_CAP_MASK2_*).
+// administration (rdma-core libibumad/umad_sa.h UMAD_SA_CAP_MASK2_*; from bit 12 on
+// opensm include/opensm/osm_base.h OSM_CAP2_IS_*).
 //
 //mad:mask
 type SubnAdmCapabilityMask2 uint32
@@ -129,4 +130,7 @@ const (
 	SubnAdmCapabilityMask2IsCableInfoRecordSupported              SubnAdmCapabilityMask2 = 1 << 9
 	SubnAdmCapabilityMask2IsPortInfoCapabilityMask2MatchSupported SubnAdmCapabilityMask2 = 1 << 10
 	SubnAdmCapabilityMask2IsPortInfoExtendedRecordSupported       SubnAdmCapabilityMask2 = 1 << 11
+	SubnAdmCapabilityMask2IsSendOnlyFullMemberSupported           SubnAdmCapabilityMask2 = 1 << 12
+	SubnAdmCapabilityMask2IsLinkWidth2xSupported                  SubnAdmCapabilityMask2 = 1 << 13
+	SubnAdmCapabilityMask2IsLinkSpeedHDRSupported                 SubnAdmCapabilityMask2 = 1 << 15
 )

@@ -184,11 +184,11 @@ func TestMulticastTables(t *testing.T) {
 	}
 }
 
-// TestVersion1: Gets and tables that one MAD of class version 1 holds.
+// TestVersion1: what one MAD of class version 1 holds is served.
 func TestVersion1(t *testing.T) {
 	r := newRig(t, "fattree:k=4,levels=2")
 	e := r.engine(engine.Options{Write: true})
-	ask := func(m mad.Method, a *mad.Attribute, mask uint64, record mad.NodeRecord) *engine.Call {
+	ask := func(m mad.Method, a *mad.Attribute, mask uint64, record handler.Encoder) *engine.Call {
 		c := &engine.Call{}
 		data := make([]byte, 192)
 		record.Encode(data)
@@ -215,21 +215,59 @@ func TestVersion1(t *testing.T) {
 		{"a table of none", mad.MethodGetTable, mad.AttrNodeRecord, lidMask, 999, 0, 0},
 		{"a table of several MADs", mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, mad.StatusNoResources, 0},
 		{"version 1 has no such Get", mad.MethodGet, mad.AttrLinearForwardingTableRecord, lidMask, 2, mad.StatusBadMethodAttribute, 0},
-		{"not public", mad.MethodSet, mad.AttrMCMemberRecord, 0, 0, mad.StatusBadMethodAttribute, 0},
+		{"no RangeRecord", mad.MethodGet, mad.AttrSubnAdm1RangeRecord, 0, 0, mad.StatusNoRecords, 0},
+		{"a table of RangeRecords", mad.MethodGetTable, mad.AttrSubnAdm1RangeRecord, 0, 0, 0, 0},
+		{"a table of NoticeRecords", mad.MethodGetTable, mad.AttrSubnAdm1NoticeRecord, 0, 0, 0, 0},
+		{"a table of InformRecords", mad.MethodGetTable, mad.AttrInformInfoRecord, 0, 0, 0, 0},
+		{"a layout that is not public", mad.MethodSet, mad.AttrSubnAdm1RangeRecord, 0, 0, mad.StatusBadMethodAttribute, 0},
+		{"groups, whose layout is not public", mad.MethodGetTable, mad.AttrSubnAdm1MCGroupRecord, 0, 0, mad.StatusBadMethodAttribute, 0},
+		{"all of it", mad.MethodGetBulk, mad.AttrNodeRecord, 0, 0, mad.StatusBadMethod, 0},
+		{"a whole table", mad.MethodConfig, mad.AttrServiceRecord, 0, 0, mad.StatusBadMethod, 0},
+		{"a Delete", mad.MethodDelete, mad.AttrNodeRecord, 0, 0, mad.StatusBadMethod, 0},
+		{"a join without components", mad.MethodSet, mad.AttrMCMemberRecord, 0, 0, mad.StatusInsufficient, 0},
 	} {
-		c := ask(test.method, test.attr, test.mask, mad.NodeRecord{LID: test.lid})
+		c := ask(test.method, test.attr, test.mask, &mad.NodeRecord{LID: test.lid})
 		if h := mad.ParseHeader(c.MAD[:]); h.Status != test.status || h.ClassVersion != 1 || len(c.Table) != test.size {
 			t.Errorf("%s: %v, %d bytes, %v", test.name, h, len(c.Table), c.Err)
 		}
 	}
 	var got mad.NodeRecord
-	got.Decode(ask(mad.MethodGet, mad.AttrNodeRecord, lidMask, mad.NodeRecord{LID: 2}).MAD[mad.SAPlacesIn(1).Data:])
+	got.Decode(ask(mad.MethodGet, mad.AttrNodeRecord, lidMask, &mad.NodeRecord{LID: 2}).MAD[mad.SAPlacesIn(1).Data:])
 	if want := r.state.LIDs[2].EndPort().GUID; got.LID != 2 || got.NodeInfo.PortGUID != want {
 		t.Errorf("%+v, want the port %v", got, want)
 	}
 	var info mad.ClassPortInfo
-	info.Decode(ask(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, mad.NodeRecord{}).MAD[mad.SAPlacesIn(1).Data:])
-	if info.ClassVersion != 1 {
+	info.Decode(ask(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, &mad.NodeRecord{}).MAD[mad.SAPlacesIn(1).Data:])
+	if info.ClassVersion != 1 || info.CapabilityMask != 0 || info.CapabilityMask2 != 0 {
 		t.Errorf("%+v", info)
+	}
+
+	// A Set and an Inform, and what becomes of them.
+	self := r.conn.node.Ports[1].GID()
+	service := mad.ServiceRecord{ServiceID: 7, ServiceGID: self, ServicePKey: mad.DefaultPKey}
+	serviceMask := mad.AttrServiceRecord.Field("service_id").Mask() | mad.AttrServiceRecord.Field("service_gid").Mask()
+	subscription := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.InformTypeAll, TrapNumber: 128, ProducerType: mad.ProducerTypeAll}
+	group := r.state.Groups[0].MGID
+	joined := mad.MCMemberRecord{MGID: group, PortGID: self, JoinState: mad.JoinStateFullMember}
+	for _, test := range []struct {
+		name   string
+		method mad.Method
+		answer mad.Method
+		attr   *mad.Attribute
+		mask   uint64
+		record handler.Encoder
+	}{
+		{"Set(ServiceRecord)", mad.MethodSet, mad.MethodGetResp, mad.AttrServiceRecord, serviceMask, &service},
+		{"Set(MCMemberRecord)", mad.MethodSet, mad.MethodGetResp, mad.AttrMCMemberRecord, joinMask, &joined},
+		{"Inform(InformInfo)", mad.MethodInform, mad.MethodInform | mad.Response, mad.AttrInformInfo, 0, &subscription},
+		{"Set(InformRecord)", mad.MethodSet, mad.MethodGetResp, mad.AttrInformInfoRecord, 0, &mad.InformInfoRecord{SubscriberGID: self, InformInfo: everything()}},
+	} {
+		c := ask(test.method, test.attr, test.mask, test.record)
+		if h := mad.ParseHeader(c.MAD[:]); h.Status != 0 || h.Method != test.answer || c.Err != nil {
+			t.Errorf("%s: %v, %v", test.name, h, c.Err)
+		}
+	}
+	if s := r.SA.Services; len(s) != 1 || s[0].ServiceID != 7 || len(r.state.GroupOf(group).Members) != 1 || len(r.Notices.Subscriptions) != 2 {
+		t.Errorf("services %+v, members %v, subscriptions %+v", s, r.state.GroupOf(group).Members, r.Notices.Subscriptions)
 	}
 }

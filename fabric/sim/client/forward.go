@@ -51,7 +51,7 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	}
 	to := h.clientAt(at, &copied, class, method)
 	switch {
-	case to == nil && method.IsResponse():
+	case to == nil && (method.IsResponse() || class.HasOUI()): // ibsysstat would take any answer for its server's
 		return undeliverable
 	case to == nil:
 		return forAgent // which says that it is not supported

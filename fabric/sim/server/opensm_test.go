@@ -151,6 +151,30 @@ func TestPing(t *testing.T) {
 	})
 }
 
+// ibsysstat, which takes no notice of the status of an answer, fails where no server runs.
+func TestSysStat(t *testing.T) {
+	s := serve(t, "fattree:k=4,levels=2", false)
+	f := s.peers(t)
+	lid := fmt.Sprint(sweep(t, s.attach(t, ibsim.Options{})).NodeByName("node-0003 HCA-1")[0].LID())
+	run := func() (string, error) {
+		out, err := f.Command(t, "node-0006 HCA-1", "ibsysstat", "-t", "1000", lid).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(); err == nil || !strings.Contains(out, "Connection timed out") {
+		t.Errorf("without a server: %v\n%s", err, out)
+	}
+	server := f.Command(t, "node-0003 HCA-1", "ibsysstat", "-S")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Wait()
+	defer server.Process.Kill()
+	ibsimtest.Poll(t, "an answer", func() bool {
+		out, err := run()
+		return err == nil && strings.Contains(out, "sysstat ping succeeded")
+	})
+}
+
 // engines are OpenSM's routing engines.
 var engines = []string{"minhop", "updn", "ftree", "dfsssp", "lash", "torus-2QoS"}
 

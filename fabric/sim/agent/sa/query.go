@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
+	"slices"
 
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/state"
@@ -13,15 +14,15 @@ import (
 // query is a search for records by any of their components. The declaration of
 // the attribute says where these are.
 type query struct {
-	mask      uint64      // ComponentMask
-	want      []byte      // the attribute of the request
-	compare   []mad.Field // the fields that the mask selects
-	maskField *mad.Field  // the one of these that matches if it has all the bits of want
-	size      int         // of a record in a table: a multiple of 8 bytes
-	records   []byte      // that were found
-	record    []byte      // scratch
-	trusted   bool        // the requester has the SM_Key
-	limit     int         // bytes of records after which the search ends
+	mask       uint64      // ComponentMask
+	want       []byte      // the attribute of the request
+	compare    []mad.Field // the fields that the mask selects
+	maskFields []string    // the names of those of these that match if they have all the bits of want
+	size       int         // of a record in a table: a multiple of 8 bytes
+	records    []byte      // that were found
+	record     []byte      // scratch
+	trusted    bool        // the requester has the SM_Key
+	limit      int         // bytes of records after which the search ends
 }
 
 func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
@@ -58,7 +59,7 @@ func (q *query) matches(f *mad.Field) bool {
 	switch {
 	case f.Bits > 64:
 		return bytes.Equal(f.Bytes(q.record), f.Bytes(q.want))
-	case q.maskField != nil && f.Name == q.maskField.Name:
+	case slices.Contains(q.maskFields, f.Name):
 		want := f.Uint(q.want)
 		return f.Uint(q.record)&want == want
 	}

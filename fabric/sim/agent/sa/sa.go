@@ -2,6 +2,8 @@
 // possible like OpenSM's.
 //
 //	sa.go            Administrator, Request, and the records that it has
+//	classport.go     ClassPortInfo: the capabilities
+//	version1.go      version 1 of the class
 //	query.go         a query, and the records that match
 //	record.go        records of nodes, ports, forwarding tables and links
 //	tablerecord.go   records of tables in blocks
@@ -16,7 +18,6 @@ package sa
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/notice"
@@ -35,7 +36,7 @@ type Administrator struct {
 	Muted     bool   // it answers nobody
 	madeMGIDs uint32 // counts the MGIDs that were chosen for groups
 	madeGUIDs uint32 // counts the GUIDs that were chosen for ports
-	Services  []mad.ServiceRecord
+	Services  []Service
 }
 
 // New makes the subnet administrator of a subnet.
@@ -93,12 +94,14 @@ var recordHandlers = []recordHandler{
 	{attr: mad.AttrRandomForwardingTableRecord, find: (*Request).findNothing},
 	{attr: mad.AttrSMInfoRecord, find: (*Request).findSMInfo},
 	{attr: mad.AttrInformInfo, change: (*Request).changeSubscription},
-	{attr: mad.AttrInformInfoRecord, find: (*Request).findSubscriptions},
+	{attr: mad.AttrInformInfoRecord, find: (*Request).findSubscriptions, change: (*Request).changeSubscriptionRecord},
 	{attr: mad.AttrPathRecord, find: (*Request).findPaths},
 	{attr: mad.AttrMultiPathRecord, find: (*Request).findMultiPaths},
 	{attr: mad.AttrTraceRecord, find: (*Request).findTrace},
 	{attr: mad.AttrMCMemberRecord, find: (*Request).findGroups, change: (*Request).changeGroup},
 	{attr: mad.AttrServiceRecord, find: (*Request).findServices, change: (*Request).changeService},
+	{attr: mad.AttrSubnAdm1RangeRecord, find: (*Request).findNothing},  // of version 1
+	{attr: mad.AttrSubnAdm1NoticeRecord, find: (*Request).findNothing}, // of version 1
 }
 
 // ofEndPorts finds the records that add makes of each end port that the latest
@@ -124,15 +127,14 @@ func (r *Request) Run() mad.Status {
 		r.Silent = true
 		return mad.StatusOK
 	}
-	if info, ok := mad.MethodOf(r.Class, r.ClassVersion, r.Method); !ok || !info.Answered || r.Method == mad.MethodReport {
-		return mad.StatusBadMethod
-	}
 	r.attr = mad.Lookup(mad.ClassSubnAdm, r.Attribute)
 	if r.ClassVersion == 1 {
 		r.Data = r.MAD[places.Data:]
-		if !r.allows1() {
-			return mad.StatusBadMethodAttribute
+		if status := r.check1(); status != mad.StatusOK {
+			return status
 		}
+	} else if info, ok := mad.MethodOf(r.Class, r.ClassVersion, r.Method); !ok || !info.Answered || r.Method == mad.MethodReport {
+		return mad.StatusBadMethod
 	} else if !handler.Allowed(r.attr, r.Method) {
 		return mad.StatusBadMethodAttribute
 	}
@@ -147,7 +149,7 @@ func (r *Request) Run() mad.Status {
 	}
 	mask, trusted := binary.BigEndian.Uint64(r.MAD[places.Mask:]), key != 0
 	switch {
-	case r.Method != mad.MethodSet && r.Method != mad.MethodDelete:
+	case !r.isChange():
 		return r.query(h, mask, trusted)
 	case h.change != nil:
 		return h.change(r, mask, trusted)
@@ -155,26 +157,12 @@ func (r *Request) Run() mad.Status {
 	return mad.StatusBadMethodAttribute
 }
 
-// allows1: version 1 of the class has the request, and its layout is known from two
-// sources. Sets, GetBulk and Config are not known so.
-func (r *Request) allows1() bool {
-	return r.attr != nil && r.attr.Confirmed && slices.Contains(r.attr.MethodsIn(1), r.Method) &&
-		(r.Method == mad.MethodGet || r.Method == mad.MethodGetTable)
-}
-
-// answer1 answers in version 1 of the class with records, as many as one MAD holds:
-// how that version sends more is not public.
-func (r *Request) answer1(records []byte, size int) mad.Status {
-	if len(records) > len(r.Data) {
-		return mad.StatusNoResources
+// isChange reports whether the request changes a record.
+func (r *Request) isChange() bool {
+	if r.ClassVersion == 1 {
+		return r.Method == mad.MethodSet || r.Method == mad.MethodInform
 	}
-	copy(r.Data, records)
-	var h mad.SA1Header
-	h.Decode(r.MAD[mad.RMPPOffset:])
-	h.SegmentNumber, h.PayloadLength, h.AttributeOffset = 0, uint32(len(records)), uint16(size/8)
-	h.FragmentFlag = mad.FragmentFlagFirst | mad.FragmentFlagLast
-	h.Encode(r.MAD[mad.RMPPOffset:])
-	return mad.StatusOK
+	return r.Method == mad.MethodSet || r.Method == mad.MethodDelete
 }
 
 // query answers with the records that match.
@@ -190,7 +178,7 @@ func (r *Request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
 	}
 	const capabilityMaskMatch = 1 << 31 // IBA 15.2.5.3
 	if r.attr == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
-		q.maskField = r.attr.Field("capability_mask")
+		q.maskFields = capabilityMasks
 	}
 	if r.Method == mad.MethodGetMulti && r.Payload == nil { // as opensm osm_mpr_rcv_process
 		return mad.StatusRequestInvalid
@@ -229,14 +217,4 @@ func (r *Request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
 	}
 	r.IsTable, r.Table = true, q.records
 	return status
-}
-
-func (r *Request) getSAClassPortInfo() mad.Status {
-	info := mad.ClassPortInfo{
-		BaseVersion: 1, ClassVersion: r.ClassVersion, RespTimeValue: state.LifeTime,
-		CapabilityMask: uint16(mad.SubnAdmCapabilityMaskIsPortInfoCapabilityMaskMatchSupported),
-		CapabilityMask2: uint32(mad.SubnAdmCapabilityMask2IsFullPortInfoRecordSupported |
-			mad.SubnAdmCapabilityMask2IsExtendedSpeedsSupported),
-	}
-	return handler.Answer(r.Data, &info, r.Modifier)
 }

@@ -2,14 +2,26 @@ package sa
 
 import (
 	"slices"
+	"time"
 
 	"fabsh/mad"
 )
 
 // Services, as in OpenSM (opensm osm_sa_service_record.c): a ServiceKey is not
-// checked, but is not shown either. A lease does not expire.
+// checked, but is not shown either. A lease is shown as it was registered.
+
+// Service is a ServiceRecord with the time when its lease ends.
+type Service struct {
+	mad.ServiceRecord
+	LeaseEnd time.Time // zero: never
+}
 
 const infiniteLease = 1<<32 - 1
+
+// expired reports whether the lease of s is over.
+func (s *Service) expired(now time.Time) bool {
+	return !s.LeaseEnd.IsZero() && !now.Before(s.LeaseEnd)
+}
 
 var (
 	serviceID    = serviceComponent("service_id")
@@ -34,14 +46,16 @@ func (r *Request) changeService(mask uint64, trusted bool) mad.Status {
 			}
 		}
 	}
-	known := slices.IndexFunc(r.SA.Services, func(s mad.ServiceRecord) bool {
+	now := r.SA.subnet.Now()
+	r.SA.Services = slices.DeleteFunc(r.SA.Services, func(s Service) bool { return s.expired(now) })
+	known := slices.IndexFunc(r.SA.Services, func(s Service) bool {
 		return s.ServiceID == asked.ServiceID && s.ServiceGID == asked.ServiceGID && s.ServicePKey == asked.ServicePKey
 	})
 	switch {
 	case r.Method == mad.MethodDelete && known < 0:
 		return mad.StatusNoRecords
 	case r.Method == mad.MethodDelete:
-		asked = r.SA.Services[known]
+		asked = r.SA.Services[known].ServiceRecord
 		r.SA.Services = slices.Delete(r.SA.Services, known, known+1)
 	case mask&(serviceID|serviceGID) != serviceID|serviceGID:
 		return mad.StatusRequestInvalid
@@ -51,10 +65,14 @@ func (r *Request) changeService(mask uint64, trusted bool) mad.Status {
 		if mask&serviceLease == 0 {
 			asked.ServiceLease = infiniteLease
 		}
+		service := Service{ServiceRecord: asked}
+		if asked.ServiceLease != infiniteLease {
+			service.LeaseEnd = now.Add(time.Duration(asked.ServiceLease) * time.Second)
+		}
 		if known >= 0 {
-			r.SA.Services[known] = asked
+			r.SA.Services[known] = service
 		} else {
-			r.SA.Services = slices.Insert(r.SA.Services, 0, asked)
+			r.SA.Services = slices.Insert(r.SA.Services, 0, service)
 		}
 		if mask&servicePKey == 0 {
 			asked.ServicePKey = mad.DefaultPKey
@@ -70,10 +88,11 @@ func (r *Request) changeService(mask uint64, trusted bool) mad.Status {
 // findServices finds the services of the requester's partitions.
 func (r *Request) findServices(q *query) mad.Status {
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask() == serviceLease })
+	now := r.SA.subnet.Now()
 	for i := range r.SA.Services {
 		s := &r.SA.Services[i]
 		before := len(q.records)
-		if r.SA.subnet.HasPKey(r.From, s.ServicePKey) {
+		if !s.expired(now) && r.SA.subnet.HasPKey(r.From, s.ServicePKey) {
 			q.add(s)
 		}
 		if len(q.records) > before && !q.trusted {

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"fabsh/fabric/sim/notice"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
 
@@ -15,7 +16,26 @@ const maxKept = 1 << 16
 func (r *Request) changeSubscription(_ uint64, trusted bool) mad.Status {
 	var info mad.InformInfo
 	info.Decode(r.Data)
-	i := notice.Subscription{To: r.From.EndPort(), Info: info}
+	return r.subscribe(r.From.EndPort(), &info, trusted)
+}
+
+// changeSubscriptionRecord begins or ends the subscription in an InformRecord, as version 1
+// of the class has it (Shanley, InfiniBand Network Architecture, table 33-5). Only trusted
+// requesters may change that of another port.
+func (r *Request) changeSubscriptionRecord(_ uint64, trusted bool) mad.Status {
+	var rec mad.InformInfoRecord
+	rec.Decode(r.Data)
+	to := r.From.EndPort()
+	if rec.SubscriberGID != to.GID() {
+		if to = r.SA.subnet.EndPortByGUID(rec.SubscriberGID.GUID()); to == nil || !trusted {
+			return mad.StatusRequestInvalid
+		}
+	}
+	return r.subscribe(to, &rec.InformInfo, trusted)
+}
+
+func (r *Request) subscribe(to *state.Port, info *mad.InformInfo, trusted bool) mad.Status {
+	i := notice.Subscription{To: to, Info: *info}
 	i.Info.QPN, i.Info.Subscribe = 0, 1
 	at := -1
 	for j := range r.SA.notices.Subscriptions {
