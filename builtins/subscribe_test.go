@@ -126,9 +126,11 @@ func TestNotices(t *testing.T) {
 	const code = `
 sub = sa_subscribe(trap=[65, 128])
 sim.unlink("switch-2/1")
-show(sub.next(timeout=1))
+n = sub.next(timeout=1)
+show(n)
 show(sub.next(timeout=1))
 print(sub.next(timeout=1))
+print(n)
 `
 	for format, want := range map[lang.Format]string{
 		lang.FormatText: `is_generic     1
@@ -152,6 +154,7 @@ gid_addr       fe80::2:c903:1000:11
 issuer_gid     fe80::2:c903:1000:1
 source         4
 None
+notice(trap 128 (link state changed), is_generic=1, type="urgent", ...)
 `,
 		lang.FormatJSONL: `{"schema":"notice/1","is_generic":1,"type":"urgent","type_code":1,"producer_type":"switch","producer_type_code":2,"trap_number":128,"issuer_lid":2,"notice_toggle":0,"notice_count":0,"lid_addr":2,"issuer_gid":"fe80::2:c903:10:10","source":4}
 {"schema":"notice/1","is_generic":1,"type":"subnet_management","type_code":3,"producer_type":"subnet_management","producer_type_code":4,"trap_number":65,"issuer_lid":4,"notice_toggle":0,"notice_count":0,"gid_addr":"fe80::2:c903:1000:11","issuer_gid":"fe80::2:c903:1000:1","source":4}

@@ -90,13 +90,14 @@ const (
 // Field is one field of an attribute. Offsets count bits from the attribute's
 // first; bit 0 is the most significant bit of byte 0, as in the specification.
 type Field struct {
-	Name       string // the component name in the specification: "LinkWidthActive"
-	Script     string // SnakeName(Name): "link_width_active"
-	Also       string // a second script name; usually ""
-	Offset     int    // bits
-	Bits       int    // bits of one element
-	Count      int    // elements; 1 unless an array
-	Stride     int    // bits from one element to the next; Bits where they touch
+	Name       string   // the component name in the specification: "LinkWidthActive"
+	Script     string   // SnakeName(Name): "link_width_active"
+	Also       []string // other script names; usually none
+	Vendor     string   // its name where IsGeneric is 0, so that a vendor defines it, as a number: "DeviceID"; usually ""
+	Offset     int      // bits
+	Bits       int      // bits of one element
+	Count      int      // elements; 1 unless an array
+	Stride     int      // bits from one element to the next; Bits where they touch
 	Type       FieldType
 	Words      *Words     // of KindEnum and KindMask
 	Struct     *Attribute // of KindStruct

@@ -131,7 +131,8 @@
 //	only=SubnAdm,ReadVPD        classes or attributes that have the variant; else all of the struct
 //	when=TrapNumber:64-67|144,modifier.mode:2
 //	                            conditions, all of which must hold: a field, or part of the modifier, and
-//	                            its values. Without when, the variant is chosen by its name alone
+//	                            its values; of a field of bytes, the number in its first two. Without
+//	                            when, the variant is chosen by its name alone
 //
 // # Options of a field
 //
@@ -140,7 +141,7 @@
 // The Go type is bool, an unsigned number, LID, GUID, GID, an enum or a mask,
 // another layout, or an array of one of these except bool.
 //
-//	also=device_id              a second script name
+//	also=node_type              one more script name
 //	bytes                       an array of bytes that is one value
 //	component=3                 first bit in the SA's ComponentMask, if not the one after the field
 //	                            before; component=none: the field has none
@@ -156,5 +157,6 @@
 //	signed                      a number in two's complement
 //	stride=16                   bits from one element of an array to the next, if not those of an element
 //	text                        an array of bytes that is UTF-8 text, padded with NUL
+//	vendor=DeviceID             the specification's name where IsGeneric is 0: a number then
 //	w1c                         in a Set, 1 clears (or triggers), 0 means no change
 package mad

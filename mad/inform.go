@@ -20,7 +20,7 @@ type InformInfo struct {
 	// Type is how grave the events have to be.
 	Type InformType `mad:"192:16"`
 	// TrapNumber is the kind of event, 65535 for all; of a vendor's traps, the vendor's number of the device.
-	TrapNumber uint16 `mad:"208:16,also=device_id"`
+	TrapNumber uint16 `mad:"208:16,vendor=DeviceID"`
 	// QPN is the queue pair whose subscription ends; of a request to subscribe, ignored.
 	QPN uint32 `mad:"224:24,hex"`
 	_   uint8  `mad:"248:3"`
@@ -28,7 +28,7 @@ type InformInfo struct {
 	RespTimeValue uint8 `mad:"251:5"`
 	_             uint8 `mad:"256:8"`
 	// ProducerType is the kind of node where the event happens; of a vendor's traps, the vendor's OUI.
-	ProducerType ProducerType `mad:"264:24,also=vendor_id"`
+	ProducerType ProducerType `mad:"264:24,also=node_type,vendor=VendorID"`
 }
 
 // InformType is how grave events have to be for a subscription (IBA 13.4.8.3).

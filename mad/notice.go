@@ -18,9 +18,9 @@ type Notice struct {
 	// Type is how grave the event is.
 	Type NoticeType `mad:"1:7"`
 	// ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI.
-	ProducerType ProducerType `mad:"8:24,also=vendor_id"`
+	ProducerType ProducerType `mad:"8:24,also=node_type,vendor=VendorID"`
 	// TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device.
-	TrapNumber uint16 `mad:"32:16,also=device_id"`
+	TrapNumber uint16 `mad:"32:16,vendor=DeviceID"`
 	// IssuerLID is the LID of the port that sent the trap.
 	IssuerLID LID `mad:"48:16"`
 	// NoticeToggle alternates with each notice that is read and cleared; 0 in a trap.
@@ -60,6 +60,21 @@ const (
 	ProducerTypeAll    ProducerType = 0xffffff
 )
 
+// NoticePort1 tells of a port that came into service (trap 64) or went out of it (65), in
+// version 1 of the specification. Later a GID, which begins with six reserved bytes, has
+// its place.
+//
+//mad:header size=3 section=14.2.5.1 unconfirmed
+//mad:variant of=Notice.DataDetails name=port_service only=SubnAdm1 when=IsGeneric:1,TrapNumber:64-65
+//mad:variant of=Notice.DataDetails name=port_service only=Subn when=IsGeneric:1,TrapNumber:64-65,DataDetails:1-0xffff
+//mad:source Shanley, InfiniBand Network Architecture, table 29-8
+type NoticePort1 struct {
+	// LIDAddr is the LID of the port.
+	LIDAddr LID `mad:"0:16"`
+	// PortNo is the number of the port.
+	PortNo uint8 `mad:"16:8"`
+}
+
 // NoticeGID tells of a GID that came into service (trap 64) or went out of it
 // (65), or of a multicast group that was made (66) or dissolved (67).
 //
@@ -72,19 +87,6 @@ type NoticeGID struct {
 	_ [6]uint8 `mad:"0:8"`
 	// GIDAddr is the GID of the port or of the multicast group.
 	GIDAddr GID `mad:"48:128"`
-}
-
-// NoticePort1 tells in version 1 of SubnAdm of a port that came into service
-// (trap 64) or went out of it (65).
-//
-//mad:header size=3 section=14.2.5.1 unconfirmed
-//mad:variant of=Notice.DataDetails name=port_service only=SubnAdm1 when=IsGeneric:1,TrapNumber:64-65
-//mad:source Shanley, InfiniBand Network Architecture, table 29-8
-type NoticePort1 struct {
-	// LIDAddr is the LID of the port.
-	LIDAddr LID `mad:"0:16"`
-	// PortNo is the number of the port.
-	PortNo uint8 `mad:"16:8"`
 }
 
 // NoticeSwitch tells of a switch whose link state changed on some port (trap 128).

@@ -104,6 +104,7 @@ type derived struct {
 	flat     []Field
 	script   map[string]*Field
 	variants []*Attribute // the attribute with each of Variants in its place
+	vendor   *Attribute   // the attribute where IsGeneric is 0; nil: it is no different
 
 	mu     sync.Mutex
 	nested map[*Attribute]*Attribute // with a variant that has one itself, by that
@@ -121,14 +122,19 @@ func (d *derived) fill(a *Attribute) {
 		for i := range list {
 			f := &list[i]
 			d.script[f.Script] = f
-			if f.Also != "" {
-				d.script[f.Also] = f
+			for _, name := range f.Also {
+				d.script[name] = f
+			}
+			if f.Vendor != "" {
+				number := f.ofVendor()
+				d.script[number.Script] = number
 			}
 		}
 	}
 	for i := range a.Variants {
 		d.variants = append(d.variants, a.with(&a.Variants[i]))
 	}
+	d.vendor = a.asVendors()
 }
 
 // flatten appends a's fields to list, with each embedded attribute replaced by

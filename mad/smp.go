@@ -99,7 +99,7 @@ const GUIDBlock = 8
 // GUIDInfo is a block of 8 entries of a port's GUID table. Entry 0 of block 0
 // is the port's own GUID and cannot be changed.
 //
-//mad:attr class=Subn id=0x0014 methods=Get,Set size=64 section=14.2.5.5 modifier=block:0:8 smowned
+//mad:attr class=Subn id=0x0014 alias=GuidInfo methods=Get,Set size=64 section=14.2.5.5 modifier=block:0:8 smowned
 //mad:source rdma-core libibmad/fields.c GUIDInfo fields
 //mad:source opensm include/iba/ib_types.h ib_guid_info_t
 type GUIDInfo struct {
@@ -263,7 +263,7 @@ const (
 // A switch with OptimizedSLtoVLMappingProgramming takes bit 17 of the modifier
 // for all input ports and bit 16 for all output ports.
 //
-//mad:attr class=Subn id=0x0017 methods=Get,Set size=8 section=14.2.5.8 modifier=out_port:0:8,in_port:8:8,all_out_ports:16:1,all_in_ports:17:1 smowned
+//mad:attr class=Subn id=0x0017 alias=SltoVlMappingTable methods=Get,Set size=8 section=14.2.5.8 modifier=out_port:0:8,in_port:8:8,all_out_ports:16:1,all_in_ports:17:1 smowned
 //mad:source rdma-core libibmad/dump.c ib_slvl_get_i
 //mad:source opensm include/iba/ib_types.h ib_slvl_table_t
 type SLtoVLMappingTable struct {

@@ -20,7 +20,7 @@ type VendorDiag struct {
 
 // LedInfo is the port's light, which tells people where it is.
 //
-//mad:attr class=Subn id=0x0031 methods=Get,Set size=4 section=14.2.5.15 modifier=port:0:8
+//mad:attr class=Subn id=0x0031 alias=LEDInfo methods=Get,Set size=4 section=14.2.5.15 modifier=port:0:8
 //mad:source python-rdma codegen/iba_14.xml SMPLedInfo
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t
 type LedInfo struct {

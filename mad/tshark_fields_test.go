@@ -142,6 +142,7 @@ var unknownLayouts = []string{
 	"MlnxPrivateLFTMap", "MlnxGeneralInfo", "MlnxConfigSpace", "MlnxAccessRegister", "MlnxSemaphore", "MlnxExtPortInfo",
 	"LinkSpeedWidthPairsTableRecord", "HierarchyInfoRecord", "CableInfoRecord", "PortInfoExtendedRecord",
 	"RangeRecord", "MCGroupRecord", "NoticeRecord", "SAResponse",
+	"NoticePort1", // of version 1.0: tshark shows a GID
 	"PortSamplesControl", "PortSamplesResult", "PortRcvErrorDetails", "PortXmitDiscardDetails", "PortOpRcvCounters",
 	"PortFlowCtlCounters", "PortVLOpPackets", "PortVLOpData", "PortVLXmitFlowCtlUpdateErrors", "PortVLXmitWaitCounters",
 	"PortSamplesResultExtended", "PortExtendedSpeedsCounters", "SwPortVLCongestion", "PortRcvConCtrl", "PortSLRcvFECN",

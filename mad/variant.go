@@ -16,14 +16,20 @@ type Variant struct {
 // the layout of PortExtendedSpeedsCounters depends on whether the port's FEC is
 // Reed-Solomon.
 type Condition struct {
-	Name     string      // script name of a field, or of a part of the modifier
+	Name     string      // script name of a field, or of a part of the modifier; of a field of bytes the first two count
 	Modifier bool        // a part of the modifier
 	Values   [][2]uint64 // from, to
 }
 
 // Resolve is the layout that data and the modifier select: a with the variant
-// in place whose conditions hold, or a itself.
+// in place whose conditions hold, or a itself. Where IsGeneric is 0, the fields that a
+// vendor defines have the names and numbers of that.
 func (a *Attribute) Resolve(data []byte, modifier uint32) *Attribute {
+	if v := a.derived().vendor; v != nil {
+		if f := a.Field("is_generic"); f.Offset/8 < len(data) && f.Uint(data) == 0 {
+			return v
+		}
+	}
 	for i := range a.Variants {
 		if when := a.Variants[i].When; len(when) > 0 && !slices.ContainsFunc(when, func(c Condition) bool { return !a.conditionHolds(c, data, modifier) }) {
 			return a.nested(i, data, modifier)
@@ -70,10 +76,47 @@ func (a *Attribute) conditionHolds(c Condition, data []byte, modifier uint32) bo
 	if c.Modifier {
 		i := slices.IndexFunc(a.Modifier, func(p ModifierPart) bool { return p.Name == c.Name })
 		v = uint64(modifier >> a.Modifier[i].Shift & (1<<a.Modifier[i].Bits - 1))
+	} else if f := a.Field(c.Name); f.Bits > 64 {
+		v = getBits(data, f.Offset, firstBits)
 	} else {
-		v = a.Field(c.Name).Uint(data)
+		v = f.Uint(data)
 	}
 	return slices.ContainsFunc(c.Values, func(r [2]uint64) bool { return r[0] <= v && v <= r[1] })
+}
+
+// firstBits is how many bits of a field of bytes a condition tests.
+const firstBits = 16
+
+// ofVendor is f where a vendor defines it: a number.
+func (f *Field) ofVendor() *Field {
+	v := *f
+	v.Name, v.Script, v.Also, v.Vendor = f.Vendor, SnakeName(f.Vendor), append([]string{f.Script}, f.Also...), ""
+	v.Type, v.Words, v.Hex = FieldTypeUint, nil, true
+	return &v
+}
+
+// asVendors is a copy of a, or of the attribute in it, with the fields as a vendor defines
+// them; nil: there are no such fields.
+func (a *Attribute) asVendors() *Attribute {
+	var b *Attribute
+	for i := range a.Fields {
+		f := a.Fields[i]
+		switch {
+		case f.Vendor != "":
+			f = *f.ofVendor()
+		case f.Type == FieldTypeStruct && f.Count == 1 && f.Struct.derived().vendor != nil:
+			f.Struct = f.Struct.derived().vendor
+		default:
+			continue
+		}
+		if b == nil {
+			b = new(Attribute)
+			*b = *a
+			b.Fields, b.Variants, b.lazy = slices.Clone(a.Fields), nil, new(derived)
+		}
+		b.Fields[i] = f
+	}
+	return b
 }
 
 // with is a copy of a in which v replaces its field.

@@ -1,6 +1,8 @@
 package mad
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -23,7 +25,7 @@ func TestVariants(t *testing.T) {
 				t.Errorf("%v trap %d is %q, want %q", a.Class, trap, got, want[trap])
 			}
 		}
-		if got := a.Resolve(notice(a, 128, 0), 0); got != a {
+		if got := a.Resolve(notice(a, 128, 0), 0); got.Variant != "" {
 			t.Errorf("%v: a vendor's notice passes for %s", a.Class, got.Variant)
 		}
 	}
@@ -120,4 +122,86 @@ func FuzzHeader(f *testing.F) {
 			t.Fatalf("%+v becomes %+v", h, got)
 		}
 	})
+}
+
+// TestVendors: where IsGeneric is 0, two fields are numbers of a vendor, with names of
+// their own; the other names still find them.
+func TestVendors(t *testing.T) {
+	for _, tt := range []struct {
+		a       *Attribute
+		generic int // its place, in bytes
+	}{
+		{AttrSubnNotice, 0}, {AttrSubnAdmNotice, 0}, {AttrBMNotice, 0}, {AttrInformInfo, 22}, {AttrInformInfoRecord, 24 + 22},
+	} {
+		data := make([]byte, tt.a.Size)
+		tt.a.Field("vendor_id").SetUint(data, 0x2c9)
+		tt.a.Field("device_id").SetUint(data, 66)
+		names := func(a *Attribute) (list []string) {
+			for _, f := range a.Flat() {
+				if f.Name == "ProducerType" || f.Name == "TrapNumber" || f.Name == "VendorID" || f.Name == "DeviceID" {
+					list = append(list, f.Name)
+				}
+			}
+			slices.Sort(list)
+			return list
+		}
+		vendors := tt.a.Resolve(data, 0)
+		data[tt.generic] = 0x80
+		generic := tt.a.Resolve(data, 0)
+		if got := fmt.Sprint(names(vendors), names(generic)); got != "[DeviceID VendorID] [ProducerType TrapNumber]" {
+			t.Errorf("%v %s: %s", tt.a.Class, tt.a.Name, got)
+		}
+		for _, a := range []*Attribute{vendors, generic} {
+			for name, want := range map[string]uint64{"vendor_id": 0x2c9, "producer_type": 0x2c9, "node_type": 0x2c9, "device_id": 66, "trap_number": 66} {
+				f := a.Field(name)
+				if f == nil || f.Uint(data) != want {
+					t.Errorf("%v %s.%s: %+v, want %d", tt.a.Class, tt.a.Name, name, f, want)
+				}
+			}
+			if f := a.Field("vendor_id"); f.Words != nil || f.Type != FieldTypeUint {
+				t.Errorf("%v %s.vendor_id is no number: %+v", tt.a.Class, tt.a.Name, f)
+			}
+		}
+	}
+}
+
+// TestPortService: the notices of traps 64 and 65 in an SMP have a LID where later ones
+// have six reserved bytes before a GID.
+func TestPortService(t *testing.T) {
+	whole := make([]byte, AttrSubnAdmNotice.Size)
+	(&Notice{IsGeneric: true, TrapNumber: 65, DataDetails: [54]byte{0x12, 0x34, 7}}).Encode(whole)
+	a := AttrSubnNotice.Resolve(whole[:64], 0)
+	if a.Variant != "port_service" || a.Field("lid_addr").Uint(whole) != 0x1234 || a.Field("port_no").Uint(whole) != 7 {
+		t.Errorf("%s", a.Variant)
+	}
+	whole[10], whole[11] = 0, 0
+	if a := AttrSubnNotice.Resolve(whole[:64], 0); a.Variant != "gid" {
+		t.Errorf("a GID is %s", a.Variant)
+	}
+	whole[10] = 1
+	if a := AttrSubnAdmNotice.Resolve(whole, 0); a.Variant != "gid" {
+		t.Errorf("a Report is %s", a.Variant)
+	}
+}
+
+// TestEvent: what a notice reports, in words.
+func TestEvent(t *testing.T) {
+	for _, tt := range []struct {
+		class Class
+		n     Notice
+		want  string
+	}{
+		{ClassSubn, Notice{IsGeneric: true, TrapNumber: 128}, "trap 128 (link state changed)"},
+		{ClassSubnDirected, Notice{IsGeneric: true, TrapNumber: 256}, "trap 256 (bad M_Key)"},
+		{ClassSubnAdm, Notice{IsGeneric: true, TrapNumber: 64}, "trap 64 (port in service)"},
+		{ClassBM, Notice{IsGeneric: true, TrapNumber: 259}, "trap 259 (bad B_Key)"},
+		{ClassCongestion, Notice{IsGeneric: true}, "trap 0 (bad CC_Key)"},
+		{ClassSubn, Notice{IsGeneric: true, TrapNumber: 999}, "trap 999"},
+		{ClassSubn, Notice{IsGeneric: true, Type: NoticeTypeEmpty}, ""},
+		{ClassSubn, Notice{ProducerType: 0x2c9, TrapNumber: 66}, "trap of vendor 0x0002c9, device 0x0042"},
+	} {
+		if got := tt.n.Event(tt.class); got != tt.want {
+			t.Errorf("%v %d: %q, want %q", tt.class, tt.n.TrapNumber, got, tt.want)
+		}
+	}
 }

@@ -111,9 +111,9 @@ var AttrSubnNotice = &Attribute{
 			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
 			Doc: "Type is how grave the event is."},
-		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: "vendor_id", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
 			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
-		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Also: "device_id", Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
 			Doc: "IssuerLID is the LID of the port that sent the trap."},
@@ -125,6 +125,7 @@ var AttrSubnNotice = &Attribute{
 			Doc: "DataDetails say more; what, depends on TrapNumber."},
 	},
 	Variants: []Variant{
+		{Name: "port_service", Field: "data_details", Layout: LayoutNoticePort1, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x40, 0x41}}}, {Name: "data_details", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0xffff}}}}},
 		{Name: "gid", Field: "data_details", Layout: LayoutNoticeGID, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x40, 0x43}}}}},
 		{Name: "switch", Field: "data_details", Layout: LayoutNoticeSwitch, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x80, 0x80}}}}},
 		{Name: "port", Field: "data_details", Layout: LayoutNoticePort, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x81, 0x83}}}}},
@@ -153,9 +154,9 @@ var AttrSubnAdmNotice = &Attribute{
 			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
 			Doc: "Type is how grave the event is."},
-		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: "vendor_id", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
 			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
-		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Also: "device_id", Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
 			Doc: "IssuerLID is the LID of the port that sent the trap."},
@@ -198,9 +199,9 @@ var AttrSubnAdm1Notice = &Attribute{
 			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
 			Doc: "Type is how grave the event is."},
-		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: "vendor_id", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
 			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
-		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Also: "device_id", Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
 			Doc: "IssuerLID is the LID of the port that sent the trap."},
@@ -237,9 +238,9 @@ var AttrBMNotice = &Attribute{
 			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
 			Doc: "Type is how grave the event is."},
-		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: "vendor_id", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
 			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
-		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Also: "device_id", Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
 			Doc: "IssuerLID is the LID of the port that sent the trap."},
@@ -274,9 +275,9 @@ var AttrDevMgtNotice = &Attribute{
 			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
 			Doc: "Type is how grave the event is."},
-		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: "vendor_id", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
 			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
-		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Also: "device_id", Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
 			Doc: "IssuerLID is the LID of the port that sent the trap."},
@@ -308,9 +309,9 @@ var AttrCCNotice = &Attribute{
 			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
 			Doc: "Type is how grave the event is."},
-		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: "vendor_id", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
 			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
-		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Also: "device_id", Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
 			Doc: "IssuerLID is the LID of the port that sent the trap."},
@@ -325,6 +326,48 @@ var AttrCCNotice = &Attribute{
 	},
 	Variants: []Variant{
 		{Name: "bad_cc_key", Field: "data_details", Layout: LayoutNoticeBadCCKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *NoticePort1) Decode(data []byte) {
+	b := data
+	if len(b) < 3 {
+		var pad [3]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:3]
+	t.LIDAddr = LID(binary.BigEndian.Uint16(b[0:]))
+	t.PortNo = b[2]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *NoticePort1) Encode(data []byte) {
+	b := data
+	if len(b) < 3 {
+		var pad [3]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:3]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LIDAddr))
+	b[2] = t.PortNo
+}
+
+// LayoutNoticePort1 describes NoticePort1.
+var LayoutNoticePort1 = &Attribute{
+	Name:    "NoticePort1",
+	Size:    3,
+	Section: "14.2.5.1",
+	Sources: []string{"Shanley, InfiniBand Network Architecture, table 29-8"},
+	Doc:     "NoticePort1 tells of a port that came into service (trap 64) or went out of it (65), in version 1 of the specification. Later a GID, which begins with six reserved bytes, has its place.",
+	Fields: []Field{
+		{Name: "LIDAddr", Script: "lid_addr", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LIDAddr is the LID of the port."},
+		{Name: "PortNo", Script: "port_no", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortNo is the number of the port."},
 	},
 }
 
@@ -365,48 +408,6 @@ var LayoutNoticeGID = &Attribute{
 	Fields: []Field{
 		{Name: "GIDAddr", Script: "gid_addr", Offset: 48, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 1, Components: 1,
 			Doc: "GIDAddr is the GID of the port or of the multicast group."},
-	},
-}
-
-// Decode reads t from data; what data lacks reads as 0.
-func (t *NoticePort1) Decode(data []byte) {
-	b := data
-	if len(b) < 3 {
-		var pad [3]byte
-		copy(pad[:], b)
-		b = pad[:]
-	}
-	b = b[:3]
-	t.LIDAddr = LID(binary.BigEndian.Uint16(b[0:]))
-	t.PortNo = b[2]
-}
-
-// Encode writes t to data, reserved bits as 0; what does not fit is left out.
-func (t *NoticePort1) Encode(data []byte) {
-	b := data
-	if len(b) < 3 {
-		var pad [3]byte
-		t.Encode(pad[:])
-		copy(data, pad[:])
-		return
-	}
-	b = b[:3]
-	binary.BigEndian.PutUint16(b[0:], uint16(t.LIDAddr))
-	b[2] = t.PortNo
-}
-
-// LayoutNoticePort1 describes NoticePort1.
-var LayoutNoticePort1 = &Attribute{
-	Name:    "NoticePort1",
-	Size:    3,
-	Section: "14.2.5.1",
-	Sources: []string{"Shanley, InfiniBand Network Architecture, table 29-8"},
-	Doc:     "NoticePort1 tells in version 1 of SubnAdm of a port that came into service (trap 64) or went out of it (65).",
-	Fields: []Field{
-		{Name: "LIDAddr", Script: "lid_addr", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
-			Doc: "LIDAddr is the LID of the port."},
-		{Name: "PortNo", Script: "port_no", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "PortNo is the number of the port."},
 	},
 }
 

@@ -278,6 +278,7 @@ func (t *GUIDInfo) Encode(data []byte) {
 // AttrGUIDInfo describes GUIDInfo.
 var AttrGUIDInfo = &Attribute{
 	Name:    "GUIDInfo",
+	Aliases: []string{"GuidInfo"},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0014,
@@ -630,6 +631,7 @@ func (t *SLtoVLMappingTable) Encode(data []byte) {
 // AttrSLtoVLMappingTable describes SLtoVLMappingTable.
 var AttrSLtoVLMappingTable = &Attribute{
 	Name:    "SLtoVLMappingTable",
+	Aliases: []string{"SltoVlMappingTable"},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0017,

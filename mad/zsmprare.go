@@ -121,6 +121,7 @@ func (t *LedInfo) Encode(data []byte) {
 // AttrLedInfo describes LedInfo.
 var AttrLedInfo = &Attribute{
 	Name:    "LedInfo",
+	Aliases: []string{"LEDInfo"},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0031,

@@ -84,6 +84,11 @@ func headline(m []byte) string {
 	if h.Method.IsResponse() {
 		line += ": " + h.Status.Text(h.Class)
 	}
+	if a != nil && len(m) >= a.OffsetIn(h.ClassVersion)+mad.AttrSubnNotice.Size && h.Status == 0 && h.Method != mad.MethodGet {
+		if event := eventOf(a, m[a.OffsetIn(h.ClassVersion):]); event != "" {
+			line += ", " + event
+		}
+	}
 	return line
 }
 

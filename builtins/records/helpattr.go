@@ -34,7 +34,7 @@ func FieldNamed(a *mad.Attribute, name string) *mad.Field {
 			return f
 		}
 	}
-	return nil
+	return a.Field(mad.SnakeName(name)) // a name of older versions
 }
 
 // AttributesHelp is all that the tables say of attributes of one name. Those
@@ -99,13 +99,13 @@ func groupHelp(group []*mad.Attribute) string {
 		fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(a.Sources, "; "))
 	}
 	b.WriteString("\nFields\n" + fieldRows(a, "  ."))
-	var told []*mad.Attribute
+	var told []mad.Variant
 	for _, a := range group {
 		for _, v := range a.Variants {
-			if slices.Contains(told, v.Layout) {
+			if slices.ContainsFunc(told, func(w mad.Variant) bool { return sameVariant(v, w) }) {
 				continue
 			}
-			told = append(told, v.Layout)
+			told = append(told, v)
 			fmt.Fprintf(&b, "\nVariant %s of .%s%s%s\n", v.Name, v.Field, ownerWords(group, v), whenWords(a, v))
 			b.WriteString(v.Layout.Doc + "\n")
 			if a.Confirmed && !v.Layout.Confirmed {
@@ -132,11 +132,14 @@ func requirement(a *mad.Attribute) string {
 	return "A subnet administrator of class version 1 need not have it: ClassPortInfo.capability_mask there says " + bit + " if it has.\n"
 }
 
+// sameVariant reports whether two attributes have the same variant, in the same case.
+func sameVariant(v, w mad.Variant) bool { return v.Layout == w.Layout && len(v.When) == len(w.When) }
+
 // ownerWords are the classes of the group that have variant v; none where all do.
 func ownerWords(group []*mad.Attribute, v mad.Variant) string {
 	var names []string
 	for _, a := range group {
-		if slices.ContainsFunc(a.Variants, func(w mad.Variant) bool { return w.Layout == v.Layout }) {
+		if slices.ContainsFunc(a.Variants, func(w mad.Variant) bool { return sameVariant(v, w) }) {
 			name := a.Class.String()
 			if a.Version != a.Class.Version() {
 				name += fmt.Sprintf(" version %d", a.Version)
@@ -177,8 +180,11 @@ func whenWords(a *mad.Attribute, v mad.Variant) string {
 	var parts []string
 	for _, c := range v.When {
 		name := c.Name
-		if c.Modifier {
+		switch f := a.Field(c.Name); {
+		case c.Modifier:
 			name = "the modifier's " + name
+		case f != nil && f.Bits > 64:
+			name = "the number in the first two bytes of " + name
 		}
 		var ranges []string
 		for _, r := range c.Values {
@@ -216,12 +222,20 @@ func fieldRows(a *mad.Attribute, prefix string) string {
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
 		name := prefix + f.Script
-		if f.Also != "" {
-			name += " or " + prefix[len(prefix)-1:] + f.Also
+		for _, other := range otherNames(f) {
+			name += " or " + prefix[len(prefix)-1:] + other
 		}
 		rows = append(rows, lang.Fact{Name: name, Value: starlark.String(f.Doc)})
 	}
 	return lang.Aligned(rows)
+}
+
+// otherNames are the names of a field beside its first one.
+func otherNames(f *mad.Field) []string {
+	if f.Vendor == "" {
+		return f.Also
+	}
+	return append(slices.Clone(f.Also), mad.SnakeName(f.Vendor))
 }
 
 // FieldHelp is all that the tables say of a field.

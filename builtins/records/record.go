@@ -76,12 +76,17 @@ func (r *Record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (
 	return CompareEqual(op, r, r.Attribute == o.Attribute && bytes.Equal(r.Data, o.Data))
 }
 
-// String is the type and the first few fields: port_info(lid=3, ...).
+// String is the type and the first few fields: port_info(lid=3, ...); of a notice first its
+// event.
 func (r *Record) String() string {
 	const few = 3
 	var b strings.Builder
 	b.WriteString(r.Type() + "(")
 	n := 0
+	if event := eventOf(r.Attribute, r.Data); event != "" {
+		b.WriteString(event)
+		n++
+	}
 	for _, f := range r.fieldFacts() {
 		if f.Code {
 			continue
@@ -101,6 +106,18 @@ func (r *Record) String() string {
 	}
 	b.WriteByte(')')
 	return b.String()
+}
+
+// eventOf names the event of a notice; "" of another attribute.
+func eventOf(a *mad.Attribute, data []byte) string {
+	if a.Name != mad.AttrSubnNotice.Name {
+		return ""
+	}
+	var n mad.Notice
+	whole := make([]byte, mad.AttrSubnAdmNotice.Size) // that of an SMP lacks the last field
+	copy(whole, data)
+	n.Decode(whole)
+	return n.Event(a.Class)
 }
 
 // Attr is a field, the number beside a word, or replace.

@@ -29,9 +29,8 @@ func FieldWords() map[string]lang.FieldWords {
 	for _, a := range layouts() {
 		for i := range a.Flat() {
 			f := &a.Flat()[i]
-			for _, name := range []string{f.Script, f.Also} {
+			for _, name := range append([]string{f.Script}, f.Also...) {
 				switch {
-				case name == "":
 				case f.Words != nil && f.Count == 1:
 					add(name, records.WordsOf(f.Words), f.Type == mad.FieldTypeMask)
 				case f.Type != mad.FieldTypeUint && f.Type != mad.FieldTypeLID || f.Key || f.Count > 1:

@@ -223,7 +223,7 @@ func (p *pkg) checkVariant(v *variant) {
 			}) {
 				p.errs.add(v.pos, "%s: no modifier of %s has %q", v.layout.goName, v.of, name)
 			}
-		} else if f := base.named(c.name); f == nil || f.count != 1 || f.bits > 64 {
+		} else if f := base.named(c.name); f == nil || f.count != 1 || f.bits > 64 && f.fieldType != "Bytes" {
 			p.errs.add(v.pos, "%s: %s has no number %q", v.layout.goName, v.of, c.name)
 		}
 	}

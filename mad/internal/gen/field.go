@@ -71,7 +71,7 @@ var fieldFlags = map[string]func(f *field) *bool{
 
 // fieldOptions are those with a value.
 var fieldOptions = map[string]func(f *field, value string) (ok bool){
-	"also":       func(f *field, value string) bool { f.also = value; return value != "" },
+	"also":       func(f *field, value string) bool { f.also = append(f.also, value); return value != "" },
 	"component":  (*field).readComponent,
 	"components": func(f *field, value string) bool { return readCount(&f.components, value) && f.components > 0 },
 	"name":       func(f *field, value string) bool { f.name = value; return value != "" },
@@ -79,6 +79,7 @@ var fieldOptions = map[string]func(f *field, value string) (ok bool){
 	"scale":      func(f *field, value string) bool { return readCount(&f.scale, value) && f.scale > 1 },
 	"select2":    func(f *field, value string) bool { f.inSelect2 = true; return readCount(&f.select2, value) },
 	"stride":     func(f *field, value string) bool { return readCount(&f.stride, value) && f.stride > 0 },
+	"vendor":     func(f *field, value string) bool { f.vendor = value; return value != "" },
 }
 
 // option reads one option of f's tag.

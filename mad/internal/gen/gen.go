@@ -197,8 +197,11 @@ func (w *writer) methods(name string, list []string) {
 
 func (w *writer) field(f *field, a *attr) {
 	w.p("{Name: %q, Script: %q, Offset: %d, Bits: %d, Count: %d, Stride: %d, ", f.name, f.script, f.offset, f.bits, f.count, f.stride)
-	if f.also != "" {
-		w.p("Also: %q, ", f.also)
+	if len(f.also) > 0 {
+		w.p("Also: %#v, ", f.also)
+	}
+	if f.vendor != "" {
+		w.p("Vendor: %q, ", f.vendor)
 	}
 	fieldType, words := f.fieldType, f.words
 	if o, ok := a.words[f.goName]; ok {

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"fabsh/mad/internal/snake"
 )
 
 // pkg is the package as the generator has read it.
@@ -178,7 +180,8 @@ type field struct {
 	goName     string // "_": reserved
 	name       string // in the specification
 	script     string
-	also       string // a second script name
+	also       []string // other script names
+	vendor     string   // its name in the specification where a vendor defines the attribute
 	doc        string
 	goType     string // of one element
 	typeBits   int    // of an element's Go type
@@ -209,10 +212,11 @@ func (f *field) reserved() bool { return f.goName == "_" }
 
 // scriptNames are f's names in scripts.
 func (f *field) scriptNames() []string {
-	if f.also == "" {
-		return []string{f.script}
+	names := append([]string{f.script}, f.also...)
+	if f.vendor != "" {
+		names = append(names, snake.Name(f.vendor))
 	}
-	return []string{f.script, f.also}
+	return names
 }
 
 // span is the number of bits from the field's first to its last, gaps between

@@ -134,8 +134,8 @@ func (w *writer) section(l *layout, a *attr) {
 			}
 		}
 		name := "`" + f.script + "`"
-		if f.also != "" {
-			name += " or `" + f.also + "`"
+		for _, other := range f.scriptNames()[1:] {
+			name += " or `" + other + "`"
 		}
 		w.p("| %d | %s | %s | %s | %s | %s |\n", f.offset, bits, name, component, f.marks(a), f.doc)
 	}
@@ -202,7 +202,10 @@ func (v *variant) conditions() string {
 	for _, c := range v.when {
 		name, is := strings.CutPrefix(c.name, "modifier.")
 		if !is {
-			name = v.base.named(name).script
+			f := v.base.named(name)
+			if name = f.script; f.bits > 64 {
+				name = "the first two bytes of " + name
+			}
 		} else {
 			name += " of the modifier"
 		}
