@@ -144,13 +144,24 @@ func (m Method) IsTable() bool {
 
 // Name is the name of m in the specification, in a MAD of this class and class version.
 func (m Method) Name(c Class, version uint8) string {
+	if name := m.name(c, version); name != "" {
+		return name
+	}
+	return fmt.Sprintf("unknown(%#02x)", uint8(m))
+}
+
+// IsNamed reports whether the specification has m, in a MAD of this class and class version.
+func (m Method) IsNamed(c Class, version uint8) bool { return m.name(c, version) != "" }
+
+// name is "" where the specification has no such method.
+func (m Method) name(c Class, version uint8) string {
 	info, ok := MethodOf(c, version, m&^Response)
 	if !ok {
 		info, ok = MethodOf(0, 0, m&^Response) // a common method that the class does not have
 	}
 	switch {
 	case !ok, m.IsResponse() && (!info.Answered || m == MethodSet|Response):
-		return fmt.Sprintf("unknown(%#02x)", uint8(m))
+		return ""
 	case m.IsResponse():
 		return info.Name + "Resp"
 	}

@@ -126,6 +126,18 @@ func TestValidate(t *testing.T) {
 		{"path", func(m []byte) []byte { m[SMPInitialPathOffset+1] = 0; return m }, []string{"InitialPath has port 0 within its 2 hops"}},
 		{"method", func(m []byte) []byte { m[3] = byte(MethodGetTable); return m },
 			[]string{"class SubnDirected version 1 has no method 0x12: it has Get, Set, Send, Trap, Report, TrapRepress"}},
+		{"class specific", func(m []byte) []byte { m[1], m[6] = 0x01, 0; clear(m[32:36]); return m }, []string{"ClassSpecific is 0x0002, and only directed routes have one"}},
+		{"reserved of the header", func(m []byte) []byte { m[18] = 0x40; return m }, []string{"DirectedMADHeader has reserved bits set, 0x40 in byte 18"}},
+		{"reserved of a Get", func(m []byte) []byte { m[17], m[64+3] = 0x20, 1; m[64+21] = 1; return m }, nil},
+		{"reserved of an answer", func(m []byte) []byte {
+			m[3], m[4], m[17], m[64+21] = 0x81, 0x80, 0x31, 1 // LedInfo has 4 bytes
+			m[64+2] = 3
+			return m
+		}, []string{"LedInfo has reserved bits set, 0x03 in byte 66"}},
+		{"reserved of a refusal", func(m []byte) []byte {
+			m[3], m[4], m[5], m[17], m[64+2] = 0x81, 0x80, 0x1c, 0x31, 3
+			return m
+		}, nil},
 		{"reserved method", func(m []byte) []byte { m[3] = 0x82; return m }, []string{"Method 0x82 is reserved, in all classes"}},
 		{"reserved method of a vendor", func(m []byte) []byte { m[1], m[3] = 0x0a, 0x08; return m }, []string{"Method 0x08 is reserved, in all classes"}},
 		{"method of a vendor", func(m []byte) []byte { m[1], m[3] = 0x0a, 0x90; return m }, nil},

@@ -22,7 +22,7 @@
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go sysmgt.go                 other classes
-//	classport.go notice.go                          of several classes
+//	classport.go notice.go                          of several classes; trap.go: the events of notices
 //	registerinfo.go registerport.go                 registers of Mellanox' devices
 //	registermodule.go registereeprom.go             those of modules, and their EEPROMs
 //	register.go     what a request does with a register: it is read, or refused

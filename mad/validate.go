@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -24,6 +25,7 @@ func Validate(m []byte) []string {
 	if h.Class == ClassSubnDirected {
 		v.route(m)
 	}
+	v.reserved(m, &h)
 	return v.list
 }
 
@@ -88,4 +90,52 @@ func (v *validation) route(m []byte) {
 	case len(m) >= SMPInitialPathOffset+64 && slices.Contains(m[SMPInitialPathOffset+1:SMPInitialPathOffset+1+hops], 0):
 		v.add("InitialPath has port 0 within its %d hops", hops)
 	}
+}
+
+// reserved checks what has to be 0: ClassSpecific outside directed routes, and reserved
+// bits of the headers and of an attribute that counts (Shanley, InfiniBand Network
+// Architecture, tables 28-1 and 28-2). The content of a Get is undefined, and a refusal may
+// repeat it.
+func (v *validation) reserved(m []byte, h *Header) {
+	if h.Class.IsVendor() || !hasTables(h.Class) {
+		return
+	}
+	if specific := binary.BigEndian.Uint16(m[HopPointerOffset:]); h.Class != ClassSubnDirected && specific != 0 {
+		v.add("ClassSpecific is %#04x, and only directed routes have one", specific)
+	}
+	counts := h.Method == MethodSet || h.Method == MethodTrap || h.Method == MethodReport || h.Method.IsResponse() && h.Status == 0
+	for _, p := range Dissect(m) {
+		if !counts && p.Layout.Class != 0 {
+			continue
+		}
+		for _, at := range reservedBits(p.Layout, p.Data, 0) {
+			v.add("%s has reserved bits set, %#02x in byte %d", p.Layout.Name, at[1], p.Offset+at[0])
+		}
+	}
+}
+
+// reservedBits are the bytes of data, the layout a at a bit offset, in which bits are set
+// that no field has, and these bits.
+func reservedBits(a *Attribute, data []byte, offset int) (list [][2]int) {
+	used := make([]byte, a.Size)
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		for e := range f.Count {
+			for bit := f.Offset + e*f.Stride; bit < f.Offset+e*f.Stride+f.Bits; bit++ {
+				if bit/8 < len(used) {
+					used[bit/8] |= 0x80 >> (bit % 8)
+				}
+			}
+			if f.Type == FieldTypeStruct {
+				list = append(list, reservedBits(f.Struct, data, offset+f.Offset+e*f.Stride)...)
+			}
+		}
+	}
+	for i := range used {
+		// Behind a variant is padding, whose content is unspecified.
+		if at := offset/8 + i; a.Variant == "" && at < len(data) && data[at]&^used[i] != 0 {
+			list = append(list, [2]int{at, int(data[at] &^ used[i])})
+		}
+	}
+	return list
 }

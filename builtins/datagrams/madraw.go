@@ -36,6 +36,7 @@ func (r *madRequest) putHeader(call *engine.Call) error {
 	if class, ok := r.args.MgmtClass.(starlark.Int); ok && class == starlark.MakeInt(int(mad.ClassSubnDirected)) {
 		m[mad.ClassOffset] = byte(mad.ClassSubnDirected) // to a LID too
 	}
+	answered := r.h.IsAnswered()
 	var names []string
 	parts := slices.DeleteFunc(mad.Dissect(m), func(p mad.Part) bool { return p.Layout.Class != 0 })
 	for _, p := range parts {
@@ -51,15 +52,16 @@ func (r *madRequest) putHeader(call *engine.Call) error {
 			return lang.ParamError("header", "got a key of type %s, want the name of a field", item[0].Type())
 		case elsewhere[name] != "":
 			return lang.ParamError("header", "%s is not given here: give %s", name, elsewhere[name])
-		case name == "transaction_id":
-			return lang.ParamError("header", "transaction_id is not given here: by it the answer is known")
+		case name == "transaction_id" && answered:
+			return lang.ParamError("header", "transaction_id is chosen by fabsh, which finds the answer by it; only requests without an answer (send, trap, trap_repress) may set it")
 		case i < 0:
-			names = slices.DeleteFunc(names, func(n string) bool { return elsewhere[n] != "" || n == "transaction_id" })
+			names = slices.DeleteFunc(names, func(n string) bool { return elsewhere[n] != "" || n == "transaction_id" && answered })
 			return lang.ParamError("header", "class %v has no field %q in its headers%s: it has %s", mad.Class(m[mad.ClassOffset]), name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
 		}
 		if _, err := records.SetNamed(parts[i].Layout, parts[i].Data, name, item[1]); err != nil {
 			return lang.ParamError("header", "%w", err)
 		}
+		call.KeepTID = call.KeepTID || name == "transaction_id"
 	}
 	return nil
 }

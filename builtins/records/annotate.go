@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,12 +20,15 @@ import (
 // each field with its place (byte, and bit where it begins within one), its
 // length in bits, and its value as scripts see it. Bytes that have no layout
 // follow as they are, but for those that are 0. Keys are not shown.
-func Annotate(m []byte) string {
+func Annotate(m []byte) string { return explain(m, nil) }
+
+// explain is Annotate, with notes on what stood before the MAD.
+func explain(m []byte, notes []string) string {
 	var b strings.Builder
 	if len(m) >= mad.HeaderSize {
 		b.WriteString(headline(m) + "\n")
 	}
-	for _, wrong := range mad.Validate(m) {
+	for _, wrong := range append(slices.Clone(notes), mad.Validate(m)...) {
 		b.WriteString("note: " + wrong + "\n")
 	}
 	if len(m) >= mad.HeaderSize {
@@ -73,6 +77,9 @@ func headline(m []byte) string {
 		name = named.Name
 	}
 	line := fmt.Sprintf("%v%s(%s)", h.Class.Family(), h.Method.Name(h.Class, h.ClassVersion), name)
+	if !h.Method.IsNamed(h.Class, h.ClassVersion) {
+		line = fmt.Sprintf("%v method %#02x (%s)", h.Class.Family(), uint8(h.Method), name)
+	}
 	if a != nil {
 		for _, p := range a.Modifier {
 			line += fmt.Sprintf(", %s %d", p.Name, h.Modifier>>p.Shift&(1<<p.Bits-1))

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -13,9 +14,13 @@ import (
 // Datagram is MAD m as a value that can be shown: what it asks or answers, the
 // fields of its header, its other parts, what is wrong with it, and the bytes
 // that have no layout. As text it is what Annotate writes.
-func Datagram(m []byte) starlark.Value { return &datagramValue{m} }
+// notes are what was wrong with the headers before it.
+func Datagram(m []byte, notes ...string) starlark.Value { return &datagramValue{m, notes} }
 
-type datagramValue struct{ m []byte }
+type datagramValue struct {
+	m     []byte
+	notes []string
+}
 
 var _ lang.Factual = (*datagramValue)(nil)
 
@@ -24,7 +29,7 @@ func (v *datagramValue) Freeze()               {}
 func (v *datagramValue) Truth() starlark.Bool  { return true }
 func (v *datagramValue) Hash() (uint32, error) { return lang.HashBytes(v.m), nil }
 func (v *datagramValue) Schema() string        { return "datagram/1" }
-func (v *datagramValue) Display() string       { return Annotate(v.m) }
+func (v *datagramValue) Display() string       { return explain(v.m, v.notes) }
 
 // String is "" where there is no whole header.
 func (v *datagramValue) String() string {
@@ -48,7 +53,7 @@ func (v *datagramValue) Facts() []lang.Fact {
 	}
 	return append(out,
 		lang.Fact{Name: "parts", Value: starlark.NewList(parts)},
-		lang.Fact{Name: "problems", Value: lang.Texts(mad.Validate(v.m))},
+		lang.Fact{Name: "problems", Value: lang.Texts(append(slices.Clone(v.notes), mad.Validate(v.m)...))},
 		lang.Fact{Name: "without_layout", Value: bare(v.m, withLayout(v.m, layouts))})
 }
 

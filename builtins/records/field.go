@@ -155,7 +155,7 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	case mad.FieldTypeStruct:
 		r, ok := v.(*Record)
 		if !ok || r.Attribute != f.Struct {
-			return fmt.Errorf("got %s, want %s", v.Type(), TypeName(f.Struct))
+			return fmt.Errorf("got %s, want a record of type %s, or the fields in it by their names: %s", v.Type(), TypeName(f.Struct), strings.Join(scriptNames(f.Struct), ", "))
 		}
 		f.SetBytes(data, r.Data)
 		return nil
@@ -292,4 +292,12 @@ func WordsOf(w *mad.Words) []string {
 		words[i] = w.Word[n]
 	}
 	return words
+}
+
+// scriptNames are the names of an attribute's own fields.
+func scriptNames(a *mad.Attribute) (names []string) {
+	for i := range a.Fields {
+		names = append(names, a.Fields[i].Script)
+	}
+	return names
 }

@@ -96,7 +96,9 @@ func (c *Call) putHeader(d *Datagram, keys *Keys) {
 	} else {
 		keys.put(d.MAD, c.Guard)
 	}
-	binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], uint64(c.s.tid))
+	if !c.KeepTID || c.isAnswered() {
+		binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], uint64(c.s.tid))
+	}
 }
 
 // putSegment puts the next segment of t, the transfer of c's request, in d, which has

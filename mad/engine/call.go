@@ -39,6 +39,9 @@ type Call struct {
 	// Subscribes: the call is a subscription (InformInfo), or the end of one, of
 	// somebody who ends it with the session. That needs no Options.Write.
 	Subscribes bool
+	// KeepTID: MAD has its transaction ID, of a message in several MADs; only without an
+	// answer.
+	KeepTID bool
 	// MaxTable is how long the answer's table may be, in bytes; 0: 64 MiB.
 	MaxTable int
 	// Timeout and Retries of this call; 0 means the engine's, negative

@@ -69,8 +69,16 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 // other, else as a list. Of one that breaks off these are the whole ones, and the error says so.
 func decodeRecording(ctx context.Context, p *session.Program, b []byte, name string) error {
 	var list []starlark.Value
-	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(m []byte, _ bool) error {
-		v := records.Datagram(bytes.Clone(m))
+	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(d capture.Datagram) error {
+		if d.MAD == nil {
+			to := p.Console.Out()
+			if p.Settings.Output() != lang.FormatText {
+				to = p.Console.Err()
+			}
+			_, err := fmt.Fprintf(to, "packet %d is skipped: %s\n\n", d.Packet, d.Other)
+			return cmp.Or(err, context.Cause(ctx))
+		}
+		v := records.Datagram(bytes.Clone(d.MAD), d.Problems...)
 		if p.Settings.Output() != lang.FormatText {
 			list = append(list, v)
 			return context.Cause(ctx)

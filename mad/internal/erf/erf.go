@@ -3,6 +3,7 @@
 // into their payload.
 //
 //	erf.go     one packet: headers
+//	opcode.go  packets that are no datagrams
 //	file.go    a file of packets
 //
 // Sources: Endace ERF Types Reference Guide (record header, TYPE_INFINIBAND);
@@ -118,7 +119,7 @@ func Parse(b []byte, p *Packet) error {
 		return fmt.Errorf("%d bytes are no ERF record", len(b))
 	}
 	if t := b[8] & 0x7f; t != typeInfiniBand {
-		return fmt.Errorf("an ERF record of type %d, and InfiniBand is %d", t, typeInfiniBand)
+		return fmt.Errorf("ERF record type %d, want %d (InfiniBand)", t, typeInfiniBand)
 	}
 	switch {
 	case b[8]&0x80 != 0:
@@ -164,7 +165,7 @@ func (p *Packet) parse(b []byte) error {
 		return tooShort
 	}
 	if b[0] != opcodeUDSend {
-		return fmt.Errorf("a packet with opcode %#02x, which is no datagram", b[0])
+		return &OpcodeError{Opcode: b[0], SLID: p.SLID, DLID: p.DLID, DestQP: binary.BigEndian.Uint32(b[4:]) & 0xffffff}
 	}
 	p.PKey = binary.BigEndian.Uint16(b[2:])
 	p.DestQP = binary.BigEndian.Uint32(b[4:]) & 0xffffff

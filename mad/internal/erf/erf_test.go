@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 		{"endless packet", change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), "packet 1: a record of 2147483647 bytes, longer than 65535"},
 		{"endless packet, as long as the head allows", slices.Concat(whole[:16], []byte{0xff, 0xff, 0xff, 0x7f}, change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f)[20:]), "packet 1: a record of 2147483647 bytes, longer than 65535"},
 		{"no record", change(24+8, 15, 0), "packet 1: 15 bytes are no ERF record"},
-		{"Ethernet record", change(record+8, 2), "packet 1: an ERF record of type 2, and InfiniBand is 21"},
+		{"Ethernet record", change(record+8, 2), "packet 1: ERF record type 2, want 21 (InfiniBand)"},
 		{"extension header", change(record+8, 0x80|21), "packet 1: an ERF record with extension headers"},
 		{"truncated", change(record+9, 0x0c), "packet 1: an ERF record of part of a packet"},
 		{"wire length", change(record+14, 1, 0x40), "packet 1: 290 bytes of a packet of 320"},
@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 		{"no packet", change(lrh+4, 0, 0), "packet 1: a packet of 290 bytes, too short for its headers"},
 		{"no room for a GRH", change(lrh+1, 3, 0, 0, 0, 10), "packet 1: a packet of 290 bytes, too short for its headers"},
 		{"raw", change(lrh+1, 1), "packet 1: a raw packet"},
-		{"RC", change(bth, 4), "packet 1: a packet with opcode 0x04, which is no datagram"},
+		{"RC", change(bth, 4), "packet 1: not an unreliable datagram: opcode 0x04 (RC SEND only), LID 65535 to LID 65535, queue pair 0x0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := read(tt.file)

@@ -125,16 +125,27 @@ func (f *Reader) Read(p *Packet) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &CutError{f.n}
 	}
-	if err == nil {
-		err = Parse(f.buf[:length], p)
-	}
 	if err != nil {
 		return fmt.Errorf("packet %d: %w", f.n, err)
+	}
+	if err := Parse(f.buf[:length], p); err != nil {
+		return &OtherError{f.n, err}
 	}
 	fraction := time.Duration(f.order.Uint32(f.head[4:])) * f.unit
 	p.Time = time.Unix(int64(f.order.Uint32(f.head[:])), int64(fraction)).UTC()
 	return nil
 }
+
+// OtherError: a packet is none that Packet holds. The next one can be read.
+type OtherError struct {
+	Packet int
+	Err    error
+}
+
+func (e *OtherError) Error() string { return fmt.Sprintf("packet %d: %v", e.Packet, e.Err) }
+
+// Unwrap is what the packet is.
+func (e *OtherError) Unwrap() error { return e.Err }
 
 // CutError: the file ends within a packet, as one does whose writer was killed or
 // whose disk was full. Those before it are whole.

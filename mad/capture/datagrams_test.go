@@ -1,0 +1,83 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"fabsh/mad/internal/erf"
+)
+
+// mixed is a capture of MADs and other packets, none of them recorded here.
+func mixed(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := erf.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	smp, gmp := &engine.Call{}, &engine.Call{}
+	smp.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+	gmp.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
+	good := erf.Packet{Time: time.Unix(1, 0), VL: 15, SLID: 3, DLID: 9, PKey: 0xffff, Payload: smp.MAD[:]}
+	perf := erf.Packet{Time: time.Unix(1, 0), SLID: 3, DLID: 9, PKey: 0x7fff, DestQP: 1, SrcQP: 1, QKey: mad.GeneralQKey, Payload: gmp.MAD[:]}
+	change := func(p erf.Packet, f func(*erf.Packet)) *erf.Packet { f(&p); return &p }
+	raw := func(at int, v byte) { b.Bytes()[at] = v }
+	for i, p := range []*erf.Packet{
+		&good, &perf,
+		change(good, func(p *erf.Packet) { p.VL, p.DestQP, p.Interface = 1, 1, 2 }),
+		change(perf, func(p *erf.Packet) { p.VL, p.PKey, p.QKey, p.Interface = 15, 0x8000, 5, 3 }),
+		change(perf, func(p *erf.Packet) { p.DestQP, p.SrcQP = 0x99, 0x98 }),
+		change(perf, func(p *erf.Packet) { p.DestQP, p.SrcQP, p.Payload = 0x48, 0x47, make([]byte, 64) }),
+		change(perf, func(p *erf.Packet) { p.DestQP = 0x1234 }), // an RC packet, below
+		&good,
+	} {
+		at := b.Len()
+		if err := w.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if i == 6 {
+			raw(at+16+16+8, 0x0a)
+		}
+	}
+	at := b.Len()
+	if err := w.Write(&good); err != nil {
+		t.Fatal(err)
+	}
+	raw(at+16+8, 2) // of Ethernet
+	if err := w.Write(&perf); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestMixed: packets that are no MADs are named, and do not end the reading; what is wrong
+// before a MAD is noted.
+func TestMixed(t *testing.T) {
+	var lines []string
+	incomplete, err := Datagrams(bytes.NewReader(mixed(t)), "mixed", func(d Datagram) error {
+		line := fmt.Sprintf("%d %s", d.Packet, strings.Join(d.Problems, "; "))
+		if d.MAD == nil {
+			line = fmt.Sprintf("%d - %s", d.Packet, d.Other)
+		}
+		lines = append(lines, strings.TrimSpace(line))
+		return nil
+	})
+	want := `1
+2
+3 LRH:VL is 1, and SMPs have 15; BTH:DestQP is 0x1, and SMPs have 0
+4 LRH:VL is 15, which only SMPs have; BTH:P_Key is 0x8000, which is invalid; DETH:Q_Key is 0x00000005, and queue pair 1 has 0x80010000
+5 BTH:DestQP is 0x99, and MADs other than SMPs go to 1 where no redirection names another
+6 - not a management datagram: 64 bytes from LID 3 to LID 9, queue pair 0x48
+7 - not an unreliable datagram: opcode 0x0a (RC RDMA WRITE only), LID 3 to LID 9, queue pair 0x1234
+8
+9 - ERF record type 2, want 21 (InfiniBand)
+10`
+	if got := strings.Join(lines, "\n"); got != want || incomplete != nil || err != nil {
+		t.Errorf("%v, %v; got\n%s\nwant\n%s", incomplete, err, got, want)
+	}
+}
