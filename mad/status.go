@@ -49,6 +49,10 @@ var statusSubnAdm = [...]string{
 	8: "priority suggested",
 }
 
+// IsBadVersion reports whether the request had a base or class version that the agent
+// does not support.
+func (s Status) IsBadVersion() bool { return s&statusInvalidMask == StatusBadVersion }
+
 // String is s in words, with class-specific codes as those of SubnAdm: no other
 // class that is known here has any.
 func (s Status) String() string { return s.Text(ClassSubnAdm) }

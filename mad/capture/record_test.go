@@ -31,9 +31,6 @@ func TestPackets(t *testing.T) {
 			default:
 				d = respond(d, 1)
 			}
-			if d.HasGRH {
-				d.QP = 8
-			}
 			p.after(ms, d)
 		})
 		recording := record(t, p, engine.Options{Retries: -1}, func(e *engine.Engine) {
@@ -76,7 +73,7 @@ func TestPackets(t *testing.T) {
 			"0 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected Get 0x0011",
 			"1 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0011",
 			"0 7>9 QP 1>1 SL 4 VL 0 key 0x8003/0x80010000 Perf Get 0x0012 fe80::1:2:c903:0:3>::1:0:0:0:2 3 4 5",
-			"1 9>7 QP 8>1 SL 4 VL 0 key 0x8003/0x80010000 Perf GetResp 0x0012 ::1:0:0:0:2>fe80::1:2:c903:0:3 3 4 5",
+			"1 9>7 QP 1>1 SL 4 VL 0 key 0x8003/0x80010000 Perf GetResp 0x0012 ::1:0:0:0:2>fe80::1:2:c903:0:3 3 4 5",
 			"0 7>99 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011",
 			"2 7>99 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011 gave up",
 			"0 7>98 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011",

@@ -12,7 +12,7 @@
 //	sender.go attempt.go    what is sent next, and one attempt of a call
 //	writer.go          who sends: the writer, or the reader on the fast path
 //	reader.go table.go      what comes: matched, completed; tables of many segments
-//	answer.go lmc.go   whose answer counts
+//	answer.go lmc.go   whose answer counts; truncated.go, how long one must be
 //	policy.go          what differs between a fabric and a recording of one
 //	listen.go          what comes unasked: traps, Reports
 //	redirect.go follow.go   agents that send a request elsewhere

@@ -109,6 +109,11 @@ func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 			return
 		}
 	}
+	if err := truncated(d.MAD); err != nil && !d.Cut {
+		r.calls.counts.Answered++
+		r.calls.end(c, now, err)
+		return
+	}
 	if mad.IsSegment(d.MAD) && !r.whole {
 		r.segment(c, d, tid, now)
 		return

@@ -32,10 +32,12 @@ func TestStrangers(t *testing.T) {
 		c.MAD, c.To = perf.MAD, perf.To
 		c.To.HasGRH, c.To.GID = true, gid77
 	}
+	redirected := func(c *Call) { sa(c); c.To.QP = 0x1234 }
 	permissive := func(c *Call) {
 		c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 		c.SetLID(mad.PermissiveLID)
 	}
+	at := func(offset int, v byte) func(d *Datagram) { return func(d *Datagram) { d.MAD[offset] = v } }
 	lid := func(lid mad.LID) func(d *Datagram) { return func(d *Datagram) { d.LID = lid } }
 	modifier := func(m uint32) func(d *Datagram) {
 		return func(d *Datagram) { binary.BigEndian.PutUint32(d.MAD[mad.ModifierOffset:], m) }
@@ -51,6 +53,14 @@ func TestStrangers(t *testing.T) {
 		{"a stranger", sa, lid(0x17f), false},
 		{"a stranger, further on", sa, lid(0x200), false},
 		{"no LID", sa, lid(0), false},
+		{"another queue pair", sa, func(d *Datagram) { d.QP = 0x1234 }, false},
+		{"an SMP from queue pair 1", smp(mad.AttrNodeInfo, 0), func(d *Datagram) { d.QP = 1 }, false},
+		{"the queue pair of a redirection", redirected, nil, true},
+		{"queue pair 1 instead of that of a redirection", redirected, func(d *Datagram) { d.QP = 1 }, true},
+		{"another queue pair than that of a redirection", redirected, func(d *Datagram) { d.QP = 0x1235 }, false},
+		{"another base version", sa, at(mad.BaseVersionOffset, 2), false},
+		{"another class version", sa, at(mad.ClassVersionOffset, 1), false},
+		{"the class version that the agent supports", sa, func(d *Datagram) { withStatus(*d, mad.StatusBadVersion); at(mad.ClassVersionOffset, 1)(d) }, true},
 		{"the permissive LID", sa, lid(mad.PermissiveLID), false},
 		{"an SMP from a stranger", smp(mad.AttrNodeInfo, 0), lid(42), false},
 		{"whoever is at the permissive LID", permissive, lid(42), true},
@@ -83,7 +93,9 @@ func TestStrangers(t *testing.T) {
 				e := New(newFake(func(f *fakeTransport, d Datagram) {
 					first := respond(d)
 					first.MAD[marked] = 1
-					test.change(&first)
+					if test.change != nil {
+						test.change(&first)
+					}
 					f.deliver(first)
 					f.deliver(respond(d))
 				}), Options{Write: true})

@@ -24,7 +24,9 @@ func echo(name string) func([]byte) [][]byte {
 		m[3] |= byte(mad.Response)
 		copy(m[64:], name)
 		binary.BigEndian.PutUint32(m[8:], 0x32) // the kernel's part of the transaction ID
-		return [][]byte{entry(0, m)}
+		b := entry(0, m)
+		copy(b[offQP:][:4], written[offQP:]) // the answer comes from the queue pair of the request
+		return [][]byte{b}
 	}
 }
 
