@@ -130,6 +130,7 @@ func (t *Transport) connect(o Options, id int32) error {
 	t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
 	name, _, _ := bytes.Cut(reply[wire.OffNode:][:wire.NodeSize], []byte{0})
 	t.node = string(name)
+	t.fabsh = isFabsh(reply)
 
 	cerr := t.data.Control(func(fd uintptr) {
 		err = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: address("%s:out%d", t.socket, t.ctl.slot).Name})
@@ -173,8 +174,11 @@ func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 	if err == nil {
 		return reply, nil
 	}
-	if err != errRefused {
+	switch {
+	case err != errRefused:
 		return nil, fmt.Errorf("ibsim at %q: attach: %w", t.socket, err)
+	case isFabsh(reply) && reply[wire.OffReason] == wire.ReasonUser:
+		return nil, fmt.Errorf("ibsim at %q: attach: another user started this server, which serves only that one; fabsh sim --any-user admits others", t.socket)
 	}
 	granted := func() bool {
 		reply, err := t.ctl.request(wire.CtlConnect, info[:], connectTimeout)
@@ -194,6 +198,11 @@ func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 		return nil, fmt.Errorf("ibsim at %q: no node %q in its net file", t.socket, o.Node)
 	}
 	return nil, fmt.Errorf("ibsim at %q: all 10 places for clients are taken, perhaps by some that did not detach: see Attached on its console, and X with a number frees one", t.socket)
+}
+
+// isFabsh reports whether a reply to CONNECT, or a refusal, is of fabsh's own server.
+func isFabsh(reply []byte) bool {
+	return bytes.HasPrefix(reply[wire.OffServer:], []byte(wire.Fabsh))
 }
 
 // errRefused is ibsim's whole answer when it refuses.
@@ -239,7 +248,7 @@ func (c *control) reply() ([]byte, error) {
 	case n != wire.CtlSize || binary.NativeEndian.Uint32(m[wire.OffSerial:]) != c.serial:
 		return nil, errStale
 	case binary.NativeEndian.Uint32(m[wire.OffType:]) == wire.CtlError:
-		return nil, errRefused
+		return m[wire.OffInfo:], errRefused
 	}
 	return m[wire.OffInfo:], nil
 }

@@ -39,6 +39,7 @@ type Transport struct {
 	node   string // where we are attached
 	qp     uint32 // Options.QP
 	issm   bool   // Options.ISSM
+	fabsh  bool   // fabsh's own server has the name, not ibsim
 	ctl    control
 	data   *nowait.Conn // requests and answers
 	tx, rx [wire.MessageSize]byte
@@ -116,7 +117,7 @@ func (t *Transport) GaveUp(*engine.Datagram) {}
 
 // message puts d in t.tx.
 func (t *Transport) message(d *engine.Datagram) error {
-	if err := refuse(d); err != nil {
+	if err := t.refuse(d); err != nil {
 		return &engine.SendError{Err: err}
 	}
 	m := t.tx[:]

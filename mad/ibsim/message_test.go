@@ -155,7 +155,7 @@ func TestRefuse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			if err := refuse(&engine.Datagram{Address: c.call.To, MAD: c.call.MAD[:]}); err != nil {
+			if err := new(Transport).refuse(&engine.Datagram{Address: c.call.To, MAD: c.call.MAD[:]}); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {
@@ -163,7 +163,7 @@ func TestRefuse(t *testing.T) {
 			}
 		})
 	}
-	if err := refuse(&engine.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes: ibsim carries 256, no more and no less" {
+	if err := new(Transport).refuse(&engine.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes: ibsim carries 256, no more and no less" {
 		t.Errorf("a long MAD: %v", err)
 	}
 }

@@ -71,8 +71,8 @@ Debian 12's, or fabsh.`,
 				}
 				return serveTopology(p, spec, &serve)
 			}
-			if serve.bare || serve.console {
-				return errors.New("sim: --bare and --console are of a fabric that is served: give --listen NAME too")
+			if serve.bare || serve.console || serve.anyUser {
+				return errors.New("sim: --bare, --console and --any-user require --listen NAME")
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
@@ -100,6 +100,7 @@ Debian 12's, or fabsh.`,
 	c.Flags().StringVar(&serve.name, "listen", "", "serve the fabric to programs that have IBSIM_SOCKNAME=`NAME`")
 	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen: no LIDs, no tables, no subnet manager; links in INIT")
 	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: take ibsim's console commands from the input")
+	c.Flags().BoolVar(&serve.anyUser, "any-user", false, "with --listen: serve programs of all users, not only yours")
 	c.MarkFlagFilename("out")
 	return c
 }
@@ -134,6 +135,7 @@ func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabr
 type simServe struct {
 	name          string // of the sockets
 	bare, console bool
+	anyUser       bool
 }
 
 // serveTopology serves a simulated fabric by ibsim's sockets until it is interrupted.
@@ -153,7 +155,7 @@ func serveTopology(p *session.Program, spec string, o *simServe) error {
 			fmt.Fprintln(p.Console.Err(), text)
 		}
 	}
-	srv, err := server.Listen(subnet, f, server.Options{Name: name, Log: log})
+	srv, err := server.Listen(subnet, f, server.Options{Name: name, Log: log, AnyUser: o.anyUser})
 	if errors.Is(err, server.ErrName) {
 		return fmt.Errorf("sim: %w", err)
 	}

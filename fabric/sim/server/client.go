@@ -70,7 +70,7 @@ func (s *Server) readClient(c *client) int {
 		return 0
 	}
 	for i := range n {
-		if m := s.in.message(i); m != nil && !c.gone {
+		if m := s.in.message(i); m != nil && !c.gone && s.serves(s.in.user(i)) {
 			m.decode(&s.incoming)
 			c.Send(&s.incoming)
 		}

@@ -16,16 +16,25 @@ func (s *Server) readControl() {
 	for range batchSize {
 		var m [wire.CtlSize + 1]byte
 		var from address
-		n, err := s.control.readFrom(m[:], &from)
+		n, user, err := s.control.readFrom(m[:], &from)
 		if errors.Is(err, errAgain) {
 			return
 		}
 		if err != nil || n != wire.CtlSize || binary.NativeEndian.Uint32(m[:]) != wire.CtlMagic {
 			continue
 		}
-		if err := s.execute(m[:wire.CtlSize], &from); err != nil {
+		if !s.serves(user) {
+			err = fmt.Errorf("a client of user %d is refused: only the user who started the server is served; --any-user admits others", user)
+			m[wire.OffInfo+wire.OffReason] = wire.ReasonUser
+		} else {
+			err = s.execute(m[:wire.CtlSize], &from)
+		}
+		if err != nil {
 			binary.NativeEndian.PutUint32(m[wire.OffType:], wire.CtlError)
 			s.log("%v", err)
+		}
+		if kind := binary.NativeEndian.Uint32(m[wire.OffType:]); kind == wire.CtlError || kind == wire.CtlConnect {
+			copy(m[wire.OffInfo+wire.OffServer:], wire.Fabsh)
 		}
 		s.control.writeTo(m[:wire.CtlSize], &from)
 	}

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -30,8 +31,10 @@ import (
 type Options struct {
 	// Name is of the sockets: what clients have in IBSIM_SOCKNAME. "": "sim".
 	Name string
-	// Log is told of clients that come and go, and that are refused. Nil: nobody.
+	// Log reports clients that come and go, and those that are refused. Nil: no log.
 	Log func(text string)
+	// AnyUser serves programs of all users, not only of the user who runs the server.
+	AnyUser bool
 }
 
 // Server serves a subnet to clients.
@@ -41,6 +44,7 @@ type Server struct {
 	names    *names
 	poll     *poller
 	control  socket
+	user     int       // who is served
 	clients  []*client // by number; nil: the place is free
 	checked  time.Time // when clients were last looked after
 	in, out  batch
@@ -83,7 +87,7 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
 	}
-	srv := &Server{Options: o, subnet: s, names: newNames(f, s.SM.Node()), control: control}
+	srv := &Server{Options: o, subnet: s, names: newNames(f, s.SM.Node()), control: control, user: os.Getuid()}
 	srv.in.forReading()
 	if srv.poll, err = newPoller(); err == nil {
 		err = srv.poll.add(control, controlToken)
@@ -94,6 +98,12 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	}
 	return srv, nil
 }
+
+// noUser is the ID of a user who is not known.
+const noUser = -1
+
+// serves reports whether the datagrams of a user are served.
+func (s *Server) serves(user int) bool { return s.AnyUser || user == s.user }
 
 // Tokens of the poller; those of clients are their numbers.
 const controlToken = -2

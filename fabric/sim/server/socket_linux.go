@@ -27,6 +27,10 @@ func bind(name string) (socket, error) {
 	if err != nil {
 		return -1, err
 	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
 	if err := unix.Bind(fd, abstract(name)); err != nil {
 		unix.Close(fd)
 		if err == unix.EADDRINUSE {
@@ -60,12 +64,38 @@ type address struct {
 	size uint32
 }
 
-// readFrom reads one datagram.
-func (s socket) readFrom(b []byte, from *address) (int, error) {
-	from.size = uint32(unsafe.Sizeof(from.raw))
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0,
-		uintptr(unsafe.Pointer(&from.raw)), uintptr(unsafe.Pointer(&from.size)))
-	return int(n), outcome(errno)
+// credentials is room for the control message that says who has sent a datagram
+// (SCM_CREDENTIALS of unix(7)), and for no other: file descriptors are not taken.
+type credentials [4]uint64
+
+// user returns the ID of the user who sent the datagram; noUser where it is not known.
+func (c *credentials) user() int {
+	h := (*unix.Cmsghdr)(unsafe.Pointer(c))
+	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_CREDENTIALS || int(h.Len) != unix.CmsgLen(unix.SizeofUcred) {
+		return noUser
+	}
+	return int((*unix.Ucred)(unsafe.Add(unsafe.Pointer(c), unix.CmsgLen(0))).Uid)
+}
+
+// receive has m take credentials.
+func (c *credentials) receive(m *unix.Msghdr) {
+	*c = credentials{}
+	m.Control = (*byte)(unsafe.Pointer(c))
+	m.SetControllen(len(c) * 8)
+}
+
+// readFrom reads one datagram, and who has sent it.
+func (s socket) readFrom(b []byte, from *address) (n, user int, err error) {
+	*from = address{}
+	var who credentials
+	v := unix.Iovec{Base: &b[0]}
+	v.SetLen(len(b))
+	m := unix.Msghdr{Name: (*byte)(unsafe.Pointer(&from.raw)), Namelen: uint32(unsafe.Sizeof(from.raw)), Iov: &v}
+	m.SetIovlen(1)
+	who.receive(&m)
+	r, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(s), uintptr(unsafe.Pointer(&m)), 0)
+	from.size = m.Namelen
+	return int(r), who.user(), outcome(errno)
 }
 
 // writeTo sends one datagram; one that cannot be sent now is lost.
@@ -95,6 +125,7 @@ type batch struct {
 	vectors [batchSize]unix.Iovec
 	// To read: one byte more than a message, so that a longer one is seen.
 	buffers [batchSize][wire.MessageSize + 1]byte
+	users   [batchSize]credentials
 }
 
 // forReading makes b's arguments those of read, which leaves them as they are.
@@ -108,6 +139,9 @@ func (b *batch) forReading() {
 
 // read reads up to batchSize datagrams into the batch, which is for reading.
 func (s socket) read(b *batch) (int, error) {
+	for i := range b.headers { // the kernel has written the lengths of the last time
+		b.users[i].receive(&b.headers[i].Msghdr)
+	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(s), uintptr(unsafe.Pointer(&b.headers[0])), batchSize, 0, 0, 0)
 	return int(n), outcome(errno)
 }
@@ -119,6 +153,9 @@ func (b *batch) message(i int) *message {
 	}
 	return (*message)(b.buffers[i][:wire.MessageSize])
 }
+
+// user returns the ID of the user who sent the i-th.
+func (b *batch) user(i int) int { return b.users[i].user() }
 
 // write sends the first messages of list, and returns how many.
 func (s socket) write(b *batch, list []message) (int, error) {

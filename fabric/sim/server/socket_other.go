@@ -26,10 +26,11 @@ const eventToken = -1
 func bind(string) (socket, error)                                 { return -1, errNotLinux }
 func (socket) connect(string) error                               { return errNotLinux }
 func (socket) close()                                             {}
-func (socket) readFrom([]byte, *address) (int, error)             { return 0, errNotLinux }
+func (socket) readFrom([]byte, *address) (n, user int, err error) { return 0, noUser, errNotLinux }
 func (socket) writeTo([]byte, *address)                           {}
 func (socket) read(*batch) (int, error)                           { return 0, errNotLinux }
 func (*batch) forReading()                                        {}
+func (*batch) user(int) int                                       { return noUser }
 func (*batch) message(int) *message                               { return nil }
 func (socket) write(*batch, []message) (int, error)               { return 0, errNotLinux }
 func newPoller() (*poller, error)                                 { return nil, errNotLinux }

@@ -61,6 +61,15 @@ const (
 	NodeSize    = 32
 )
 
+// What fabsh's own server adds to replies to CONNECT, and to refusals, behind struct
+// sim_client_info, where ibsim gives back what the client has sent: zeros.
+const (
+	OffServer  = OffNode + NodeSize // Fabsh
+	OffReason  = OffServer + 8      // of a refusal
+	Fabsh      = "fabsh\x00"
+	ReasonUser = 1 // the client is of another user
+)
+
 // MaxName leaves room in an address of 108 bytes for ":ctl", ten digits, and the
 // NUL before and after.
 const MaxName = 108 - 4 - 10 - 2
