@@ -25,7 +25,7 @@ import (
 // Where parts are missing, the tables are verified; if they have a credit loop, or a
 // ring is open in two places, another order of dimensions is tried.
 //
-// Time: O(S*L) and that of Verify.
+// Time: O(S*L) and that of verify.Tables.
 var torus2QoS = Engine{
 	Name:        "torus-2qos",
 	Doc:         "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",

@@ -17,7 +17,7 @@ import (
 // another where a cable is missing, get a path that closes no credit loop.
 //
 // Time: that of UpDown and Assign, O(D*S*(S + N)/64 + S*(D*S + C + L)); where paths
-// are missing, that of complete in addition.
+// are missing, that of search.Complete in addition.
 var updn = Engine{
 	Name:    "updn",
 	Doc:     "Up*/down*, from the roots: no credit loops.",

@@ -22,7 +22,7 @@ const maxWorse = 50
 // differ. Where up*/down* has gaps, paths of different tables do not go together, and
 // it is all entries or none.
 //
-// Time: that of Balance, and O(S) for each LID.
+// Time: that of traffic.MeasureBalance, and O(S) for each LID.
 func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	g := r.Graph()
 	load, err := walk.CountAllRoutes(ctx, r)

@@ -72,7 +72,7 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	return t, evenOut(ctx, t, full)
 }
 
-// patchOr is patch where that leaves no gaps, else full, the tables of a full run.
+// patchOr is search.Patch where that leaves no gaps, else full, the tables of a full run.
 func patchOr(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
 	t, whole, err := search.Patch(ctx, r, full.Graph())
 	if err != nil || !whole {

@@ -42,7 +42,7 @@ func repairTree(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.
 	return x.new, context.Cause(ctx)
 }
 
-// repair is the state of a Repair of a tree. Numbers are those of the newer graph,
+// repair is the state of the repair of a tree. Numbers are those of the newer graph,
 // where nothing else is said.
 type repair struct {
 	g, o *graph.Graph

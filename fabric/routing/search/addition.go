@@ -9,7 +9,7 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// addition is the state of complete.
+// addition is the state of Complete and Patch.
 type addition struct {
 	r                 *routes.Routes
 	connected         *graph.Hops

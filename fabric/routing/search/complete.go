@@ -68,7 +68,7 @@ func CountPairs(g *graph.Graph, h, connected *graph.Hops) (lack, all int) {
 	return lack, all
 }
 
-// addPaths is the part of complete for switches with CAs.
+// addPaths is the part of Complete for switches with CAs.
 func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	if len(a.cas)+len(a.switches) == 0 {
 		return nil
@@ -113,7 +113,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	return err
 }
 
-// FillIn is the part of complete for switches without CAs, with shortest paths as
+// FillIn is the part of Complete for switches without CAs, with shortest paths as
 // far as a switch that has a path already. h, if not nil, says which have one. Only
 // management packets of these switches take them, so credit loops are not looked for.
 //

@@ -271,7 +271,7 @@ func (n *nueSearch) collect() {
 
 // finish writes the entries, counts the routes, and takes back the dependencies
 // that no packet of a CA or router has. Switches that none of these packets pass
-// through are left to fillIn.
+// through are left to FillIn.
 func (n *nueSearch) finish(dest graph.Dest) {
 	n.collect()
 	n.routes.Row(n.home)[dest.LID] = dest.Out

@@ -42,7 +42,7 @@ type Verdict struct {
 	// endpoint has several.
 	Disjoint *Disjointness
 	Broken   []BrokenPair // examples of pairs that do not reach each other
-	// Violations are pairs whose paths break a rule of VerifyOptions.Via, and
+	// Violations are pairs whose paths break a rule of Options.Via, and
 	// Violating examples.
 	Violations int64
 	Violating  []Violation

@@ -115,7 +115,7 @@ func judged(r *routes.Routes, o *Options) string {
 	return s
 }
 
-// verification is the state of a Verify.
+// verification is the state of Tables.
 type verification struct {
 	*walk.Endpoints
 	g       *graph.Graph
