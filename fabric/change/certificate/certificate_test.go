@@ -1,0 +1,169 @@
+package certificate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestInterleavings: of random rounds in small networks, those have a certificate that holds
+// which are safe in all interleavings of their blocks.
+func TestInterleavings(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	safe, unsafe := 0, 0
+	worlds := 2000
+	if testing.Short() {
+		worlds = 300
+	}
+	for i := range worlds {
+		w := newWorld(random, i%3 == 0)
+		sub := w.subnet(t)
+		c := w.rounds(random, sub)
+		wrong := w.judge(sub, c)
+		err := Make(t.Context(), sub, c)
+		if failed := new(FailureError); err != nil && !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			if _, err := Check(t.Context(), sub, c); err != nil {
+				t.Errorf("world %d: what Make made is refused: %v", i, err)
+			}
+		}
+		if (err == nil) != (wrong == nil) {
+			t.Errorf("world %d: %v, and in all interleavings: %v", i, err, wrong)
+		}
+		if wrong == nil {
+			safe++
+		} else {
+			unsafe++
+		}
+	}
+	t.Logf("%d safe, %d unsafe", safe, unsafe)
+	if safe < worlds/20 || unsafe < worlds/20 {
+		t.Errorf("%d safe, %d unsafe: too few", safe, unsafe)
+	}
+}
+
+// unpacked are all numbers of a list.
+func unpacked(data []byte) (all []uint32) {
+	in := unpack(data, "numbers")
+	for one := make([]uint32, 1); in.read(one, 1<<30) == nil; {
+		all = append(all, one[0])
+	}
+	return all
+}
+
+// mutations change a certificate at random.
+var mutations = []struct {
+	name   string
+	mutate func(random *rand.Rand, c *Certificate)
+}{
+	{"rank", func(random *rand.Rand, c *Certificate) { c.Ranks = mutated(random, c.Ranks) }},
+	{"position", func(random *rand.Rand, c *Certificate) {
+		if n := len(c.Orders); n > 0 {
+			c.Orders[random.IntN(n)] = mutated(random, c.Orders[random.IntN(n)])
+		}
+	}},
+	{"rounds swapped", func(random *rand.Rand, c *Certificate) {
+		i, j := random.IntN(len(c.Rounds)), random.IntN(len(c.Rounds))
+		c.Rounds[i], c.Rounds[j] = c.Rounds[j], c.Rounds[i]
+	}},
+	{"block moved", func(random *rand.Rand, c *Certificate) {
+		from, to := &c.Rounds[random.IntN(len(c.Rounds))], &c.Rounds[random.IntN(len(c.Rounds))]
+		if n := len(from.Blocks); n > 0 {
+			i := random.IntN(n)
+			b := from.Blocks[i]
+			from.Blocks = slices.Delete(slices.Clone(from.Blocks), i, i+1)
+			to.Blocks = append(slices.Clone(to.Blocks), b)
+			slices.SortFunc(to.Blocks, func(a, b Block) int { return a.Change - b.Change })
+		}
+	}},
+	{"entries edited", func(random *rand.Rand, c *Certificate) {
+		r := &c.Rounds[random.IntN(len(c.Rounds))]
+		if n := len(r.Blocks); n > 0 {
+			b := &r.Blocks[random.IntN(n)]
+			if b.Entries != nil {
+				b.Entries = slices.Clone(b.Entries)
+				b.Entries[random.IntN(64)] = uint8(random.IntN(6))
+			}
+		}
+	}},
+	{"drain", func(random *rand.Rand, c *Certificate) {
+		r := &c.Rounds[random.IntN(len(c.Rounds))]
+		r.Drain = []time.Duration{0, 1, 1 << 40}[random.IntN(3)]
+	}},
+	{"rounds merged", func(random *rand.Rand, c *Certificate) {
+		if i := random.IntN(len(c.Rounds)); i+1 < len(c.Rounds) && !c.Rounds[i].Lanes && !c.Rounds[i+1].Lanes {
+			blocks := slices.Concat(c.Rounds[i].Blocks, c.Rounds[i+1].Blocks)
+			slices.SortFunc(blocks, func(a, b Block) int { return a.Change - b.Change })
+			c.Rounds[i+1].Blocks = blocks
+			c.Rounds = slices.Delete(slices.Clone(c.Rounds), i, i+1)
+		}
+	}},
+	{"proof of another change", nil},
+}
+
+// mutated changes a number of a list, or its length.
+func mutated(random *rand.Rand, data []byte) []byte {
+	all := unpacked(data)
+	switch n := len(all); {
+	case n == 0 || random.IntN(8) == 0:
+		all = append(all, uint32(random.IntN(8)))
+	case random.IntN(8) == 0:
+		all = all[:n-1]
+	default:
+		all[random.IntN(n)] = uint32(random.IntN(12))
+	}
+	return Pack(all)
+}
+
+// TestMutations: no certificate, however it was changed, lets pass what is unsafe in some
+// interleaving.
+func TestMutations(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	held, refused := map[string]int{}, map[string]int{}
+	worlds := 1500
+	if testing.Short() {
+		worlds = 300
+	}
+	var other *Certificate
+	for i := range worlds {
+		w := newWorld(random, i%3 == 0)
+		sub := w.subnet(t)
+		c := w.rounds(random, sub)
+		if Make(t.Context(), sub, c) != nil {
+			if other == nil { // unsafe, with the proof of another change
+				continue
+			}
+			c.Ranks, c.Orders = other.Ranks, other.Orders
+		} else {
+			other = c
+		}
+		for range 4 {
+			m := mutations[random.IntN(len(mutations))]
+			changed := *c
+			changed.Rounds, changed.Orders = slices.Clone(c.Rounds), slices.Clone(c.Orders)
+			if m.mutate != nil {
+				m.mutate(random, &changed)
+			} else {
+				changed.Ranks, changed.Orders = other.Ranks, other.Orders
+			}
+			if _, err := Check(t.Context(), sub, &changed); err != nil {
+				refused[m.name]++
+				continue
+			}
+			held[m.name]++
+			if wrong := w.judge(sub, &changed); wrong != nil {
+				t.Errorf("world %d, %s: the certificate holds, and %v", i, m.name, wrong)
+			}
+		}
+	}
+	t.Logf("held %v, refused %v", held, refused)
+	for _, m := range mutations {
+		if refused[m.name] == 0 {
+			t.Errorf("%s: never refused", m.name)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package certificate
+
+// delivery says, by switch, what becomes of packets to the LID.
+type delivery struct {
+	before, after []bool // they arrive before and after the change
+	loops         []bool // the switch is on a loop of the tables in force; nil: unknown
+	seen          []int32
+	path          []int32
+}
+
+// judge finds from where packets arrive before and after the change: they must after it,
+// where hosts have a path to a host before.
+func (p *proof) judge() error {
+	d := &p.delivery
+	d.before, d.after, d.loops = p.arriving(p.old, d.before), p.arriving(p.final, d.after), nil
+	if p.ends[p.to].out == 0 {
+		return nil
+	}
+	for s, hosts := range p.hosts {
+		if d.before[s] && !d.after[s] && (len(hosts) > 1 || len(hosts) == 1 && hosts[0] != p.to) {
+			return failure("packets from %s to LID %d arrive before the change and not after it", p.switches[s].Label(), p.lid)
+		}
+	}
+	return nil
+}
+
+// arriving finds from which switches packets arrive by given entries.
+func (p *proof) arriving(entries []uint8, arrives []bool) []bool {
+	d := &p.delivery
+	arrives = append(arrives[:0], make([]bool, len(entries))...)
+	d.seen = append(d.seen[:0], make([]int32, len(entries))...)
+	for first := range entries {
+		d.path = d.path[:0]
+		s, ok := int32(first), false
+		for ; d.seen[s] == 0; s = p.channels[p.lead(s, entries[s])].to {
+			d.seen[s] = 1
+			d.path = append(d.path, s)
+			if lead := p.lead(s, entries[s]); lead < 0 {
+				ok = lead == leadsToEnd(p.to)
+				break
+			}
+		}
+		ok = ok || arrives[s]
+		for _, s := range d.path {
+			arrives[s] = ok
+		}
+	}
+	return arrives
+}
+
+// deliver checks the ranks of a round.
+func (p *proof) deliver(round int32) error {
+	if err := p.rank(); err != nil {
+		return err
+	}
+	for s := range p.ranks {
+		if err := p.descends(int32(s), p.now[s], round); err != nil {
+			return err
+		}
+		if err := p.descends(int32(s), p.then[s], round); err != nil {
+			return err
+		}
+		if d := &p.delivery; d.before[s] && d.after[s] && p.ranks[s] >= p.fails() {
+			return failure("round %d: packets from %s to LID %d may be dropped (rank %d)", round+1, p.switches[s].Label(), p.lid, p.ranks[s])
+		}
+	}
+	return nil
+}
+
+// fails is the lowest rank of switches from which packets may fail.
+func (n *network) fails() uint32 { return uint32(len(n.switches)) }
+
+// descends checks that an entry of a switch leads to the LID, or to a lower rank.
+func (p *proof) descends(s int32, port uint8, round int32) error {
+	lead := p.lead(s, port)
+	switch {
+	case lead == leadsToEnd(p.to):
+		return nil
+	case lead < 0 && p.ranks[s] < p.fails():
+		return failure("round %d: packets to LID %d may be dropped at %s (rank %d)", round+1, p.lid, p.switches[s].Label(), p.ranks[s])
+	case lead < 0:
+		return nil
+	}
+	to := p.channels[lead].to
+	if p.ranks[to] > p.ranks[s] || p.ranks[to] == p.ranks[s] && !p.loopsAlready(s, port) {
+		return failure("round %d, LID %d: packets go from %s (rank %d) to %s (rank %d): the rank does not decrease, so they may loop", round+1, p.lid, p.switches[s].Label(), p.ranks[s], p.switches[to].Label(), p.ranks[to])
+	}
+	return nil
+}
+
+// loopsAlready reports whether an entry is one of a loop of the tables in force.
+func (p *proof) loopsAlready(s int32, port uint8) bool {
+	if port != p.old[s] || p.ranks[s] < p.fails() {
+		return false
+	}
+	d := &p.delivery
+	if d.loops == nil {
+		d.loops = make([]bool, len(p.old))
+		clear(d.seen)
+		for first := range d.loops {
+			s := int32(first)
+			for d.seen[s] == 0 && p.lead(s, p.old[s]) >= 0 {
+				d.seen[s] = int32(first) + 1
+				s = p.channels[p.lead(s, p.old[s])].to
+			}
+			for d.seen[s] == int32(first)+1 && !d.loops[s] { // it came back to its own walk
+				d.loops[s] = true
+				s = p.channels[p.lead(s, p.old[s])].to
+			}
+		}
+	}
+	return d.loops[s]
+}

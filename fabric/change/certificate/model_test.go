@@ -1,0 +1,417 @@
+package certificate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// world is a small random network with a change of its tables. Switch s has LID 1+s, and
+// its host at port 1 has LID 64+s; switch t is behind port 2+t, if there is a link.
+type world struct {
+	n        int
+	linked   [][]bool
+	old, new [][]uint8 // by switch, LID
+	// Lanes by switch, port in, port out and service level, and the levels by host and LID.
+	oldVL, newVL [][][][16]uint8
+	sl           [][]uint16
+	lanes        bool
+	hoq          uint8
+}
+
+const worldLIDs = 128
+
+func newWorld(random *rand.Rand, lanes bool) *world {
+	n := 3 + random.IntN(3)
+	w := &world{n: n, lanes: lanes, hoq: 10, linked: make([][]bool, n)}
+	for s := range n {
+		w.linked[s] = make([]bool, n)
+	}
+	link := func(a, b int) { w.linked[a][b], w.linked[b][a] = a != b, a != b }
+	for s := 1; s < n; s++ {
+		link(random.IntN(s), s)
+	}
+	for range 1 + random.IntN(n) {
+		link(random.IntN(n), random.IntN(n))
+	}
+	w.old, w.new = w.tables(random), w.tables(random)
+	for s := range n { // most entries stay
+		for lid := range w.new[s] {
+			if random.IntN(3) > 0 {
+				w.new[s][lid] = w.old[s][lid]
+			}
+		}
+	}
+	if random.IntN(2) == 0 { // most destinations do
+		for lid := range worldLIDs {
+			if random.IntN(4) > 0 {
+				for s := range n {
+					w.new[s][lid] = w.old[s][lid]
+				}
+			}
+		}
+	}
+	if lanes {
+		w.oldVL, w.newVL = w.randomVL(random), w.randomVL(random)
+		for s := range n {
+			w.sl = append(w.sl, nil)
+			for range worldLIDs {
+				w.sl[s] = append(w.sl[s], 1<<random.IntN(2))
+			}
+		}
+	}
+	return w
+}
+
+func (w *world) randomVL(random *rand.Rand) (all [][][][16]uint8) {
+	for range w.n {
+		var of [][][16]uint8
+		for range w.n + 2 {
+			row := make([][16]uint8, w.n+2)
+			for i := range row {
+				for sl := range row[i] {
+					row[i][sl] = uint8(random.IntN(2))
+				}
+			}
+			of = append(of, row)
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
+// tables are random trees towards each LID, with some entries at random.
+func (w *world) tables(random *rand.Rand) [][]uint8 {
+	t := make([][]uint8, w.n)
+	for s := range t {
+		t[s] = slices.Repeat([]uint8{mad.NoPort}, worldLIDs)
+	}
+	for end := range 2 * w.n {
+		lid, root, out := 1+end, end, uint8(0)
+		if end >= w.n {
+			lid, root, out = 64+end-w.n, end-w.n, 1
+		}
+		t[root][lid] = out
+		for queue, i := []int{root}, 0; i < len(queue); i++ {
+			for _, s := range random.Perm(w.n) {
+				if w.linked[s][queue[i]] && t[s][lid] == mad.NoPort {
+					t[s][lid] = uint8(2 + queue[i])
+					queue = append(queue, s)
+				}
+			}
+		}
+		if random.IntN(6) == 0 {
+			t[random.IntN(w.n)][lid] = uint8(random.IntN(w.n + 3))
+		}
+	}
+	return t
+}
+
+func (w *world) fabric(t testing.TB) *fabric.Fabric {
+	b := fabric.NewBuilder()
+	var handles []int
+	for s := range w.n {
+		h := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: uint8(w.n + 1), NodeGUID: mad.GUID(1 + s)}})
+		b.SetPort(h, 0, &mad.PortInfo{LID: mad.LID(1 + s)})
+		for p := 1; p <= w.n+1; p++ {
+			b.SetPort(h, p, &mad.PortInfo{PortState: mad.PortStateActive, HOQLife: w.hoq})
+		}
+		handles = append(handles, h)
+	}
+	for s := range w.n {
+		h := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1, NodeGUID: mad.GUID(100 + s), PortGUID: mad.GUID(200 + s), LocalPortNum: 1}})
+		b.SetPort(h, 1, &mad.PortInfo{LID: mad.LID(64 + s), PortState: mad.PortStateActive})
+		if err := b.Link(handles[s], 1, h, 1); err != nil {
+			t.Fatal(err)
+		}
+		for o := range s {
+			if w.linked[s][o] {
+				if err := b.Link(handles[s], 2+o, handles[o], 2+s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return b.Build()
+}
+
+// subnet is the world as Check sees it. Each block that differs is a change.
+func (w *world) subnet(t testing.TB) *Subnet {
+	sub := &Subnet{
+		Fabric: w.fabric(t),
+		Table:  func(sw *fabric.Node) []uint8 { return w.old[int(sw.GUID())-1] },
+		VL:     func(sw *fabric.Node, in, out, sl uint8) uint8 { return w.oldVL[int(sw.GUID())-1][in][out][sl] },
+		Levels: func(from *fabric.Port, to mad.LID) uint16 { return w.sl[int(from.LID())-64][to] },
+	}
+	for s := range w.n {
+		for b := range worldLIDs / mad.LFTBlock {
+			if old, new := block(w.old[s], b), block(w.new[s], b); !slices.Equal(old, new) {
+				sub.Changes = append(sub.Changes, Change{mad.AttrLinearForwardingTable, uint32(b), mad.GUID(1 + s), old, new})
+			}
+		}
+		for in := range 2 { // from ports 0 and 1
+			if !w.lanes {
+				break
+			}
+			for out := 2; out < w.n+2; out++ {
+				old, new := mad.SLtoVLMappingTable{SLtoVL: w.oldVL[s][in][out]}, mad.SLtoVLMappingTable{SLtoVL: w.newVL[s][in][out]}
+				if old != new {
+					sub.Changes = append(sub.Changes, Change{mad.AttrSLtoVLMappingTable, uint32(in<<8 | out), mad.GUID(1 + s), encoded(old), encoded(new)})
+				}
+			}
+		}
+	}
+	return sub
+}
+
+func encoded(t mad.SLtoVLMappingTable) []byte {
+	data := make([]byte, mad.AttrSLtoVLMappingTable.Size)
+	t.Encode(data)
+	return data
+}
+
+// rounds puts the changes into rounds at random, some with entries between.
+func (w *world) rounds(random *rand.Rand, sub *Subnet) *Certificate {
+	c := &Certificate{Lanes: 1}
+	count := 1 + random.IntN(3)
+	for range count {
+		r := Round{}
+		if random.IntN(3) == 0 {
+			r.Drain = 1 << 40
+		}
+		c.Rounds = append(c.Rounds, r)
+	}
+	lanes := false
+	for i, ch := range sub.Changes {
+		if ch.Attr == mad.AttrSLtoVLMappingTable {
+			lanes = true
+			continue
+		}
+		last := random.IntN(count)
+		for r := range last + 1 {
+			if r == last {
+				c.Rounds[r].Blocks = append(c.Rounds[r].Blocks, Block{Change: i})
+			} else if random.IntN(3) == 0 {
+				between := slices.Clone(ch.Old)
+				for at := range between {
+					if random.IntN(2) == 0 {
+						between[at] = ch.New[at]
+					}
+				}
+				c.Rounds[r].Blocks = append(c.Rounds[r].Blocks, Block{i, between})
+			}
+		}
+	}
+	if w.lanes {
+		c.Lanes = mad.DropVL
+	}
+	if lanes {
+		c.Rounds = slices.Insert(c.Rounds, random.IntN(count+1), Round{Lanes: true})
+	}
+	return c
+}
+
+// next is what a port of a switch leads to: a switch, arrived with the LID, or -1.
+func (w *world) next(s int, port uint8, lid int) int {
+	switch {
+	case port == 0 && lid == 1+s, port == 1 && lid == 64+s:
+		return arrived
+	case port >= 2 && int(port) < w.n+2 && w.linked[s][port-2]:
+		return int(port) - 2
+	}
+	return -1
+}
+
+const arrived = 1 << 20
+
+// walk follows a packet. loops says that it loops, and not by old entries alone.
+func (w *world) walk(t [][]uint8, s, lid int) (arrives, loops bool) {
+	changed := false
+	for i := range 2*w.n + 2 {
+		if i > w.n { // on the loop
+			changed = changed || t[s][lid] != w.old[s][lid]
+		}
+		switch s = w.next(s, t[s][lid], lid); {
+		case s == arrived:
+			return true, false
+		case s < 0:
+			return false, false
+		}
+	}
+	return false, changed
+}
+
+// judge tries all interleavings of the blocks of each round, and says what is wrong; nil:
+// the rounds are safe.
+func (w *world) judge(sub *Subnet, c *Certificate) error {
+	clone := func(t [][]uint8) (c [][]uint8) {
+		for _, row := range t {
+			c = append(c, slices.Clone(row))
+		}
+		return c
+	}
+	write := func(t [][]uint8, b Block) {
+		ch := &sub.Changes[b.Change]
+		entries := b.Entries
+		if entries == nil {
+			entries = ch.New
+		}
+		copy(t[ch.Node-1][ch.Modifier*64:], entries)
+	}
+	var lids []int
+	for s := range w.n {
+		lids = append(lids, 1+s, 64+s)
+	}
+	required := map[[2]int]bool{}
+	for _, lid := range lids {
+		for s := range w.n {
+			before, _ := w.walk(w.old, s, lid)
+			after, _ := w.walk(w.new, s, lid)
+			if before && !after && lid >= 64 && lid != 64+s {
+				return fmt.Errorf("lost from %d to LID %d", s, lid)
+			}
+			required[[2]int{s, lid}] = before && after
+		}
+	}
+	now := clone(w.old)
+	states := [][][]uint8{clone(now)} // before the first round, and after each
+	for r, round := range c.Rounds {
+		for mask := range 1 << len(round.Blocks) {
+			t := clone(now)
+			for i, b := range round.Blocks {
+				if mask>>i&1 != 0 {
+					write(t, b)
+				}
+			}
+			for _, lid := range lids {
+				for s := range w.n {
+					arrives, loops := w.walk(t, s, lid)
+					if loops || required[[2]int{s, lid}] && !arrives {
+						return fmt.Errorf("round %d, blocks %b: from %d to LID %d", r, mask, s, lid)
+					}
+				}
+			}
+		}
+		for _, b := range round.Blocks {
+			write(now, b)
+		}
+		states = append(states, clone(now))
+	}
+	first := 0
+	for r, round := range c.Rounds {
+		if round.Drain > 0 || r == len(c.Rounds)-1 {
+			if w.deadlocks(c, states, first, r) {
+				return fmt.Errorf("credit loop in rounds %d to %d", first, r)
+			}
+			first = r + 1
+		}
+	}
+	return nil
+}
+
+// hop is a channel and its lane.
+type hop struct {
+	s    int
+	port uint8
+	vl   uint8
+}
+
+// deadlocks reports whether a cycle with a dependency arises that the old tables do not have.
+func (w *world) deadlocks(c *Certificate, states [][][]uint8, first, last int) bool {
+	old := w.waits(&Certificate{}, [][][]uint8{w.old, w.old}, 0, 0)
+	waits := w.waits(c, states, first, last)
+	for a, of := range waits {
+		for b := range of {
+			if old[a][b] {
+				continue
+			}
+			seen := map[hop]bool{b: true}
+			for queue := []hop{b}; len(queue) > 0; queue = queue[1:] {
+				for next := range waits[queue[0]] {
+					if next == a {
+						return true
+					}
+					if !seen[next] {
+						seen[next] = true
+						queue = append(queue, next)
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// waits follows packets through the rounds from first to last: each entry they meet is
+// that before or after the round in which they meet it, and rounds only go on.
+func (w *world) waits(c *Certificate, states [][][]uint8, first, last int) map[hop]map[hop]bool {
+	waits := map[hop]map[hop]bool{}
+	// Between two drains both lanes count throughout where SL2VL is written.
+	lanesAt := slices.IndexFunc(c.Rounds, func(r Round) bool { return r.Lanes })
+	within := lanesAt >= first && lanesAt <= last
+	type packet struct {
+		at    hop
+		round int
+	}
+	for from := range w.n {
+		for lid := 64; lid < 64+w.n; lid++ {
+			if lid == 64+from {
+				continue
+			}
+			for sl := range uint8(2) {
+				if w.lanes && w.sl[from][lid]>>sl&1 == 0 {
+					continue
+				}
+				seen := map[packet]bool{}
+				var queue []packet
+				forward := func(s int, in uint8, came *hop, at int) {
+					for r := at; r <= last; r++ {
+						for _, t := range [][][]uint8{states[r], states[r+1]} {
+							port := t[s][lid]
+							if next := w.next(s, port, lid); next < 0 || next == arrived {
+								continue
+							}
+							vls := []uint8{0}
+							if w.lanes {
+								vls = nil
+								if lanesAt < 0 || within || r < lanesAt {
+									vls = append(vls, w.oldVL[s][in][port][sl])
+								}
+								if within || lanesAt >= 0 && r > lanesAt {
+									new := w.newVL[s][in][port][sl]
+									if in > 1 { // those do not change
+										new = w.oldVL[s][in][port][sl]
+									}
+									vls = append(vls, new)
+								}
+							}
+							for _, vl := range vls {
+								to := hop{s, port, vl}
+								if came != nil {
+									if waits[*came] == nil {
+										waits[*came] = map[hop]bool{}
+									}
+									waits[*came][to] = true
+								}
+								if p := (packet{to, r}); !seen[p] {
+									seen[p] = true
+									queue = append(queue, p)
+								}
+							}
+						}
+					}
+				}
+				forward(from, 1, nil, first)
+				for i := 0; i < len(queue); i++ {
+					p := queue[i]
+					forward(int(p.at.port)-2, uint8(2+p.at.s), &p.at, p.round)
+				}
+			}
+		}
+	}
+	return waits
+}
