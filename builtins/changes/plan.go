@@ -8,6 +8,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/plural"
 )
@@ -26,17 +27,14 @@ var PlanType *lang.Type[*Value]
 func init() {
 	PlanType = lang.NewType("plan", "A change that is intended: what would be written where, in which order, and what the proof of it says.",
 		lang.Member[*Value]{Name: "source", Type: "string", Column: true, Doc: `what it was made from: "maintenance.star", "ftree"`, Get: func(v *Value) starlark.Value { return starlark.String(v.From) }},
-		lang.Member[*Value]{Name: "ok", Column: true, Doc: "an order was found and proven; None where nothing was looked for", Get: func(v *Value) starlark.Value {
+		lang.Member[*Value]{Name: "ok", Column: true, Doc: "an order was found and proven; None of a plan from a file, which is not verified", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
 				return starlark.None
 			}
 			return starlark.Bool(v.Report.OK)
 		}},
-		lang.Member[*Value]{Name: "verdict", Type: "string", Column: true, Doc: "what is written, in which order, and what it does; else why it is not ok", Get: func(v *Value) starlark.Value {
-			if v.Report == nil {
-				return starlark.None
-			}
-			return starlark.String(v.Line(v.Report))
+		lang.Member[*Value]{Name: "verdict", Type: "string", Column: true, Doc: "what is written, in which order, and what it does; else why it is not ok; of a plan from a file what is written", Get: func(v *Value) starlark.Value {
+			return starlark.String(v.verdict())
 		}},
 		lang.Member[*Value]{Name: "rounds", Type: "list of plan_round", Column: true, Doc: "the rounds of the forwarding tables, in their order", Get: rounds},
 		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *plan.Report) int64 { return r.Pairs }),
@@ -49,6 +47,9 @@ func init() {
 				return lang.Texts(nil)
 			}
 			return lang.Texts(v.Report.NotJudged)
+		}},
+		lang.Member[*Value]{Name: "certificate", Type: "string", Column: true, Doc: "what its certificate proves, which fabsh change check verifies; None: it has none", Get: func(v *Value) starlark.Value {
+			return lang.TextOrNone(certified(v.Certificate))
 		}},
 		lang.Member[*Value]{Name: "manager", Type: "string", Column: true, Doc: "the subnet manager that was in charge; None: there was none", Get: func(v *Value) starlark.Value {
 			if v.Base.Manager == nil {
@@ -120,10 +121,8 @@ func rounds(v *Value) starlark.Value {
 		return v.rounds
 	}
 	var list []starlark.Value
-	if v.Report != nil {
-		for _, r := range v.Report.Rounds {
-			list = append(list, lang.NewResult(RoundType, starlark.MakeInt(r.Blocks), starlark.MakeInt(r.Switches), starlark.Bool(r.Lanes), starlark.Float(r.Drain.Seconds())))
-		}
+	for _, r := range v.ordered() {
+		list = append(list, lang.NewResult(RoundType, starlark.MakeInt(r.Blocks), starlark.MakeInt(r.Switches), starlark.Bool(r.Lanes), starlark.Float(r.Drain.Seconds())))
 	}
 	v.rounds = starlark.NewList(list)
 	v.rounds.Freeze()
@@ -151,13 +150,41 @@ func sets(v *Value) starlark.Value {
 // setsShown is how many Sets the text names.
 const setsShown = 20
 
-// Display writes the verdict first, then figures, rounds and Sets.
+// verdict is the verdict in one line, or of a plan from a file what is written.
+func (v *Value) verdict() string {
+	if v.Report == nil {
+		return v.Unverified()
+	}
+	return v.Line(v.Report)
+}
+
+// ordered are the rounds.
+func (v *Value) ordered() []plan.Round {
+	if v.Report == nil {
+		return v.CertifiedRounds()
+	}
+	return v.Report.Rounds
+}
+
+// certified is what a certificate proves; "": there is none.
+func certified(c *certificate.Certificate) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.AcceptCreditLoops:
+		return "delivery; not credit loops, which were accepted"
+	case c.Lanes > 1:
+		return "delivery, and no credit loop on any virtual lane"
+	}
+	return "delivery, and no credit loop"
+}
+
+// Display writes the verdict first, then figures, rounds and Sets. What a file records of
+// the proof is marked as such: only a check against the fabric shows whether it holds.
 func (v *Value) Display() string {
 	var b strings.Builder
-	if r := v.Report; r != nil {
-		for line := range strings.Lines(v.Line(r) + "\n") {
-			b.WriteString(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
-		}
+	for line := range strings.Lines(v.verdict() + "\n") {
+		b.WriteString(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	fmt.Fprintf(&b, "made from: %s\n", lang.OneLine(v.From))
 	if v.Base.Manager != nil {
@@ -165,29 +192,22 @@ func (v *Value) Display() string {
 	} else {
 		b.WriteString("subnet manager: none\n")
 	}
-	if r := v.Report; r != nil {
-		for i, round := range r.Rounds {
-			fmt.Fprintf(&b, "round %d: ", i+1)
-			if round.Lanes {
-				b.WriteString("virtual lanes of service levels")
-			} else {
-				b.WriteString(plural.Count(round.Blocks, "block", "blocks") + " on " + plural.Count(round.Switches, "switch", "switches"))
-			}
-			if round.Drain > 0 {
-				fmt.Fprintf(&b, ", then a wait of %v", round.Drain)
-			}
-			b.WriteString("\n")
+	for i, round := range v.ordered() {
+		fmt.Fprintf(&b, "round %d: ", i+1)
+		if round.Lanes {
+			b.WriteString("virtual lanes of service levels")
+		} else {
+			b.WriteString(plural.Count(round.Blocks, "block", "blocks") + " on " + plural.Count(round.Switches, "switch", "switches"))
 		}
-		if len(r.Rounds) > 0 {
-			fmt.Fprintf(&b, "pairs: %d rerouted, %d lost, %d gained\n", r.Pairs, r.Lost, r.Gained)
-			if r.Pairs > 0 {
-				fmt.Fprintf(&b, "most pairs on a link: %d before, %d after\n", r.LoadBefore, r.LoadAfter)
-			}
+		if round.Drain > 0 {
+			fmt.Fprintf(&b, ", then a wait of %v", round.Drain)
 		}
-		for _, note := range r.NotJudged {
-			b.WriteString("not judged: " + lang.OneLine(note) + "\n")
-		}
+		b.WriteString("\n")
 	}
+	if text := certified(v.Certificate); text != "" {
+		b.WriteString("certificate: " + text + "\n")
+	}
+	v.displayReport(&b)
 	for i := range v.Sets[:min(len(v.Sets), setsShown)] {
 		s := &v.Sets[i]
 		line := ""
@@ -200,6 +220,29 @@ func (v *Value) Display() string {
 		fmt.Fprintf(&b, "and %d more Sets: see .sets, or -o json\n", more)
 	}
 	return b.String()
+}
+
+// displayReport writes the figures of the report, or what the file recorded of them.
+func (v *Value) displayReport(b *strings.Builder) {
+	r, prefix := v.Report, ""
+	if r == nil {
+		r, prefix = v.Recorded, "recorded, not verified here: "
+	}
+	if r == nil {
+		return
+	}
+	if v.Report == nil && !r.OK {
+		b.WriteString(prefix + lang.OneLine("not ok: "+r.Reason) + "\n")
+	}
+	if len(r.Rounds) > 0 {
+		fmt.Fprintf(b, "%spairs: %d rerouted, %d lost, %d gained\n", prefix, r.Pairs, r.Lost, r.Gained)
+		if r.Pairs > 0 {
+			fmt.Fprintf(b, "%smost pairs on a link: %d before, %d after\n", prefix, r.LoadBefore, r.LoadAfter)
+		}
+	}
+	for _, note := range r.NotJudged {
+		b.WriteString(prefix + "not judged: " + lang.OneLine(note) + "\n")
+	}
 }
 
 // Plan is plan().

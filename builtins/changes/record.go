@@ -3,6 +3,7 @@
 //
 //	record.go   runs code with its writes recorded; recording.go, a whole session
 //	plan.go     the value plan, and plan()
+//	check.go    checks a certificate
 //	apply.go    plan.apply(); host.go, what it shares with fabsh change apply
 //	routes.go   the writes of routes.apply()
 package changes
@@ -100,7 +101,7 @@ func refused(c *lang.Call, err error) error {
 }
 
 // Judge finds an order for p on the fabric as it was just swept, and keeps what it
-// finds in p.Report.
+// finds in p.Report, and the proof in p.Certificate.
 func Judge(c *lang.Call, p *plan.Plan) error {
 	live, err := tables(c, p, env(c).Fabric())
 	if err != nil {
@@ -111,7 +112,7 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 		return err
 	}
 	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
-	t := plan.Tables{Live: live, Last: last}
+	t := plan.Tables{Live: live, Last: last, AcceptCreditLoops: env(c).AcceptCreditLoops}
 	if env(c).Levels == "" { // else those of the file are in use, and no others
 		t.Target = p.Target
 	}
@@ -119,14 +120,13 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 	return c.Block(func(ctx context.Context) error {
 		levels.Open = func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }
 		levels.InForce(&t, env(c).Engine)
-		p.Report, err = p.Prove(ctx, &t)
-		return err
+		return p.Certify(ctx, &t)
 	})
 }
 
 // tables are the forwarding tables in force, which are read only where p changes some.
 func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routes.Routes, error) {
-	if !p.NeedsTables(f) {
+	if !p.NeedsTables(f) && p.Certificate == nil {
 		g, err := graph.New(f, graph.Options{})
 		if err != nil {
 			return nil, err

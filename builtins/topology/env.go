@@ -51,6 +51,8 @@ type Env struct {
 	// Levels is a file with the service levels that packets have, for proofs of plans;
 	// "": the subnet administrator is asked.
 	Levels string
+	// AcceptCreditLoops makes plans by which packets may deadlock on the way.
+	AcceptCreditLoops bool
 
 	Current *Fabric // the latest that discover found; nil if there is none yet
 	swept   bool    // by asking the nodes

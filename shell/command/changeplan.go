@@ -35,12 +35,13 @@ between, and is taken back by itself unless it is confirmed.`,
 		Example: `  fabsh change plan --routes ftree --out new.plan
   fabsh change plan maintenance.star --out m.plan
   fabsh change show new.plan
+  fabsh change check new.plan
   fabsh --write change apply new.plan --confirm-within 60s
   fabsh change confirm
   fabsh --write change revert
   fabsh change status`,
 	}
-	c.AddCommand(planCommand(p), showCommand(p), applyCommand(p), confirmCommand(p), revertCommand(p), resumeCommand(p), statusCommand(p), guardCommand(p))
+	c.AddCommand(planCommand(p), showCommand(p), checkPlanCommand(p), applyCommand(p), confirmCommand(p), revertCommand(p), resumeCommand(p), statusCommand(p), guardCommand(p))
 	return c
 }
 
@@ -49,6 +50,7 @@ type planOptions struct {
 	routes, out       string
 	levels, levelsOut string
 	exact, adaptive   bool
+	risk              bool
 	help              bool
 	words             []string // script or policy, and its options
 }
@@ -60,6 +62,7 @@ func (o *planOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE`; it has mode 0600")
 	f.BoolVar(&o.exact, "exact", false, "take the tables as the policy or the file has them")
 	f.BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: then nothing can be proven of tables, and no plan is made")
+	f.BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the plan all the same: its certificate does not cover them")
 	f.StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use, where virtual lanes matter; not behind a script")
 	f.StringVar(&o.levelsOut, "sl-out", "", "write the service levels that the tables' paths have to `FILE`: the subnet administrator must give them out; change apply --sl reads them")
 	return f
@@ -184,7 +187,7 @@ func (o *planOptions) from() string {
 
 // runPlan runs the script, or computes the tables, whose writes are the plan.
 func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
-	s.Env.Levels = o.levels
+	s.Env.Levels, s.Env.AcceptCreditLoops = o.levels, o.risk
 	if o.routes == "" {
 		return program.RunFile(ctx, s.Interpreter, o.words[0], o.words[1:])
 	}
@@ -246,42 +249,6 @@ func loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
 	}
 	defer file.Close()
 	return plan.Load(file, path)
-}
-
-// showCommand shows a plan.
-func showCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show FILE",
-		Short: "Show a plan: rounds, blocks, pairs, load before and after, what was not judged",
-		Long: `Show what a plan does, as it was found out when the plan was made: rounds, blocks, pairs
-and load before and after, what was not judged, and what is written. It asks nothing of
-the fabric; what carries a plan out finds order and proof anew.
-
-Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
-		Example: `  fabsh change show new.plan
-  fabsh -o json change show new.plan`,
-		Args: func(_ *cobra.Command, words []string) error {
-			if len(words) != 1 {
-				return errors.New("change show: which plan? give the one file that change plan wrote")
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, words []string) error {
-			return withoutFabric(p, "change", func(ctx context.Context, s *session.Session) error {
-				p, err := loadPlan(ctx, words[0])
-				if err != nil {
-					return err
-				}
-				if err := s.Show(&changes.Value{Plan: p}); err != nil {
-					return err
-				}
-				if p.Report != nil && !p.Report.OK {
-					return session.Exit(lang.StatusFindings)
-				}
-				return nil
-			})
-		},
-	}
 }
 
 // completePlan proposes scripts; after --routes, policies; and the command's own flags.

@@ -9,7 +9,8 @@
 //	report.go       report, and its page of HTML
 //	route.go        route; routewatch.go, its --watch
 //	verify.go       verify, and the checks that it shares with route
-//	changeplan.go   change plan and show; changeapply.go, apply and resume;
+//	changeplan.go   change plan; changeshow.go, show; changecheck.go, check;
+//	                changeapply.go, apply and resume;
 //	                changeend.go, confirm, revert and status; changeguard.go, the guard
 //	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,

@@ -2,10 +2,13 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
+	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
@@ -50,7 +53,7 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	if err != nil {
 		return Stuck, err
 	}
-	if o.Stage != "" || p.NeedsTables(f) {
+	if o.Stage != "" || p.NeedsTables(f) || p.Certificate != nil {
 		if r.Live, err = readTables(ctx, h.Engine, f); err != nil {
 			return Stuck, err
 		}
@@ -76,8 +79,26 @@ func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live
 	if err := h.provePorts(ctx, p, f, live, &port, b); err != nil {
 		return nil, err
 	}
+	if err := h.checkCertificate(ctx, p, live, b); err != nil {
+		return nil, err
+	}
 	if o.Stage != "" {
 		b.Staged, err = newStaged(o.Stage, o.Reload, live, cells)
 	}
 	return b, err
+}
+
+// checkCertificate checks the certificate of a plan, if it has one, besides the proof of
+// the order in which the change is made.
+func (h *Host) checkCertificate(ctx context.Context, p *plan.Plan, live *routes.Routes, b *Begin) error {
+	if p.Certificate == nil {
+		return nil
+	}
+	t := &plan.Tables{Live: live}
+	h.levels(b.Levels).InForce(t, h.Engine)
+	_, err := p.CheckCertificate(ctx, t)
+	if failed := new(certificate.FailureError); errors.As(err, &failed) {
+		return &order.Refusal{Round: -1, Reason: failed.Error()}
+	}
+	return err
 }

@@ -55,7 +55,7 @@ func (f *fileReader) plan() (*Plan, error) {
 	err := f.object("the plan", map[string]func() error{
 		"format": func() error {
 			text, err := f.text()
-			if err == nil && text != fileFormat {
+			if err == nil && text != fileFormat && text != formerFormat {
 				err = fmt.Errorf("got %q, want %q: is it of another version, or no plan?", text, fileFormat)
 			}
 			known = err == nil
@@ -63,11 +63,13 @@ func (f *fileReader) plan() (*Plan, error) {
 		},
 		"from":    member(&p.From, f.text),
 		"manager": member(&p.Base.Manager, f.manager),
-		"report":  member(&p.Report, f.report),
+		"report":  member(&p.Recorded, f.report),
 		"nodes":   func() error { return f.list("nodes", maxNodes, f.node) },
 		"links":   func() error { return f.list("links", maxLinks, f.link) },
 		"targets": func() error { return f.list("targets", maxNodes, f.target) },
 		"sets":    func() error { return f.list("sets", maxSets, f.set) },
+		// Files of the former format have none.
+		"certificate": member(&p.Certificate, f.certificate),
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 }
 
 // optional are members that need not be there.
-var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true}
+var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "between": true, "certificate": true, "credit_loop": true}
 
 // missing are the members that are not there, sorted.
 func missing(members map[string]func() error, seen []string) string {

@@ -42,6 +42,7 @@ func (f *fileReader) report() (*Report, error) {
 		"gained":      count(f, &r.Gained, most),
 		"load_before": count(f, &r.LoadBefore, most),
 		"load_after":  count(f, &r.LoadAfter, most),
+		"credit_loop": member(&r.CreditLoop, f.text),
 		"not_judged": func() error {
 			return f.list("texts", 100, func() error {
 				note, err := f.text()

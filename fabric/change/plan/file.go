@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,8 +12,11 @@ import (
 	"fabsh/mad"
 )
 
-// fileFormat is what the files say they are.
-const fileFormat = "fabsh plan 1"
+// fileFormat is what the files say they are. Those of formerFormat have no certificate.
+const (
+	fileFormat   = "fabsh plan 2"
+	formerFormat = "fabsh plan 1"
+)
 
 // Save writes p to the file at path: a temporary file, which is renamed. Only its
 // owner may read it.
@@ -35,7 +39,7 @@ func (p *Plan) Write(to io.Writer) error {
 	w.text(",\n\"manager\": ")
 	w.value(p.managerFile())
 	w.text(",\n\"report\": ")
-	w.value(p.Report.file())
+	w.value(cmp.Or(p.Report, p.Recorded).file())
 	rows(&w, "nodes", p.Base.Nodes, func(_ int, n Node) any {
 		return nodeFile{n.GUID.String(), n.Type.String(), n.Name, n.NumPorts, lidsFile(n.LIDs)}
 	})
@@ -51,6 +55,7 @@ func (p *Plan) Write(to io.Writer) error {
 		}
 		return row
 	})
+	w.certificate(p.Certificate)
 	w.text("\n}\n")
 	return w.err
 }
@@ -94,6 +99,7 @@ type (
 		Gained     int64       `json:"gained"`
 		LoadBefore int64       `json:"load_before"`
 		LoadAfter  int64       `json:"load_after"`
+		CreditLoop string      `json:"credit_loop,omitempty"`
 		NotJudged  []string    `json:"not_judged"`
 	}
 	roundFile struct {
@@ -113,7 +119,7 @@ func (r *Report) file() *reportFile {
 	if r == nil {
 		return nil
 	}
-	f := &reportFile{OK: r.OK, Reason: r.Reason, Rounds: []roundFile{}, Pairs: r.Pairs, Lost: r.Lost, Gained: r.Gained, LoadBefore: r.LoadBefore, LoadAfter: r.LoadAfter, NotJudged: append([]string{}, r.NotJudged...)}
+	f := &reportFile{OK: r.OK, Reason: r.Reason, Rounds: []roundFile{}, Pairs: r.Pairs, Lost: r.Lost, Gained: r.Gained, LoadBefore: r.LoadBefore, LoadAfter: r.LoadAfter, CreditLoop: r.CreditLoop, NotJudged: append([]string{}, r.NotJudged...)}
 	for _, round := range r.Rounds {
 		f.Rounds = append(f.Rounds, roundFile{round.Blocks, round.Switches, round.Lanes, round.Drain.Milliseconds()})
 	}

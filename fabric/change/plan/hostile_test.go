@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing/engine"
 )
 
 // fileOf is the file of a plan.
@@ -30,7 +31,7 @@ func TestHostileFiles(t *testing.T) {
 		{good, "null", "m.plan: the plan: got <nil>, want {"},
 		{good, "{}", "m.plan: the plan: without format, from, links, manager, nodes, report, sets, targets"},
 		{good, good + "{}", "m.plan: there is more behind the plan"},
-		{"fabsh plan 1", "fabsh plan 2", `m.plan: format: got "fabsh plan 2", want "fabsh plan 1": is it of another version, or no plan?`},
+		{"fabsh plan 2", "fabsh plan 3", `m.plan: format: got "fabsh plan 3", want "fabsh plan 2": is it of another version, or no plan?`},
 		{`"from":`, `"From":`, `m.plan: the plan: unknown member "From"`},
 		{`"from": "maintenance.star",`, `"from": "x", "from": "y",`, `m.plan: the plan: "from" is there twice`},
 		{`"modifier":0,`, `"modifier":0,"modifier":1,`, `m.plan: sets: 0: a Set: "modifier" is there twice`},
@@ -57,6 +58,17 @@ func TestHostileFiles(t *testing.T) {
 		{`"lids":[]`, `"lids":[[1,1,0],[0,1,0]]`, "m.plan: nodes: 0: lids: port 0: the node has"},
 		{`"links": [`, `"links": [[0,9,0,1],`, "m.plan: links: 0: no port 9: node 0 has"},
 		{`"links": [`, `"links": [[0,1,0],`, "m.plan: links: 0: 3 numbers, want 4"},
+		{`"lanes": 15`, `"lanes": 16`, "m.plan: certificate: lanes: got 16, want a whole number up to 15"},
+		{`"accept_credit_loops": false`, `"accept_credit_loops": 0`, "m.plan: certificate: accept_credit_loops: got 0, want true or false"},
+		{`"changes":[[0,1],[5,5]]`, `"changes":[[0,1],[1,5]]`, "m.plan: certificate: rounds: 1: changes: 1: from 1 to 5: each change is in a round once, in order"},
+		{`"changes":[[0,1],[5,5]]`, `"changes":[[1,0]]`, "from 1 to 0: each change is in a round once"},
+		{`"changes":[[0,1],[5,5]]`, `"changes":[[0,1048576]]`, "in all rounds are up to 1048576"},
+		{`"changes":[[0,1],[5,5]]`, `"changes":[[5,5]]`, "m.plan: certificate: rounds: 1: between: it has blocks of changes that are not in the round"},
+		{`"between":[`, `"between":[{"change":0,"entries":"AAAA"},`, "it is there twice"},
+		{`"drain_ms":1000`, `"drain_ms":-1`, "drain_ms: got -1, want a whole number up to"},
+		{`"ranks": [`, `"ranks": ["!",`, "m.plan: certificate: ranks: 0: got \"!\", want bytes in base64"},
+		{`"ranks": [`, `"Ranks": [`, `m.plan: certificate: the certificate: unknown member "Ranks"`},
+		{`"orders": [`, `"orders": [1,`, "m.plan: certificate: orders: 0: texts: got 1, want ["},
 		{`"from": "`, `"from": "` + strings.Repeat("x", 1<<17), "a text of more than 65536 bytes"},
 		{`"from": `, `"from": ` + strings.Repeat("[", 100000), "more than 6 brackets in each other"},
 		{`"from": `, `"from": ` + strings.Repeat("1", 100000), "bytes of which none belongs to a plan"},
@@ -80,7 +92,7 @@ func TestHugeFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
-	head := "{\n\"format\": \"fabsh plan 1\",\n"
+	head := "{\n\"format\": \"fabsh plan 2\",\n"
 	for _, test := range []struct{ head, unit, want string }{
 		{head + `"from": "`, "x", "a text of more than"},
 		{head, "\n", "bytes of which none belongs to a plan"},
@@ -114,11 +126,14 @@ func (e *endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FuzzLoad: no bytes are a panic, and what is read can be written, and is the same
-// then.
+// FuzzLoad: no bytes are a panic, also when the certificate is checked, and what is read
+// can be written, and is the same then.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(fileOf(f, sample(f))))
+	f.Add([]byte(`{"format": "fabsh plan 2", "from": "", "manager": null, "report": null, "nodes": [], "links": [], "targets": [], "sets": [], "certificate": null}`))
 	f.Add([]byte(`{"format": "fabsh plan 1", "from": "", "manager": null, "report": null, "nodes": [], "links": [], "targets": [], "sets": []}`))
+	live := swept(f, "ring:n=4,hosts=1")
+	f.Add([]byte(fileOf(f, planOf(f, live, computed(f, live.Graph(), "updn", engine.Options{Roots: []int{1}}), plan.Tables{AcceptCreditLoops: true}))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := plan.Load(bytes.NewReader(data), "fuzz")
 		if err != nil {
@@ -127,8 +142,12 @@ func FuzzLoad(f *testing.F) {
 		for _, c := range p.Changes() {
 			_ = c.Changed() + fmt.Sprint(c.Request(make([]byte, 64)))
 		}
-		if p.Report != nil {
-			_ = p.Line(p.Report)
+		if p.Recorded != nil {
+			_ = p.Line(p.Recorded)
+		}
+		_ = p.Unverified()
+		if _, err := p.CheckCertificate(t.Context(), &plan.Tables{Live: live}); err == nil && p.Certificate != nil {
+			_ = p.NotCovered(&plan.Tables{Live: live})
 		}
 		_ = p.Base.Since(&plan.Fingerprint{})
 		text := fileOf(t, p)

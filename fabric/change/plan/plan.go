@@ -3,12 +3,15 @@
 //	plan.go      Plan and Set: what is to be written, where, over what
 //	record.go    Recorder: records Sets instead of sending them; new.go, a plan of them
 //	tables.go    Tables: the question whose answer is an order of writes
-//	prove.go     Report: what was proven when the plan was made; ports.go, of ports
+//	prove.go     Report: what was proven when the plan was made; ports.go, of ports;
+//	             verdict.go, in one line
+//	certify.go   makes and checks the certificate
 //	levels.go    which service levels packets have
 //	place.go     which block or port a Set is about; what plans may hold
 //	topology.go  Fingerprint: what a plan was made from
 //	since.go     what has changed since, in words
-//	file.go      the file, JSON; decode.go and decodeplan.go read it and trust nothing
+//	file.go      the file, JSON; decode.go and decodeplan.go read it and trust nothing;
+//	             certfile.go, of the certificate
 //	text.go      a plan as text
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
@@ -21,6 +24,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -38,9 +42,13 @@ type Plan struct {
 	// Target are the tables that the Sets make, where their paths have service levels or
 	// virtual lanes of their own; nil: none has. A file does not hold them.
 	Target *routes.Routes
-	// Report is what was found out when it was made; nil: nothing. Nobody but people
-	// relies on it.
-	Report *Report
+	// Report is what was found out when it was made, in this process; nil: nothing. Of a
+	// plan that was read from a file it is what the file says: Recorded, which nothing
+	// relies on.
+	Report, Recorded *Report
+	// Certificate is the proof of the rounds of forwarding tables and SL2VL; nil: there is
+	// none. Of a plan that was read from a file it is not checked: see CheckCertificate.
+	Certificate *certificate.Certificate
 }
 
 // Set is one intended Set.

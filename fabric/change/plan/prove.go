@@ -30,7 +30,9 @@ type Report struct {
 	// LoadBefore and LoadAfter are how many pairs share the link that most do; 0 where
 	// Pairs is.
 	LoadBefore, LoadAfter int64
-	NotJudged             []string
+	// CreditLoop says which credit loop may arise on the way, and was accepted; "": none.
+	CreditLoop string
+	NotJudged  []string
 }
 
 // Round is a round of writes: in any order, all of them read back before the next.
@@ -43,6 +45,12 @@ type Round struct {
 // Prove finds an order for p on the fabric whose tables are t's, and says what was found
 // out. The error is the end of ctx, or that p and t are of different fabrics.
 func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
+	r, _, _, err := p.prove(ctx, t)
+	return r, err
+}
+
+// prove returns the order too, if there is one that is safe, and what it was found for.
+func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *order.Schedule, error) {
 	r := &Report{OK: true}
 	if reason := p.checkPorts(t.Live.Graph().Fabric()); reason != "" {
 		r.OK, r.Reason = false, reason
@@ -51,17 +59,17 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	in, s, err := t.Order(ctx, p.Writes())
 	var refused *order.Refusal
 	if err != nil && !errors.As(err, &refused) {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if err := p.throughDown(ctx, r, t.Live, in.New); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if in.New == nil {
-		return r, nil
+		return r, nil, nil, nil
 	}
 	paths, err := traffic.CountRerouted(ctx, in.New, in.Old, func(p *fabric.Port) *fabric.Port { return p })
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	r.Pairs, r.LoadBefore, r.LoadAfter = paths.Pairs, paths.Before, paths.After
 	const longest = 8192 // bytes
@@ -69,7 +77,7 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 		r.OK = false
 		r.Reason = strings.TrimPrefix(r.Reason+"; "+refused.Error(), "; ")
 		r.Reason = r.Reason[:min(len(r.Reason), longest)]
-		return r, nil
+		return r, nil, nil, nil
 	}
 	r.Pairs, r.Lost, r.Gained = s.Figures.Pairs, s.Figures.Lost, s.Figures.Gained
 	r.NotJudged = append(r.NotJudged, s.Figures.Unjudged...)
@@ -80,6 +88,9 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	if t.OnTarget {
 		r.Reason = "where paths have the service levels of " + t.target()
 	}
+	if loop := s.Figures.Cycle; loop != nil {
+		r.CreditLoop = fmt.Sprintf("packets may deadlock in a credit loop of %d links on the way, as in %v, which was accepted", len(loop), loop[0])
+	}
 	for _, round := range s.Rounds {
 		switches := map[int]bool{}
 		for _, b := range round.Blocks {
@@ -87,7 +98,7 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 		}
 		r.Rounds = append(r.Rounds, Round{Blocks: len(round.Blocks), Switches: len(switches), Lanes: round.Lanes, Drain: round.Drain})
 	}
-	return r, nil
+	return r, &in, s, nil
 }
 
 // inactive are ports of switches with a link that forwards nothing yet.
@@ -157,60 +168,4 @@ func (p *Plan) notJudged(g *graph.Graph) []string {
 	}
 	slices.Sort(notes)
 	return notes
-}
-
-// Line is the verdict in one line: what is written, in which order, what it does.
-func (p *Plan) Line(r *Report) string {
-	if !r.OK {
-		return "not ok: " + r.Reason
-	}
-	changes := p.Changes()
-	if len(changes) == 0 {
-		return "ok: nothing to change"
-	}
-	blocks, waits := 0, time.Duration(0)
-	switches := map[mad.GUID]bool{}
-	for _, c := range changes {
-		if c.Attr == mad.AttrLinearForwardingTable {
-			switches[c.Target.GUID] = true
-		}
-	}
-	for _, round := range r.Rounds {
-		blocks += round.Blocks
-		waits += round.Drain
-	}
-	var parts []string
-	if len(r.Rounds) > 0 {
-		wait := "no waits"
-		if waits > 0 {
-			wait = fmt.Sprintf("%v of waits", waits.Round(time.Millisecond))
-		}
-		what := fmt.Sprintf("%s on %s", plural.Count(blocks, "block", "blocks"), plural.Count(len(switches), "switch", "switches"))
-		if blocks == 0 {
-			what = "virtual lanes"
-		}
-		parts = append(parts, fmt.Sprintf("%s in %s, %s", what, plural.Count(len(r.Rounds), "round", "rounds"), wait))
-	}
-	others, nodes := 0, map[mad.GUID]bool{}
-	for _, c := range changes {
-		if c.Attr != mad.AttrLinearForwardingTable {
-			others++
-			nodes[c.Target.GUID] = true
-		}
-	}
-	if others > 0 {
-		parts = append(parts, fmt.Sprintf("%s on %s", plural.Count(others, "other Set", "other Sets"), plural.Count(len(nodes), "node", "nodes")))
-		if len(r.Rounds) == 0 {
-			parts[0] = strings.Replace(parts[0], "other ", "", 1)
-		}
-	}
-	if len(r.Rounds) > 0 {
-		parts = append(parts, plural.Count(int(r.Pairs), "pair", "pairs")+" rerouted", "loop-free and credit-loop-free at every step, whatever the order within a round")
-	} else {
-		parts = append(parts, "no forwarding table changes")
-	}
-	if r.Reason != "" {
-		parts = append(parts, r.Reason)
-	}
-	return "ok: " + strings.Join(parts, "; ")
 }

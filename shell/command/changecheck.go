@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins/changes"
+	"fabsh/builtins/lang"
+	"fabsh/fabric/change/certificate"
+	"fabsh/fabric/change/plan"
+	"fabsh/shell/session"
+)
+
+// checkPlanCommand checks the certificate of a plan.
+func checkPlanCommand(p *session.Program) *cobra.Command {
+	var levels string
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Verify the certificate of a plan on the fabric, independently of the planner",
+		Long: `Verify the certificate of a plan on the fabric, or on a snapshot with forwarding
+tables. Nothing is written. The certificate holds the rounds of the plan block by
+block, and the proof that they are safe whatever the order of the writes in a round:
+
+  delivery      for each LID and round in which its entries change, a rank of each
+                switch. It decreases along each old and each new entry, so packets
+                arrive from each switch from which they arrive before and after
+  credit loops  for the rounds up to each drain, a position of each link on each
+                virtual lane. It increases along each two links that packets take one
+                after the other, by old or new entries, so no credit loop arises
+
+Another program verifies these than the one that finds them, and it trusts nothing
+else in the file. A plan made with --accept-credit-loop-risk has no positions: of it
+only the delivery is verified.
+
+Exit status: 0 the certificate holds; 1 it does not, is missing, or the fabric is not the
+one that the plan was made for; 2 the command line or the file is invalid; 3 the fabric
+did not answer.`,
+		Example: `  fabsh change check new.plan
+  fabsh -F sim:today.fab change check new.plan`,
+		Args: oneFile("check"),
+		RunE: func(_ *cobra.Command, words []string) error {
+			return onFabric(p, "change", func(ctx context.Context, s *session.Session) error {
+				p, err := loadPlan(ctx, words[0])
+				if err != nil {
+					return err
+				}
+				s.Env.Levels = levels
+				return checkPlan(ctx, s, p)
+			})
+		},
+	}
+	c.Flags().StringVar(&levels, "sl", "", "the service levels of paths in `FILE` are those in use (default: those of path records)")
+	c.MarkFlagFilename("sl")
+	c.SetFlagErrorFunc(FlagError)
+	return c
+}
+
+// checkPlan prints whether the certificate of a plan holds.
+func checkPlan(ctx context.Context, s *session.Session, p *plan.Plan) error {
+	verdict, notes, err := changes.Check(ctx, s.Runtime, p)
+	if failed := new(certificate.FailureError); errors.As(err, &failed) || errors.Is(err, plan.ErrNoCertificate) {
+		s.Print("not ok: " + lang.OneLine(err.Error()) + "\n")
+		return session.Exit(lang.StatusFindings)
+	}
+	if err != nil {
+		return err
+	}
+	s.Print(verdict + "\n")
+	for _, note := range notes {
+		s.Print("not covered: " + lang.OneLine(note) + "\n")
+	}
+	return nil
+}
