@@ -57,8 +57,14 @@ func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.
 	if _, err := p.Read(c, ports); err != nil {
 		return nil, err
 	}
-	if err := c.Sleep(over - c.Runtime().Clock.Now().Sub(p.last.Began)); err != nil {
+	if err := c.Sleep(remaining(c, over, p.last.Began)); err != nil {
 		return nil, err
 	}
 	return p.Read(c, ports)
+}
+
+// remaining returns what is left of a time since began: all of it where the clock was set
+// back since.
+func remaining(c *lang.Call, over time.Duration, began time.Time) time.Duration {
+	return min(over, over-c.Runtime().Clock.Now().Sub(began))
 }

@@ -158,7 +158,7 @@ func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Sleep(over - c.Runtime().Clock.Now().Sub(first.Began)); err != nil {
+	if err := c.Sleep(remaining(c, over, first.Began)); err != nil {
 		return nil, err
 	}
 	after, second, err := r.read()

@@ -53,8 +53,10 @@ type run struct {
 	file   bool          // the counters are a file's
 	joined *audit.Read   // what the run has read
 	window time.Duration // the longest that rates are of
-	rates  []audit.PortRates
-	rated  map[place]int // where in rates
+	// setBack: the clock was, since the run before.
+	setBack bool
+	rates   []audit.PortRates
+	rated   map[place]int // where in rates
 }
 
 // place is a port in each sweep.
@@ -107,6 +109,8 @@ func Uncompared(r *lang.Runtime) string {
 		return "a file has one read of them, so rates are not known: --over FILE takes them over a snapshot of before"
 	case x == nil || !x.asked || x.window >= audit.MinWindow/2:
 		return ""
+	case x.setBack:
+		return "the clock stopped or was set back since the run of this job before"
 	case x.window > 0:
 		return "the run of this job before was less than a second ago"
 	case x.LookOnly:
@@ -154,6 +158,7 @@ func (x *run) join(read *audit.Read) {
 func (x *run) rate(window time.Duration) {
 	if x != nil {
 		x.window = max(x.window, window)
+		x.setBack = x.setBack || window <= 0
 	}
 }
 

@@ -48,7 +48,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		return e, nil
 	}
 	guarded, clock := lang.StateOf[guard](c.Runtime()), c.Runtime().Clock
-	if now := clock.Now(); now.After(guarded.until) {
+	if left := guarded.until.Sub(clock.Now()); left < 0 || left > guardFor { // the clock may have been set back
 		var sm *sa.SM
 		err := c.Block(func(ctx context.Context) (err error) {
 			sm, err = s.SA.FindSM(ctx, s.Fabric())

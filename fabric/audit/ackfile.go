@@ -46,6 +46,11 @@ var (
 
 // NewAck checks what a person says.
 func NewAck(id, name, until, by, reason string, now time.Time) (*Ack, error) {
+	return newAck(id, name, until, by, reason, now, longestAck)
+}
+
+// newAck is NewAck with the longest time from now.
+func newAck(id, name, until, by, reason string, now time.Time, longest time.Duration) (*Ack, error) {
 	check, subject, ok := strings.Cut(id, ":")
 	last, err := time.ParseInLocation(day, until, now.Location())
 	a := &Ack{Pattern: id, Until: last, By: by, Reason: reason, Name: name}
@@ -56,7 +61,7 @@ func NewAck(id, name, until, by, reason string, now time.Time) (*Ack, error) {
 		return nil, fmt.Errorf("%q would silence everything: name a check or a subject", id)
 	case err != nil:
 		return nil, fmt.Errorf("until %q: want a day such as %s", until, now.AddDate(0, 1, 0).Format(day))
-	case last.Sub(now) > longestAck:
+	case last.Sub(now) > longest:
 		return nil, fmt.Errorf("until %s is more than a year ahead: nothing is silenced for ever", until)
 	case strings.TrimSpace(by) == "" || strings.TrimSpace(reason) == "":
 		return nil, errors.New("an ack has a reason, and who says so")
@@ -144,7 +149,8 @@ func parseAck(line string, now time.Time) (*Ack, error) {
 	case n != 5:
 		return nil, fmt.Errorf(`want ID YYYY-MM-DD "who" "reason", got %d fields`, n)
 	}
-	return NewAck(fields[0], fields[4], fields[1], fields[2], fields[3], now)
+	const setBack = 7 * 24 * time.Hour // the clock may have been, since the ack was made
+	return newAck(fields[0], fields[4], fields[1], fields[2], fields[3], now, longestAck+setBack)
 }
 
 // AddAck adds a to the file at path, which is replaced as a whole; what stands

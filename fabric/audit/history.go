@@ -72,6 +72,7 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 			}
 			old, fresh = old[1:], fresh[1:]
 		}
+		x.up = min(x.up, now.Unix()) // the clock may have been set back
 		if now.Unix()-x.up <= int64(maxPastAge/time.Second) {
 			all = append(all, x)
 		}
@@ -108,7 +109,7 @@ func (h *History) Down(f *fabric.Fabric, now time.Time) (list []Down) {
 		}
 		q := h.otherEnd(f, p, x, now)
 		if q == nil || p.ID() < q.ID() {
-			list = append(list, Down{p, q, now.Sub(time.Unix(x.up, 0)).Truncate(time.Second), x.peer, x.toSwitch})
+			list = append(list, Down{p, q, max(0, now.Sub(time.Unix(x.up, 0)).Truncate(time.Second)), x.peer, x.toSwitch})
 		}
 	}
 	return list

@@ -132,7 +132,7 @@ func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gon
 	}
 	for i := range found {
 		id := found[i].ID()
-		if t, ok := since[id]; ok {
+		if t, ok := since[id]; ok && !t.After(now) { // else the clock was set back
 			found[i].Since = t
 		} else {
 			found[i].Since = now

@@ -99,7 +99,7 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell
 			return r.err
 		}
 		num++
-		if err := clock.Sleep(ctx, max(0, o.Every-clock.Now().Sub(began))); err != nil {
+		if err := clock.Sleep(ctx, min(o.Every, max(0, o.Every-clock.Now().Sub(began)))); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ type rig struct {
 	path    string
 	retries int // 0: the usual
 	guards  sync.WaitGroup
+	clock   apply.Clock
 }
 
 // mortal is a transport of a process that is killed when it has sent so many
@@ -62,7 +63,7 @@ func newRig(t *testing.T, spec string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, subnet: sim.New(f, o), node: f.OfType(mad.NodeTypeCA)[0].ID(), path: filepath.Join(t.TempDir(), "journal")}
+	r := &rig{t: t, subnet: sim.New(f, o), node: f.OfType(mad.NodeTypeCA)[0].ID(), clock: clock{}, path: filepath.Join(t.TempDir(), "journal")}
 	e := r.engine(-1, nil)
 	defer e.Close()
 	if r.f, err = discover.Sweep(t.Context(), e, discover.Options{}); err != nil {

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ const (
 // begin returns the head of the journal of a change.
 func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *Options) (b *Begin, err error) {
 	b = &Begin{
-		ID: fmt.Sprintf("%s-%d", h.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: o.Summary, By: h.User,
+		ID: fmt.Sprintf("%s-%d-%s", h.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid(), rand.Text()[:8]), Summary: o.Summary, By: h.User,
 		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.Within, Cells: cells, AcceptCreditLoops: o.AcceptCreditLoops,
 	}
 	if o.Levels != "" {

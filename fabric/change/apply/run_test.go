@@ -75,7 +75,7 @@ func (r *rig) run(dir string) (run *apply.Run, close func()) {
 		r.t.Fatal(err)
 	}
 	e := engine.New(served{conn}, engine.Options{Write: true})
-	host := &apply.Host{Engine: e, SA: &sa.Client{Engine: e}, Clock: clock{}, State: filepath.Dir(dir)}
+	host := &apply.Host{Engine: e, SA: &sa.Client{Engine: e}, Clock: r.clock, State: filepath.Dir(dir)}
 	return &apply.Run{Host: host, Dir: dir}, func() { e.Close() }
 }
 

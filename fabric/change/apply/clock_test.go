@@ -1,0 +1,93 @@
+package apply_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fabsh/fabric/change/apply"
+)
+
+// jumpingClock is a host's clock that is set in the middle of a change, or stops. It waits
+// in the time that passes.
+type jumpingClock struct {
+	clock
+	by    *atomic.Int64 // nanoseconds that it is ahead
+	still *time.Time    // nil: it goes on
+}
+
+func (c jumpingClock) Now() time.Time {
+	if c.still != nil {
+		return *c.still
+	}
+	return time.Now().Round(0).Add(time.Duration(c.by.Load()))
+}
+
+// TestClockOfChange: the guard process reverts after the time to confirm, whatever the clock
+// does meanwhile, and a change that is confirmed before stays.
+func TestClockOfChange(t *testing.T) {
+	for _, x := range []struct {
+		what  string
+		by    time.Duration
+		still bool
+	}{{"an hour back", -time.Hour, false}, {"a day forward", 24 * time.Hour, false}, {"standing", 0, true}} {
+		for _, confirm := range []bool{false, true} {
+			t.Run(x.what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, "fattree:k=4")
+					r.uplinks()
+					dir := filepath.Join(t.TempDir(), "x")
+					now := jumpingClock{by: new(atomic.Int64)}
+					if start := time.Now(); x.still {
+						now.still = &start
+					}
+					r.clock = now
+					run, end := r.run(dir)
+					defer end()
+					run.Host.StartGuard = r.guard(dir)
+					defer r.guards.Wait()
+					other, endOther := r.run(dir)
+					defer endOther()
+					start := time.Now()
+					go func() {
+						time.Sleep(30 * time.Second)
+						now.by.Store(int64(x.by))
+						time.Sleep(10 * time.Second)
+						if confirm {
+							if outcome, err := other.Confirm(t.Context(), false); outcome != apply.Confirmed {
+								t.Error(outcome, err)
+							}
+						}
+					}()
+					f := r.sweep(run)
+					sm, err := run.Host.SA.FindSM(t.Context(), f)
+					if err != nil {
+						t.Fatal(err)
+					}
+					b := begin(r, sm)
+					b.Within = time.Minute
+					outcome, err := run.Apply(t.Context(), f, sm, b)
+					took := time.Since(start)
+					switch {
+					case confirm && (outcome != apply.Confirmed || err != nil || !r.are(after)):
+						t.Errorf("confirmed: %v, %v", outcome, err)
+					case !confirm && (outcome != apply.Expired || err != nil || !r.are(before) || took < time.Minute || took > 70*time.Second):
+						t.Errorf("not confirmed: %v, %v after %v", outcome, err, took)
+					}
+					// Later ones go by the journal's order, not by its times.
+					text, err := os.ReadFile(apply.JournalIn(dir))
+					if err != nil || bytes.Count(text, []byte("\n")) < 4 {
+						t.Error(err, string(text))
+					}
+					if outcome, err := run.Revert(t.Context(), r.sweep(run)); err != nil || !r.are(before) {
+						t.Error(outcome, err)
+					}
+				})
+			})
+		}
+	}
+}
