@@ -163,7 +163,8 @@ func runs(pid int) bool {
 
 // TestChangeKilled kills the process that makes a change, its guard, or both, at any
 // moment. The change is then taken back or confirmed, or can be resumed or taken back,
-// to exactly what was before or after. With FABSH_SOAK that is 1,040 times, on subnets
+// to exactly what was before or after. Of each second one a bit of the journal is flipped
+// then. With FABSH_SOAK that is 1,040 times, on subnets
 // side by side, of which one in four loses 5 % of all datagrams, and delays and doubles
 // others: go test -parallel 16.
 func TestChangeKilled(t *testing.T) {
@@ -243,6 +244,9 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 		default:
 			count["then between"]++
 		}
+		if r.IntN(2) == 0 {
+			s.flip(r, old, made, file, count)
+		}
 		if now := s.tables(); n%2 == 0 && now != old {
 			// Neither is left: go on to the end, or back.
 			if got := s.end("resume"); s.tables() != old && s.tables() != made {
@@ -260,6 +264,68 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 		}
 	}
 	return count
+}
+
+// flip flips a bit of the journal. What fabsh then reports must be true of the fabric; a
+// journal in which it is found stays, until the change is reverted from the fabric.
+func (s *served) flip(r *rand.Rand, old, made, file string, count map[string]int) {
+	found, _ := filepath.Glob(filepath.Join(s.dir, "*", "change.journal"))
+	if len(found) != 1 {
+		return
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil || len(text) == 0 {
+		s.t.Fatal(err)
+	}
+	at := r.IntN(len(text))
+	if r.IntN(2) == 0 { // the first line is by far the longest
+		at = max(0, len(text)-1-r.IntN(min(len(text), 600)))
+	}
+	text[at] ^= 1 << r.IntN(8)
+	if err := os.WriteFile(found[0], text, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	count["flips"]++
+	if got, want := s.end("status"), s.states(old, made); strings.Contains(got, "in the fabric: ") && !strings.Contains(got, "in the fabric: "+want) {
+		s.t.Fatalf("flip at %d: the fabric has %s: %s", at, want, got)
+	}
+	got := s.end("revert")
+	if strings.Contains(got, "all is as before") && s.tables() != old {
+		s.t.Fatalf("flip at %d: %s\n%s", at, got, s.tables())
+	}
+	if !strings.Contains(got, "journal "+found[0]+" line ") {
+		return
+	}
+	count["flips found"]++
+	if now, err := os.ReadFile(found[0]); err != nil || !bytes.Equal(now, text) {
+		s.t.Fatalf("flip at %d: the damaged journal was written: %s", at, got)
+	}
+	got = s.end("revert", "--from-fabric")
+	if strings.Contains(got, "name the plan that was applied") {
+		got = s.end("revert", "--from-fabric", file)
+		count["reverted by the plan"]++
+	}
+	if !strings.HasSuffix(got, "reverted: all is as before the change\n[exit status 0]\n") || s.tables() != old {
+		s.t.Fatalf("flip at %d: %s\n%s", at, got, s.tables())
+	}
+}
+
+// states are what the blocks of a change are in the fabric, as change status has it.
+func (s *served) states(old, made string) string {
+	was, is := strings.Split(made, "\n"), strings.Split(s.tables(), "\n")
+	var olds, news, between int
+	for i, before := range strings.Split(old, "\n") {
+		switch {
+		case was[i] == before: // not of the change
+		case is[i] == before:
+			olds++
+		case is[i] == was[i]:
+			news++
+		default:
+			between++
+		}
+	}
+	return fmt.Sprintf("%d old, %d new, %d between, 0 foreign\n", olds, news, between)
 }
 
 // reached waits until the journal of another change than before has so many lines, or
@@ -287,9 +353,9 @@ func (s *served) journal() (begin string, lines int) {
 
 // end resumes the change or takes it back, when a guard that the test has not seen is not
 // at it any more, nor too many datagrams are lost.
-func (s *served) end(how string) string {
+func (s *served) end(how ...string) string {
 	for unanswered := 0; ; {
-		got := outcome(s.fabsh("--write", "change", how))
+		got := outcome(s.fabsh(append([]string{"--write", "change"}, how...)...))
 		if strings.HasSuffix(got, "[exit status 3]\n") && strings.Contains(got, "timed out") && unanswered < 20 {
 			unanswered++
 			continue

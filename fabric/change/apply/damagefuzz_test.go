@@ -26,7 +26,7 @@ func damaged(journal, ops []byte) []byte {
 			}
 		}
 		to := min(len(journal), at+1+int(ops[2]))
-		switch ops[0] % 6 {
+		switch ops[0] & 0x7f % 6 {
 		case 0:
 			journal[(at+int(ops[2]))%len(journal)] ^= 1 << (ops[0] >> 3 & 7)
 		case 1:
