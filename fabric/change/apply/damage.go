@@ -76,8 +76,8 @@ func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan
 }
 
 // openReplacing opens the journal, and replaces it where it is damaged, by one of the
-// change that begin returns for the lines that verify. The caller holds the lock.
-func (r *Run) openReplacing(begin func(*Journal) (*Begin, error)) (*Journal, error) {
+// change that of returns for the lines that verify. The caller holds the lock.
+func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error) {
 	path := JournalIn(r.Dir)
 	j, err := OpenJournal(path)
 	var damage *DamageError
@@ -88,14 +88,18 @@ func (r *Run) openReplacing(begin func(*Journal) (*Begin, error)) (*Journal, err
 	if !errors.As(err, &damage) {
 		return nil, err
 	}
-	b, err := begin(old)
+	b, err := of(old)
 	if err != nil {
 		return nil, err
 	}
 	if damage.Copy == "" {
 		return nil, fmt.Errorf("%w; it is not replaced while it cannot be copied", damage)
 	}
-	if j, err = NewJournal(path, b); err != nil {
+	begin := Record{Kind: KindBegin, Begin: b}
+	if b == old.Begin() {
+		begin.At = old.Records[0].At
+	}
+	if j, err = newJournal(path, begin); err != nil {
 		return nil, err
 	}
 	os.Remove(j.before()) // the damaged one

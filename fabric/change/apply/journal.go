@@ -44,9 +44,14 @@ var ErrJournal = errors.New("the journal cannot be written")
 // until something is sent. With an empty path it is kept in memory, for a fabric that
 // ends with this process.
 func NewJournal(path string, b *Begin) (*Journal, error) {
+	return newJournal(path, Record{Kind: KindBegin, Begin: b})
+}
+
+// newJournal is NewJournal with the first record.
+func newJournal(path string, begin Record) (*Journal, error) {
 	j := &Journal{path: path, next: 1}
 	if path == "" {
-		return j, j.Append(Record{Kind: KindBegin, Begin: b})
+		return j, j.Append(begin)
 	}
 	// Under its name the journal is whole, or not there at all. What is there under the
 	// other one a killed writer has left, or a stranger: it is not written through.
@@ -56,7 +61,7 @@ func NewJournal(path string, b *Begin) (*Journal, error) {
 		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	j.f = f
-	if err = j.Append(Record{Kind: KindBegin, Begin: b}); err == nil {
+	if err = j.Append(begin); err == nil {
 		if err = j.keepBefore(); err == nil {
 			err = os.Rename(path+".new", path)
 		}
@@ -159,7 +164,9 @@ func (j *Journal) check(rec *Record) error {
 
 // Append writes a record, and returns when the disk has it.
 func (j *Journal) Append(rec Record) error {
-	rec.At = time.Now().UTC()
+	if rec.At.IsZero() { // else it is of a damaged journal
+		rec.At = time.Now().UTC()
+	}
 	if j.f == nil {
 		j.Records = append(j.Records, rec)
 		return nil
