@@ -40,7 +40,7 @@ generate: ## the generated files, the man pages, and the lists of all attributes
 	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
 	$(GO) test -run '^TestMan$$' ./shell -man
 
-peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
+peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils, tshark and others into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers
 
 prometheus: ## unpacks Debian's Prometheus into .prometheus, for make soak; installs nothing
@@ -96,7 +96,7 @@ dist: ## dist/: static programs for Linux, and for macOS (snapshots, simulation)
 
 deb: ## dist/: Debian packages, amd64 and arm64, with man pages, completion, examples and systemd units
 	@mkdir -p dist/man dist/completion
-	@for p in shell/dist/man/*.1; do gzip -9nc $$p >dist/man/$${p##*/}.gz || exit 1; done
+	@for p in shell/dist/man/*.[17]; do gzip -9nc $$p >dist/man/$${p##*/}.gz || exit 1; done
 	@$(GO) build -o dist/fabsh ./shell/fabsh && \
 		for s in bash zsh fish; do dist/fabsh completion $$s >dist/completion/fabsh.$$s || exit 1; done
 	@for a in amd64 arm64; do GOOS=linux GOARCH=$$a $(STATIC) -o dist/fabsh ./shell/fabsh && \

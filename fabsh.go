@@ -7,6 +7,9 @@ import "embed"
 // that is the release, whose tag is "v" and the version. It heads CHANGELOG.md.
 const Version = "0.10.0-dev"
 
+// Date is the day of the latest change of Version, for man pages.
+const Date = "2026-11-25"
+
 // Documents are the guides, which lie beside what they describe.
 //
 //go:embed shell/GUIDE.md builtins/LANGUAGE.md scripts/GUIDE.md fabric/routing/GUIDE.md

@@ -126,7 +126,7 @@ func TestBareNames(t *testing.T) {
 			t.Errorf("%s does not exit: %v", name, err)
 		}
 	}
-	overview, _ := help.Name(f.Interpreter.Globals, "")
+	overview, _ := help.Of(f.Runtime).Find("", 0)
 	if out, _, _ := f.run("help"); out != overview {
 		t.Errorf("help shows %q", out)
 	}
@@ -138,10 +138,12 @@ func TestHelp(t *testing.T) {
 	for name, topic := range map[string]string{
 		"overview": "", "function": "smp_get", "attribute": "NodeInfo", "field": "PortInfo.PortState", "field_snake": "PortInfo.m_key", "header": "NoticePort1", "header_field": "MADHeader.TransactionID",
 		"component": "PathRecord.dlid", "two_attributes": "ClassPortInfo", "type": "port", "member": "node.lid", "method": "fabric.dump",
+		"topic": "targets", "two_topics": "cron", "class_number": "0x81", "class_name": "SA", "trap": "129", "traps": "traps", "status_word": "busy", "spec_method": "SubnAdmGetTable", "any_method": "TrapRepress",
+		"old_spelling": "portinfo", "word": "link_up", "check": "link.speed", "simulation": "simulation", "sim_key": "sim:errors=", "kind": "type plan", "search": "search acknowledge a finding",
 		"module": "json", "module_function": "json.encode", "language": "len", "habit": "ibroute", "error": "error",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := help.Name(f.Interpreter.Globals, topic)
+			got, err := help.Of(f.Runtime).Find(topic, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,13 +151,13 @@ func TestHelp(t *testing.T) {
 		})
 	}
 	for topic, want := range map[string]string{
-		"PortInf":            `nothing is named "PortInf" (did you mean PortInfo?); help() lists what there is`,
-		"PortInfo.PortStat":  `nothing is named "PortInfo.PortStat" (did you mean PortInfo.PortState?); help() lists what there is`,
-		"node.gui":           `nothing is named "node.gui" (did you mean node.guid?); help() lists what there is`,
-		"json.encod":         `nothing is named "json.encod" (did you mean json.encode?); help() lists what there is`,
-		"something entirely": `nothing is named "something entirely"; help() lists what there is`,
+		"PortInf":            `unknown topic "PortInf" (did you mean PortInfo?); search with help("search PortInf")`,
+		"PortInfo.PortStat":  `unknown topic "PortInfo.PortStat" (did you mean PortInfo.PortState?); search with help("search PortInfo.PortStat")`,
+		"node.gui":           `unknown topic "node.gui" (did you mean node.guid?); search with help("search node.gui")`,
+		"json.encod":         `unknown topic "json.encod" (did you mean json.encode?); search with help("search json.encod")`,
+		"something entirely": `unknown topic "something entirely"; search with help("search something entirely")`,
 	} {
-		if _, err := help.Name(f.Interpreter.Globals, topic); err == nil || err.Error() != want {
+		if _, err := help.Of(f.Runtime).Find(topic, 0); err == nil || err.Error() != want {
 			t.Errorf("help(%q): %v\nwant %s", topic, err, want)
 		}
 	}

@@ -64,7 +64,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)
 	}
 	for name, v := range f.Interpreter.Globals {
-		if _, err := help.Name(f.Interpreter.Globals, name); err != nil {
+		if _, err := help.Of(f.Runtime).Find(name, 0); err != nil {
 			t.Errorf("help(%q): %v", name, err)
 		}
 		if _, isUniversal := starlark.Universe[name]; isUniversal {

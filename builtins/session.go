@@ -47,6 +47,7 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/explain"
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/metrics"
 	"fabsh/builtins/page"
@@ -94,6 +95,8 @@ type Options struct {
 	// and Job under which name. Empty: it keeps nothing.
 	State, Job string
 	Version    string // of the program, for pages
+	// Help returns what help knows of the program besides. Nil: nothing.
+	Help func() []help.Page
 	// User makes changes, which StartGuard starts a guard process for. Nil: plan.apply()
 	// makes none.
 	User       string
@@ -152,6 +155,7 @@ func NewSession(o Options) (*Session, error) {
 		return w, ok
 	}
 	*lang.StateOf[page.Settings](r) = page.Settings{State: o.State, Version: o.Version}
+	*lang.StateOf[help.Program](r) = help.Program{Pages: o.Help}
 	audits.KeepBelow(r, o.State, o.Job)
 	*lang.StateOf[changes.Program](r) = changes.Program{State: o.State, User: o.User, StartGuard: o.StartGuard}
 	*s.Env = o.Env

@@ -2,6 +2,7 @@ package mad
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -31,22 +32,41 @@ const (
 	StatusPrioritySuggested  Status = 0x0800
 )
 
-var statusInvalid = [8]string{
-	1: "class version not supported",
-	2: "method not supported",
-	3: "method/attribute combination not supported",
-	7: "invalid attribute value",
+// StatusInfo describes a status.
+type StatusInfo struct {
+	Status Status
+	Class  Class // 0: of all classes
+	Name   string
+	Doc    string
 }
 
-var statusSubnAdm = [...]string{
-	1: "no resources",
-	2: "request invalid",
-	3: "no records",
-	4: "too many records",
-	5: "invalid gid",
-	6: "insufficient components",
-	7: "request denied",
-	8: "priority suggested",
+// Statuses lists the statuses of all classes, then those of SubnAdm (IBA 13.4.7, 15.2.2).
+func Statuses() []StatusInfo { return slices.Clone(statuses) }
+
+var statuses = []StatusInfo{
+	{StatusBusy, 0, "busy", "the agent cannot answer now; the request is repeated with a growing delay"},
+	{StatusRedirect, 0, "redirection required", "another port answers for the class; the request is sent there"},
+	{StatusBadVersion, 0, "class version not supported", "the agent does not support the class, or this version of it"},
+	{StatusBadMethod, 0, "method not supported", "the agent does not support the method"},
+	{StatusBadMethodAttribute, 0, "method/attribute combination not supported", "the agent does not support the attribute, or not with this method"},
+	{StatusBadValue, 0, "invalid attribute value", "a field or the attribute modifier has a value that the agent rejects"},
+	{StatusNoResources, ClassSubnAdm, "no resources", "the subnet administrator lacks memory or entries for the request"},
+	{StatusRequestInvalid, ClassSubnAdm, "request invalid", "the subnet administrator rejects the request as it stands"},
+	{StatusNoRecords, ClassSubnAdm, "no records", "no record matches the components; a table is then empty"},
+	{StatusTooManyRecords, ClassSubnAdm, "too many records", "several records match a Get; GetTable returns all of them"},
+	{StatusInvalidGID, ClassSubnAdm, "invalid gid", "a GID of the request is unknown to the subnet administrator"},
+	{StatusInsufficient, ClassSubnAdm, "insufficient components", "the request lacks a component that it must have"},
+	{StatusDenied, ClassSubnAdm, "request denied", "the subnet administrator refuses the request to this port"},
+	{StatusPrioritySuggested, ClassSubnAdm, "priority suggested", "the subnet administrator suggests another priority"},
+}
+
+// nameOf is the name of a code of one of the two parts of a status; "": it has none.
+func nameOf(s Status, c Class) string {
+	i := slices.IndexFunc(statuses, func(i StatusInfo) bool { return i.Status == s && i.Class == c })
+	if i < 0 {
+		return ""
+	}
+	return statuses[i].Name
 }
 
 // IsBadVersion reports whether the request had a base or class version that the agent
@@ -70,7 +90,7 @@ func (s Status) Text(c Class) string {
 		words = append(words, "redirection required")
 	}
 	if code := s & statusInvalidMask >> 2; code != 0 {
-		if w := statusInvalid[code]; w != "" {
+		if w := nameOf(s&statusInvalidMask, 0); w != "" {
 			words = append(words, w)
 		} else {
 			words = append(words, fmt.Sprintf("reserved code %d", code))
@@ -80,8 +100,8 @@ func (s Status) Text(c Class) string {
 		words = append(words, fmt.Sprintf("reserved bits %#04x", uint16(rest)))
 	}
 	if code := s & statusClassMask >> statusClassShift; code != 0 {
-		if c == ClassSubnAdm && int(code) < len(statusSubnAdm) {
-			words = append(words, statusSubnAdm[code])
+		if w := nameOf(s&statusClassMask, ClassSubnAdm); c == ClassSubnAdm && w != "" {
+			words = append(words, w)
 		} else {
 			words = append(words, fmt.Sprintf("class-specific code %d", code))
 		}

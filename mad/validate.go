@@ -71,7 +71,7 @@ func (v *validation) status(h *Header) {
 		return
 	}
 	code := h.Status & statusInvalidMask >> 2
-	if code != 0 && statusInvalid[code] == "" {
+	if code != 0 && nameOf(h.Status&statusInvalidMask, 0) == "" {
 		v.add("Status has the reserved code %d", code)
 	}
 	if rest := h.Status & 0x00e0; rest != 0 {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/fabric/change/apply"
@@ -98,8 +100,12 @@ Exit status:
 	p.Settings.AddFlags(root.PersistentFlags(), root.Flags())
 	completeFlags(root)
 	root.SetUsageFunc(func(c *cobra.Command) error { return usage(p, c) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		io.WriteString(c.OutOrStdout(), lang.Reflow(command.HelpText(c), p.Console.Width()))
+	})
 	root.AddCommand(command.All(p)...)
 	root.SetHelpCommand(command.Help(p, root))
+	p.Help = func() []help.Page { return command.Pages(p, root) }
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/guide"
 	"fabsh/shell/command"
 	"fabsh/shell/session"
 )
@@ -21,19 +22,23 @@ var updateMan = flag.Bool("man", false, "write the man pages")
 // manDir is where the pages of all commands lie, for packages.
 const manDir = "dist/man"
 
-// TestMan: the man pages are what today's commands say of themselves. They are
-// made of the help and not by cobra, for cobra does not know the flags of
-// commands that share them with a script (route, audit, report).
+// TestMan: the man pages of commands are made of their help, and those of section 7 of the
+// guides. cobra does not make them, for it does not know the flags of commands that share
+// them with a script (route, audit, report).
 func TestMan(t *testing.T) {
 	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
 	root := rootCommand(p)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	want := map[string]string{}
+	for _, g := range guide.All() {
+		want[g.Page()+".7"] = g.Man()
+	}
 	var all func(*cobra.Command)
 	all = func(c *cobra.Command) {
 		want[strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"] = manPage(t, c)
 		for _, sub := range c.Commands() {
-			if c.Name() != "completion" && sub.Name() != "help" && !sub.Hidden { // completion's page tells all
+			if c.Name() != "completion" && !sub.Hidden { // completion's page tells all
 				all(sub)
 			}
 		}
@@ -68,10 +73,11 @@ func TestMan(t *testing.T) {
 		t.Errorf("stale: make generate, -want +got\n%s", diff)
 	}
 	for name, sections := range map[string][]string{
-		"fabsh.1":             {"DESCRIPTION", "EXAMPLES", "COMMANDS", "WHICH FABRIC", "SAFETY", "LIMITS", "SEE ALSO"},
-		"fabsh-route.1":       {"DESCRIPTION", "USAGE", "EXAMPLES"},
-		"fabsh-audit.1":       {"DESCRIPTION", "USAGE", "EXAMPLES"},
-		"fabsh-change-plan.1": {"DESCRIPTION", "USAGE", "EXAMPLES"},
+		"fabsh.1":              {"DESCRIPTION", "EXAMPLES", "COMMANDS", "WHICH FABRIC", "SAFETY", "LIMITS", "SEE ALSO"},
+		"fabsh-route.1":        {"DESCRIPTION", "USAGE", "EXAMPLES"},
+		"fabsh-audit.1":        {"DESCRIPTION", "USAGE", "EXAMPLES"},
+		"fabsh-change-plan.1":  {"DESCRIPTION", "USAGE", "EXAMPLES"},
+		"fabsh-change-guide.7": {"DESCRIPTION", "PRACTISE A CHANGE", "SEE ALSO"},
 	} {
 		for _, s := range sections {
 			if !strings.Contains(want[name], "\n.SH "+s) {
@@ -93,9 +99,10 @@ func manPage(t *testing.T, c *cobra.Command) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" fabsh fabsh\n.SH NAME\n%s \\- %s\n", strings.ToUpper(page), roff(page), roff(c.Short))
+	fmt.Fprintf(&b, "%s.SH NAME\n%s \\- %s\n", guide.Title(page, 1), guide.Roff(page), guide.Roff(c.Short))
 	b.WriteString(".SH DESCRIPTION\n")
 	set := false // as it is written
+	gap := false // between paragraphs
 	for line := range strings.Lines(help.String()) {
 		line = strings.TrimRight(line, "\n")
 		heading, ok := strings.CutSuffix(line, ":")
@@ -104,12 +111,16 @@ func manPage(t *testing.T, c *cobra.Command) string {
 			if set {
 				b.WriteString(".fi\n")
 			}
-			fmt.Fprintf(&b, ".SH %s\n.nf\n", roff(strings.ToUpper(heading)))
-			set = true
+			fmt.Fprintf(&b, ".SH %s\n.nf\n", guide.Roff(strings.ToUpper(heading)))
+			set, gap = true, false
 		case line == "" && !set:
-			b.WriteString(".PP\n")
+			gap = true
 		default:
-			b.WriteString(roff(line) + "\n")
+			if gap {
+				b.WriteString(".PP\n")
+			}
+			gap = false
+			b.WriteString(guide.RoffLine(line) + "\n")
 		}
 	}
 	if set {
@@ -117,20 +128,11 @@ func manPage(t *testing.T, c *cobra.Command) string {
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	if c.HasParent() {
-		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", all that a script can say\n", strings.ReplaceAll(roff(c.Parent().CommandPath()), " ", `\-`))
+		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", all that a script can say\n", strings.ReplaceAll(guide.Roff(c.Parent().CommandPath()), " ", `\-`))
 	} else {
 		b.WriteString("\"fabsh doc\", all that a script can say; a page of each command, such as fabsh\\-audit(1)\n")
 	}
 	return b.String()
-}
-
-// roff is text that troff sets as it is.
-func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
-	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
-		text = `\&` + text
-	}
-	return text
 }
 
 // TestManual: the page has all commands, and is the same each time.

@@ -87,7 +87,7 @@ func TestPackage(t *testing.T) {
 		{"fabsh version", `^fabsh \d+\.\d+\.\d+\S* \(commit ` + commit + `, go\S+, linux/amd64\)\n$`},
 		{"fabsh -q -F sim -c 1+1", `^2\n$`},
 		{"MANWIDTH=80 man -P cat fabsh-audit", `(?s)^FABSH-AUDIT\(1\).*\nEXAMPLES\n`},
-		{"cd /usr/share/man/man1; for p in fabsh*; do man --warnings -l $p 2>&1 >/dev/null; done", `^$`},
+		{"cd /usr/share/man; for p in man1/fabsh* man7/fabsh*; do man --warnings -l $p 2>&1 >/dev/null; done", `^$`},
 		{"man -w $(fabsh --help | sed -n '/^Commands:/,/^$/s/^  \\([a-z]*\\) .*/fabsh-\\1/p' | grep -v help) | wc -l", `^[12]\d\n`},
 		{`bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader fabsh
 			COMP_LINE="fabsh aud" COMP_POINT=9 COMP_TYPE=9 COMP_CWORD=1 COMP_WORDS=(fabsh aud); __start_fabsh fabsh aud fabsh; echo ${COMPREPLY[@]}'`, `^audit\n$`},

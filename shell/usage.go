@@ -44,8 +44,13 @@ func usage(p *session.Program, c *cobra.Command) error {
 			fmt.Fprintf(&b, "\n%s:\n%s", g.Name(), g.FlagUsages())
 		}
 		b.WriteString("\nOther flags:\n" + c.LocalNonPersistentFlags().FlagUsages())
-		b.WriteString("\nPrograms, which run as scripts do (\"fabsh PROGRAM --help\"):\n")
-		command.WritePrograms(&b)
+		b.WriteString("\nMore help:\n")
+		for _, line := range [][2]string{
+			{"fabsh help guides", "the guides"}, {"fabsh help TOPIC", "a command, a function, an attribute, or any other topic"},
+			{"fabsh help -k WORD...", "search all help"}, {"fabsh examples", "the scripts that are in fabsh"}, {"fabsh tour", "learn fabsh in ten minutes"},
+		} {
+			fmt.Fprintf(&b, "  %-21s  %s\n", line[0], line[1])
+		}
 	}
 	_, err := io.WriteString(c.OutOrStdout(), b.String())
 	return err

@@ -3,6 +3,8 @@ package guide
 import (
 	"fmt"
 	"strings"
+
+	"fabsh"
 )
 
 // Page is the name of the man page of a guide, in section 7.
@@ -11,9 +13,9 @@ func (g *Guide) Page() string { return "fabsh-" + g.Name }
 // Man returns the guide as a man page (man(7)).
 func (g *Guide) Man() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 7 \"\" fabsh fabsh\n.SH NAME\n%s \\- %s\n", strings.ToUpper(Roff(g.Page())), Roff(g.Page()), Roff(lowerFirst(g.Title())))
+	fmt.Fprintf(&b, "%s.SH NAME\n%s \\- %s\n", Title(g.Page(), 7), Roff(g.Page()), Roff(lowerFirst(g.Title())))
 	for i, p := range g.Parts {
-		title := strings.ToUpper(Roff(p.Title))
+		title := Roff(strings.ToUpper(p.Title))
 		switch {
 		case i == 0:
 			b.WriteString(".SH DESCRIPTION\n")
@@ -30,20 +32,26 @@ func (g *Guide) Man() string {
 	return b.String()
 }
 
-// man writes a block; first: it is below the heading, where a paragraph begins by itself.
+// Title is the first line of a man page.
+func Title(page string, section int) string {
+	return fmt.Sprintf(".TH %s %d %s \"fabsh %s\" fabsh\n", Roff(strings.ToUpper(page)), section, fabsh.Date, fabsh.Version)
+}
+
+// man writes a block; first: it is below the heading. Paragraphs begin by themselves there, as
+// items and tables do.
 func (block *Block) man(b *strings.Builder, first bool) {
-	if !first && block.Kind != Item {
+	if !first && block.Kind != Item && block.Kind != Table {
 		b.WriteString(".PP\n")
 	}
 	switch block.Kind {
 	case Prose:
-		b.WriteString(manSpans(block.Text) + "\n")
+		b.WriteString(manSpans(block.Text))
 	case Item:
-		b.WriteString(".IP \\(bu 2\n" + manSpans(block.Text) + "\n")
+		b.WriteString(".IP \\(bu 2\n" + manSpans(block.Text))
 	case Code:
 		b.WriteString(".RS 2\n.nf\n")
 		for line := range strings.Lines(block.Text) {
-			b.WriteString(roffLine(strings.TrimRight(line, "\n")) + "\n")
+			b.WriteString(RoffLine(strings.TrimRight(line, "\n")) + "\n")
 		}
 		b.WriteString(".fi\n.RE\n")
 	case Table:
@@ -52,26 +60,28 @@ func (block *Block) man(b *strings.Builder, first bool) {
 			if head = head && isEmpty(row[1:]); head {
 				continue
 			}
-			text := manSpans(row[0])
-			if text == "" {
-				text = "\\&"
-			}
-			b.WriteString(".TP 16\n" + text + "\n")
-			var cells []string
-			for _, cell := range row[1:] {
-				if cell != "" {
-					cells = append(cells, manSpans(cell))
+			b.WriteString(".TP 16\n" + orEmpty(row[0]))
+			for i, cell := range row[1:] {
+				if i > 0 && cell != "" {
+					b.WriteString(".br\n")
+				}
+				if i == 0 || cell != "" {
+					b.WriteString(orEmpty(cell))
 				}
 			}
-			if len(cells) == 0 {
-				cells = []string{"\\&"}
-			}
-			b.WriteString(strings.Join(cells, "\n.br\n") + "\n")
 		}
 	}
 }
 
-// manSpans is prose with code in bold.
+// orEmpty is a cell of a table, which has a line though it is empty.
+func orEmpty(cell string) string {
+	if cell == "" {
+		return "\\&\n"
+	}
+	return manSpans(cell)
+}
+
+// manSpans is prose with code in bold, in lines that are short where its words are.
 func manSpans(text string) string {
 	var b strings.Builder
 	for _, s := range Spans(text) {
@@ -81,11 +91,16 @@ func manSpans(text string) string {
 			b.WriteString(Roff(s.Text))
 		}
 	}
-	return protect(b.String())
+	var filled, lines strings.Builder
+	fill(&filled, "", "", b.String(), 78)
+	for line := range strings.Lines(filled.String()) {
+		lines.WriteString(protect(line))
+	}
+	return lines.String()
 }
 
-// roffLine is a line that troff sets as it is.
-func roffLine(text string) string { return protect(Roff(text)) }
+// RoffLine is a line that troff sets as it is.
+func RoffLine(text string) string { return protect(Roff(text)) }
 
 // Roff is text in which troff finds no command, but for the beginning of a line.
 func Roff(text string) string {

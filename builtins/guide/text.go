@@ -13,6 +13,16 @@ func (g *Guide) Text(width int) string { return write(g.Parts, width) }
 // PartText returns part i as text, with the parts below its heading.
 func (g *Guide) PartText(i, width int) string { return write(g.below(i), width) }
 
+// Own returns part i as text, without its heading and the parts below it; "": it has none.
+func (g *Guide) Own(i, width int) string {
+	p := g.Parts[i]
+	if len(p.Blocks) == 0 {
+		return ""
+	}
+	_, text, _ := strings.Cut(write([]Part{p}, width), "\n\n")
+	return text
+}
+
 func write(parts []Part, width int) string {
 	var b strings.Builder
 	for i, p := range parts {

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/builtins/guide"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
-	"fabsh/builtins/script"
 	"fabsh/builtins/types"
 	"fabsh/mad"
 )
@@ -21,7 +21,7 @@ type Chapter struct {
 type Topic struct{ Name, Text string }
 
 // Manual returns all that help knows of what scripts can say, of the attributes of datagrams,
-// and of the scripts that are shipped.
+// of the scripts that are shipped, of the specification, and the guides.
 func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 	var list []Chapter
 	for _, group := range Groups {
@@ -48,33 +48,35 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 		c.Topics = append(c.Topics, Topic{a.Name, records.AttributesHelp(records.AttributesNamed(a.Name))})
 	}
 	list = append(list, c.sorted())
-	for _, folder := range []struct {
-		name       script.Folder
-		title, doc string
-	}{
-		{script.Audits, "Shipped audits", "fabsh audit NAME, and at the prompt audit NAME."},
-		{script.Reports, "Reports", "fabsh report NAME, and at the prompt the name alone."},
-		{script.Policies, "Routing policies", "fabsh route NAME."},
-		{script.Topologies, "Topologies for schedulers", "fabsh topology NAME."},
-	} {
-		c := Chapter{Title: folder.title, Doc: folder.doc}
-		for _, d := range folder.name.Shipped() {
-			src, err := folder.name.Source(d.Name)
+	for _, f := range folders {
+		c := Chapter{Title: f.title, Doc: f.run + "; at the prompt without fabsh."}
+		for _, d := range f.folder.Shipped() {
+			text, err := scriptHelp(f.folder, d.Name)
 			if err != nil {
 				return nil, err
-			}
-			file, err := lang.Dialect.Parse(d.Name, src, 0)
-			if err != nil {
-				return nil, err
-			}
-			text := script.Docstring(file)
-			if options := script.ProgramOf(d.Name, src).Options; len(options) > 0 {
-				text += "\n\nOptions:"
-				for _, o := range options {
-					text += " " + o
-				}
 			}
 			c.Topics = append(c.Topics, Topic{d.Name, text})
+		}
+		list = append(list, c)
+	}
+	for _, kind := range []struct {
+		title string
+		pages []Page
+	}{
+		{"Classes of datagrams", classPages()}, {"Methods", methodPages()}, {"Traps", trapPages()}, {"Statuses", statusPages()}, {"Simulated fabrics", simPages()},
+	} {
+		c := Chapter{Title: kind.title}
+		for _, p := range kind.pages {
+			c.Topics = append(c.Topics, Topic{p.Name, p.Text(0)})
+		}
+		list = append(list, c.sorted())
+	}
+	for _, g := range guide.All() {
+		c := Chapter{Title: g.Title(), Doc: "The guide " + g.Name + "."}
+		for i, p := range g.Parts {
+			if text := g.Own(i, 0); text != "" {
+				c.Topics = append(c.Topics, Topic{p.Title, text})
+			}
 		}
 		list = append(list, c)
 	}

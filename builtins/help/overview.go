@@ -10,6 +10,7 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/guide"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/script"
@@ -49,7 +50,17 @@ func overview(globals starlark.StringDict) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("Modules\n  expect, fs, hostlist, json, math, re, time, yaml\n\n")
-	b.WriteString(`More: help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)` + "\n")
+	var guides []string
+	for _, g := range guide.All() {
+		guides = append(guides, g.Name)
+	}
+	b.WriteString(lang.Aligned([]lang.Fact{
+		{Name: "More", Value: starlark.String(`help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)`)},
+		{Name: "Search", Value: starlark.String(`help("search WORDS")`)},
+		{Name: "Topics", Value: starlark.String("targets, names, keys, language, tables, csv, exit, simulation, status, traps, methods, classes")},
+		{Name: "Guides", Value: starlark.String(strings.Join(guides, ", "))},
+	}))
+	b.WriteByte('\n')
 	b.WriteString("Attributes, by class (help takes both)\n")
 	rows := make([]lang.Fact, 0, len(mad.Classes()))
 	for _, c := range mad.Classes() {

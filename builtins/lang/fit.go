@@ -6,30 +6,74 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Fit breaks the lines of a text for people that are longer than the screen,
-// between words. What follows stands below the value of a line such as
-// "name  value", else two further in. A word that is longer stays whole.
-func (r *Runtime) Fit(s string) string {
+// Fit is Fit for the width of the session's screen.
+func (r *Runtime) Fit(s string) string { return Fit(s, r.Columns()) }
+
+// Columns returns how many columns a line of text may have; 0: there is no limit.
+func (r *Runtime) Columns() int {
 	if r.Width == nil {
-		return s
+		return 0
 	}
-	return fit(s, r.Width())
+	return r.Width()
 }
 
-func fit(s string, width int) string {
+// Fit breaks the lines of a text for people that are longer than width,
+// between words. What follows stands below the value of a line such as
+// "name  value", else two further in. A word that is longer stays whole. Width 0 has no
+// limit.
+func Fit(s string, width int) string {
 	if width <= 0 {
 		return s
 	}
 	var b strings.Builder
 	for line := range strings.Lines(s) {
-		fitLine(&b, line, width)
+		fitLine(&b, line, width, hanging(strings.TrimSuffix(line, "\n"), width))
 	}
 	return b.String()
 }
 
-func fitLine(b *strings.Builder, line string, width int) {
+// Reflow is Fit for prose that is wrapped already: lines that go on in the next one are
+// joined before; paragraphs do not hang.
+func Reflow(s string, width int) string {
+	if width <= 0 {
+		return s
+	}
+	var b strings.Builder
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	for i := 0; i < len(lines); {
+		whole := lines[i]
+		for i++; i < len(lines) && goesOn(whole, lines[i-1], lines[i]); i++ {
+			whole += " " + strings.TrimLeft(lines[i], " ")
+		}
+		hang := hanging(whole, width)
+		if isProse := strings.HasSuffix(whole, ".") || strings.Contains(whole, ". "); isProse && !strings.HasPrefix(whole, " ") && !strings.Contains(whole, "  ") {
+			hang = 0
+		}
+		fitLine(&b, whole+"\n", width, hang)
+	}
+	return b.String()
+}
+
+// goesOn reports whether next is the rest of a line that was wrapped: of prose, whose last
+// part is long, with the same indentation; of "name  value", below the value.
+func goesOn(whole, last, next string) bool {
+	const long = 56 // columns; prose that is wrapped has few shorter lines
+	bare := strings.TrimLeft(next, " ")
+	indent := len(next) - len(bare)
+	first := len(whole) - len(strings.TrimLeft(whole, " "))
+	if bare == "" || strings.TrimSpace(whole) == "" {
+		return false
+	}
+	if gap := strings.Index(whole[first:], "  "); gap > 0 {
+		after := first + gap
+		return indent == len(whole)-len(strings.TrimLeft(whole[after:], " "))
+	}
+	return indent == first && textWidth(last) >= long && !strings.Contains(bare, "  ") && !strings.HasPrefix(bare, "-") && !strings.HasSuffix(whole, ":")
+}
+
+// fitLine breaks a line; all but the first part begin with hang blanks.
+func fitLine(b *strings.Builder, line string, width, hang int) {
 	bare, end := strings.CutSuffix(line, "\n")
-	hang := hanging(bare, width)
 	for width > 0 && textWidth(bare) > width {
 		at := breakAt(bare, width, hang)
 		if at < 0 {

@@ -41,7 +41,7 @@ func tableText(title string, columns []string, rows [][]Fact, width int) string 
 	}
 	var b strings.Builder
 	if title != "" {
-		b.WriteString(fit(title+"\n", width))
+		b.WriteString(Fit(title+"\n", width))
 	}
 	line := func(cell func(c *column) string, rest string) {
 		var l strings.Builder
@@ -58,14 +58,14 @@ func tableText(title string, columns []string, rows [][]Fact, width int) string 
 				break
 			}
 		}
-		fitLine(&b, strings.TrimRight(l.String(), " ")+"\n", width)
+		b.WriteString(Fit(strings.TrimRight(l.String(), " ")+"\n", width))
 	}
 	line(func(c *column) string { return c.name }, "")
 	for i, row := range rows {
 		line(func(c *column) string { return c.cells[i] }, errorOf(row))
 	}
 	if left := columns[shown:]; len(left) > 0 {
-		b.WriteString(fit(fmt.Sprintf("... not shown: %s (a wider terminal has more, -o json all)\n", strings.Join(left, ", ")), width))
+		b.WriteString(Fit(fmt.Sprintf("... not shown: %s (a wider terminal has more, -o json all)\n", strings.Join(left, ", ")), width))
 	}
 	return b.String()
 }

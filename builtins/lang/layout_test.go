@@ -120,16 +120,51 @@ func TestFit(t *testing.T) {
 		{12, "no end of line", "no end of\n  line"},
 		{1, "a b c", "a\nb\nc"},
 	} {
-		if got := fit(test.in, test.width); got != test.want {
+		if got := Fit(test.in, test.width); got != test.want {
 			t.Errorf("%d %q: got %q, want %q", test.width, test.in, got, test.want)
 		}
 	}
 	// No text hangs it, and no word is lost.
 	for width := range 12 {
 		for _, in := range []string{strings.Repeat(" ", 30) + "x", "x" + strings.Repeat(" ", 30) + "y z", "a  b  c  d  e f g h i j k l m"} {
-			if got := fit(in, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(in), " ") {
+			if got := Fit(in, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(in), " ") {
 				t.Errorf("%d %q: %q", width, in, got)
 			}
 		}
+	}
+}
+
+// TestReflow: prose that is wrapped fills the width, and what is no prose keeps its lines.
+func TestReflow(t *testing.T) {
+	const text = `An audit is a .star file that defines audit(fabric, *, ...), or one that is
+shipped, by name. Without names the standard set runs.
+
+Usage:
+  fabsh audit [NAME] [flags]
+
+link.width  narrower than both ends support (error). False positives: a cable
+            that carries no more.
+link.flap   the link was up and not active.
+`
+	const want = `An audit is a .star file that
+defines audit(fabric, *, ...), or one
+that is shipped, by name. Without
+names the standard set runs.
+
+Usage:
+  fabsh audit [NAME] [flags]
+
+link.width  narrower than both ends
+            support (error). False
+            positives: a cable that
+            carries no more.
+link.flap   the link was up and not
+            active.
+`
+	if diff := cmp.Diff(want, Reflow(text, 37)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if got := Reflow(text, 0); got != text {
+		t.Errorf("without a width: %q", got)
 	}
 }

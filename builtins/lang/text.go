@@ -44,7 +44,7 @@ func renderText(v starlark.Value, width int) string {
 			return rows
 		}
 	}
-	return fit(text, width)
+	return Fit(text, width)
 }
 
 // Aligned writes one fact a line.
@@ -108,7 +108,7 @@ func renderRows(list []starlark.Value, width int) (string, bool) {
 		}
 		b.WriteString(Aligned(row))
 	}
-	return fit(b.String(), width), true
+	return Fit(b.String(), width), true
 }
 
 // guidsLast puts columns of long identifiers behind all others: on a narrow

@@ -5,7 +5,7 @@
 //	field.go     values of fields, both ways
 //	ids.go       GUIDs and GIDs as scripts write them
 //	attrkind.go  parameters that name an attribute, or take its fields
-//	helpattr.go  help on attributes, fields, classes
+//	helpattr.go  help on attributes, fields, classes; helpspec.go, on methods, traps, statuses
 //	origin.go    where a record was read
 //	datagram.go  a MAD as a value: decode
 //	annotate.go  a whole datagram, explained

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,23 +20,12 @@ func AtPrompt(p *session.Program, root *cobra.Command) map[string]prompt.Command
 	audit, _, _ := root.Find([]string{"audit"})
 	report, _, _ := root.Find([]string{"report"})
 	return map[string]prompt.Command{
-		"audit": {Help: helpOf(audit), Words: auditWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
+		"audit": {Words: auditWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
 			return promptAudit(ctx, p, s, audit, words, seen)
 		}},
-		"report": {Help: helpOf(report), Words: reportWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
+		"report": {Words: reportWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
 			return promptReport(ctx, p, s, report, words, seen)
 		}},
-	}
-}
-
-// helpOf returns what makes the help of a command.
-func helpOf(c *cobra.Command) func() string {
-	return func() string {
-		var text strings.Builder
-		c.SetOut(&text)
-		defer c.SetOut(nil)
-		c.Help()
-		return text.String()
 	}
 }
 

@@ -1,10 +1,8 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,6 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/help"
 	"fabsh/builtins/script"
-	"fabsh/shell/manual"
 	"fabsh/shell/session"
 )
 
@@ -48,46 +45,11 @@ network.`,
 				_, err := fmt.Fprint(p.Console.Out(), help.Reference(builtins.Functions()))
 				return err
 			}
-			return printHelp(p, words[0])
+			return printTopic(p, c.Root(), words[0], false)
 		},
 	}
 	c.Flags().BoolVar(&page, "html", false, "write all that help says as one page of HTML")
 	return c
-}
-
-// Help helps with commands and with what scripts can say alike.
-func Help(p *session.Program, root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [command or topic]",
-		Short: "Help on a command, or on anything a script can say",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, words []string) error {
-			if len(words) == 0 {
-				return root.Help()
-			}
-			for _, c := range root.Commands() {
-				if c.Name() == words[0] {
-					return c.Help()
-				}
-			}
-			return printHelp(p, words[0])
-		},
-	}
-}
-
-// printHelp prints help on a topic.
-func printHelp(p *session.Program, topic string) error {
-	s, err := builtins.NewSession(builtins.Options{})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	text, err := help.Name(s.Interpreter.Globals, topic)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(p.Console.Out(), text)
-	return err
 }
 
 // WritePrograms lists the embedded scripts that can be run.
@@ -127,33 +89,4 @@ func examplesCommand(p *session.Program) *cobra.Command {
 			return err
 		},
 	}
-}
-
-// WriteManual writes the page of all that help says.
-func WriteManual(p *session.Program, root *cobra.Command) error {
-	chapters, err := help.Manual(builtins.Functions())
-	if err != nil {
-		return err
-	}
-	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
-	c := help.Chapter{Title: "Commands", Doc: "What is typed in a Unix shell."}
-	var text strings.Builder
-	root.SetOut(&text)
-	defer root.SetOut(p.Console.Out())
-	var add func(*cobra.Command)
-	add = func(command *cobra.Command) {
-		text.Reset()
-		if err = errors.Join(err, command.Help()); command.IsAvailableCommand() || command == root || command.Name() == "help" {
-			c.Topics = append(c.Topics, help.Topic{Name: command.CommandPath(), Text: text.String()})
-		}
-		for _, sub := range command.Commands() {
-			add(sub)
-		}
-	}
-	add(root)
-	if err != nil {
-		return err
-	}
-	return manual.Write(p.Console.Out(), session.Version(), slices.Insert(chapters, 0, c))
 }

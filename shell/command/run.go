@@ -16,7 +16,8 @@
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
 //	                sim.go, decode.go, ports.go, test.go, fmt.go, check.go: the commands of
 //	                these names
-//	doc.go          version, doc, help and examples
+//	doc.go          version, doc and examples
+//	help.go         help, and the pages of commands
 package command
 
 import (

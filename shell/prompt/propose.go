@@ -115,7 +115,7 @@ func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []
 		if !isPart {
 			base = ""
 		}
-		return help.Topics(s.Interpreter.Globals, base), false
+		return help.Of(s.Runtime).Topics(base), false
 	case topology.KindTarget:
 		return targetNames(s, arg.typed), false
 	case lang.KindChoice:

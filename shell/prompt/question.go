@@ -20,7 +20,7 @@ import (
 
 var (
 	helpWord = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^help\s+["']?([\w.@/-]+)["']?$`)
+		return regexp.MustCompile(`^help\s+["']?([\w.@/:=-][\w.@/:= -]*)["']?$`)
 	})
 	question = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:([\w.\[\]"'-]*)\?{1,2}|\?{1,2}\s*([\w.\[\]"'-]+))$`)
@@ -58,14 +58,10 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if !asked {
 		return false, nil
 	}
-	answer, err := help.Name(r.Interpreter.Globals, topic)
-	answer = r.Fit(answer)
-	if c, ok := r.commands[topic]; ok && err != nil {
-		answer, err = c.Help(), nil
-	}
+	library, width := help.Of(r.Runtime), r.Columns()
+	answer, err := library.Find(topic, width)
 	if v := r.completer().evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
-		answer, err = help.On(r.Interpreter.Globals, v)
-		answer = r.Fit(answer)
+		answer, err = library.On(v, width)
 	}
 	if err != nil {
 		return true, err
@@ -75,7 +71,6 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 
 // Command is a command of the program that runs at the prompt too, in its session.
 type Command struct {
-	Help func() string
 	// Words returns what may stand behind words, each with a description behind a tab, if
 	// it has one.
 	Words func(words []string) []string

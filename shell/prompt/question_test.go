@@ -31,7 +31,7 @@ func TestQuestions(t *testing.T) {
 		{"f?", "fabric"},
 		{"f.switches[0]?", "node"},
 		{"f.dump?", `dump(kind="ibnetdiscover")`},
-		{"help slep", `nothing is named "slep" (did you mean sleep?); help() lists what there is`},
+		{"help slep", `unknown topic "slep" (did you mean sleep?); search with help("search slep")`},
 		{"ibhosts", "name             lid  ports  up  to          guid"},
 		{"ibtracert 3 'node-0002 HCA-1'", "hop  from               entry     to                 state   width  speed  from_guid           from_num  to_guid             to_num"},
 		{"ibroute --multicast switch-1", "mlid  ports  next  mgids"},

@@ -14,6 +14,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh"
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/metrics"
 	"fabsh/fabric/change/apply"
@@ -29,6 +30,8 @@ type Program struct {
 	// StartGuard starts the guard process of a journal of changes that are made by an
 	// engine; nil: no change can be made.
 	StartGuard func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error)
+	// Help returns the pages of help on commands; nil: there are none.
+	Help func() []help.Page
 }
 
 // With returns p with other settings.

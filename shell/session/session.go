@@ -163,6 +163,7 @@ func New(p *Program, b Base) (*Session, error) {
 		User:    Login(),
 		Job:     jobOf(b.Script),
 		Version: Version(),
+		Help:    p.Help,
 		Clock:   clock,
 		Width:   p.Console.Width,
 		Blocks:  p.Console.Blocks,

@@ -1,0 +1,226 @@
+package help
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+)
+
+// Page is what help knows of a topic.
+type Page struct {
+	Kind    Kind
+	Name    string   // the topic
+	Also    []string // other names of it
+	Words   []string // further words that find it: those of an enumerated field
+	Summary string
+	Text    func(width int) string // width 0: lines of any length
+}
+
+// Kind is the kind of a page; a topic with its word before the name means that kind.
+type Kind string
+
+const (
+	KindValue     Kind = "value" // a global of the script
+	KindFunction  Kind = "function"
+	KindType      Kind = "type"
+	KindMember    Kind = "member" // of a type or module
+	KindAttribute Kind = "attribute"
+	KindField     Kind = "field"
+	KindClass     Kind = "class"
+	KindMethod    Kind = "method"
+	KindTrap      Kind = "trap"
+	KindStatus    Kind = "status"
+	KindTopic     Kind = "topic" // a part of a guide, and lists
+	KindGuide     Kind = "guide"
+	KindCommand   Kind = "command"
+	KindFlag      Kind = "flag"
+	KindTool      Kind = "tool"
+	KindAudit     Kind = "audit"
+	KindReport    Kind = "report"
+	KindPolicy    Kind = "policy"
+	KindTopology  Kind = "topology"
+	KindCheck     Kind = "check"
+	KindSimKey    Kind = "sim"
+)
+
+// order is that in which pages of one name stand.
+var order = []Kind{KindValue, KindFunction, KindType, KindAttribute, KindClass, KindMethod, KindTrap, KindStatus, KindMember, KindField, KindTopic, KindGuide, KindCommand,
+	KindTool, KindReport, KindAudit, KindCheck, KindPolicy, KindTopology, KindSimKey, KindFlag}
+
+// Library is all pages of a session.
+type Library struct {
+	Globals       starlark.StringDict
+	More          []Page // the program's own
+	Shell         bool   // topics are asked for in a Unix shell, by fabsh help
+	CommandsFirst bool   // of several pages of a name
+}
+
+// Pages returns all pages, in no order.
+func (l *Library) Pages() []Page {
+	return slices.Concat(functionPages(l.Globals), fixedPages(), l.More)
+}
+
+// Find returns help on a topic: "" is the overview, and "search WORDS" a search. If several
+// pages have the name, the first and those of guides stand there, and the others are named.
+func (l *Library) Find(topic string, width int) (string, error) {
+	topic = strings.Join(strings.Fields(topic), " ")
+	if topic == "" {
+		return lang.Reflow(overview(l.Globals), width), nil
+	}
+	if words, ok := strings.CutPrefix(topic, "search "); ok {
+		return l.Search(words, width)
+	}
+	found := l.named(topic)
+	if len(found) == 0 {
+		return "", l.unknown(topic)
+	}
+	var b strings.Builder
+	var others []Page
+	for i, p := range found {
+		if i > 0 && p.Kind != KindTopic {
+			others = append(others, p)
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.Text(width))
+	}
+	if len(others) > 0 {
+		b.WriteString("\nAlso:\n")
+		var rows []lang.Fact
+		for _, p := range others {
+			rows = append(rows, lang.Fact{Name: "  " + l.call(string(p.Kind)+" "+p.Name), Value: starlark.String(p.Summary)})
+		}
+		b.WriteString(lang.Fit(lang.Aligned(rows), width))
+	}
+	return b.String(), nil
+}
+
+// call is how help on a topic is asked for.
+func (l *Library) call(topic string) string {
+	switch {
+	case l.Shell && strings.ContainsAny(topic, "?'()<>&|*;$"):
+		return fmt.Sprintf("fabsh help %q", topic)
+	case l.Shell:
+		return "fabsh help " + topic
+	}
+	return fmt.Sprintf("help(%q)", topic)
+}
+
+// named returns the pages of a name, the first first: as it is written, else with the kind
+// before it, else in other letters, else the fields that have it as a word.
+func (l *Library) named(topic string) []Page {
+	pages := l.Pages()
+	var found []Page
+	pick := func(is func(p *Page) bool) bool {
+		for i := range pages {
+			if is(&pages[i]) {
+				found = append(found, pages[i])
+			}
+		}
+		return len(found) > 0
+	}
+	if v, ok := l.Globals[topic]; ok && !isPage(topic, v) {
+		found = append(found, Page{Kind: KindValue, Name: topic, Summary: v.Type(), Text: fixed(valueHelp(v))})
+	}
+	kind, name, _ := strings.Cut(topic, " ")
+	folded := fold(topic)
+	_ = pick(func(p *Page) bool { return p.Name == topic || slices.Contains(p.Also, topic) }) ||
+		pick(func(p *Page) bool {
+			return name != "" && string(p.Kind) == kind && (p.Name == name || slices.Contains(p.Also, name))
+		}) ||
+		pick(func(p *Page) bool {
+			return fold(p.Name) == folded || slices.ContainsFunc(p.Also, func(s string) bool { return fold(s) == folded })
+		}) ||
+		pick(func(p *Page) bool { return p.Kind == KindField && slices.Contains(p.Words, topic) })
+	rank := func(p Page) int {
+		if l.CommandsFirst && p.Kind == KindCommand && p.Name == topic {
+			return -1
+		}
+		return slices.Index(order, p.Kind)
+	}
+	slices.SortStableFunc(found, func(a, b Page) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(btoi(a.Name != topic), btoi(b.Name != topic)))
+	})
+	return slices.CompactFunc(found, same)
+}
+
+// same reports whether two pages are one. Parts of guides may share a name.
+func same(a, b Page) bool { return a.Kind == b.Kind && a.Name == b.Name && a.Summary == b.Summary }
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// isPage reports whether a global has a page of its own.
+func isPage(name string, v starlark.Value) bool {
+	f, ok := v.(*lang.Function)
+	return ok && f.Name() == name
+}
+
+// fold is a name without what people spell in several ways.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// unknown is the error of a topic that no page has.
+func (l *Library) unknown(topic string) error {
+	base, _, isPart := strings.Cut(topic, ".")
+	if !isPart {
+		base = ""
+	}
+	candidates := l.Topics(base)
+	if len(candidates) == 0 {
+		candidates = l.Topics(fabric.Nearest(base, l.Topics("")))
+	}
+	return fmt.Errorf("unknown topic %q%s; search with %s", topic, fabric.DidYouMean(topic, candidates), l.search(topic))
+}
+
+// search is how words are searched.
+func (l *Library) search(words string) string {
+	if l.Shell {
+		return "fabsh help -k " + words
+	}
+	return fmt.Sprintf("help(%q)", "search "+words)
+}
+
+// Topics lists the names of pages; with a base, which is one of these, the names of its
+// parts.
+func (l *Library) Topics(base string) []string {
+	var names []string
+	if base == "" {
+		names = slices.Concat(l.Globals.Keys(), starlark.Universe.Keys())
+	}
+	for _, p := range l.Pages() {
+		switch isPart := p.Kind == KindMember || p.Kind == KindField; {
+		case base == "" && (isPart || p.Kind == KindFlag || p.Kind == KindSimKey || p.Kind == KindTool):
+		case base != "" && (!isPart || !strings.HasPrefix(p.Name, base+".")):
+		default:
+			names = append(names, p.Name)
+		}
+	}
+	if m, ok := l.Globals[base].(*starlarkstruct.Module); ok {
+		for _, name := range m.Members.Keys() {
+			names = append(names, base+"."+name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
