@@ -22,6 +22,8 @@ type Page struct {
 	Words   []string // further words that find it: those of an enumerated field
 	Summary string
 	Text    func(width int) string // width 0: lines of any length
+
+	lower func() string // the text in small letters, for searches; nil: not kept
 }
 
 // Kind is the kind of a page; a topic with its word before the name means that kind.
@@ -75,8 +77,10 @@ func (l *Library) Find(topic string, width int) (string, error) {
 	if topic == "" {
 		return lang.Reflow(overview(l.Globals), width), nil
 	}
-	if words, ok := strings.CutPrefix(topic, "search "); ok {
-		return l.Search(words, width)
+	for _, search := range []string{"search ", "-k "} {
+		if words, ok := strings.CutPrefix(topic, search); ok {
+			return l.Search(words, width)
+		}
 	}
 	found := l.named(topic)
 	if len(found) == 0 {
@@ -212,6 +216,8 @@ func (l *Library) Topics(base string) []string {
 		switch isPart := p.Kind == KindMember || p.Kind == KindField; {
 		case base == "" && (isPart || p.Kind == KindFlag || p.Kind == KindSimKey || p.Kind == KindTool):
 		case base != "" && (!isPart || !strings.HasPrefix(p.Name, base+".")):
+		case p.Kind == KindTopic || p.Kind == KindGuide:
+			names = append(append(names, p.Name), p.Also...)
 		default:
 			names = append(names, p.Name)
 		}

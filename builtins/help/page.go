@@ -24,7 +24,12 @@ func fixed(text string) func(int) string {
 
 // fixedPages are the pages that are the same in each session.
 var fixedPages = sync.OnceValue(func() []Page {
-	return slices.Concat(typePages(), attributePages(), classPages(), methodPages(), trapPages(), statusPages(), simPages(), guidePages(), scriptPages(), toolPages())
+	pages := slices.Concat(typePages(), attributePages(), classPages(), methodPages(), trapPages(), statusPages(), simPages(), guidePages(), scriptPages(), toolPages())
+	for i := range pages {
+		text := pages[i].Text
+		pages[i].lower = sync.OnceValue(func() string { return strings.ToLower(text(0)) })
+	}
+	return pages
 })
 
 // functionPages are those of global functions, of modules and of the language.

@@ -115,7 +115,11 @@ func match(p Page, query string, words []string) (score int) {
 			weight = inSummary
 		default:
 			if text == "" && p.Kind != KindField && p.Kind != KindMember { // their text adds nothing
-				text = strings.ToLower(p.Text(0))
+				if p.lower != nil {
+					text = p.lower()
+				} else {
+					text = strings.ToLower(p.Text(0))
+				}
 			}
 			if hasWord(text, w) {
 				weight = inText

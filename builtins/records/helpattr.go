@@ -250,10 +250,12 @@ func FieldHelp(a *mad.Attribute, f *mad.Field) string {
 		fmt.Fprintf(&b, ", bit %d from the left", f.Offset%8)
 	}
 	fmt.Fprintf(&b, "), section %s of the specification\n%s\n", a.Section, f.Doc)
-	if a.Variant != "" {
-		base := mad.LookupVersion(a.Class, a.Version, a.ID)
-		i := slices.IndexFunc(base.Variants, func(v mad.Variant) bool { return v.Name == a.Variant })
-		fmt.Fprintf(&b, "It is there in variant %s%s.\n", a.Variant, whenWords(base, base.Variants[i]))
+	for _, base := range AttributesNamed(a.Name) {
+		for _, v := range base.Variants {
+			if v.Name == a.Variant && base.WithVariant(v.Name) == a {
+				fmt.Fprintf(&b, "Present in variant %s%s.\n", a.Variant, whenWords(base, v))
+			}
+		}
 	}
 	if f.Words != nil {
 		fmt.Fprintf(&b, "Words: %s.\n", strings.Join(WordsOf(f.Words), ", "))

@@ -36,7 +36,8 @@ status, a trap, a check, an audit.
 			if !isPart {
 				base = ""
 			}
-			return slices.DeleteFunc(topics(p, root, base), func(t string) bool { return strings.Contains(t, " ") }), cobra.ShellCompDirectiveNoFileComp
+			other := func(t string) bool { return !strings.HasPrefix(t, typed) || strings.Contains(t, " ") }
+			return slices.DeleteFunc(topics(p, root, base), other), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
 			topic := strings.Join(words, " ")
