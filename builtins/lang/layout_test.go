@@ -146,10 +146,10 @@ link.width  narrower than both ends support (error). False positives: a cable
             that carries no more.
 link.flap   the link was up and not active.
 `
-	const want = `An audit is a .star file that
-defines audit(fabric, *, ...), or one
-that is shipped, by name. Without
-names the standard set runs.
+	const want = `An audit is a .star file that defines
+audit(fabric, *, ...), or one that is
+shipped, by name. Without names the
+standard set runs.
 
 Usage:
   fabsh audit [NAME] [flags]
