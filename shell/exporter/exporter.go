@@ -3,7 +3,7 @@
 //
 //	exporter.go  the cycles, and the last whole result
 //	handler.go   the pages; own.go, metrics of the exporter itself
-//	serve.go     addresses, limits, TLS and passwords
+//	serve.go     addresses, limits, TLS and passwords; peer.go, limits of one peer
 package exporter
 
 import (

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,13 +185,28 @@ func TestScrape(t *testing.T) {
 			t.Errorf("%q: %v, %.100q", accepted, err, b.String())
 		}
 	}
-	e.gate.in.Store(maxScrapes)
-	if w := get(t, e, "/metrics"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d beyond the limit", w.Code)
+	const us, another = "192.0.2.1", "192.0.2.2" // us: httptest.NewRequest
+	take := func(n int, peer string) {
+		for range n {
+			e.gate.take(peer, maxScrapes, maxScrapes)
+		}
 	}
-	e.gate.in.Store(maxScrapes - 1)
-	if n := valueOf(t, e, "fabsh_exporter_scrapes_refused_total"); n != 1 {
-		t.Errorf("%v refused, want 1", n)
+	take(peerScrapes, another)
+	if w := get(t, e, "/metrics"); w.Code != 200 {
+		t.Errorf("%d while another client has all that it may", w.Code)
+	}
+	take(maxScrapes-peerScrapes, another)
+	if w := get(t, e, "/metrics"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d beyond the limit of all", w.Code)
+	}
+	e.gate.slots = slots{}
+	take(peerScrapes, us)
+	if w := get(t, e, "/metrics"); w.Code != 503 {
+		t.Errorf("%d beyond the limit of one client", w.Code)
+	}
+	e.gate.slots = slots{}
+	if n := valueOf(t, e, "fabsh_exporter_scrapes_refused_total"); n != 2 {
+		t.Errorf("%v refused, want 2", n)
 	}
 }
 
@@ -207,6 +223,80 @@ func (l pipes) Accept() (net.Conn, error) {
 func (l pipes) Close() error   { return nil }
 func (l pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
+// from is a connection from an address.
+type from struct {
+	net.Conn
+	address string
+}
+
+func (c from) RemoteAddr() net.Addr { return address(c.address) }
+
+type address string
+
+func (a address) Network() string { return "tcp" }
+func (a address) String() string  { return string(a) }
+
+// TestPeerOf: who counts as one client.
+func TestPeerOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:9": "192.0.2.1", "[::ffff:192.0.2.1]:9": "192.0.2.1", "[2001:db8:1:2:3:4:5:6]:9": "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:9": "fe80::/64", "@": "@", "pipe": "pipe",
+	} {
+		if got := peerOf(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
+// TestOnePeer: one address cannot hold all connections, nor with what it does not read
+// the scrapes of others; what it reads slowly it gets as a whole.
+func TestOnePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		e, l, ended := &Exporter{Every: time.Second, Tell: func(string) {}}, make(pipes), make(chan error)
+		e.Cycle = func(context.Context) (Result, error) {
+			return text("# " + strings.Repeat("x", 20*pieceSize) + "\n"), nil
+		}
+		if err := e.cycle(ctx); err != nil {
+			t.Fatal(err)
+		}
+		go func() { ended <- e.Serve(ctx, []net.Listener{l}, "", slog.New(slog.DiscardHandler)) }()
+		dial := func(address string) net.Conn {
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { ours.Close() })
+			l <- from{theirs, address}
+			io.WriteString(ours, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			return ours
+		}
+		began := time.Now()
+		for range maxConnections {
+			go dial("192.0.2.1:1") // which reads nothing
+		}
+		synctest.Wait()
+		slow := dial("192.0.2.2:1")
+		n, piece := 0, make([]byte, pieceSize)
+		for {
+			m, err := slow.Read(piece)
+			if n += m; err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(stallTime / 4)
+		}
+		if n < 20*pieceSize || time.Since(began) < writeTime {
+			t.Errorf("the slow client got %d bytes in %v", n, time.Since(began))
+		}
+		synctest.Wait()
+		if e.gate.all != 0 {
+			t.Errorf("%d scrapes go on", e.gate.all)
+		}
+		stop()
+		close(l)
+		<-ended
+	})
+}
+
 // TestCrowd: clients that ask once and stay, or say half of what they want, keep nobody
 // out for long.
 func TestCrowd(t *testing.T) {
@@ -214,10 +304,11 @@ func TestCrowd(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		e, l, ended := new(Exporter), make(pipes), make(chan error)
 		go func() { ended <- e.Serve(ctx, []net.Listener{l}, "", slog.New(slog.DiscardHandler)) }()
+		var peers atomic.Int64
 		ask := func(request string) string {
 			ours, theirs := net.Pipe()
 			t.Cleanup(func() { ours.Close() })
-			l <- theirs // waits while there are too many
+			l <- from{theirs, fmt.Sprintf("192.0.2.%d:1", peers.Add(1)%8)} // waits while there are too many
 			ours.SetDeadline(time.Now().Add(2 * writeTime))
 			if _, err := io.WriteString(ours, request); err != nil {
 				return err.Error()

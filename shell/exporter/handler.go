@@ -15,10 +15,14 @@ import (
 
 // maxScrapes are answered at once; more are told to come back. One costs little: what
 // it gets lies ready.
-const maxScrapes = 64
+const maxScrapes = 128
 
-// gate lets maxScrapes in at once, and counts those that it refuses, and the others.
-type gate struct{ in, refused, answered atomic.Int64 }
+// gate lets maxScrapes in at once, of one peer peerScrapes, and counts those that it
+// refuses, and the others.
+type gate struct {
+	slots
+	refused, answered atomic.Int64
+}
 
 // contentType is the text format that fabric/export writes.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -55,14 +59,14 @@ func (e *Exporter) Handler() (http.Handler, error) {
 
 // metrics answers a scrape: the last whole result, then the exporter itself.
 func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
-	if e.gate.in.Add(1) > maxScrapes {
-		e.gate.in.Add(-1)
+	peer := peerOf(r.RemoteAddr)
+	if !e.gate.take(peer, maxScrapes, peerScrapes) {
 		e.gate.refused.Add(1)
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, fmt.Sprintf("more than %d scrapes at once", maxScrapes), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("too many scrapes at once: at most %d, and %d from one address", maxScrapes, peerScrapes), http.StatusServiceUnavailable)
 		return
 	}
-	defer e.gate.in.Add(-1)
+	defer e.gate.release(peer)
 	e.gate.answered.Add(1)
 	last := e.last.Load()
 	own, err := e.own(last)
@@ -90,8 +94,9 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 	// With its length, an answer that was cut short is seen to be.
 	h.Set("Content-Length", strconv.FormatInt(size+int64(len(own)), 10))
-	if _, err := io.Copy(w, body); err == nil {
-		w.Write(own)
+	out := &progressWriter{w, http.NewResponseController(w)}
+	if _, err := io.Copy(out, body); err == nil {
+		out.Write(own)
 	}
 }
 

@@ -16,16 +16,17 @@ import (
 	"fabsh/fabric/format"
 )
 
-// What a client may take, in time and room. An answer of 50 MB to a slow one fits
-// within writeTime.
+// What a client may take, in time and room.
 const (
 	headerTime     = 5 * time.Second
-	writeTime      = time.Minute
-	idleTime       = 5 * time.Second // to connect anew costs a scrape little, and places are few
-	maxConfig      = 1 << 20         // bytes
-	maxHeader      = 16 << 10        // bytes; the library allows 4096 more
-	maxConnections = 256             // more wait until one ends
-	leaveTime      = 2 * time.Second // for scrapes under way when the program ends
+	writeTime      = time.Minute      // of pages other than metrics
+	stallTime      = 10 * time.Second // for one piece of the metrics
+	pieceSize      = 64 << 10         // bytes
+	idleTime       = 5 * time.Second  // to connect anew costs a scrape little, and places are few
+	maxConfig      = 1 << 20          // bytes
+	maxHeader      = 16 << 10         // bytes; the library allows 4096 more
+	maxConnections = 256              // more wait until one ends
+	leaveTime      = 2 * time.Second  // for scrapes under way when the program ends
 )
 
 // Listen listens at addresses, or takes the sockets that systemd hands over
@@ -82,6 +83,7 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 		return err
 	}
 	failed := make(chan error, len(listeners))
+	places := new(slots)
 	var servers []*http.Server // one each: that of the toolkit puts its own handler before theirs
 	for _, l := range listeners {
 		s := &http.Server{
@@ -95,7 +97,7 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 		}
 		servers = append(servers, s)
 		go func() {
-			failed <- web.Serve(netutil.LimitListener(l, maxConnections), s, &web.FlagConfig{WebConfigFile: &config}, log)
+			failed <- web.Serve(netutil.LimitListener(peerListener{l, places}, maxConnections), s, &web.FlagConfig{WebConfigFile: &config}, log)
 		}()
 	}
 	select {
