@@ -23,6 +23,10 @@ func (st *State) decode(data []byte) error {
 	case !ok:
 		return fmt.Errorf("%s: another version of fabsh wrote it", st.path)
 	}
+	var head zstd.Header
+	if head.Decode(packed) == nil && !head.HasCheckSum { // damage could have cleared the bit
+		return fmt.Errorf("%s: the state is damaged: it has no checksum", st.path)
+	}
 	limit := stateBase + stateRatio*len(packed)
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)))
 	if err != nil {

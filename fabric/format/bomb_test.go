@@ -175,7 +175,7 @@ func TestSnapshotBombs(t *testing.T) {
 func TestSnapshotHeads(t *testing.T) {
 	manyNodes := packed(t, func(w io.Writer) { w.Write(binary.AppendUvarint([]byte{'F', 0}, 1<<16+1)) })
 	// A frame of zstd whose window has 2^(10+19) bytes (RFC 8878, 3.1.1.1.2).
-	window := "fabsh snapshot 1\n\x28\xb5\x2f\xfd\x00\x98\x01\x00\x00"
+	window := "fabsh snapshot 1\n\x28\xb5\x2f\xfd\x04\x98\x01\x00\x00"
 	for want, file := range map[string]string{
 		"x: expected a number of nodes up to 65536, not 65537: the snapshot is damaged": string(manyNodes),
 		"x: the snapshot is damaged: window size exceeded":                              window,

@@ -33,6 +33,9 @@ func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 		return nil, fmt.Errorf("%s: expected a snapshot of version 1, 2 or 3: a later fabsh wrote this one", name)
 	}
 	in.Discard(len(head))
+	if head, _ := in.Peek(zstd.HeaderMaxSize); lacksChecksum(head) {
+		return nil, fmt.Errorf("%s: the snapshot is damaged: it has no checksum", name)
+	}
 	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxSnapshotWindow))
 	if err != nil {
 		return nil, err
@@ -44,6 +47,13 @@ func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 		return nil, s.err
 	}
 	return all, nil
+}
+
+// lacksChecksum reports whether the zstd frame that b begins has no checksum: damage could
+// have cleared the bit that says so.
+func lacksChecksum(b []byte) bool {
+	var h zstd.Header
+	return h.Decode(b) == nil && !h.HasCheckSum
 }
 
 // Limits of a snapshot. zstd packs up to 30,000 to one, so what a snapshot may

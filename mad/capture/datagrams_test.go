@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,7 +53,22 @@ func mixed(t *testing.T) []byte {
 	if err := w.Write(&perf); err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	return unsealed(b.Bytes())
+}
+
+// unsealed is a file as another program writes it: its packets have no seals.
+func unsealed(file []byte) []byte {
+	const fileHead, packetHead, seal = 24, 16, 12
+	out := bytes.Clone(file[:fileHead])
+	for rest := file[fileHead:]; len(rest) > 0; {
+		n := binary.LittleEndian.Uint32(rest[8:])
+		p := bytes.Clone(rest[:packetHead+n-seal])
+		binary.LittleEndian.PutUint32(p[8:], n-seal)
+		binary.LittleEndian.PutUint32(p[12:], n-seal)
+		binary.BigEndian.PutUint16(p[packetHead+10:], uint16(n-seal))
+		out, rest = append(out, p...), rest[packetHead+n:]
+	}
+	return out
 }
 
 // TestMixed: packets that are no MADs are named, and do not end the reading; what is wrong

@@ -42,15 +42,17 @@ type GRH struct {
 	SGID, DGID   [16]byte
 }
 
-// Lengths of headers in bytes.
+// Lengths of headers in bytes, and the places of lengths in the header of a record.
 const (
-	recordSize = 16
-	lrhSize    = 8
-	grhSize    = 40
-	bthSize    = 12
-	dethSize   = 8
-	icrcSize   = 4
-	vcrcSize   = 2
+	recordSize   = 16
+	recordLength = 10
+	wireLength   = 14
+	lrhSize      = 8
+	grhSize      = 40
+	bthSize      = 12
+	dethSize     = 8
+	icrcSize     = 4
+	vcrcSize     = 2
 	// MaxPayload is the largest MTU.
 	MaxPayload = 4096
 )

@@ -45,8 +45,8 @@ func TestBytes(t *testing.T) {
 	}
 	want := strings.Join([]string{
 		"4d3cb2a1 02000400 00000000 00000000 ffff0000 c5000000", // pcap, nanoseconds, 65535, ERF
-		"01f15365 01000000 5e000000 5e000000",                   // packet: time, lengths
-		"04000000 01f15365 15 07 005e 0000 004e",                // record
+		"01f15365 01000000 6a000000 6a000000",                   // packet: time, lengths
+		"04000000 01f15365 15 07 006a 0000 004e",                // record
 		"10 53 0009 0013 0007",                                  // LRH
 		"60312345 001c 1b 40",                                   // GRH
 		"fe800000 00000000 00000000 00000001",
@@ -54,7 +54,8 @@ func TestBytes(t *testing.T) {
 		"64 00 7fff 00000001 00000000", // BTH
 		"80010000 00abcdef",            // DETH
 		"01020304",
-		"00000000 0000", // CRCs
+		"00000000 0000",              // CRCs
+		"66616273 00000001 5e09bc86", // seal: "fabs", number, CRC-32
 	}, "")
 	want = strings.ReplaceAll(want, " ", "")
 	if got := hex.EncodeToString(b.Bytes()); got != want {
@@ -102,7 +103,7 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestErrors(t *testing.T) {
-	whole := write(t, packets()[:1])
+	whole := unsealed(write(t, packets()[:1]))
 	change := func(at int, v ...byte) []byte {
 		b := bytes.Clone(whole)
 		copy(b[at:], v)
@@ -151,11 +152,11 @@ func TestErrors(t *testing.T) {
 func TestOtherMachines(t *testing.T) {
 	want := packets()[:1]
 	want[0].Time = time.Unix(1700000000, 123456000).UTC()
-	other := write(t, want)
+	other := unsealed(write(t, want))
 	for _, number := range [][2]int{{0, 4}, {4, 6}, {6, 8}, {16, 20}, {20, 24}, {24, 28}, {28, 32}, {32, 36}, {36, 40}} {
 		slices.Reverse(other[number[0]:number[1]])
 	}
-	micro := write(t, want)
+	micro := unsealed(write(t, want))
 	copy(micro, "\xd4\xc3\xb2\xa1")
 	binary.LittleEndian.PutUint32(micro[28:], 123456)
 	for name, file := range map[string][]byte{"big-endian": other, "microseconds": micro} {
@@ -166,11 +167,58 @@ func TestOtherMachines(t *testing.T) {
 	}
 }
 
+// unsealed is a file of one packet as another program writes it, without a seal.
+func unsealed(file []byte) []byte {
+	file = bytes.Clone(file[:len(file)-12])
+	for _, at := range []int{24 + 8, 24 + 12} {
+		binary.LittleEndian.PutUint32(file[at:], uint32(len(file)-40))
+	}
+	binary.BigEndian.PutUint16(file[24+16+10:], uint16(len(file)-40))
+	return file
+}
+
+// TestSealed: damage in a file is found, and packets that are missing or repeated.
+func TestSealed(t *testing.T) {
+	list := packets()
+	list[1].Payload, list[1].GRH = list[0].Payload, nil
+	whole := write(t, list[:2])
+	const head = 24
+	size := (len(whole) - head) / 2
+	first, second := whole[head:head+size], whole[head+size:]
+	flip := func(at int) []byte {
+		b := bytes.Clone(whole)
+		b[at] ^= 1
+		return b
+	}
+	for name, x := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"whole":           {whole, ""},
+		"the payload":     {flip(head + size - 30), "packet 1: the file is damaged: the checksum of the packet does not match"},
+		"the time":        {flip(head), "packet 1: the file is damaged: the checksum of the packet does not match"},
+		"the interface":   {flip(head + 16 + 9), "packet 1: the file is damaged: the checksum of the packet does not match"},
+		"the first seal":  {flip(head + size - 12), "packet 2: the file is damaged: some packets have no checksum"},
+		"the second seal": {flip(head + 2*size - 12), "packet 2: the file is damaged: some packets have no checksum"},
+		"missing":         {slices.Concat(whole[:head], second), "packet 1: the file is damaged: this is packet 2 of the recording; packets are missing or repeated"},
+		"repeated":        {slices.Concat(whole[:head], first, first, second), "packet 2: the file is damaged: this is packet 1 of the recording; packets are missing or repeated"},
+	} {
+		got := ""
+		if _, err := read(x.file); err != nil {
+			got = err.Error()
+		}
+		if got != x.want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, x.want)
+		}
+	}
+}
+
 // FuzzRead: no file makes the reader panic, and what it reads can be written
 // and is then read the same.
 func FuzzRead(f *testing.F) {
 	f.Add(write(f, packets()))
-	f.Add(write(f, packets()[:1])[:100])
+	f.Add(unsealed(write(f, packets()[:1])))
+	f.Add(unsealed(write(f, packets()[:1]))[:100])
 	f.Fuzz(func(t *testing.T, file []byte) {
 		once, err := read(file)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"time"
 )
@@ -25,10 +26,20 @@ const (
 	snapLen      = 1<<16 - 1  // the largest length of a record in bytes
 )
 
+// The writer ends each record with a seal, in the room of the record behind the packet,
+// where others have padding: sealMagic, the number of the packet from 1, and the CRC-32
+// (IEEE) of packet head and record up to there, big endian. With it, damage to a file is
+// found, and packets that are missing or repeated. Captures of others have no seals.
+const (
+	sealMagic = "fabs"
+	sealSize  = len(sealMagic) + 4 + 4 // bytes
+)
+
 // Writer writes a capture file.
 type Writer struct {
 	out io.Writer
 	buf []byte // one packet, with its head
+	n   int    // packets written
 }
 
 // NewWriter begins a capture file in w. Each packet is written by one Write, so
@@ -52,10 +63,15 @@ func (f *Writer) Write(p *Packet) error {
 		return fmt.Errorf("a payload of %d bytes", len(p.Payload))
 	}
 	f.buf = Append(append(f.buf[:0], make([]byte, packetHead)...), p)
-	length := uint32(len(f.buf) - packetHead)
+	f.n++
+	length := uint32(len(f.buf) - packetHead + sealSize)
+	binary.BigEndian.PutUint16(f.buf[packetHead+recordLength:], uint16(length))
 	for i, v := range []uint32{uint32(p.Time.Unix()), uint32(p.Time.Nanosecond()), length, length} {
 		binary.LittleEndian.PutUint32(f.buf[4*i:], v)
 	}
+	f.buf = append(f.buf, sealMagic...)
+	f.buf = binary.BigEndian.AppendUint32(f.buf, uint32(f.n))
+	f.buf = binary.BigEndian.AppendUint32(f.buf, crc32.ChecksumIEEE(f.buf))
 	_, err := f.out.Write(f.buf)
 	return err
 }
@@ -69,7 +85,8 @@ type Reader struct {
 	unit  time.Duration // of the fractions of seconds
 	head  [packetHead]byte
 	buf   []byte
-	n     int // packets read
+	n     int  // packets read
+	seals bool // packets have seals
 }
 
 // NewReader begins to read the capture file r.
@@ -128,6 +145,9 @@ func (f *Reader) Read(p *Packet) error {
 	if err != nil {
 		return fmt.Errorf("packet %d: %w", f.n, err)
 	}
+	if err := f.checkSeal(f.buf[:length]); err != nil {
+		return fmt.Errorf("packet %d: %w", f.n, err)
+	}
 	if err := Parse(f.buf[:length], p); err != nil {
 		return &OtherError{f.n, err}
 	}
@@ -146,6 +166,32 @@ func (e *OtherError) Error() string { return fmt.Sprintf("packet %d: %v", e.Pack
 
 // Unwrap is what the packet is.
 func (e *OtherError) Unwrap() error { return e.Err }
+
+// checkSeal returns what is wrong with the seal of the record b, or with the place of its
+// packet in the file. All packets have seals, or none has.
+func (f *Reader) checkSeal(b []byte) error {
+	end, has := len(b)-sealSize, false
+	if end >= recordSize {
+		has = end == recordSize+int(binary.BigEndian.Uint16(b[wireLength:])) && string(b[end:end+len(sealMagic)]) == sealMagic
+	}
+	if f.n == 1 {
+		f.seals = has
+	}
+	switch {
+	case !has && !f.seals:
+		return nil
+	case has != f.seals:
+		return errors.New("the file is damaged: some packets have no checksum")
+	}
+	sum := crc32.Update(crc32.ChecksumIEEE(f.head[:]), crc32.IEEETable, b[:len(b)-4])
+	if sum != binary.BigEndian.Uint32(b[len(b)-4:]) {
+		return errors.New("the file is damaged: the checksum of the packet does not match")
+	}
+	if n := binary.BigEndian.Uint32(b[end+len(sealMagic):]); n != uint32(f.n) {
+		return fmt.Errorf("the file is damaged: this is packet %d of the recording; packets are missing or repeated", n)
+	}
+	return nil
+}
 
 // CutError: the file ends within a packet, as one does whose writer was killed or
 // whose disk was full. Those before it are whole.
