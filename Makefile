@@ -64,13 +64,13 @@ kernel-test: kernel ## the umad transport on a real kernel in a virtual machine,
 kernel-ib-test: kernel peers ## OpenSM, infiniband-diags and fabsh on a real kernel's umad devices, over virtual InfiniBand; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
 	CGO_ENABLED=0 $(TEST) -count=1 -v -tags kernelibtest -run '^TestKernel' ./mad/umad/umadtest
 
-fuzz: ## every fuzz target, FUZZTIME each (10s)
+fuzz: ## every fuzz target, FUZZTIME each (10s); with FUZZMIN=N, at least N executions each
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
+		echo "$$p $$f"; GO="$(GO)" sh shell/dist/fuzz.sh $$p $$f $${FUZZTIME:-10s} $${FUZZMIN:-0} || exit 1; done; done
 
 soak: export FABSH_SOAK := 1
 soak: peers prometheus chromium debootstrap ## long fuzzing, repeated tests, tests on a kernel
-	$(MAKE) fuzz FUZZTIME=5m
+	$(MAKE) fuzz FUZZTIME=5m FUZZMIN=100000
 	$(TEST) -timeout 2h -race -count 10 ./...
 	$(MAKE) kernel-test kernel-ib-test
 

@@ -1,0 +1,21 @@
+#!/bin/sh
+# fuzz.sh PACKAGE TARGET TIME MINIMUM: runs a fuzz target for TIME, and then until it has
+# been executed MINIMUM times. It fails where the target does, or is so slow that TIME
+# again, ten times, is not enough.
+set -u
+out=$(mktemp) && trap 'rm -f "$out"' EXIT
+total=0
+# run PACKAGE TARGET TIME: adds the executions, which go test shows, to total.
+run() {
+	${GO:-go} test -run '^$' -fuzz "^$2\$" -fuzztime "$3" "$1" >"$out" 2>&1
+	status=$?
+	grep -v '^fuzz: elapsed: .*gathering' "$out" | tail -3
+	[ $status -eq 0 ] || { cat "$out"; exit $status; }
+	n=$(sed -n 's/^fuzz: elapsed: .* execs: \([0-9]*\) .*/\1/p' "$out" | tail -1)
+	total=$((total + ${n:-0}))
+}
+tries=0
+while run "$1" "$2" "$3" && [ $total -lt "$4" ]; do
+	tries=$((tries + 1))
+	[ $tries -le 10 ] || { echo "$1 $2: $total executions, want at least $4: give it smaller seeds, or make it faster"; exit 1; }
+done
