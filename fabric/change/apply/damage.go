@@ -22,6 +22,23 @@ func (r *Run) Read() (*Journal, error) {
 	return j, withCopy(err)
 }
 
+// checkJournals returns the *DamageError of the journal that a change would replace, and
+// reports damaged ones of this subnet in other folders, which may hide an open change.
+func (r *Run) checkJournals() error {
+	if r.Dir == "" {
+		return nil
+	}
+	_, err := r.Read()
+	if errors.As(err, new(*DamageError)) {
+		return err
+	}
+	_, damaged := r.Host.Unended()
+	for _, err := range damaged {
+		r.Host.tell("warning: " + err.Error())
+	}
+	return nil
+}
+
 // RevertFromFabric reverts the blocks that the fabric has as after the change, or between,
 // and leaves foreign ones unchanged; left are the blocks that are then not as before. A
 // damaged journal is replaced, for which the change is that of its first line, else that

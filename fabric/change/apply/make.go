@@ -32,10 +32,17 @@ type Options struct {
 
 // Make makes the change of a plan on f, which was just swept, and waits until it is
 // confirmed or reverted. In this order it refuses an incomplete sweep, a subnet manager
-// that would not know of the change, a stale plan, what no plan may write, and ports that
+// that would not know of the change, a damaged journal of the change before, a stale plan, what no plan may write, and ports that
 // must not go down. Nothing has been sent then.
 func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Options) (Outcome, error) {
 	manager, err := h.manager(ctx, f, o.Stage != "")
+	if err != nil {
+		return Stuck, err
+	}
+	r, err := h.runOf(f)
+	if err == nil {
+		err = r.checkJournals()
+	}
 	if err != nil {
 		return Stuck, err
 	}
@@ -48,10 +55,6 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	}
 	if len(cells) == 0 {
 		return Nothing, nil
-	}
-	r, err := h.runOf(f)
-	if err != nil {
-		return Stuck, err
 	}
 	if o.Stage != "" || p.NeedsTables(f) || p.Certificate != nil {
 		if r.Live, err = readTables(ctx, h.Engine, f); err != nil {

@@ -78,10 +78,6 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return Stuck, err
 		}
-		_, damaged := r.Host.Unended() // in other folders
-		for _, err := range damaged {
-			r.Host.tell("warning: " + err.Error())
-		}
 	}
 	b.Links = linksOf(f, b.Cells)
 	j, err := NewJournal(path, b)
