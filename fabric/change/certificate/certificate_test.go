@@ -167,3 +167,46 @@ func TestMutations(t *testing.T) {
 		}
 	}
 }
+
+// TestForgedRanks: no ranks at all prove rounds that are unsafe in some interleaving: not
+// the distances before or after a round, which are right where it does not mix them.
+func TestForgedRanks(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	held, refused := 0, 0
+	for i := range 600 {
+		w := newWorld(random, false)
+		sub := w.subnet(t)
+		c := w.rounds(random, sub)
+		c.AcceptCreditLoops = true
+		wrong := w.judge(sub, c)
+		for mode := range 4 {
+			p, err := newProof(sub, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.rank = func() error {
+				for s := range p.ranks {
+					entries := [...][]uint8{p.now, p.then, p.old, p.final}[mode]
+					at, links := int32(s), uint32(0)
+					for ; links < p.fails() && p.lead(at, entries[at]) >= 0; links++ {
+						at = p.channels[p.lead(at, entries[at])].to
+					}
+					if p.ranks[s] = links; p.lead(at, entries[at]) != leadsToEnd(p.to) {
+						p.ranks[s] = p.fails() + links%p.fails()
+					}
+				}
+				return nil
+			}
+			if p.each(t.Context()) != nil {
+				refused++
+				continue
+			}
+			if held++; wrong != nil {
+				t.Errorf("world %d, ranks of kind %d: they hold, and %v", i, mode, wrong)
+			}
+		}
+	}
+	if held < 50 || refused < 50 {
+		t.Errorf("%d held, %d refused: too few", held, refused)
+	}
+}

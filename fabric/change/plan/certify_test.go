@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/certificate"
@@ -232,6 +233,7 @@ func TestEditedPlans(t *testing.T) {
 		{"a round of lanes", func(p *plan.Plan, c *certificate.Certificate) {
 			c.Rounds = append(slices.Clone(c.Rounds), certificate.Round{Lanes: true})
 		}, "SL2VL does not change"},
+		{"a short wait", func(p *plan.Plan, c *certificate.Certificate) { c.Rounds[0].Drain = time.Millisecond }, "may still be in the switches (HOQLife)"},
 		{"garbage", func(p *plan.Plan, c *certificate.Certificate) { c.Ranks = []byte("garbage") }, "the ranks cannot be read"},
 		{"no tables", func(p *plan.Plan, c *certificate.Certificate) { p.Sets = nil }, "the plan changes no tables"},
 	} {
