@@ -112,6 +112,38 @@ func TestFailOver(t *testing.T) {
 	}
 }
 
+// Of three OpenSMs that start within a second, one is master in the end, the one of the
+// highest priority, and the others stand by. A master may hand over to one that still
+// discovers and then stands by as well; that one takes over when its polling has failed.
+func TestThreeManagers(t *testing.T) {
+	runs := 2
+	if os.Getenv("FABSH_SOAK") != "" {
+		runs = 20
+	}
+	hosts := []string{"node-0001 HCA-1", "node-0005 HCA-1", "node-0008 HCA-1"}
+	for run := range runs {
+		t.Run(fmt.Sprint(run), func(t *testing.T) {
+			s := serve(t, "fattree:k=4,levels=2", true)
+			f := s.peers(t)
+			var sms []*ibsimtest.SM
+			for i, host := range hosts {
+				conf := fmt.Sprintf("sminfo_polling_timeout 300\npolling_retry_number 2\nsm_priority %d\n", 3+6*i)
+				sms = append(sms, f.StartSM(t, ibsimtest.Options{SM: host, SMConf: conf}))
+				time.Sleep(time.Duration(run*37%200) * time.Millisecond) // of real processes
+			}
+			var states []string
+			ibsimtest.Poll(t, "one master, and two that stand by", func() bool {
+				states = nil
+				for _, host := range hosts {
+					states = append(states, smState(t, f, host))
+				}
+				return slices.Equal(states, []string{"SMINFO_STANDBY", "SMINFO_STANDBY", "SMINFO_MASTER"})
+			})
+			sms[2].Wait(t, "SUBNET UP")
+		})
+	}
+}
+
 // Where the subnet is up, and has a subnet manager of its own, OpenSM stands by, and takes
 // over when that one's node has no power any more.
 func TestStandby(t *testing.T) {
