@@ -197,8 +197,8 @@ func guard(in, out bool) func(*mad.PortInfo) {
 // partitionFaults are those of partitions.
 var partitionFaults = []fault{
 	{name: "pkey.default", do: func(b *bench, ca, _ *fabric.Port) []string {
-		b.pkeys(ca)
-		return []string{id("pkey.default", audit.OfPort(ca))}
+		b.pkeys(ca) // nothing else reaches it by general services, counters included
+		return []string{id("pkey.default", audit.OfPort(ca)), id("ctr.absent", audit.OfPort(ca))}
 	}},
 	{name: "pkey.enforce missing", do: func(b *bench, _, leaf *fabric.Port) []string {
 		b.port(leaf, guard(true, true))

@@ -126,9 +126,9 @@ func TestStorm(t *testing.T) {
 			defer close(done)
 			for i := range 120 {
 				time.Sleep(time.Second)
-				b.subnet.Notices.SendTrap(129, swept.NodeByName("leaf-3")[0].GUID(), 7)
+				b.subnet.Notices.SendTrap(129, swept.NodeByName("leaf-3")[0].GUID(), 7, nil)
 				if i%10 == 0 {
-					b.subnet.Notices.SendTrap(130, swept.NodeByName("leaf-2")[0].GUID(), 1)
+					b.subnet.Notices.SendTrap(130, swept.NodeByName("leaf-2")[0].GUID(), 1, nil)
 				}
 			}
 		}()

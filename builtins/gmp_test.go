@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,7 @@ func TestGMPAddress(t *testing.T) {
 				}
 			}, func(t *testing.T, f *fixture) {
 				defer f.Env.Engine.Close()
+				setPKeys(t, a.Transport, test.pkeys)
 				_, explained, status := f.run(test.code)
 				if explained != "" || status != 0 {
 					t.Errorf("%s, status %d", explained, status)
@@ -183,4 +185,19 @@ func TestPKeyNotThere(t *testing.T) {
 			t.Errorf("sent %v", sent)
 		}
 	})
+}
+
+// setPKeys sets the first entries of the P_Key table of the port of a transport.
+func setPKeys(t *testing.T, tr engine.Transport, keys []uint16) {
+	t.Helper()
+	var block []byte
+	for _, key := range keys {
+		block = binary.BigEndian.AppendUint16(block, key)
+	}
+	c := new(engine.Call)
+	c.PutSMP(mad.MethodSet, mad.AttrPKeyTable.ID, 0, block)
+	c.SetRoute(mad.DirectedRoute{0})
+	if err := tr.Send(&engine.Datagram{Address: c.To, MAD: c.MAD[:]}); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -20,6 +20,7 @@ import (
 const (
 	fromReports = "reports"
 	fromTraps   = "traps"
+	fromPoll    = "poll"
 )
 
 // subscribeArgs are the arguments of sa_subscribe.
@@ -38,13 +39,13 @@ var SASubscribe = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "trap", Kind: lang.KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
 		{Name: "generic", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: those of a vendor, chosen by vendor_id and device_id"},
-		{Name: "source", Kind: lang.KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports" of the subnet administrator; or "traps" that agents send to this port, with --trap-agent`},
+		{Name: "source", Kind: lang.KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports" of the subnet administrator; "traps" that agents send to this port, with --trap-agent; or "poll", the notices of devices that send no traps`},
 		{Name: "**components", Kind: records.KindFields, Doc: `what else the notices must have, as InformInfo names it: producer_type="switch", type="urgent", gid=, lid_range_begin=, lid_range_end= (of the port that sent the trap)`},
 	},
 	Doc: `Subscribes to the events of the fabric, and returns a subscription.
 The subnet administrator passes on the traps that it gets, and its own: 64 and 65 tell of a port that came into service or went out of it, 66 and 67 of a multicast group made or dissolved, 128 of a link whose state changed at some port of a switch, 144 of changed capabilities or names. Its next() waits for them. There may be several subscriptions, of one event too.
 They last as long as the session. Where the subnet manager has changed or begun anew, or has forgotten them, they are made again, and next() returns a lost: notices may be missing. It is asked who it is every 5 s, and for the subscriptions every minute. Security traps (256 to 259) are for those who know the SM_Key.
-Reports count where they come from the subnet administrator, traps where they come from the port that they name as their issuer; others are neither told nor answered, and stats() counts them as foreign. A subscription changes nothing of the fabric, and needs no --write. Of a port, the kernel gives all reports to one program. With --trap-agent, which needs --write, source="traps" tells of the traps that agents send to this port because they take it for the subnet manager's, and answers them by TrapRepress. It is refused where a subnet manager runs on the port.`,
+Reports count where they come from the subnet administrator, traps where they come from the port that they name as their issuer; others are neither told nor answered, and stats() counts them as foreign. A subscription changes nothing of the fabric, and needs no --write. Of a port, the kernel gives all reports to one program. With --trap-agent, which needs --write, source="traps" tells of the traps that agents send to this port because they take it for the subnet manager's, and answers them by TrapRepress. It is refused where a subnet manager runs on the port. source="poll" reads every 5 s the latest notice of each device that keeps notices and sends no traps, by its capability_mask, and changes nothing there; where more than one came in between, next() returns a lost with their number.`,
 	Example: `
 > sub = sa_subscribe(trap=[64, 65, 128])
 > sim.unlink("leaf-1/2")
@@ -87,8 +88,11 @@ Reports count where they come from the subnet administrator, traps where they co
 // notSubscribed says why there is no subscription.
 func notSubscribed(c *lang.Call, source string, infos []mad.InformInfo, err error) error {
 	label := "InformInfo of the subnet administrator"
-	if source == fromTraps {
+	switch source {
+	case fromTraps:
 		label = "traps to this port"
+	case fromPoll:
+		label = "PortInfoRecord of the subnet administrator"
 	}
 	err = topology.FailedRequest(c, &topology.Target{Label: label}, err)
 	security := slices.ContainsFunc(infos, func(i mad.InformInfo) bool { return i.TrapNumber >= 256 && i.TrapNumber <= 259 })
@@ -138,7 +142,7 @@ func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 	if a.Trap == nil {
 		return []mad.InformInfo{info}, nil
 	}
-	if given["trap_number"] { // the same component
+	if given["trap_number"] || given["device_id"] { // the same component
 		return nil, lang.Errorf("trap and device_id are one component: give one of them")
 	}
 	numbers, err := trapNumbers(a.Trap)
@@ -188,8 +192,10 @@ func subscriberOf(c *lang.Call, source string) (*sa.Subscriber, error) {
 		return subs.reports, nil
 	case fromTraps:
 		return subs.traps, mayTakeTraps(c, e)
+	case fromPoll:
+		return subs.poll, nil
 	default:
-		return nil, lang.ParamError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, fabric.DidYouMean(source, []string{fromReports, fromTraps}))
+		return nil, lang.ParamError("source", "got %q, want %q, %q or %q%s", source, fromReports, fromTraps, fromPoll, fabric.DidYouMean(source, []string{fromReports, fromTraps, fromPoll}))
 	}
 }
 

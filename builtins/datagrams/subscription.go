@@ -146,13 +146,14 @@ func lostOf(ev sa.Event) *lang.Result {
 
 // Subscribers hand out a session's events. They do nothing until a script
 // subscribes.
-type Subscribers struct{ reports, traps *sa.Subscriber }
+type Subscribers struct{ reports, traps, poll *sa.Subscriber }
 
 // NewSubscribers are those of a session that has an engine.
 func NewSubscribers(r *lang.Runtime) *Subscribers {
 	env, s := topology.EnvOf(r), lang.StateOf[Subscribers](r)
 	s.reports = sa.NewSubscriber(env.SA)
 	s.traps = sa.NewTrapSubscriber(env.Engine)
+	s.poll = sa.NewPollSubscriber(env.SA)
 	return s
 }
 
@@ -162,5 +163,6 @@ func (s *Subscribers) Close() {
 	if s.reports != nil {
 		s.reports.Close()
 		s.traps.Close()
+		s.poll.Close()
 	}
 }

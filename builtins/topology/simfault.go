@@ -7,7 +7,9 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric/sim"
+	"fabsh/mad"
 )
 
 // lossMethod is sim.loss().
@@ -140,9 +142,10 @@ var trapMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "number", Kind: lang.KindInt, Doc: "of the trap: 128 to 131, 144, 145, 256 to 259"},
 		{Name: "where", Kind: KindTarget, Doc: "whose agent: a node or a port, NAME or NAME/PORT"},
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields of the notice and of what its trap number makes of data_details: lid_addr1=5, key=0x8001"},
 	},
 	Doc: `Has an agent send a trap to its subnet manager, which reports it to who subscribed.
-What is behind it did not happen; traps 257 to 259 name its own addresses.`,
+What is behind it did not happen; traps 257 to 259 name its own addresses, where fields do not say otherwise.`,
 	Example: `
 > sub = sa_subscribe(trap=130)
 > sim.trap(130, "leaf-1/2")
@@ -153,12 +156,21 @@ What is behind it did not happen; traps 257 to 259 name its own addresses.`,
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Number int
 		Where  starlark.Value
+		Fields []starlark.Tuple
 	}) (starlark.Value, error) {
 		s := c.Recv.(*Sim)
 		at, err := s.placeAt(a.Where, 0)
 		if err != nil {
 			return nil, lang.ParamError("where", "%w", err)
 		}
-		return alter(c, func() error { return s.Notices.SendTrap(a.Number, at.Node, at.Num) })
+		set := func(layout *mad.Attribute, notice []byte) error {
+			for _, kv := range a.Fields {
+				if _, err := records.SetNamed(layout, notice, string(kv[0].(starlark.String)), kv[1]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return alter(c, func() error { return s.Notices.SendTrap(a.Number, at.Node, at.Num, set) })
 	}),
 }

@@ -5,7 +5,8 @@
 //	path.go          paths; the service levels that general packets take
 //	guard.go         is there a subnet manager, and which
 //	subscribe.go     subscriptions to events; report.go hands the reports out,
-//	                 subscription.go queues them, watch.go renews what was lost
+//	                 subscription.go queues them, watch.go renews what was lost,
+//	                 poll.go reads the notices of devices without traps
 //
 // Who uses it: discover reads the records of all nodes. The builtins query and
 // change records, subscribe, address general packets, and look for a subnet

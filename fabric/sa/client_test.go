@@ -1,6 +1,7 @@
 package sa_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -118,6 +119,8 @@ func TestClientAddress(t *testing.T) {
 					}}
 					c := &sa.Client{Engine: engine.New(l, engine.Options{Write: true})}
 					defer c.Engine.Close()
+					setPKeys(t, c.Engine, 0x8001, 0x7fff, 0xffff)
+					l.take()
 					if given {
 						c.SMLID, c.SL, c.PKey, to = 3, &sl, 0x7fff, byClient
 					}
@@ -199,5 +202,20 @@ func TestTableEmpty(t *testing.T) {
 				t.Errorf("status %v: %v", status, err)
 			}
 		})
+	}
+}
+
+// setPKeys sets the first entries of the P_Key table of the local port.
+func setPKeys(t *testing.T, e *engine.Engine, keys ...uint16) {
+	t.Helper()
+	var block []byte
+	for _, key := range keys {
+		block = binary.BigEndian.AppendUint16(block, key)
+	}
+	c := new(engine.Call)
+	c.PutSMP(mad.MethodSet, mad.AttrPKeyTable.ID, 0, block)
+	c.SetRoute(mad.DirectedRoute{0})
+	if err := e.Do(t.Context(), c); err != nil || c.Err != nil {
+		t.Fatal(err, c.Err)
 	}
 }

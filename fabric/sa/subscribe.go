@@ -16,7 +16,8 @@ import (
 // does nothing, and takes nothing from other programs of the host.
 type Subscriber struct {
 	e      *engine.Engine
-	client *Client // nil: traps that come to this port, nothing is asked for
+	client *Client // nil: nothing is asked of the subnet administrator for events
+	poll   *Client // nil: it does not poll; else what says whom to poll
 
 	// op is a lock, to be waited for with a context: held while subscriptions
 	// are made, ended or verified.
@@ -49,6 +50,14 @@ func NewSubscriber(c *Client) *Subscriber { return newSubscriber(c.Engine, c) }
 // port, because they take it for the subnet manager's. It sends no requests.
 func NewTrapSubscriber(e *engine.Engine) *Subscriber { return newSubscriber(e, nil) }
 
+// NewPollSubscriber makes a Subscriber of the notices of devices that send no traps. It reads
+// them every few seconds, and leaves them where they are.
+func NewPollSubscriber(c *Client) *Subscriber {
+	s := newSubscriber(c.Engine, nil)
+	s.poll = c
+	return s
+}
+
 func newSubscriber(e *engine.Engine, c *Client) *Subscriber {
 	return &Subscriber{e: e, client: c, op: make(chan struct{}, 1), copies: map[mad.Notice]int{}}
 }
@@ -61,7 +70,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, infos ...mad.InformInfo) (*S
 		return nil, err
 	}
 	defer release()
-	if err := s.start(); err != nil {
+	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
 	sub := newSubscription(s)
@@ -138,14 +147,17 @@ func (s *Subscriber) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// start begins to listen, and to watch the subnet manager.
-func (s *Subscriber) start() error {
+// start begins to listen, and to watch the subnet manager; or to poll.
+func (s *Subscriber) start(ctx context.Context) error {
+	if s.poll != nil {
+		return s.startPolling(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return engine.ErrClosed
-	case s.listener != nil:
+	case s.cancel != nil:
 		return nil
 	}
 	class, method := mad.ClassSubnAdm, mad.MethodReport
@@ -172,12 +184,14 @@ func (s *Subscriber) stop() {
 	l, cancel, running := s.listener, s.cancel, s.running
 	s.listener, s.cancel, s.running = nil, nil, nil
 	s.mu.Unlock()
-	if l == nil {
+	if cancel == nil {
 		return
 	}
 	cancel()
 	running.Wait()
-	l.Close()
+	if l != nil {
+		l.Close()
+	}
 }
 
 // add has sub share infos, and returns those that are not subscribed to yet.

@@ -45,7 +45,7 @@ func TestCongestionStatuses(t *testing.T) {
 		"an unknown attribute":       {mad.MethodGet, &mad.Attribute{Class: mad.ClassCongestion, Version: 2, ID: 0x99}, 0, "leaf-1", mad.StatusBadMethodAttribute},
 		"another version":            {mad.MethodGet, &mad.Attribute{Class: mad.ClassCongestion, Version: 1, ID: 1}, 0, "leaf-1", mad.StatusBadVersion},
 		"baseboard":                  {mad.MethodGet, mad.AttrBMClassPortInfo, 0, "leaf-1", 0},
-		"more of the baseboard":      {mad.MethodGet, mad.AttrBKeyInfo, 0, "leaf-1", mad.StatusBadMethodAttribute},
+		"more of the baseboard":      {mad.MethodGet, mad.AttrBMNotice, 0, "leaf-1", mad.StatusBadMethodAttribute},
 		"device":                     {mad.MethodGet, mad.AttrDevMgtClassPortInfo, 0, "node-0001 HCA-1", 0},
 		"a vendor":                   {mad.MethodGet, mad.AttrVendor0AClassPortInfo, 0, "leaf-1", mad.StatusBadMethodAttribute},
 		"communication":              {mad.MethodGet, mad.AttrComMgtClassPortInfo, 0, "leaf-1", mad.StatusBadMethodAttribute},

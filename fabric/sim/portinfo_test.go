@@ -27,7 +27,7 @@ func TestPortInfo(t *testing.T) {
 	}
 	home := common
 	home.GIDPrefix, home.LID, home.MasterSMLID, home.GUIDCap = 0xfe80<<48, 1, 7, 8
-	home.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported
+	home.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported | mad.CapabilityMaskIsNoticeSupported | mad.CapabilityMaskIsDRNoticeSupported
 	if diff := cmp.Diff(home, r.portInfo(0, leaf1)); diff != "" {
 		t.Errorf("port 0 of a switch (-want +got)\n%s", diff)
 	}

@@ -30,6 +30,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/agent/bm"
 	"fabsh/fabric/sim/agent/cc"
 	"fabsh/fabric/sim/agent/sa"
 	"fabsh/fabric/sim/bringup"
@@ -99,7 +100,7 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	s.SM = sm.New(state, s.Traffic, s.Notices)
 	s.SA = sa.New(state, s.Notices, s.SM)
 	congestion := cc.Settings{}
-	s.Programs = client.New(&agent.Agents{Subnet: state, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion})
+	s.Programs = client.New(&agent.Agents{Subnet: state, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion, Baseboards: bm.Settings{}})
 	s.Cables = cable.New(state, s.Traffic, s.SM, cable.MKey{Key: o.MKey, Level: o.MKeyLevel})
 	s.Edit, s.Counters = edit.New(state, s.Traffic, congestion), edit.NewCounters(state, s.Traffic, s.Notices)
 	if o.Traffic > 0 {

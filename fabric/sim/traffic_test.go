@@ -366,14 +366,14 @@ func TestSendTrap(t *testing.T) {
 	r.accept(r.conn, mad.ClassSubnAdm, mad.MethodReport)
 	r.inform(r.conn, everything(), 1)
 	for _, number := range notice.Traps {
-		if err := r.Notices.SendTrap(number, r.named("leaf-1").GUID(), 2); err != nil {
+		if err := r.Notices.SendTrap(number, r.named("leaf-1").GUID(), 2, nil); err != nil {
 			t.Error(err)
 		}
 		if got := r.events(r.conn); len(got) != 1 {
 			t.Errorf("trap %d: %q", number, got)
 		}
 	}
-	if r.Notices.SendTrap(1, r.named("leaf-1").GUID(), 2) == nil || r.Notices.SendTrap(128, r.named("node-0001 HCA-1").GUID(), 1) == nil || r.Notices.SendTrap(129, 1, 1) == nil {
+	if r.Notices.SendTrap(1, r.named("leaf-1").GUID(), 2, nil) == nil || r.Notices.SendTrap(128, r.named("node-0001 HCA-1").GUID(), 1, nil) == nil || r.Notices.SendTrap(129, 1, 1, nil) == nil {
 		t.Error("traps that there are not")
 	}
 }

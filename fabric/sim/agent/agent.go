@@ -6,7 +6,9 @@
 package agent
 
 import (
+	"fabsh/fabric/sim/agent/bm"
 	"fabsh/fabric/sim/agent/cc"
+	"fabsh/fabric/sim/agent/devmgt"
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/agent/pma"
 	"fabsh/fabric/sim/agent/sa"
@@ -29,6 +31,7 @@ type Agents struct {
 	SM         *sm.Manager
 	SA         *sa.Administrator
 	Congestion cc.Settings
+	Baseboards bm.Settings
 }
 
 // class is the agent of a management class, which all nodes have.
@@ -43,16 +46,17 @@ var classes = [256]*class{
 	mad.ClassSubn:       {sma.Handlers.Lookup, runSubn, mad.StatusBadMethod},
 	mad.ClassPerf:       {pma.Handlers.Lookup, runPerf, mad.StatusBadMethod},
 	mad.ClassCongestion: {cc.Handlers.Lookup, runCongestion, mad.StatusBadMethodAttribute},
-	mad.ClassBM:         {mad.Lookup, runClassPortInfo, mad.StatusBadMethodAttribute},
+	mad.ClassBM:         {bm.Handlers.Lookup, runBM, mad.StatusBadMethodAttribute},
 	mad.ClassVendor0A:   {mad.Lookup, runVendor, mad.StatusBadMethodAttribute},
-	mad.ClassDevMgt:     {mad.Lookup, runClassPortInfo, mad.StatusBadMethodAttribute},
+	mad.ClassDevMgt:     {devmgt.Handlers.Lookup, runDevMgt, mad.StatusBadMethodAttribute},
+	mad.ClassComMgt:     {mad.Lookup, runComMgt, mad.StatusBadMethodAttribute},
 }
 
 // Has reports whether nodes have an agent of a class.
 func Has(c mad.Class) bool { return classes[c.Family()] != nil }
 
 func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	x.sma = sma.Request{Subnet: x.agents.Subnet, SM: x.agents.SM, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
+	x.sma = sma.Request{Subnet: x.agents.Subnet, SM: x.agents.SM, Notices: x.agents.Notices, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
 	return sma.Handlers.Run(&x.sma, attr, set)
 }
 
@@ -77,10 +81,25 @@ func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	return vendor.GetRegister(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
 }
 
-// runClassPortInfo answers for a class that has nothing else.
-func runClassPortInfo(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	if set || attr != mad.AttrBMClassPortInfo && attr != mad.AttrDevMgtClassPortInfo {
+func runBM(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	r := bm.Request{Settings: x.agents.Baseboards, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad, Data: x.data}
+	return bm.Handlers.Run(&r, attr, set)
+}
+
+func runDevMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	r := devmgt.Request{At: x.in.EndPort(), Modifier: x.header.Modifier, Data: x.data}
+	return devmgt.Handlers.Run(&r, attr, set)
+}
+
+// runComMgt answers for ports that announce communication management: there are no
+// connections.
+func runComMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	capabilities := mad.CapabilityMask(portInfoCapabilities.Uint(x.in.EndPort().Info[:]))
+	if set || attr != mad.AttrComMgtClassPortInfo || capabilities&mad.CapabilityMaskIsCommunicationManagementSupported == 0 {
 		return mad.StatusBadMethodAttribute
 	}
+	x.data = x.mad[attr.Offset():]
 	return handler.Answer(x.data, handler.ClassPortInfo(x.header.Class), x.header.Modifier)
 }
+
+var portInfoCapabilities = mad.AttrPortInfo.Field("capability_mask")

@@ -9,6 +9,7 @@ import (
 	"fabsh/fabric/sim/agent/sa"
 	"fabsh/fabric/sim/agent/sma"
 	"fabsh/fabric/sim/fault"
+	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -48,11 +49,12 @@ type Exchange struct {
 	reply   reply
 	table   []byte // of replyTable: the records
 
-	route      fault.Route // from the sender's port to where it came in
-	in         *state.Port // where it came in
-	access     sma.Access  // what its M_Key allows
-	perfNode   *state.Node // of performance management: the node that it is about
-	redirectTo *state.Node // of performance management: the node that it is redirected to; nil: none
+	route      fault.Route    // from the sender's port to where it came in
+	in         *state.Port    // where it came in
+	access     sma.Access     // what its M_Key allows
+	badKey     *notice.BadKey // the packet is dropped, for its P_Key or Q_Key; nil: both are right
+	perfNode   *state.Node    // of performance management: the node that it is about
+	redirectTo *state.Node    // of performance management: the node that it is redirected to; nil: none
 
 	sma sma.Request
 	pma pma.Request
@@ -65,7 +67,7 @@ type Exchange struct {
 // request that came in segments; busy: its agent answers BUSY.
 func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, busy bool) (reply, []byte) {
 	x.agents, x.sender, x.header, x.mad, x.payload = a, from, mad.ParseHeader(p.MAD[:]), p.MAD[:], payload
-	x.reply, x.table, x.access, x.perfNode, x.redirectTo = ReplyMAD, nil, sma.Access{}, nil, nil
+	x.reply, x.table, x.access, x.badKey, x.perfNode, x.redirectTo = ReplyMAD, nil, sma.Access{}, nil, nil, nil
 	h := &x.header
 	x.data = x.mad[h.Class.DataOffset():][:h.Class.DataSize()]
 	smp := h.Class.Family() == mad.ClassSubn
@@ -96,12 +98,17 @@ func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, bus
 		sma.AfterMKey(a.Subnet, a.Notices, x.in.EndPort(), x.access, sma.CheckedSMP{Header: *h, MAD: x.mad, LID: p.LID, From: from.Port})
 		a.Subnet.Unlock()
 	}
+	if x.badKey != nil {
+		a.Subnet.Lock()
+		a.Notices.BadKey(x.badKey)
+		a.Subnet.Unlock()
+	}
 	return x.reply, x.table
 }
 
 // execute has p executed by its agent, and makes p the answer, if there is one.
 func (x *Exchange) execute(p *Packet, busy bool) {
-	if !x.forward(p) || !x.survives(p, false) || !x.authorise(p) {
+	if !x.forward(p) || !x.survives(p, false) || !x.inPartition(p) || !x.authorise(p) {
 		x.reply = replyNone
 		return
 	}
@@ -133,6 +140,33 @@ func (x *Exchange) forward(p *Packet) bool {
 // on its way.
 func (x *Exchange) survives(p *Packet, back bool) bool {
 	return x.sender.Model.Survives(x.route, x.header, x.mad, &p.MAD, back)
+}
+
+// inPartition reports whether the keys of a packet of general services are right: its P_Key
+// is of a partition of the destination, where one of both is a full member, and its Q_Key
+// that of queue pair 1 (IBA 9.6.1, 10.9.3). Redirected agents check their own Q_Key.
+func (x *Exchange) inPartition(p *Packet) bool {
+	at := x.in.EndPort()
+	if p.QP == 0 || x.in.Node.Off || at == x.sender.Port.EndPort() { // or it stays on the host
+		return true
+	}
+	bad := notice.BadKey{From: x.sender.Port, At: at, SL: p.SL, QP: p.QP}
+	if p.HasGRH {
+		bad.SGID, bad.DGID = x.sender.Port.EndPort().GID(), p.GID
+	}
+	key := x.agents.Subnet.PKeyAt(x.sender.Port.EndPort(), int(p.PKeyIndex))
+	switch {
+	case key&state.PKeyBase == 0: // the sender has no such entry, and sends nothing
+		return false
+	case !x.agents.Subnet.TakesPKey(at, key):
+		bad.PKey, bad.Key = true, uint32(key)
+	case p.QP == 1 && p.QKey != 0 && p.QKey != mad.GeneralQKey:
+		bad.Key = p.QKey
+	default:
+		return true
+	}
+	x.badKey = &bad
+	return false
 }
 
 // authorise reports whether somebody answers the request: there is an agent, and its

@@ -65,7 +65,7 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Op
 	}
 	if p == p.EndPort() {
 		info.GIDPrefix, info.LID, info.LMC, info.GUIDCap = state.GIDPrefix, p.LID, p.LMC, state.GUIDCap
-		info.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported
+		info.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported | mad.CapabilityMaskIsNoticeSupported | mad.CapabilityMaskIsDRNoticeSupported
 		if s.SM != nil {
 			info.MasterSMLID = s.SM.LID
 		}

@@ -4,6 +4,7 @@
 //
 //	notice.go  Notices: who accepts traps and Reports; Reports to subscribers
 //	trap.go    traps, their repetition, TrapRepress
+//	kept.go    the notice that an agent keeps for who polls it
 //	send.go    each trap by its number; those of counters
 package notice
 
@@ -24,11 +25,12 @@ type Notices struct {
 	LastTrap      uint64 // TID of a Trap
 	Repeated      map[trapKey]*repeatedTrap
 	Accepting     map[RequestKey]*Receiver
+	kept          map[*state.Port]*keptNotice
 }
 
 // New makes the notices of a subnet.
 func New(s *state.Subnet) *Notices {
-	return &Notices{subnet: s, Repeated: map[trapKey]*repeatedTrap{}, Accepting: map[RequestKey]*Receiver{}}
+	return &Notices{subnet: s, Repeated: map[trapKey]*repeatedTrap{}, Accepting: map[RequestKey]*Receiver{}, kept: map[*state.Port]*keptNotice{}}
 }
 
 // Receiver is a program that accepts requests of others. It is called with the

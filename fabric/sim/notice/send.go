@@ -32,8 +32,9 @@ func (n *Notices) ThresholdTrap(p *state.Port, key counter.Key) {
 var Traps = [...]int{128, 129, 130, 131, 144, 145, 256, 257, 258, 259}
 
 // SendTrap has the agent of a port send a trap to its subnet manager: 128, 131 and 259
-// of switches, the others of all nodes. Keys and addresses in it are made up.
-func (n *Notices) SendTrap(number int, node mad.GUID, num int) error {
+// of switches, the others of all nodes. Keys and addresses in it are made up; fields, if
+// not nil, changes them in the notice, whose layout it gets.
+func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layout *mad.Attribute, notice []byte) error) error {
 	n.subnet.Lock()
 	defer n.subnet.Unlock()
 	p, err := n.subnet.PortByGUID(node, num)
@@ -52,6 +53,7 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int) error {
 	}
 	const wrongKey = 0x7fff
 	kind, details := mad.NoticeTypeUrgent, Details(nil)
+	violated := (*mad.Field)(nil)
 	switch number {
 	case 128:
 		details = &mad.NoticeSwitch{LIDAddr: end.LID}
@@ -72,19 +74,64 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int) error {
 	case 257, 258:
 		kind = mad.NoticeTypeSecurity
 		details = &mad.NoticeBadKey{LIDAddr1: end.LID, LIDAddr2: end.LID, Key: wrongKey, QP1: 1, QP2: 1, GIDAddr1: end.GID(), GIDAddr2: end.GID()}
-		counter := portInfoBadPKeys
+		violated = portInfoBadPKeys
 		if number == 258 {
-			counter = portInfoBadQKeys
+			violated = portInfoBadQKeys
 		}
-		end.CountViolation(counter)
 	case 259:
 		kind = mad.NoticeTypeSecurity
 		details = &mad.NoticeSwitchBadPKey{LIDAddr1: end.LID, LIDAddr2: end.LID, PKey: wrongKey, QP1: 1, QP2: 1, GIDAddr1: end.GID(), GIDAddr2: end.GID(), SwLIDAddr: end.LID, PortNo: p.Num}
 	default:
 		return fmt.Errorf("there is no trap %d to send: there are %v", number, Traps)
 	}
-	n.Trap(end, kind, uint16(number), details)
+	notice := newNotice(end, kind, uint16(number), details)
+	if fields != nil {
+		var data [noticeSize]byte
+		notice.Encode(data[:])
+		if err := fields(mad.AttrSubnNotice.Resolve(data[:state.SMPSize], 0), data[:state.SMPSize]); err != nil {
+			return err
+		}
+		notice = parseNotice(data[:])
+	}
+	if violated != nil {
+		end.CountViolation(violated)
+	}
+	n.issue(end, &notice)
 	return nil
+}
+
+// BadKey is a packet of general services whose P_Key or Q_Key its destination does not have.
+type BadKey struct {
+	PKey     bool // it is the P_Key; else the Q_Key
+	Key      uint32
+	From, At *state.Port // the sender's port, and the end port where the packet arrived
+	SL       uint8
+	QP       uint32  // of the destination
+	SGID     mad.GID // of the global route header; zero without one
+	DGID     mad.GID
+}
+
+// BadKey counts a packet with a wrong key, and sends the trap of it: 257 for a P_Key, 258
+// for a Q_Key.
+func (n *Notices) BadKey(b *BadKey) {
+	number, counter := uint16(258), portInfoBadQKeys
+	if b.PKey {
+		number, counter = 257, portInfoBadPKeys
+	}
+	b.At.CountViolation(counter)
+	n.Trap(b.At, mad.NoticeTypeSecurity, number, &mad.NoticeBadKey{LIDAddr1: b.From.EndPort().LID, LIDAddr2: b.At.LID,
+		Key: b.Key, SL: b.SL, QP1: 1, QP2: b.QP, GIDAddr1: b.SGID, GIDAddr2: b.DGID})
+}
+
+// newNotice is a notice of the specification, of the agent of an end port.
+func newNotice(from *state.Port, t mad.NoticeType, number uint16, details Details) mad.Notice {
+	node := from.Node.NodeInfo()
+	notice := mad.Notice{
+		IsGeneric: true, Type: t, ProducerType: mad.ProducerType(node.NodeType),
+		TrapNumber: number, IssuerLID: from.LID,
+	}
+	details.Encode(notice.DataDetails[:])
+	return notice
 }
 
 var (

@@ -19,6 +19,8 @@ const maxRepeats = 8
 var (
 	portInfoSMLID   = mad.AttrPortInfo.Field("master_sm_lid")
 	portInfoTimeOut = mad.AttrPortInfo.Field("subnet_time_out")
+
+	portInfoCapabilities = mad.AttrPortInfo.Field("capability_mask")
 )
 
 // trapKey names what a port tells of: it repeats one trap of a number, the latest.
@@ -38,21 +40,27 @@ type repeatedTrap struct {
 // Details are the data of a Notice, such as mad.NoticePort.
 type Details interface{ Encode([]byte) }
 
-// Trap sends a trap of end port from. It tells whether somebody got it.
+// Trap sends a trap of end port from, and reports whether a program received it. An agent
+// without IsTrapSupported only keeps the notice.
 func (n *Notices) Trap(from *state.Port, t mad.NoticeType, number uint16, details Details) (delivered bool) {
-	node := from.Node.NodeInfo()
-	notice := mad.Notice{
-		IsGeneric: true, Type: t, ProducerType: mad.ProducerType(node.NodeType),
-		TrapNumber: number, IssuerLID: from.LID,
-	}
-	details.Encode(notice.DataDetails[:])
-	to := state.ForwardLID(from, mad.LID(portInfoSMLID.Uint(from.Info[:])), true)
-	if to != nil && to.EndPort() == n.subnet.SM {
-		notice.IssuerGID = from.GID()
-		n.report(&notice)
+	notice := newNotice(from, t, number, details)
+	return n.issue(from, &notice)
+}
+
+// issue sends a notice of end port from.
+func (n *Notices) issue(from *state.Port, notice *mad.Notice) (delivered bool) {
+	n.keep(from, notice)
+	if mad.CapabilityMask(portInfoCapabilities.Uint(from.Info[:]))&mad.CapabilityMaskIsTrapSupported == 0 {
 		return true
 	}
-	key := trapKey{from, number}
+	to := state.ForwardLID(from, mad.LID(portInfoSMLID.Uint(from.Info[:])), true)
+	if to != nil && to.EndPort() == n.subnet.SM {
+		forwarded := *notice
+		forwarded.IssuerGID = from.GID()
+		n.report(&forwarded)
+		return true
+	}
+	key := trapKey{from, notice.TrapNumber}
 	n.stopTrap(key)
 	n.LastTrap++
 	t1 := &repeatedTrap{tid: n.LastTrap}

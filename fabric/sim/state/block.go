@@ -168,6 +168,27 @@ func (s *Subnet) HasPKey(p *Port, pkey uint16) bool {
 	return false
 }
 
+// PKeyAt is an entry of the P_Key table of an end port; 0: it is empty.
+func (s *Subnet) PKeyAt(p *Port, index int) uint16 {
+	if index >= int(nodeInfoPartitions.Uint(p.Node.Info[:])) {
+		return 0
+	}
+	var block [SMPSize]byte
+	s.ReadBlock(PKeyBlocks, p, uint32(index/mad.PKeyBlock), block[:])
+	return binary.BigEndian.Uint16(block[2*(index%mad.PKeyBlock):])
+}
+
+// TakesPKey reports whether an end port takes packets with a P_Key: it is in the partition,
+// and it or the sender is a full member (IBA 10.9.1.1).
+func (s *Subnet) TakesPKey(p *Port, pkey uint16) bool {
+	for key := range s.PKeys(p) {
+		if key&PKeyBase == pkey&PKeyBase && (key|pkey)&^uint16(PKeyBase) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // PKeys are the entries of the P_Key table of an end port.
 func (s *Subnet) PKeys(p *Port) iter.Seq[uint16] {
 	return func(yield func(uint16) bool) {

@@ -4,12 +4,14 @@
 //	node.go      NodeDescription, NodeInfo, SwitchInfo, LedInfo, SMInfo
 //	portinfo.go  PortInfo
 //	table.go     forwarding tables, and tables in blocks
+//	notice.go    Notice, for who polls the agent
 //	mkey.go      M_Keys: who may, and what follows when one is wrong
 package sma
 
 import (
 	"fabsh/fabric/sim/agent/handler"
 	"fabsh/fabric/sim/agent/vendor"
+	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/sm"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
@@ -19,6 +21,7 @@ import (
 type Request struct {
 	Subnet   *state.Subnet
 	SM       *sm.Manager
+	Notices  *notice.Notices
 	In       *state.Port // that the request came in through
 	Modifier uint32
 	Data     []byte // the attribute; afterwards that of the answer
@@ -40,6 +43,7 @@ var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrVLArbitrationTable, Get: getBlock(state.VLArbBlocks), Set: setBlock(state.VLArbBlocks)},
 	{Attr: mad.AttrMlnxAccessRegister, On: func(r *Request) bool { return vendor.HasRegisters(r.In.Node) }, Get: (*Request).getRegister},
 	{Attr: mad.AttrMlnxExtPortInfo, On: func(r *Request) bool { return vendor.HasExtPortInfo(r.In.Node) }, Get: (*Request).getExtPortInfo, Set: (*Request).setExtPortInfo},
+	{Attr: mad.AttrSubnNotice, Get: (*Request).getNotice, Set: (*Request).setNotice},
 	{Attr: mad.AttrLedInfo, Get: (*Request).getLight, Set: (*Request).setLight},
 }
 

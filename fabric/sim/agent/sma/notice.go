@@ -1,0 +1,28 @@
+package sma
+
+import (
+	"fabsh/fabric/sim/agent/handler"
+	"fabsh/mad"
+)
+
+// getNotice reads the latest notice, whether its trap was received or not.
+func (r *Request) getNotice() mad.Status {
+	kept := r.Notices.Kept(r.In.EndPort())
+	var data [noticeSize]byte
+	kept.Encode(data[:])
+	copy(r.Data, data[:])
+	return handler.CheckModifier(r.Modifier)
+}
+
+// setNotice clears the notice that has the toggle of the request.
+func (r *Request) setNotice() mad.Status {
+	if r.Modifier == 0 {
+		r.Notices.Clear(r.In.EndPort(), noticeToggle.Uint(r.Data) != 0)
+	}
+	return r.getNotice()
+}
+
+// noticeSize is the size of a Notice with the issuer's GID, which an SMP lacks, in bytes.
+const noticeSize = 80
+
+var noticeToggle = mad.AttrSubnNotice.Field("notice_toggle")

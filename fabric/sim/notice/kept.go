@@ -1,0 +1,54 @@
+package notice
+
+import (
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// An agent that announces IsNoticeSupported keeps its latest notice, for who polls it by
+// Get(Notice), until a Set(Notice) with the toggle of that notice clears it (IBA 13.4.9).
+
+// keptNotice is what the agent of an end port keeps.
+type keptNotice struct {
+	notice mad.Notice
+	count  uint16 // since the last was cleared
+	toggle bool
+}
+
+const maxCount = 1<<15 - 1 // of NoticeCount
+
+// keep has the agent of an end port keep a notice.
+func (n *Notices) keep(at *state.Port, notice *mad.Notice) {
+	k := n.kept[at]
+	if k == nil {
+		k = new(keptNotice)
+		n.kept[at] = k
+	}
+	k.notice = *notice
+	if k.count < maxCount {
+		k.count++
+	}
+}
+
+// Kept is the notice that the agent of an end port keeps; one of type "empty" if there is
+// none.
+func (n *Notices) Kept(at *state.Port) mad.Notice {
+	k := n.kept[at]
+	if k == nil || k.count == 0 {
+		empty := mad.Notice{IsGeneric: true, Type: mad.NoticeTypeEmpty, IssuerLID: at.LID}
+		if k != nil {
+			empty.NoticeToggle = k.toggle
+		}
+		return empty
+	}
+	notice := k.notice
+	notice.NoticeToggle, notice.NoticeCount = k.toggle, k.count
+	return notice
+}
+
+// Clear has the agent of an end port drop the notice with that toggle.
+func (n *Notices) Clear(at *state.Port, toggle bool) {
+	if k := n.kept[at]; k != nil && k.count > 0 && k.toggle == toggle {
+		k.count, k.toggle = 0, !k.toggle
+	}
+}
