@@ -1,7 +1,9 @@
 package fabsh
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,5 +41,46 @@ func TestChangelog(t *testing.T) {
 	}
 	if first != heading {
 		t.Errorf("the first section is %q, want %q", first, heading)
+	}
+}
+
+// TestDocuments: README.md is one page, it names all guides, and links of documents lead to
+// files that exist.
+func TestDocuments(t *testing.T) {
+	const page = 6 << 10 // bytes
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(readme) > page {
+		t.Errorf("README.md has %d bytes, more than %d", len(readme), page)
+	}
+	files := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "builtins/COMPATIBILITY.md"}
+	err = fs.WalkDir(Documents, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, name)
+			if !strings.Contains(string(readme), "("+name+")") {
+				t.Errorf("README.md has no link to %s", name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") || !strings.Contains(m[1], ".") { // code has the like
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
 	}
 }
