@@ -77,7 +77,7 @@ func (l *Library) On(v starlark.Value, width int) (string, error) {
 	case starlark.String:
 		return l.Find(string(v), width)
 	}
-	return lang.Reflow(valueHelp(v), width), nil
+	return lang.Prose(valueHelp(v), width), nil
 }
 
 // valueHelp is help on a value that is no topic.

@@ -75,7 +75,7 @@ func (l *Library) Pages() []Page {
 func (l *Library) Find(topic string, width int) (string, error) {
 	topic = strings.Join(strings.Fields(topic), " ")
 	if topic == "" {
-		return lang.Reflow(overview(l.Globals), width), nil
+		return lang.Prose(overview(l.Globals), width), nil
 	}
 	for _, search := range []string{"search ", "-k "} {
 		if words, ok := strings.CutPrefix(topic, search); ok {

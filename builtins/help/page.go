@@ -19,7 +19,7 @@ import (
 
 // fixed is a text that is the same for each width, but for its lines.
 func fixed(text string) func(int) string {
-	return func(width int) string { return lang.Reflow(text, width) }
+	return func(width int) string { return lang.Prose(text, width) }
 }
 
 // fixedPages are the pages that are the same in each session.
@@ -44,7 +44,7 @@ func functionPages(globals starlark.StringDict) (pages []Page) {
 		}
 		for _, part := range m.Members.Keys() {
 			v := m.Members[part]
-			p := Page{Kind: KindMember, Name: name + "." + part, Text: func(width int) string { return lang.Reflow(valueHelp(v), width) }}
+			p := Page{Kind: KindMember, Name: name + "." + part, Text: func(width int) string { return lang.Prose(valueHelp(v), width) }}
 			if f, ok := v.(*lang.Function); ok {
 				p.Summary = f.Summary()
 			}
@@ -61,7 +61,7 @@ func functionPages(globals starlark.StringDict) (pages []Page) {
 
 func functionPage(kind Kind, name string, f *lang.Builtin) Page {
 	return Page{Kind: kind, Name: name, Summary: f.Summary(), Text: func(width int) string {
-		return lang.Reflow((&lang.Function{Builtin: f}).Help(), width)
+		return lang.Prose((&lang.Function{Builtin: f}).Help(), width)
 	}}
 }
 

@@ -21,7 +21,7 @@ func attributePages() (pages []Page) {
 			also = append(also, fmt.Sprintf("%#04x", uint16(a.ID)))
 		}
 		pages = append(pages, Page{Kind: KindAttribute, Name: a.Name, Also: also, Summary: firstSentence(a.Doc), Text: func(width int) string {
-			return lang.Reflow(records.AttributesHelp(records.AttributesNamed(a.Name)), width)
+			return lang.Prose(records.AttributesHelp(records.AttributesNamed(a.Name)), width)
 		}})
 		names := append([]string{a.Name}, a.Aliases...)
 		pages = append(pages, fieldPages(names, a, func(f *mad.Field) string { return records.FieldHelp(a, f) })...)
@@ -37,7 +37,7 @@ func attributePages() (pages []Page) {
 func fieldPages(names []string, a *mad.Attribute, text func(*mad.Field) string) (pages []Page) {
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
-		p := Page{Kind: KindField, Name: names[0] + "." + f.Name, Summary: f.Doc, Text: func(width int) string { return lang.Reflow(text(f), width) }}
+		p := Page{Kind: KindField, Name: names[0] + "." + f.Name, Summary: f.Doc, Text: func(width int) string { return lang.Prose(text(f), width) }}
 		for _, name := range names {
 			p.Also = append(p.Also, name+"."+f.Name, name+"."+f.Script)
 			for _, also := range f.Also {

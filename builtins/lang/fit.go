@@ -32,9 +32,16 @@ func Fit(s string, width int) string {
 	return b.String()
 }
 
-// Reflow is Fit for prose that is wrapped already: lines that go on in the next one are
-// joined before; paragraphs do not hang.
-func Reflow(s string, width int) string {
+// Prose is Fit for help: paragraphs do not hang.
+func Prose(s string, width int) string {
+	return wrap(s, width, func(string, string, string) bool { return false })
+}
+
+// Reflow is Prose for text that is wrapped already: lines that go on in the next one are
+// joined before.
+func Reflow(s string, width int) string { return wrap(s, width, goesOn) }
+
+func wrap(s string, width int, goesOn func(whole, last, next string) bool) string {
 	if width <= 0 {
 		return s
 	}
