@@ -84,7 +84,7 @@ func TestHelpNamesAll(t *testing.T) {
 			continue
 		}
 		_, list, _ := strings.Cut(page, "\nAlso:\n")
-		if err != nil || !strings.Contains(list, "fabsh help "+also+" ") {
+		if err != nil || !strings.Contains(list, "fabsh help "+also) {
 			t.Errorf("help %s does not name %s: %v\n%s", topic, also, err, list)
 		}
 	}

@@ -100,13 +100,36 @@ func (l *Library) Find(topic string, width int) (string, error) {
 	}
 	if len(others) > 0 {
 		b.WriteString("\nAlso:\n")
-		var rows []lang.Fact
+		var rows [][2]string
 		for _, p := range others {
-			rows = append(rows, lang.Fact{Name: "  " + l.call(string(p.Kind)+" "+p.Name), Value: starlark.String(p.Summary)})
+			rows = append(rows, [2]string{l.call(string(p.Kind) + " " + p.Name), p.Summary})
 		}
-		b.WriteString(lang.Fit(lang.Aligned(rows), width))
+		b.WriteString(lang.Fit(list(rows), width))
 	}
 	return b.String(), nil
+}
+
+// list is rows of a name and a summary. A summary stands below a long name.
+func list(rows [][2]string) string {
+	const widest = 36
+	column := 0
+	for _, r := range rows {
+		if len(r[0]) <= widest {
+			column = max(column, len(r[0]))
+		}
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		switch {
+		case r[1] == "":
+			b.WriteString("  " + r[0] + "\n")
+		case len(r[0]) > widest:
+			fmt.Fprintf(&b, "  %s\n      %s\n", r[0], r[1])
+		default:
+			fmt.Fprintf(&b, "  %-*s  %s\n", column, r[0], r[1])
+		}
+	}
+	return b.String()
 }
 
 // call is how help on a topic is asked for.

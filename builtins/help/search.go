@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"go.starlark.net/starlark"
-
 	"fabsh/builtins/lang"
 )
 
@@ -41,15 +39,15 @@ func (l *Library) Search(text string, width int) (string, error) {
 	if len(hits) == 0 {
 		return "", fmt.Errorf("no topic has %q; %s lists all guides", strings.Join(words, " "), l.call("guides"))
 	}
-	var rows []lang.Fact
+	var rows [][2]string
 	for _, h := range hits[:min(shown, len(hits))] {
-		rows = append(rows, lang.Fact{Name: "  " + l.call(l.nameOf(h.page, pages)), Value: starlark.String(h.page.Summary)})
+		rows = append(rows, [2]string{l.call(l.nameOf(h.page, pages)), h.page.Summary})
 	}
-	list := lang.Fit(lang.Aligned(rows), width)
+	found := lang.Fit(list(rows), width)
 	if n := len(hits) - shown; n > 0 {
-		list += fmt.Sprintf("%d more; add a word to narrow the search\n", n)
+		found += fmt.Sprintf("%d more; add a word to narrow the search\n", n)
 	}
-	return list, nil
+	return found, nil
 }
 
 // nameOf is the topic that finds a page: its name, with the kind where a page of another
