@@ -5,7 +5,7 @@
 //	plan.go     the value plan, and plan()
 //	check.go    checks a certificate
 //	apply.go    plan.apply(); host.go, what it shares with fabsh change apply
-//	routes.go   the writes of routes.apply()
+//	routes.go   the writes of routes.apply(); choose.go, which tables a plan leads to
 package changes
 
 import (
@@ -62,7 +62,7 @@ func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	before := env(c).Fabric()
 	p, err := bind(c, rec.Sets(), from)
 	if err == nil {
-		p.Target = rec.Target
+		p.Target, p.Choice = rec.Target, rec.Choice
 	}
 	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
 		err = refused(c, p.Settled(before))
@@ -107,21 +107,34 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	local, err := topology.LocalPort(c)
+	t, err := provable(c, live)
 	if err != nil {
 		return err
 	}
-	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
-	t := plan.Tables{Live: live, Last: last, AcceptCreditLoops: env(c).AcceptCreditLoops}
+	t.Simple = p.Choice != nil && p.Choice.Unproven
+	t.AcceptCreditLoops = env(c).AcceptCreditLoops
 	if env(c).Levels == "" { // else those of the file are in use, and no others
 		t.Target = p.Target
 	}
-	levels := plan.Levels{Client: env(c).SA, File: env(c).Levels}
 	return c.Block(func(ctx context.Context) error {
-		levels.Open = func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }
-		levels.InForce(&t, env(c).Engine)
-		return p.Certify(ctx, &t)
+		return p.Certify(ctx, t)
 	})
+}
+
+// provable are the tables in force, live, as an order of writes is proven for.
+func provable(c *lang.Call, live *routes.Routes) (*plan.Tables, error) {
+	local, err := topology.LocalPort(c)
+	if err != nil {
+		return nil, err
+	}
+	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
+	t := &plan.Tables{Live: live, Last: last}
+	levels := plan.Levels{Client: env(c).SA, File: env(c).Levels}
+	levels.Open = func(path string) (io.ReadCloser, error) {
+		return c.Runtime().Files.OpenNamed(c.Fiber().Context, path)
+	}
+	levels.InForce(t, env(c).Engine)
+	return t, nil
 }
 
 // tables are the forwarding tables in force, which are read only where p changes some.

@@ -55,10 +55,13 @@ func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes,
 	return p.run(ctx, f, func(*starlark.Thread) {})
 }
 
-// ComputeKeeping is Compute where live are the tables in force, of which engines keep what their
-// rules allow.
-func (p *Policy) ComputeKeeping(ctx context.Context, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
-	return p.run(ctx, f, func(t *starlark.Thread) { values.StayNear(t, live) })
+// ComputeKeeping is Compute where live are the tables in force, of which engines keep what
+// their rules allow. kept reports whether any entries were kept that they would choose
+// otherwise.
+func (p *Policy) ComputeKeeping(ctx context.Context, f *fabric.Fabric, live *routes.Routes) (r *routes.Routes, kept bool, err error) {
+	were := func() bool { return false }
+	r, err = p.run(ctx, f, func(t *starlark.Thread) { were = values.StayNear(t, live) })
+	return r, were(), err
 }
 
 // Repair is Compute where old are the policy's tables for the fabric as it was: what

@@ -54,9 +54,20 @@ func StartWith(t *starlark.Thread, r *routes.Routes) { t.SetLocal(startKey, r) }
 // nearKey is where a thread has the tables that route() stays close to.
 const nearKey = "routing.near"
 
+// keeping is what nearKey has.
+type keeping struct {
+	live *routes.Routes
+	kept bool // entries of live were kept that the engine would choose otherwise
+}
+
 // StayNear lets route() on this thread keep entries of r, tables in force, where the
-// engine's rules allow it and no tables to keep are named. r may be nil.
-func StayNear(t *starlark.Thread, r *routes.Routes) { t.SetLocal(nearKey, r) }
+// engine's rules allow it and no tables to keep are named. r may be nil. kept reports
+// afterwards whether any were kept that the engine would choose otherwise.
+func StayNear(t *starlark.Thread, r *routes.Routes) (kept func() bool) {
+	k := &keeping{live: r}
+	t.SetLocal(nearKey, k)
+	return func() bool { return k.kept }
+}
 
 // tell shows people at a terminal what takes long, until what it returns is called.
 func tell(c *lang.Call, doing string) (done func()) {
@@ -71,8 +82,10 @@ func compute(c *lang.Call, g *graph.Graph, name string, o engine.Options) (*rout
 	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && engine.MadeBy(start, g, name, o) {
 		return repair.Tables(ctx, start, g)
 	}
-	if near, _ := c.Thread.Local(nearKey).(*routes.Routes); near != nil && o.Keep == nil {
-		return repair.ComputeKeeping(ctx, g, name, o, near)
+	if near, _ := c.Thread.Local(nearKey).(*keeping); near != nil && near.live != nil && o.Keep == nil {
+		r, kept, err := repair.ComputeKeeping(ctx, g, name, o, near.live)
+		near.kept = near.kept || kept
+		return r, err
 	}
 	return engine.Compute(ctx, g, name, o)
 }

@@ -16,7 +16,9 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/builtins/read"
 	"fabsh/builtins/script"
+	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change/target"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
@@ -60,7 +62,7 @@ func (o *planOptions) flags() *pflag.FlagSet {
 	f := newFlags("change plan")
 	f.StringVar(&o.routes, "routes", "", "plan for `TABLES`: a policy, or a file of tables as of fabsh route --out")
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE`; it has mode 0600")
-	f.BoolVar(&o.exact, "exact", false, "take the tables as the policy or the file has them")
+	f.BoolVar(&o.exact, "exact", false, "plan for the tables of the policy or the file alone, not for compatible ones")
 	f.BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: then nothing can be proven of tables, and no plan is made")
 	f.BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the plan all the same: its certificate does not cover them")
 	f.StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use, where virtual lanes matter; not behind a script")
@@ -81,9 +83,12 @@ routing policy, shipped (fabsh route --list) or a .star file, or of a file of ta
 Reads in the script show what it would have written; what follows from that, such as
 a link that goes down, they do not. --plan FILE does the same for any command.
 
-Without --exact entries in force stay where the policy's rules allow it, and no link
-gets over 2% more routes, and so do those that a file does not name: fewer entries
-change. Without --sl the service levels of paths are those of path records, if there
+A policy stands for several tables: its own with entries in force kept where its rules
+allow that (no link gets over 2% more routes), its own, those in force repaired, and
+its paths where they are compatible with those in force. The plan leads to the first
+to which the change is proven; its verdict says to which, and what that costs in load.
+Entries that a file does not name stay. --exact takes the tables of the policy or the
+file alone. Without --sl the service levels of paths are those of path records, if there
 is a subnet administrator, else all 16; and those that the tables' own paths have.
 
 Exit status: 0 the verdict is ok; 1 it is not; 2 the command or script is to be
@@ -195,9 +200,7 @@ func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 	if err != nil || r == nil {
 		return err
 	}
-	for _, note := range slices.Concat(r.ReadNotes, r.Notes) {
-		s.Print("note: " + lang.OneLine(note) + "\n")
-	}
+	printNotes(s, slices.Concat(r.ReadNotes, r.Notes))
 	if err := changes.SetRoutes(ctx, s.Runtime, r, live); err != nil || o.levelsOut == "" {
 		return err
 	}
@@ -205,6 +208,12 @@ func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 		return fmt.Errorf("--sl-out: %w", err)
 	}
 	return nil
+}
+
+func printNotes(s *session.Session, notes []string) {
+	for _, note := range notes {
+		s.Print("note: " + lang.OneLine(note) + "\n")
+	}
 }
 
 // plannedRoutes are the tables that --routes names, and those in force.
@@ -236,9 +245,27 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 	if o.exact {
 		r, err = policy.Compute(ctx, f)
 	} else {
-		r, err = policy.ComputeKeeping(ctx, f, live)
+		r, err = chosenRoutes(ctx, s, policy, f, live)
 	}
 	return r, live, err
+}
+
+// chosenRoutes are those of a policy's tables to which a change is proven.
+func chosenRoutes(ctx context.Context, s *session.Session, policy *program.Policy, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
+	c, err := changes.Choose(ctx, s.Runtime, target.Policy{
+		Own: func(ctx context.Context) (*routes.Routes, error) { return policy.Compute(ctx, f) },
+		Keeping: func(ctx context.Context) (*routes.Routes, bool, error) {
+			return policy.ComputeKeeping(ctx, f, live)
+		},
+		Live: live,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, refused := range c.Refused {
+		printNotes(s, []string{"not proven: " + refused})
+	}
+	return c.Tables, changes.SetChoice(ctx, s.Runtime, c.Choice)
 }
 
 // loadPlan reads the plan's file that the command line names.

@@ -48,6 +48,9 @@ type Input struct {
 	OldTop, NewTop []mad.LID
 	// MaxBlocks is how many blocks may be written; 0: any number.
 	MaxBlocks int
+	// Simple tries none of the orders that take long to find: with precedences, groups of
+	// LIDs, and drains. A refusal is the same.
+	Simple bool
 	// AcceptCreditLoops plans even where packets may deadlock on the way.
 	AcceptCreditLoops bool
 	// AcceptLost plans even where the new tables have no path for pairs that have

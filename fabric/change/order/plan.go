@@ -70,6 +70,9 @@ func (p *planner) plan(ctx context.Context) (*Schedule, error) {
 	if !p.creditLoop(why) {
 		return s, why
 	}
+	if p.in.Simple {
+		return nil, why
+	}
 	if p.drain > 0 && !p.in.sameLanes() {
 		for _, lanes := range []lanesAt{lanesDrained, lanesLast} {
 			if s, err := p.try(ctx, lanes, &leg{ordered: all}); !refused(err) {

@@ -14,7 +14,7 @@ import (
 const (
 	maxLoops = 200
 	minLoops = 4
-	maxWork  = 1 << 26
+	maxWork  = 1 << 24
 )
 
 // byPrecedence breaks one credit loop after the other. Of each it takes the link with

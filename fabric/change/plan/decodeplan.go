@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"fabsh/mad"
@@ -22,6 +24,29 @@ func (f *fileReader) manager() (*Manager, error) {
 		"lid":      count(f, &m.LID, mad.MaxUnicastLID),
 		"priority": count(f, &m.Priority, 15),
 		"state":    word(f, &m.State, mad.WordsSMState),
+	})
+}
+
+// choice reads which of a policy's tables the plan leads to; null: there was no choice.
+func (f *fileReader) choice() (*Choice, error) {
+	t, err := f.token()
+	if err != nil || t == nil {
+		return nil, err
+	}
+	c := &Choice{}
+	const most = math.MaxInt64
+	return c, f.members("the choice of tables", t, map[string]func() error{
+		"tables": func() error {
+			name, err := f.text()
+			i := slices.Index(choiceNames[:], name)
+			if err == nil && i < 0 {
+				err = fmt.Errorf("unknown choice %.40q; known: %s", name, strings.Join(choiceNames[:], ", "))
+			}
+			c.Kind = ChoiceKind(max(0, i))
+			return err
+		},
+		"load":     count(f, &c.Load, most),
+		"own_load": count(f, &c.OwnLoad, most),
 	})
 }
 

@@ -38,6 +38,10 @@ func (p *Plan) Write(to io.Writer) error {
 	w.value(p.From)
 	w.text(",\n\"manager\": ")
 	w.value(p.managerFile())
+	if c := p.Choice; c != nil {
+		w.text(",\n\"choice\": ")
+		w.value(choiceFile{c.Kind.Name(), c.Load, c.OwnLoad})
+	}
 	w.text(",\n\"report\": ")
 	w.value(cmp.Or(p.Report, p.Recorded).file())
 	rows(&w, "nodes", p.Base.Nodes, func(_ int, n Node) any {
@@ -67,6 +71,11 @@ type (
 		LID      int    `json:"lid"`
 		Priority int    `json:"priority"`
 		State    string `json:"state"`
+	}
+	choiceFile struct {
+		Tables  string `json:"tables"`
+		Load    int64  `json:"load"`
+		OwnLoad int64  `json:"own_load"`
 	}
 	nodeFile struct {
 		GUID  string   `json:"guid"`

@@ -6,6 +6,7 @@
 //	prove.go     Report: what was proven when the plan was made; ports.go, of ports;
 //	             verdict.go, in one line
 //	certify.go   makes and checks the certificate
+//	choice.go    Choice: which of a policy's tables it leads to
 //	levels.go    which service levels packets have
 //	place.go     which block or port a Set is about; what plans may hold
 //	topology.go  Fingerprint: what a plan was made from
@@ -42,6 +43,8 @@ type Plan struct {
 	// Target are the tables that the Sets make, where their paths have service levels or
 	// virtual lanes of their own; nil: none has. A file does not hold them.
 	Target *routes.Routes
+	// Choice is which of a policy's tables it leads to; nil: there was no choice.
+	Choice *Choice
 	// Report is what was found out when it was made, in this process; nil: nothing. Of a
 	// plan that was read from a file it is what the file says: Recorded, which nothing
 	// relies on.

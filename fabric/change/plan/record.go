@@ -24,8 +24,9 @@ var ErrNotPlanned = errors.New("refused, for a plan is being made, which holds n
 // What a node is called by, a directed route or a LID, makes no difference: nodes
 // are told apart by their GUIDs, for which those that are not known yet are asked.
 type Recorder struct {
-	// Target is that of the plan.
+	// Target and Choice are those of the plan.
 	Target *routes.Routes
+	Choice *Choice
 
 	mu      sync.Mutex
 	at      map[string]station // by address

@@ -35,8 +35,8 @@ type Tables struct {
 	OnTarget bool
 	// Last are LIDs that are cut last: those of the subnet manager and of this host.
 	Last []mad.LID
-	// AcceptCreditLoops and AcceptLost are those of order.Input.
-	AcceptCreditLoops, AcceptLost bool
+	// Simple, AcceptCreditLoops and AcceptLost are those of order.Input.
+	Simple, AcceptCreditLoops, AcceptLost bool
 }
 
 // Write is a block of a table of a node, before and after.
@@ -94,7 +94,7 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 // input is what order.Plan is asked. New is nil if writes has none of its kind.
 func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error) {
 	g := t.Live.Graph()
-	in := order.Input{Last: t.Last, Drain: order.Drains(g), AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost}
+	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost}
 	top, found, lanes := t.Live.Top(), false, false
 	for i := range writes {
 		w := &writes[i]

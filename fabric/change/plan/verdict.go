@@ -37,6 +37,9 @@ func (p *Plan) Line(r *Report) string {
 	if r.Reason != "" {
 		parts = append(parts, r.Reason)
 	}
+	if p.Choice != nil {
+		parts = append(parts, p.Choice.String())
+	}
 	return "ok: " + strings.Join(parts, "; ")
 }
 

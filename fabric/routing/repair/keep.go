@@ -15,39 +15,39 @@ import (
 // link gets more routes than by Compute alone, or one in maxWorse more. Its notes say how
 // many. Where the rule is the very choice of the next hop, as of DModK and of requested
 // policies that are not by load, entries stay only if most choices in old are the same, as
-// after a link was lost.
+// after a link was lost. kept reports whether the tables are others than those of Compute.
 //
 // Time: that of Compute, twice, and of traffic.MeasureBalance.
-func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engine.Options, old *routes.Routes) (*routes.Routes, error) {
+func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engine.Options, old *routes.Routes) (r *routes.Routes, kept bool, err error) {
 	o.Keep = nil
 	full, err := engine.Compute(ctx, g, name, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if e, _ := engine.Named(name); e.Repair != engine.KeepEntries {
-		return full, nil
+		return full, false, nil
 	}
 	old = old.SeenOn(g)
 	byLoad := []string{"", engine.LeastLoaded, engine.Scatter}
 	if b := engine.BasisOf(full); b.Hops != nil && (b.Tree != nil || !slices.Contains(byLoad, o.Policy)) {
 		if same, chance, all := countChoices(full, old); 2*(same-chance) < all-chance {
 			full.Notes = append(full.Notes, fmt.Sprintf("the tables in force are by another rule (%d of %d choices of a port are the same), so no entry is kept", same, all))
-			return full, nil
+			return full, false, nil
 		}
 	}
 	o.Keep = old
 	near, err := engine.Compute(ctx, g, name, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := evenOut(ctx, near, full); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if few, many := near.Diff(old).Entries, full.Diff(old).Entries; few < many {
 		near.Notes = append(near.Notes, fmt.Sprintf("%d entries change, and %d stay that %s by itself would choose anew", few, many-few, name))
-		return near, nil
+		return near, true, nil
 	}
-	return full, nil
+	return full, false, nil
 }
 
 // countChoices are the entries that r, by next hops of its basis, had to choose, how many of

@@ -106,7 +106,7 @@ func TestNear(t *testing.T) {
 	} {
 		old := compute(t, g, "minhop", c.old)
 		full := compute(t, c.g, c.engine, c.o)
-		near, err := ComputeKeeping(t.Context(), c.g, c.engine, c.o, old)
+		near, _, err := ComputeKeeping(t.Context(), c.g, c.engine, c.o, old)
 		if err != nil {
 			t.Fatal(err)
 		}
