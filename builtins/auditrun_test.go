@@ -68,7 +68,7 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 		r = audited(t, f, known)
 		code, rows = statusOf(f, r)
 		if code != 1 || rows != nil || len(r.Findings) != 1 || len(r.Acked) != 3 || len(r.Silent) != 2 {
-			t.Errorf("with acks: status %d, coverage %v, told %v, silent %v", code, rows, r.Findings, r.Silent)
+			t.Errorf("with acks: status %d, coverage %v, findings %v, acked %v, silent %v, notes %v", code, rows, r.Findings, r.Acked, r.Silent, r.Notes)
 		}
 	})
 }

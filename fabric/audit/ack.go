@@ -37,6 +37,9 @@ func matches(pattern, text string) bool {
 		return pattern == text
 	}
 	text, ok := strings.CutPrefix(text, first)
+	if !ok {
+		return false
+	}
 	parts := strings.Split(rest, "*")
 	last := len(parts) - 1
 	for _, part := range parts[:last] { // the first place leaves the most for the others
@@ -44,7 +47,7 @@ func matches(pattern, text string) bool {
 			return false
 		}
 	}
-	return ok && strings.HasSuffix(text, parts[last])
+	return strings.HasSuffix(text, parts[last])
 }
 
 // Acks are all of a subnet.

@@ -213,7 +213,7 @@ func TestMatches(t *testing.T) {
 	}{
 		{"a", "a", true}, {"a", "ab", false}, {"", "", true}, {"*", "", true}, {"*", "a\nb", true},
 		{"a*", "ab", true}, {"a*", "ba", false}, {"*a", "ba", true}, {"*a", "ab", false},
-		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false},
+		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false}, {"a*:*", "b:c", false}, {"a*b*", "xab", false},
 		{"ab*ba", "aba", false}, {"**", "x", true}, {"a.*", "abc", false}, {"\x91*", "\x91x", true}, {"\xff", "\xfe", false},
 	} {
 		if got := matches(x.pattern, x.text); got != x.want {
