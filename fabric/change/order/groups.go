@@ -31,8 +31,9 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 	if len(left) == 0 {
 		return p.try(ctx, lanesDrained, legs...)
 	}
+	differ := p.in.differing()
 	for root := range min(p.n, maxTrees) {
-		tree := p.tree(int32(root), now, left)
+		tree := p.tree(int32(root), now, left, differ)
 		there, _, rest, err := p.groups(ctx, now, tree, left)
 		if err != nil {
 			return nil, err
@@ -47,7 +48,8 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 		if len(rest) > 0 {
 			continue
 		}
-		if s, err := p.try(ctx, lanesDrained, slices.Concat(legs, there, on)...); !refused(err) {
+		s, err := p.try(ctx, lanesDrained, slices.Concat(legs, there, on)...)
+		if !refused(err) {
 			return s, err
 		}
 	}
@@ -96,9 +98,9 @@ func (p *planner) copyOf(r *routes.Routes) *routes.Routes {
 	return c
 }
 
-// tree are tables with the paths to some LIDs in a breadth-first search tree, and those
-// of others as they were.
-func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID) *routes.Routes {
+// tree are tables with the paths to some LIDs in a breadth-first search tree, as far as they
+// are in blocks that differ in the end, and those of others as they were.
+func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID, differ map[[2]int]bool) *routes.Routes {
 	up := slices.Repeat([]int32{-1}, p.n) // the channel towards the root
 	seen := make([]bool, p.n)
 	seen[root] = true
@@ -112,21 +114,38 @@ func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID) *route
 		}
 	}
 	r := p.copyOf(others)
+	put := func(s int32, lid mad.LID, port uint8) {
+		if true || differ[[2]int{int(s), int(lid) / mad.LFTBlock}] {
+			r.Row(int(s))[lid] = port
+		}
+	}
 	for _, lid := range lids {
 		end := p.terminals[p.terminal(int(lid))]
 		if !seen[end.Switch] {
 			continue
 		}
 		for _, s := range order[1:] {
-			r.Row(int(s))[lid] = p.channels[up[s]].Port
+			put(s, lid, p.channels[up[s]].Port)
 		}
 		s := int32(end.Switch)
-		for r.Row(int(s))[lid] = end.Out; up[s] >= 0; s = p.channels[up[s]].To { // from the root down
+		for put(s, lid, end.Out); up[s] >= 0; s = p.channels[up[s]].To { // from the root down
 			c := p.channels[up[s]]
-			r.Row(int(c.To))[lid] = c.PeerPort
+			put(c.To, lid, c.PeerPort)
 		}
 	}
 	return r
+}
+
+// differing are the blocks that differ in the end, by switch and number. A plan, its
+// certificate and its journal have no others.
+func (in *Input) differing() map[[2]int]bool {
+	blocks := map[[2]int]bool{}
+	for _, sd := range in.New.Diff(in.Old).Switches {
+		for _, b := range sd.Blocks {
+			blocks[[2]int{sd.Switch, b}] = true
+		}
+	}
+	return blocks
 }
 
 // changing are the LIDs whose entries change, and to which packets are sent.

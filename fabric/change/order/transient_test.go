@@ -122,6 +122,14 @@ func TestTransient(t *testing.T) {
 			t.Fatal(err)
 		}
 		planned[kind]++
+		differ := in.differing()
+		for _, round := range s.Rounds {
+			for _, b := range round.Blocks {
+				if !differ[[2]int{b.Switch, b.Number}] {
+					t.Errorf("change %d, %s: block %d of switch %d is written, and does not change in the end", i, what, b.Number, b.Switch)
+				}
+			}
+		}
 		if _, err := Prove(t.Context(), in, s); err != nil {
 			t.Errorf("change %d, %s: %v", i, what, err)
 		}
