@@ -115,7 +115,7 @@ func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID, differ
 	}
 	r := p.copyOf(others)
 	put := func(s int32, lid mad.LID, port uint8) {
-		if true || differ[[2]int{int(s), int(lid) / mad.LFTBlock}] {
+		if differ[[2]int{int(s), int(lid) / mad.LFTBlock}] {
 			r.Row(int(s))[lid] = port
 		}
 	}
