@@ -22,8 +22,8 @@ const (
 // GUID is an EUI-64.
 type GUID uint64
 
-// String gives the canonical form: 0x and 16 lower-case digits.
-func (g GUID) String() string { // without fmt, for scripts ask for those of all ports
+// String returns the canonical form: 0x and 16 lower-case digits.
+func (g GUID) String() string { // without fmt: scripts read those of all ports
 	const digits = "0123456789abcdef"
 	b := [...]byte{0: '0', 1: 'x', 17: 0}
 	for i := len(b) - 1; i > 1; i-- {
@@ -43,13 +43,13 @@ func MakeGID(prefix uint64, guid GUID) (g GID) {
 	return g
 }
 
-// Prefix is the subnet prefix, the upper 64 bits.
+// Prefix returns the subnet prefix, the upper 64 bits.
 func (g GID) Prefix() uint64 { return binary.BigEndian.Uint64(g[:]) }
 
-// GUID is the interface identifier, the lower 64 bits.
+// GUID returns the interface identifier, the lower 64 bits.
 func (g GID) GUID() GUID { return GUID(binary.BigEndian.Uint64(g[8:])) }
 
-// String gives the text of RFC 5952.
+// String returns the text of RFC 5952.
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
 // MaxHops is the longest directed route (IBA 14.2.1.2: hop count 0..63).
@@ -59,10 +59,10 @@ const MaxHops = 63
 // element 0 is 0, element i is the exit port of hop i.
 type DirectedRoute []uint8
 
-// Hops is the number of links crossed.
+// Hops returns the number of links crossed.
 func (r DirectedRoute) Hops() int { return max(0, len(r)-1) }
 
-// Append returns a new route that goes on through port.
+// Append returns a new route that continues through port.
 func (r DirectedRoute) Append(port uint8) DirectedRoute {
 	return append(r[:len(r):len(r)], port)
 }
@@ -72,7 +72,7 @@ func (r DirectedRoute) Compare(other DirectedRoute) int {
 	return cmp.Or(cmp.Compare(len(r), len(other)), slices.Compare(r, other))
 }
 
-// String gives the form that infiniband-diags uses: "0,1,3".
+// String returns the form that infiniband-diags uses: "0,1,3".
 func (r DirectedRoute) String() string {
 	var b strings.Builder
 	for i, p := range r {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Allowed returns an error where the specification has no such request: the
-// class has no such version or method, or the attribute not that method (for
-// SubnAdm version 1: Shanley, InfiniBand Network Architecture, table 33-5). It
-// allows what the tables do not describe: classes and attributes of vendors,
-// and those without a table.
+// Allowed returns an error if a request is not in the specification: the class
+// does not have the version or the method, or the attribute does not have the
+// method (for SubnAdm version 1: Shanley, InfiniBand Network Architecture, table
+// 33-5). It allows what the tables do not describe: classes and attributes of
+// vendors, and those without a table.
 func Allowed(c Class, version uint8, m Method, id AttributeID) error {
 	if c.IsVendor() {
 		return nil
@@ -20,9 +20,9 @@ func Allowed(c Class, version uint8, m Method, id AttributeID) error {
 	case !hasTables(c):
 		return nil
 	case !slices.Contains(c.versions(), version):
-		return fmt.Errorf("class %v has no version %d: it has %s", c, version, versionWords(c))
+		return fmt.Errorf("class %v: unknown version %d; known: %s", c, version, versionWords(c))
 	case !ok:
-		return fmt.Errorf("class %v version %d has no method %#02x: it has %s", c, version, uint8(m&^Response), methodWords(methodsOf(c, version)))
+		return fmt.Errorf("class %v version %d: unknown method %#02x; known: %s", c, version, uint8(m&^Response), methodWords(methodsOf(c, version)))
 	case m.IsResponse() && !info.Answered && m != MethodGetResp:
 		return fmt.Errorf("%s has no answer", info.Name)
 	case m.IsResponse():
@@ -48,10 +48,10 @@ func Allowed(c Class, version uint8, m Method, id AttributeID) error {
 		info, _ := MethodOf(c, version, m)
 		infos = append(infos, info)
 	}
-	return fmt.Errorf("%s: the specification has no such request: of %s it has %s", what, a.Name, methodWords(infos))
+	return fmt.Errorf("%s: not in the specification; methods of %s: %s", what, a.Name, methodWords(infos))
 }
 
-// MethodsIn are the methods that the attribute has in a version of its class.
+// MethodsIn returns the methods of the attribute in a version of its class.
 func (a *Attribute) MethodsIn(version uint8) []Method {
 	switch {
 	case a.Class == ClassSubnAdm && version == 1:
@@ -62,12 +62,12 @@ func (a *Attribute) MethodsIn(version uint8) []Method {
 	return nil
 }
 
-// hasTables: there are attributes of the class.
+// hasTables reports whether attributes of the class are known.
 func hasTables(c Class) bool {
 	return slices.ContainsFunc(attributes, func(a *Attribute) bool { return a.Class == c.Family() })
 }
 
-// versions are the versions of the class that the tables describe.
+// versions returns the versions of the class that the tables describe.
 func (c Class) versions() []uint8 {
 	if c == ClassSubnAdm {
 		return []uint8{1, 2}

@@ -12,7 +12,7 @@ type Attribute struct {
 	Class     Class    // ClassSubn for both subnet management classes; 0 of a header
 	Version   uint8    // of the class
 	ID        AttributeID
-	OUI       uint32         // of the vendor, in the vendor classes from 0x30 on; else 0
+	OUI       uint32         // of the vendor, in the vendor classes from 0x30 on; otherwise 0
 	Methods   []Method       // requests that the specification allows
 	Methods1  []Method       // the same in version 1 of SubnAdm
 	Modifier  []ModifierPart // the fields of the attribute modifier; empty: it is 0
@@ -23,28 +23,28 @@ type Attribute struct {
 	Doc       string         // one paragraph
 	Fields    []Field        // in wire order, reserved bits left out
 	Variants  []Variant      // the layouts that fields of raw bytes can have
-	Variant   string         // the name of the one in place; "": none
+	Variant   string         // the name of the variant in place, or ""
 	Answer    *Attribute     // the attribute of the records in the answer; nil: this one
-	Register  uint16         // of a layout: the number of the device's register that it is; 0: it is none
+	Register  uint16         // of a layout: the number of the device's register; 0: not a register
 	Confirmed bool           // false: fewer than two sources
 
 	// The content of a record of the subnet administrator, by class version 1:
 	// state, which may be queried; configuration, which others than the subnet
-	// manager may edit (IBA 1.0.a; Shanley, InfiniBand Network Architecture,
-	// table 33-6).
+	// manager may also edit (IBA 1.0.a; Shanley, InfiniBand Network
+	// Architecture, table 33-6).
 	State, Configuration bool
-	// Required: class version 1 requires it of each subnet administrator (Shanley,
-	// table 33-4); without, it is optional there.
+	// Required is set if class version 1 requires the attribute of each subnet
+	// administrator (Shanley, table 33-4); otherwise it is optional there.
 	Required bool
 
 	offset int      // in the MAD, bytes; 0: the class's data offset
 	lazy   *derived // made at first use
 }
 
-// Offset is where the attribute begins in a MAD of its class version, in bytes.
+// Offset returns the offset of the attribute in a MAD of its class version, in bytes.
 func (a *Attribute) Offset() int { return a.OffsetIn(a.Version) }
 
-// OffsetIn is where it begins in a MAD of another version of its class.
+// OffsetIn returns its offset in a MAD of another version of its class.
 func (a *Attribute) OffsetIn(version uint8) int {
 	if a.offset > 0 {
 		return a.offset
@@ -59,9 +59,9 @@ type ModifierPart struct {
 	Bits  uint8
 }
 
-// Place is the bits of the attribute modifier that say which port, or which block
-// of a table, is meant. The others are flags, which an agent that does not know
-// them clears in its answer, or orders.
+// Place returns the bits of the attribute modifier that select a port or a block of
+// a table. The others are flags or commands; an agent that does not support a flag
+// clears it in its answer.
 func (a *Attribute) Place() (mask uint32) {
 	for _, p := range a.Modifier {
 		switch p.Name {
@@ -72,7 +72,7 @@ func (a *Attribute) Place() (mask uint32) {
 	return mask
 }
 
-// FieldType says how to read a field's bits.
+// FieldType is the type of a field's bits.
 type FieldType uint8
 
 const (
@@ -93,11 +93,11 @@ type Field struct {
 	Name       string   // the component name in the specification: "LinkWidthActive"
 	Script     string   // SnakeName(Name): "link_width_active"
 	Also       []string // other script names; usually none
-	Vendor     string   // its name where IsGeneric is 0, so that a vendor defines it, as a number: "DeviceID"; usually ""
+	Vendor     string   // its name if IsGeneric is 0; a vendor then defines it, as a number: "DeviceID"; usually ""
 	Offset     int      // bits
 	Bits       int      // bits of one element
 	Count      int      // elements; 1 unless an array
-	Stride     int      // bits from one element to the next; Bits where they touch
+	Stride     int      // bits from one element to the next; Bits if they are adjacent
 	Type       FieldType
 	Words      *Words     // of KindEnum and KindMask
 	Struct     *Attribute // of KindStruct
@@ -109,8 +109,8 @@ type Field struct {
 	Key        bool       // "key": shown only on request
 	Hex        bool       // "hex": shown in hexadecimal
 	Signed     bool       // "signed": a number in two's complement
-	Scale      int        // "scale=8": the number is so many times the value; 0: it is the value
-	Select2    int        // "select2=N": N+1, for a counter that bit N of CounterSelect2 selects; else 0
+	Scale      int        // "scale=8": the number is 8 times the value; 0: it is the value
+	Select2    int        // "select2=N": N+1, for a counter that bit N of CounterSelect2 selects; otherwise 0
 	Doc        string     // one sentence or two
 }
 

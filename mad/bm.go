@@ -1,18 +1,18 @@
 package mad
 
-// BKeyInfo guards baseboard management.
+// BKeyInfo is the key that protects baseboard management.
 //
 //mad:attr class=BM id=0x0010 methods=Get,Set size=192 section=16.2.3.3 unconfirmed
 //mad:source opa-ff IbAccess/Common/Inc/ib_bm.h BKEY_INFO
 //mad:source ibutils ibis/src/ibbbm_base.h ib_bbm_bkey_info_t (which has a B_Key of 32 bits)
 type BKeyInfo struct {
-	// BKey is the key, of 64 bits by one source; by the other of 32, and what follows it.
+	// BKey is the key: 64 bits by one source; by the other 32, and what follows it.
 	BKey [8]byte `mad:"0:64,bytes,name=B_Key,key"`
 	// More is the rest of the attribute as it came.
 	More [184]byte `mad:"64:1472,bytes"`
 }
 
-// BMParameters is a command to a baseboard, or what it answers.
+// BMParameters is a command to a baseboard, or its answer.
 //
 // Bit 0 of the modifier is set in answers.
 //
@@ -37,11 +37,11 @@ type BKeyInfo struct {
 type BMParameters struct {
 	// BMSequence ties an answer to its command.
 	BMSequence uint16 `mad:"0:16"`
-	// BMSourceDevice is the device that sends it: 0xfe for the baseboard manager.
+	// BMSourceDevice is the sending device: 0xfe for the baseboard manager.
 	BMSourceDevice uint8 `mad:"16:8,hex"`
 	// BMParameterCount is the number of bytes of parameters.
 	BMParameterCount uint8 `mad:"24:8"`
-	// BMParameters are the parameters; what they are depends on the command.
+	// BMParameters are the parameters; they depend on the command.
 	BMParameters [188]byte `mad:"32:1504,bytes"`
 }
 
@@ -52,11 +52,11 @@ type BMParameters struct {
 //mad:source opa-ff IbAccess/Common/Inc/ib_bm.h BM_REQ_GET_VPD_*
 //mad:source ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t
 type VPDRequest struct {
-	// VPDDeviceSelector is the memory.
+	// VPDDeviceSelector selects the memory.
 	VPDDeviceSelector uint8 `mad:"0:8,hex"`
-	// VPDBytes is how many bytes to read or write.
+	// VPDBytes is the number of bytes to read or write.
 	VPDBytes uint16 `mad:"8:16"`
-	// VPDOffset is where in the memory they are.
+	// VPDOffset is the position of the first byte in the memory.
 	VPDOffset uint16 `mad:"24:16"`
 	// VPDData are the bytes to write.
 	VPDData [183]byte `mad:"40:1464,bytes"`

@@ -22,12 +22,12 @@ const (
 	ClassVendorFirst  Class = 0x09
 	classVendorLast   Class = 0x0f
 	classAppFirst     Class = 0x10
-	classAppLast      Class = 0x2f // ClassCongestion is one of them
+	classAppLast      Class = 0x2f // includes ClassCongestion
 	classVendor2First Class = 0x30
 	classVendor2Last  Class = 0x4f
 )
 
-// String is the specification's name.
+// String returns the name in the specification.
 func (c Class) String() string {
 	switch {
 	case c == ClassSubn:
@@ -56,14 +56,14 @@ func (c Class) String() string {
 	return fmt.Sprintf("unknown(%#02x)", uint8(c))
 }
 
-// IsVendor: a vendor defines what the class does.
+// IsVendor reports whether a vendor defines the class.
 func (c Class) IsVendor() bool { return c >= ClassVendorFirst && c <= classVendorLast || c.HasOUI() }
 
-// HasOUI: it is a vendor class whose MADs carry the vendor's OUI.
+// HasOUI reports whether it is a vendor class whose MADs carry the vendor's OUI.
 func (c Class) HasOUI() bool { return c >= classVendor2First && c <= classVendor2Last }
 
-// Family is the class whose attributes c has: ClassSubn for both classes of
-// subnet management, else c itself.
+// Family returns the class whose attributes c has: ClassSubn for both classes
+// of subnet management, otherwise c itself.
 func (c Class) Family() Class {
 	if c == ClassSubnDirected {
 		return ClassSubn
@@ -71,7 +71,7 @@ func (c Class) Family() Class {
 	return c
 }
 
-// Version is the class version in use today (libibmad register.c, mgmt_class_vers).
+// Version returns the current class version (libibmad register.c, mgmt_class_vers).
 func (c Class) Version() uint8 {
 	switch c {
 	case ClassSubnAdm, ClassComMgt, ClassCongestion:
@@ -80,8 +80,8 @@ func (c Class) Version() uint8 {
 	return 1
 }
 
-// DataOffset is where the attribute begins in a MAD of this class, of the
-// version in use today, in bytes.
+// DataOffset returns the offset of the attribute in a MAD of this class, in its
+// current version, in bytes.
 func (c Class) DataOffset() int {
 	switch c.Family() {
 	case ClassSubn, ClassPerf, ClassBM, ClassDevMgt, ClassSNMP, ClassCongestion:
@@ -95,7 +95,7 @@ func (c Class) DataOffset() int {
 	return HeaderSize
 }
 
-// DataSize is the size of the attribute data in one MAD of this class, in bytes.
+// DataSize returns the size of the attribute data in one MAD of this class, in bytes.
 func (c Class) DataSize() int {
 	if c.Family() == ClassSubn {
 		return 64
@@ -103,7 +103,7 @@ func (c Class) DataSize() int {
 	return Size - c.DataOffset()
 }
 
-// Method is what a request does with an attribute (IBA 13.4.5); bit 7 is the response bit.
+// Method is the operation of a request on an attribute (IBA 13.4.5); bit 7 is the response bit.
 type Method uint8
 
 const (
@@ -130,10 +130,10 @@ const (
 	MethodDeleteResp               = MethodDelete | Response
 )
 
-// IsResponse: the response bit is set.
+// IsResponse reports whether the response bit is set.
 func (m Method) IsResponse() bool { return m&Response != 0 }
 
-// IsTable: the response, of SubnAdm, is a table of any number of records.
+// IsTable reports whether the response, of SubnAdm, is a table of any number of records.
 func (m Method) IsTable() bool {
 	switch m &^ Response {
 	case MethodGetTable, MethodGetTraceTable, MethodGetMulti:
@@ -142,7 +142,7 @@ func (m Method) IsTable() bool {
 	return false
 }
 
-// Name is the name of m in the specification, in a MAD of this class and class version.
+// Name returns the name of m in the specification, in a MAD of this class and class version.
 func (m Method) Name(c Class, version uint8) string {
 	if name := m.name(c, version); name != "" {
 		return name
@@ -153,7 +153,7 @@ func (m Method) Name(c Class, version uint8) string {
 // IsNamed reports whether the specification has m, in a MAD of this class and class version.
 func (m Method) IsNamed(c Class, version uint8) bool { return m.name(c, version) != "" }
 
-// name is "" where the specification has no such method.
+// name returns "" if the specification does not have the method.
 func (m Method) name(c Class, version uint8) string {
 	info, ok := MethodOf(c, version, m&^Response)
 	if !ok {

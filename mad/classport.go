@@ -1,7 +1,7 @@
 package mad
 
-// ClassPortInfo says what a management class can do on a port, and where its
-// requests and traps should go instead.
+// ClassPortInfo is what a management class supports on a port, and where its
+// requests are redirected and its traps go.
 //
 //mad:attr class=SubnAdm id=0x0001 methods=Get v1=Get required size=72 section=13.4.8.1 words=CapabilityMask:SubnAdmCapabilityMask,CapabilityMask2:SubnAdmCapabilityMask2
 //mad:attr class=Perf id=0x0001 methods=Get,Set size=72 section=13.4.8.1 words=CapabilityMask:PerfCapabilityMask,CapabilityMask2:PerfCapabilityMask2
@@ -16,15 +16,15 @@ package mad
 type ClassPortInfo struct {
 	// BaseVersion is the MAD format version; 1.
 	BaseVersion uint8 `mad:"0:8,ro"`
-	// ClassVersion is the version of the management class that is spoken.
+	// ClassVersion is the version of the management class in use.
 	ClassVersion uint8 `mad:"8:8,ro"`
 	// CapabilityMask is what the class supports on this port; from bit 8 on it differs by class.
 	CapabilityMask uint16 `mad:"16:16,ro"`
 	// CapabilityMask2 is what else it supports.
 	CapabilityMask2 uint32 `mad:"32:27,ro"`
-	// RespTimeValue is how long an answer may take, 4.096 us times two to this power.
+	// RespTimeValue is the longest time to an answer, 4.096 us * 2^value.
 	RespTimeValue uint8 `mad:"59:5,ro"`
-	// RedirectGID is where requests should go; all 0 when there is no redirection.
+	// RedirectGID is the GID that requests should go to; all 0 without redirection.
 	RedirectGID GID `mad:"64:128,ro"`
 	// RedirectTC is the traffic class to use there.
 	RedirectTC uint8 `mad:"192:8,ro,hex"`
@@ -32,7 +32,7 @@ type ClassPortInfo struct {
 	RedirectSL uint8 `mad:"200:4,ro"`
 	// RedirectFL is the flow label to use there.
 	RedirectFL uint32 `mad:"204:20,ro,hex"`
-	// RedirectLID is the LID to use there; 0 when RedirectGID has to be resolved.
+	// RedirectLID is the LID to use there; 0 if RedirectGID has to be resolved.
 	RedirectLID LID `mad:"224:16,ro"`
 	// RedirectPKey is the P_Key to use there.
 	RedirectPKey uint16 `mad:"240:16,ro,name=RedirectP_Key,hex"`
@@ -41,7 +41,7 @@ type ClassPortInfo struct {
 	RedirectQP uint32 `mad:"264:24,ro,hex"`
 	// RedirectQKey is the Q_Key of that queue pair.
 	RedirectQKey uint32 `mad:"288:32,ro,name=RedirectQ_Key,hex"`
-	// TrapGID is where traps go; all 0 when none are sent.
+	// TrapGID is the GID that traps go to; all 0 if no traps are sent.
 	TrapGID GID `mad:"320:128"`
 	// TrapTC is the traffic class of traps.
 	TrapTC uint8 `mad:"448:8,hex"`
@@ -49,7 +49,7 @@ type ClassPortInfo struct {
 	TrapSL uint8 `mad:"456:4"`
 	// TrapFL is the flow label of traps.
 	TrapFL uint32 `mad:"460:20,hex"`
-	// TrapLID is the LID that traps go to; 0 when none are sent.
+	// TrapLID is the LID that traps go to; 0 if no traps are sent.
 	TrapLID LID `mad:"480:16"`
 	// TrapPKey is the P_Key of traps.
 	TrapPKey uint16 `mad:"496:16,name=TrapP_Key,hex"`

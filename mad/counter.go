@@ -7,14 +7,13 @@ type Counter struct {
 	Bit    int    // the bit there; of an array, that of the first element
 }
 
-// Mask are the counter's bits in Select, those of all elements of an array.
+// Mask returns the counter's bits in Select, those of all elements of an array.
 func (c Counter) Mask() uint64 { return (1<<c.Count - 1) << c.Bit }
 
 // Counters lists the counters of an attribute of performance management, in
-// wire order; none where a Set writes the attribute as it is. The bits of
-// CounterSelect follow this order, with a bit for each element of an array
-// (libibmad mad.h GS_PERF_*_MASK); counters with Select2 have their bit in
-// CounterSelect2.
+// wire order; none if a Set writes the whole attribute. The bits of CounterSelect
+// follow this order, with a bit for each element of an array (libibmad mad.h
+// GS_PERF_*_MASK); counters with Select2 have their bit in CounterSelect2.
 func (a *Attribute) Counters() []Counter {
 	first := a.Field("counter_select")
 	if a.Class != ClassPerf || first == nil || first.Count > 1 {

@@ -7,20 +7,20 @@ package mad
 //mad:source opensm include/iba/ib_types.h ib_iou_info_t
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_dm_attr.h ib_dm_io_unitinfo_t
 type IOUnitInfo struct {
-	// ChangeID grows with every change of ControllerList.
+	// ChangeID increases with every change of ControllerList.
 	ChangeID uint16 `mad:"0:16,ro,name=Change_ID"`
 	// MaxControllers is the number of slots in ControllerList.
 	MaxControllers uint8 `mad:"16:8,ro"`
 	_              uint8 `mad:"24:6"`
-	// DiagDeviceID: the modifier of the diagnostic attributes is a slot; else it is the unit that is tested.
+	// DiagDeviceID is set if the modifier of the diagnostic attributes selects a slot; otherwise the unit itself is tested.
 	DiagDeviceID bool `mad:"30:1,ro"`
-	// OptionROM: the unit has one.
+	// OptionROM is set if the unit has an option ROM.
 	OptionROM bool `mad:"31:1,ro"`
-	// ControllerList says of each slot, from 1 on, what is there.
+	// ControllerList is the content of each slot, from 1 on.
 	ControllerList [256]IOCSlot `mad:"32:4,ro"`
 }
 
-// IOCSlot is what a slot of an I/O unit holds (IBA 16.3.3.3).
+// IOCSlot is the content of a slot of an I/O unit (IBA 16.3.3.3).
 //
 //mad:enum
 type IOCSlot uint8
@@ -31,7 +31,7 @@ const (
 	IOCSlotDoesNotExist IOCSlot = 15
 )
 
-// IOControllerProfile says what an I/O controller is and can do.
+// IOControllerProfile is the identity and the capabilities of an I/O controller.
 //
 //mad:attr class=DevMgt id=0x0011 methods=Get size=128 section=16.3.3.4 modifier=slot:0:8
 //mad:source python-rdma codegen/iba_16_3.xml DMIOControllerProfile
@@ -48,29 +48,29 @@ type IOControllerProfile struct {
 	// DeviceVersion is the vendor's version of the controller.
 	DeviceVersion uint16 `mad:"128:16,ro"`
 	_             uint16 `mad:"144:16"`
-	// SubsystemVendorID is the IEEE OUI of the enclosure's vendor; 0 where there is none.
+	// SubsystemVendorID is the IEEE OUI of the enclosure's vendor; 0 without one.
 	SubsystemVendorID uint32 `mad:"160:24,ro,hex"`
 	_                 uint8  `mad:"184:8"`
 	// SubsystemID is that vendor's number of the enclosure.
 	SubsystemID uint32 `mad:"192:32,ro,hex"`
-	// IOClass is what the controller is; 0xffff: the vendor knows.
+	// IOClass is the class of the controller; 0xffff is vendor-specific.
 	IOClass uint16 `mad:"224:16,ro,hex"`
-	// IOSubclass says it more closely; 0xffff: the vendor knows.
+	// IOSubclass is the subclass; 0xffff is vendor-specific.
 	IOSubclass uint16 `mad:"240:16,ro,hex"`
-	// Protocol is what it speaks; 0xffff: the vendor knows.
+	// Protocol is the I/O protocol; 0xffff is vendor-specific.
 	Protocol uint16 `mad:"256:16,ro,hex"`
-	// ProtocolVersion is the version of that.
+	// ProtocolVersion is the version of the protocol.
 	ProtocolVersion uint16 `mad:"272:16,ro"`
 	_               uint16 `mad:"288:16"`
 	_               uint16 `mad:"304:16"`
-	// SendMessageDepth is how many messages may be on the way to it.
+	// SendMessageDepth is the number of messages to it that may be outstanding.
 	SendMessageDepth uint16 `mad:"320:16,ro"`
 	_                uint8  `mad:"336:8"`
-	// RDMAReadDepth is how many of its RDMA reads may be under way.
+	// RDMAReadDepth is the number of its RDMA reads that may be outstanding.
 	RDMAReadDepth uint8 `mad:"344:8,ro"`
 	// SendMessageSize is the longest message, in bytes.
 	SendMessageSize uint32 `mad:"352:32,ro"`
-	// RDMATransferSize is the longest RDMA transfer that it begins, in bytes.
+	// RDMATransferSize is the longest RDMA transfer that it starts, in bytes.
 	RDMATransferSize uint32 `mad:"384:32,ro"`
 	// ControllerOperationsMask are the operations that it supports.
 	ControllerOperationsMask ControllerOperations `mad:"416:8,ro"`
@@ -78,7 +78,7 @@ type IOControllerProfile struct {
 	// ServiceEntries is the number of its ServiceEntries.
 	ServiceEntries uint8    `mad:"432:8,ro"`
 	_              [9]uint8 `mad:"440:8"`
-	// IDString is what people are to know it by.
+	// IDString is its name for people.
 	IDString [64]byte `mad:"512:512,text,ro"`
 }
 
@@ -105,7 +105,7 @@ const (
 //mad:source opensm include/iba/ib_types.h ib_svc_entries_t, ib_dm_get_slot_lo_hi
 //mad:source opa-ff IbAccess/Common/Inc/ib_dm.h DM_IOC_SERVICE_ENTRIES
 type ServiceEntries struct {
-	// ServiceEntry are the services from first to last.
+	// ServiceEntry are the services, from the first to the last in the modifier.
 	ServiceEntry [4]ServiceEntry `mad:"0:384,ro"`
 }
 
@@ -115,13 +115,13 @@ type ServiceEntries struct {
 //mad:source python-rdma codegen/iba_16_3.xml DMServiceEntry
 //mad:source opensm include/iba/ib_types.h ib_svc_entry_t
 type ServiceEntry struct {
-	// ServiceName is what people know it by.
+	// ServiceName is its name for people.
 	ServiceName [40]byte `mad:"0:320,text,ro"`
-	// ServiceID is what programs know it by.
+	// ServiceID is its number for programs.
 	ServiceID uint64 `mad:"320:64,ro,hex"`
 }
 
-// DiagnosticTimeout says how long a diagnostic test may take.
+// DiagnosticTimeout is the longest time that a diagnostic test may take.
 //
 //mad:attr class=DevMgt id=0x0020 methods=Get size=4 section=16.3.3.6 modifier=slot:0:32
 //mad:source python-rdma codegen/iba_16_3.xml DMDiagnosticTimeout
@@ -131,9 +131,9 @@ type DiagnosticTimeout struct {
 	MaxDiagTime uint32 `mad:"0:32,ro"`
 }
 
-// DiagnosticTest begins a diagnostic test. It has no content.
+// DiagnosticTest starts a diagnostic test. It has no content.
 //
-//mad:attr class=DevMgt id=0x0021 name=PrepareToTest methods=Get,Set size=4 section=16.3.3.7 modifier=slot:0:32 ; makes ready for a test.
+//mad:attr class=DevMgt id=0x0021 name=PrepareToTest methods=Get,Set size=4 section=16.3.3.7 modifier=slot:0:32 ; prepares for a test.
 //mad:attr class=DevMgt id=0x0022 name=TestDeviceOnce methods=Set size=4 section=16.3.3.8 modifier=slot:0:32 ; tests once.
 //mad:attr class=DevMgt id=0x0023 name=TestDeviceLoop methods=Set size=4 section=16.3.3.9 modifier=slot:0:32 ; tests until the next request.
 //mad:source python-rdma codegen/iba_16_3.xml DMPrepareToTest, DMTestDeviceOnce, DMTestDeviceLoop
@@ -142,13 +142,13 @@ type DiagnosticTest struct {
 	_ uint32 `mad:"0:32"`
 }
 
-// DiagCode says how a diagnostic test ended.
+// DiagCode is the result of a diagnostic test.
 //
 //mad:attr class=DevMgt id=0x0024 methods=Get size=4 section=16.3.3.10 modifier=slot:0:32
 //mad:source python-rdma codegen/iba_16_3.xml DMDiagCode
 //mad:source opa-ff IbAccess/Common/Inc/ib_dm.h DIAG_CODE
 type DiagCode struct {
-	// DiagCode is 0 where all is well; else the vendor knows.
+	// DiagCode is 0 on success; other values are vendor-specific.
 	DiagCode uint16 `mad:"0:16,ro,hex"`
 	_        uint16 `mad:"16:16"`
 }

@@ -2,18 +2,18 @@ package mad
 
 import "encoding/binary"
 
-// Part is a stretch of a MAD that has a layout: a header, or an attribute.
+// Part is a part of a MAD that has a layout: a header, or an attribute.
 type Part struct {
 	Layout *Attribute
 	Offset int    // in the MAD, bytes
-	Data   []byte // of the MAD; shorter than the layout where the MAD ends early
+	Data   []byte // of the MAD; shorter than the layout if the MAD ends early
 }
 
 // Dissect splits MAD m into its parts, in order: the headers, the attribute or
 // the records of a table, the paths of a directed route. Bytes without a known
 // layout are left out: vendors' data, reserved bytes, all segments of a table
-// but the first, and a record that the first segment holds only in part. m may
-// be shorter than a MAD, or longer, as an RMPP transfer is that the kernel has
+// but the first, and a record that is only partly in the first segment. m may be
+// shorter than a MAD, or longer: an RMPP transfer that the kernel has
 // reassembled.
 func Dissect(m []byte) []Part {
 	d := dissection{m: m}
@@ -63,8 +63,7 @@ func (d *dissection) add(layout *Attribute, at int) {
 	}
 }
 
-// addAttribute adds the attribute that header h names, or the records of a
-// table of it.
+// addAttribute adds the attribute that header h names, or its records in a table.
 func (d *dissection) addAttribute(h *Header) {
 	a := LookupVersion(h.Class, h.ClassVersion, h.Attribute)
 	if a == nil && h.Class == ClassSubnAdm && h.ClassVersion == 1 {
@@ -104,9 +103,9 @@ func (d *dissection) addAttribute(h *Header) {
 	}
 }
 
-// inVersion1 is a, a record of subnet administration, as version 1 has it: with
-// the layout of version 2, for want of another, and so unconfirmed. Nil: version
-// 1 has none.
+// inVersion1 returns a, a record of subnet administration, in version 1: with the
+// layout of version 2, as no other is known, and therefore unconfirmed; nil if it
+// is not in version 1.
 func inVersion1(a *Attribute) *Attribute {
 	if a == nil || len(a.Methods1) == 0 {
 		return nil
@@ -116,12 +115,12 @@ func inVersion1(a *Attribute) *Attribute {
 	return &b
 }
 
-// isOfVendor: the MAD, of a vendor class, has that vendor's OUI.
+// isOfVendor reports whether the MAD, of a vendor class, has that vendor's OUI.
 func (d *dissection) isOfVendor(oui uint32) bool {
 	return len(d.m) >= VendorDataOffset && binary.BigEndian.Uint32(d.m[VendorOUIOffset-1:])&0xffffff == oui
 }
 
-// isControl: the MAD is an ACK, STOP or ABORT, which have no data.
+// isControl reports whether the MAD is an ACK, STOP or ABORT, which have no data.
 func (d *dissection) isControl(h *Header) bool {
 	switch {
 	case len(d.m) < SADataOffset:
@@ -134,9 +133,9 @@ func (d *dissection) isControl(h *Header) bool {
 	return r.RMPPFlags&RMPPFlagsActive != 0 && RMPPTypeACK <= r.RMPPType && r.RMPPType <= RMPPTypeAbort
 }
 
-// recordsEnd is the offset where the records of a table end. It is 0 in all
-// segments but the first: a record may begin in one segment and end in the
-// next, so nothing says where in them a record begins.
+// recordsEnd returns the offset where the records of a table end. It is 0 in all
+// segments but the first: a record may begin in one segment and end in the next,
+// so the beginning of a record in them is unknown.
 func (d *dissection) recordsEnd(h *Header) int {
 	if h.ClassVersion == 1 {
 		end, _ := sa1Records(d.m)

@@ -7,10 +7,10 @@
 //
 // # Files
 //
-//	mad.go          the base header of every MAD, and the offsets of what follows it
+//	mad.go          the base header of every MAD, and the offsets of the parts after it
 //	header.go       the headers of the classes
 //	address.go      LIDs, GUIDs, GIDs, directed routes
-//	class.go        management classes and methods; classinfo.go, method.go: what they are for
+//	class.go        management classes and methods; classinfo.go, method.go: their descriptions
 //	sa1.go          the header of subnet administration, class version 1
 //	status.go       the status field in words; rmpp.go: the header of transfers, their status
 //	attribute.go    Attribute: the description of an attribute, and of its fields
@@ -25,20 +25,20 @@
 //	classport.go notice.go                          of several classes; trap.go: the events of notices
 //	registerinfo.go registerport.go                 registers of Mellanox' devices
 //	registermodule.go registereeprom.go             those of modules, and their EEPROMs
-//	register.go     what a request does with a register: it is read, or refused
-//	enum.go         the words of their enumerations and masks
+//	register.go     the effect of a request on a register: it is read, or refused
+//	enum.go         the words of the enumerations and masks
 //	z*.go           generated from these: Decode, Encode, tables of fields
 //	registry.go     attributes by number and by name
 //	field.go        reads and writes single fields
 //	counter.go      the counters of an attribute
-//	dissect.go      Dissect: the parts of a datagram; validate.go: what is wrong with it
+//	dissect.go      Dissect: the parts of a datagram; validate.go: its violations of the specification
 //	speed.go        speed and width of a link, from its PortInfo
 //
 // # Concurrency and ownership
 //
 // The package has no mutable state: its functions are safe for concurrent use. Structs of
 // attributes and headers are plain values: Decode copies everything out of the bytes, and
-// Encode keeps nothing of them. Attribute, Field, Variant and Words describe layouts. They
+// Encode keeps no reference to them. Attribute, Field, Variant and Words describe layouts. They
 // are shared, immutable and safe for concurrent use: callers must not modify them, nor the
 // slices and maps in them. Functions on datagrams do not keep m; slices that they
 // return are parts of m.
@@ -47,39 +47,39 @@
 //
 // An attribute is one tagged struct, in the file of its family:
 //
-//	// LedInfo is the port's light, which tells people where it is.
+//	// LedInfo is the port's beacon light, for people who look for the port.
 //	//
 //	//mad:attr class=Subn id=0x0031 methods=Get,Set size=4 section=14.2.5.15 modifier=port:0:8
 //	//mad:source python-rdma codegen/iba_14.xml SMPLedInfo
 //	//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t
 //	type LedInfo struct {
-//		// LedMask: the light is on.
+//		// LedMask is set if the light is on.
 //		LedMask bool   `mad:"0:1"`
 //		_       uint32 `mad:"1:31"`
 //	}
 //
-// Then "make generate" writes all that follows from it: Decode and Encode, the
-// table of its fields, the entry in ATTRIBUTES.md. Scripts, help and recordings
-// go by these tables. The effect of a request follows from its method and class
-// (see Effect). The generator refuses what cannot be right, and says where.
+// Then "make generate" writes Decode and Encode, the table of its fields, and the
+// entry in ATTRIBUTES.md. Scripts, help and recordings use these tables. The
+// effect of a request follows from its method and class (see Effect). The
+// generator rejects invalid declarations, with their positions.
 //
-// What it wants of each struct:
+// Each struct needs:
 //
-//   - a comment on the struct and on each field: it is the text of help. A field
-//     is named there as in Go; help shows the specification's name
-//   - the fields in the order of the wire, all bits of the layout covered, none
-//     twice; reserved bits are fields called _, which are sent as 0
+//   - a comment on the struct and on each field: it is the text of help. It names
+//     a field as in Go; help shows the specification's name
+//   - the fields in the order of the wire, all bits of the layout covered once;
+//     reserved bits are fields called _, which are sent as 0
 //   - two sources from different projects, or the word unconfirmed
 //   - script names (the specification's names in snake case) that differ from
-//     each other and are no keyword of Starlark; "data" is all of an attribute
+//     each other and from the keywords of Starlark; "data" is the whole attribute
 //
 // # Directives
 //
 // A directive is a line at the end of a type's comment:
 //
 //	//mad:attr class=Subn id=0x0031 ...   the struct is an attribute; one line for each attribute of
-//	                                      this layout. Text after a semicolon is help on that one alone
-//	//mad:header size=8 section=16.2.1    the struct is a layout, but no attribute: a header, an element
+//	                                      this layout. Text after a semicolon is help on that one only
+//	//mad:header size=8 section=16.2.1    the struct is a layout, but not an attribute: a header, an element
 //	                                      of an array, a variant
 //	//mad:variant of=Notice.DataDetails name=gid when=IsGeneric:1,TrapNumber:64-67
 //	                                      bytes of another layout have this one where all conditions hold
@@ -99,7 +99,7 @@
 // A header has name, size, section, words and unconfirmed only.
 //
 //	alias=SwitchRecord          names in older specifications, separated by commas
-//	answer=PathRecord           Go name of the attribute whose records the answer holds, if not this one
+//	answer=PathRecord           Go name of the attribute whose records the answer has, if not this one
 //	class=Subn                  management class: Subn, SubnAdm, Perf, BM, DevMgt, ComMgt, SNMP, Vendor09,
 //	                            Vendor0A, CC, Ping, SysStat
 //	config                      a record that others than the subnet manager may edit (class version 1)
@@ -108,11 +108,11 @@
 //	                            TrapRepress, GetTable, GetTraceTable, GetMulti, Delete
 //	modifier=port:0:8,in:8:8    parts of the attribute modifier: name, lowest bit, number of bits
 //	name=ReadVPD                name, if not that of the struct
-//	offset=32                   first byte in the MAD, if not where the class has its attributes
+//	offset=32                   first byte in the MAD, if not that of the attributes of the class
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
-//	required                    each subnet administrator has to have it (class version 1)
-//	register=0x900a             of a layout: the register of Mellanox' devices that it is, a variant of the
-//	                            attributes that carry registers
+//	required                    each subnet administrator must have it (class version 1)
+//	register=0x900a             of a layout: the number of the register of Mellanox' devices; the layout is
+//	                            a variant of the attributes that carry registers
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
 //	smowned                     a subnet manager sets it and expects it to stay
@@ -128,7 +128,7 @@
 //
 //	name=gid                    name of the variant
 //	of=Notice.DataDetails       struct and field: raw bytes, with room for this layout
-//	only=SubnAdm,ReadVPD        classes or attributes that have the variant; else all of the struct
+//	only=SubnAdm,ReadVPD        classes or attributes that have the variant; otherwise all of the struct
 //	when=TrapNumber:64-67|144,modifier.mode:2
 //	                            conditions, all of which must hold: a field, or part of the modifier, and
 //	                            its values; of a field of bytes, the number in its first two. Without
@@ -157,6 +157,6 @@
 //	signed                      a number in two's complement
 //	stride=16                   bits from one element of an array to the next, if not those of an element
 //	text                        an array of bytes that is UTF-8 text, padded with NUL
-//	vendor=DeviceID             the specification's name where IsGeneric is 0: a number then
+//	vendor=DeviceID             the specification's name if IsGeneric is 0: then a number
 //	w1c                         in a Set, 1 clears (or triggers), 0 means no change
 package mad

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Effect is what a request does to the fabric.
+// Effect is the effect of a request on the fabric.
 type Effect uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	EffectFabric                // on the fabric, or unknown
 )
 
-// String is the effect in a word.
+// String returns the effect as a word.
 func (e Effect) String() string {
 	switch e {
 	case EffectRead:
@@ -29,13 +29,13 @@ func (e Effect) String() string {
 // (IBA 13.4.8).
 const vendorFirst AttributeID = 0xff00
 
-// EffectOf is the effect of a request. Only what is known to be harmless is
-// less than EffectFabric: unknown classes, versions and attributes, methods
-// that the attribute does not have, and vendors' requests are EffectFabric. The
-// ACK, STOP and ABORT of an RMPP transfer carry the method of its request, and
-// so have its effect. A subscription (InformInfo) stays with the subnet manager
-// until somebody ends it: it is EffectSession only of a call that says so to the
-// engine.
+// EffectOf returns the effect of a request. Only requests that are known to be
+// harmless have less than EffectFabric: unknown classes, versions and attributes,
+// methods that the attribute does not have, and vendors' requests are
+// EffectFabric. The ACK, STOP and ABORT of an RMPP transfer carry the method of
+// its request, and so have its effect. A subscription (InformInfo) stays with the
+// subnet manager until it is ended: it is EffectSession only in a call that
+// declares this to the engine.
 func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	if c == ClassSubnAdm && m == MethodReportResp && slices.Contains(c.versions(), version) {
 		return EffectSession
@@ -43,7 +43,7 @@ func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	a := LookupVersion(c, version, id)
 	if c == ClassSubnAdm && version == 1 {
 		if a == nil {
-			a = Lookup(c, id) // it is in both versions
+			a = Lookup(c, id) // in both versions
 		}
 		if a != nil && slices.Contains(a.Methods1, m) && (m == MethodGet || m == MethodGetTable || m == MethodGetBulk) {
 			return EffectRead
@@ -56,9 +56,9 @@ func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	return a.Effect(m)
 }
 
-// EffectOfMAD is the effect of request m, a whole MAD. What EffectOf tells holds
-// of MADs with a header by the specification: what agents make of others, nobody
-// knows, and so they are EffectFabric.
+// EffectOfMAD returns the effect of request m, a whole MAD. EffectOf is valid for
+// MADs with a header by the specification. The effect of others on agents is
+// unknown, and so they are EffectFabric.
 func EffectOfMAD(m []byte) Effect {
 	h := ParseHeader(m)
 	directed := h.Class == ClassSubnDirected
@@ -77,8 +77,8 @@ func EffectOfMAD(m []byte) Effect {
 	return EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
 }
 
-// Effect is the effect of method m on the attribute. A vendor's device may
-// change by a Get alone: one takes a semaphore, another empties a log.
+// Effect returns the effect of method m on the attribute. A Get alone may change
+// a vendor's device: one takes a semaphore, another clears a log.
 func (a *Attribute) Effect(m Method) Effect {
 	if a.Class.IsVendor() || a.ID >= vendorFirst && !a.Confirmed {
 		return EffectFabric

@@ -17,7 +17,7 @@ const (
 type PortState uint8
 
 const (
-	PortStateNoChange   PortState = 0 // in a Set: leave as it is
+	PortStateNoChange   PortState = 0 // in a Set: leave unchanged
 	PortStateDown       PortState = 1
 	PortStateInitialize PortState = 2
 	PortStateArmed      PortState = 3
@@ -30,7 +30,7 @@ const (
 type PortPhysicalState uint8
 
 const (
-	PortPhysicalStateNoChange                  PortPhysicalState = 0 // in a Set: leave as it is
+	PortPhysicalStateNoChange                  PortPhysicalState = 0 // in a Set: leave unchanged
 	PortPhysicalStateSleep                     PortPhysicalState = 1
 	PortPhysicalStatePolling                   PortPhysicalState = 2
 	PortPhysicalStateDisabled                  PortPhysicalState = 3
@@ -40,14 +40,14 @@ const (
 	PortPhysicalStatePhyTest                   PortPhysicalState = 7
 )
 
-// LinkDownDefaultState is what a port falls back to when its link goes down
-// (IBA 14.2.5.6).
+// LinkDownDefaultState is the state of a port after its link goes down (IBA
+// 14.2.5.6).
 //
 //mad:enum
 type LinkDownDefaultState uint8
 
 const (
-	LinkDownDefaultStateNoChange LinkDownDefaultState = 0 // in a Set: leave as it is
+	LinkDownDefaultStateNoChange LinkDownDefaultState = 0 // in a Set: leave unchanged
 	LinkDownDefaultStateSleep    LinkDownDefaultState = 1
 	LinkDownDefaultStatePolling  LinkDownDefaultState = 2
 )
@@ -63,7 +63,7 @@ const (
 	LinkWidth8x        LinkWidth = 1 << 2
 	LinkWidth12x       LinkWidth = 1 << 3
 	LinkWidth2x        LinkWidth = 1 << 4
-	LinkWidthSupported LinkWidth = 255 // in a Set: all that LinkWidthSupported has
+	LinkWidthSupported LinkWidth = 255 // in a Set: all of LinkWidthSupported
 )
 
 // LinkSpeed is a set of lane speeds up to 10 Gb/s, or the one in use
@@ -77,7 +77,7 @@ const (
 	LinkSpeedSDR       LinkSpeed = 1 << 0 // 2.5 Gb/s a lane
 	LinkSpeedDDR       LinkSpeed = 1 << 1 // 5 Gb/s
 	LinkSpeedQDR       LinkSpeed = 1 << 2 // 10 Gb/s
-	LinkSpeedSupported LinkSpeed = 15     // in a Set: all that LinkSpeedSupported has
+	LinkSpeedSupported LinkSpeed = 15     // in a Set: all of LinkSpeedSupported
 )
 
 // LinkSpeedExt is a set of lane speeds from 14 to 100 Gb/s, or the one in use
@@ -93,7 +93,7 @@ const (
 	LinkSpeedExtHDR       LinkSpeedExt = 1 << 2 // 53.125 Gb/s
 	LinkSpeedExtNDR       LinkSpeedExt = 1 << 3 // 106.25 Gb/s
 	LinkSpeedExtDisabled  LinkSpeedExt = 30     // as LinkSpeedExtEnabled: none of them
-	LinkSpeedExtSupported LinkSpeedExt = 31     // in a Set: all that LinkSpeedExtSupported has
+	LinkSpeedExtSupported LinkSpeedExt = 31     // in a Set: all of LinkSpeedExtSupported
 )
 
 // LinkSpeedExt2 is a set of lane speeds from 200 Gb/s on, or the one in use
@@ -133,14 +133,14 @@ const (
 	VLs0To14 VLs = 5 // "vl0_14"
 )
 
-// OperationalVLs are VLs where 0 has a meaning too (IBA 14.2.5.6,
+// OperationalVLs are VLs for which 0 also has a meaning (IBA 14.2.5.6,
 // PortInfo.OperationalVLs).
 //
 //mad:enum
 type OperationalVLs uint8
 
 const (
-	OperationalVLsNoChange OperationalVLs = 0 // in a Set: leave as it is
+	OperationalVLsNoChange OperationalVLs = 0 // in a Set: leave unchanged
 	OperationalVLs0        OperationalVLs = 1 // "vl0"
 	OperationalVLs0To1     OperationalVLs = 2 // "vl0_1"
 	OperationalVLs0To3     OperationalVLs = 3 // "vl0_3"
@@ -160,7 +160,7 @@ const (
 	SMStateMaster      SMState = 3
 )
 
-// CapabilityMask is what a port can do (IBA 14.2.5.6, PortInfo.CapabilityMask).
+// CapabilityMask is what a port supports (IBA 14.2.5.6, PortInfo.CapabilityMask).
 //
 //mad:mask
 type CapabilityMask uint32
@@ -199,7 +199,7 @@ const (
 	CapabilityMaskIsHierarchyInfoSupported              CapabilityMask = 1 << 31
 )
 
-// CapabilityMask2 is what else a port can do (IBA 14.2.5.6,
+// CapabilityMask2 is what else a port supports (IBA 14.2.5.6,
 // PortInfo.CapabilityMask2; rdma-core libibmad/dump.c mad_dump_portcapmask2,
 // libibmad/iba_types.h IB_PORT_CAP2_*).
 //

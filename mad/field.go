@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Field finds a field by its script name; nil if there is none. In a record it
+// Field returns the field with a script name; nil if it is unknown. In a record it
 // also finds the fields of the embedded attribute.
 func (a *Attribute) Field(script string) *Field { return a.derived().script[script] }
 
@@ -17,12 +17,12 @@ func (a *Attribute) Field(script string) *Field { return a.derived().script[scri
 // caller must not change the list.
 func (a *Attribute) Flat() []Field { return a.derived().flat }
 
-// Uint reads the field, or the first element of an array, from data, the
-// whole attribute. What data lacks reads as 0. It is for fields of up to 64
+// Uint reads the field, or the first element of an array, from data, the whole
+// attribute. Bits beyond the end of data read as 0. It is for fields of up to 64
 // bits; of longer ones it reads the last 64.
 func (f *Field) Uint(data []byte) uint64 { return f.UintAt(data, 0) }
 
-// UintAt reads element i; 0 when there is no such element.
+// UintAt reads element i; 0 if the array is shorter.
 func (f *Field) UintAt(data []byte, i int) uint64 {
 	if i < 0 || i >= f.Count {
 		return 0
@@ -30,7 +30,7 @@ func (f *Field) UintAt(data []byte, i int) uint64 {
 	return getBits(data, f.Offset+i*f.Stride, f.Bits)
 }
 
-// Number is element i as a number: of a signed field, or one with a scale.
+// Number returns element i as a number: of a signed field, or one with a scale.
 func (f *Field) Number(data []byte, i int) float64 {
 	v := f.UintAt(data, i)
 	n := float64(v)
@@ -40,8 +40,8 @@ func (f *Field) Number(data []byte, i int) float64 {
 	return n / float64(max(f.Scale, 1))
 }
 
-// Code is what stands on the wire for a number, the nearest there is; false: it
-// is out of range.
+// Code returns the nearest value on the wire for a number; false if the number is
+// out of range.
 func (f *Field) Code(number float64) (code uint64, ok bool) {
 	n := math.Round(number * float64(max(f.Scale, 1)))
 	low, high := f.Range()
@@ -54,7 +54,7 @@ func (f *Field) Code(number float64) (code uint64, ok bool) {
 	return uint64(n), true
 }
 
-// Range are the lowest and the highest number of a signed field, or one with a
+// Range returns the lowest and the highest number of a signed field, or one with a
 // scale.
 func (f *Field) Range() (low, high float64) {
 	scale := float64(max(f.Scale, 1))
@@ -65,9 +65,9 @@ func (f *Field) Range() (low, high float64) {
 	return 0, float64(f.Max()) / scale
 }
 
-// SetUint writes the field, or the first element of an array, to data. Bits
-// of v that the field has no room for are dropped, and so are those beyond the
-// end of data.
+// SetUint writes the field, or the first element of an array, to data. Bits of v
+// that do not fit in the field are dropped, and so are those beyond the end of
+// data.
 func (f *Field) SetUint(data []byte, v uint64) { f.SetUintAt(data, 0, v) }
 
 // SetUintAt writes element i.
@@ -77,9 +77,9 @@ func (f *Field) SetUintAt(data []byte, i int, v uint64) {
 	}
 }
 
-// Bytes are the field's bytes in data, all elements of an array and the bits
-// between them included; nil if data is too short. It is for fields that begin
-// and end at a byte boundary: texts, GIDs, raw bytes, embedded attributes.
+// Bytes returns the field's bytes in data, including all elements of an array and
+// the bits between them; nil if data is too short. It is for fields that begin and
+// end at a byte boundary: texts, GIDs, raw bytes, embedded attributes.
 func (f *Field) Bytes(data []byte) []byte {
 	first, end := f.Offset/8, (f.Offset+(f.Count-1)*f.Stride+f.Bits+7)/8
 	if end > len(data) {
@@ -95,7 +95,7 @@ func (f *Field) SetBytes(data []byte, v []byte) {
 	}
 }
 
-// At is element i of an array as a field of its own.
+// At returns element i of an array as a separate field.
 func (f *Field) At(i int) *Field {
 	e := *f
 	e.Offset, e.Count, e.Stride = f.Offset+i*f.Stride, 1, f.Bits
@@ -114,10 +114,10 @@ func (f *Field) GID(data []byte) (g GID) {
 // SetGID writes a GID.
 func (f *Field) SetGID(data []byte, g GID) { f.SetBytes(data, g[:]) }
 
-// Max is the largest number that fits.
+// Max returns the largest number that fits.
 func (f *Field) Max() uint64 { return 1<<min(f.Bits, 63)<<max(0, f.Bits-63) - 1 }
 
-// Mask are the field's bits in a ComponentMask; 0 when it has none.
+// Mask returns the field's bits in a ComponentMask; 0 without any.
 func (f *Field) Mask() uint64 {
 	if f.Component < 0 {
 		return 0
@@ -125,7 +125,7 @@ func (f *Field) Mask() uint64 {
 	return (1<<f.Components - 1) << f.Component
 }
 
-// untilNUL is the text of b up to the first NUL.
+// untilNUL returns the text of b up to the first NUL.
 func untilNUL(b []byte) string {
 	for i, c := range b {
 		if c == 0 {
@@ -135,7 +135,7 @@ func untilNUL(b []byte) string {
 	return string(b)
 }
 
-// Text is the word of v, unknown(9) where there is none.
+// Text returns the word of v, or unknown(9).
 func (w *Words) Text(v uint64) string {
 	if s, ok := w.Word[v]; ok {
 		return s
@@ -143,8 +143,8 @@ func (w *Words) Text(v uint64) string {
 	return fmt.Sprintf("unknown(%d)", v)
 }
 
-// Split gives the words of the bits set in v, the lowest bit first. A word for
-// several bits is given only if v is exactly these bits.
+// Split returns the words of the bits set in v, the lowest bit first. A word for
+// several bits is returned only if v is exactly these bits.
 func (w *Words) Split(v uint64) []string {
 	if s, ok := w.Word[v]; ok && v != 0 {
 		return []string{s}
@@ -156,8 +156,8 @@ func (w *Words) Split(v uint64) []string {
 	return list
 }
 
-// single is w without the words for several bits: what they mean, all that a
-// port supports or none of it, makes sense in what can be set alone.
+// single returns w without the words for several bits. These mean all that a port
+// supports, or none, and are useful only in fields that can be set.
 func (w *Words) single() *Words {
 	s := &Words{Name: w.Name, Word: map[uint64]string{}, Code: map[string]uint64{}}
 	for v, word := range w.Word {
@@ -168,10 +168,10 @@ func (w *Words) single() *Words {
 	return s
 }
 
-// Join is Split with commas.
+// Join returns the words of Split, separated by commas.
 func (w *Words) Join(v uint64) string { return strings.Join(w.Split(v), ",") }
 
-// bit is 1 for true.
+// bit returns 1 for true.
 func bit(b bool) uint8 {
 	if b {
 		return 1

@@ -1,11 +1,11 @@
 package mad
 
-// MADHeader is what every MAD begins with.
+// MADHeader is the first part of every MAD.
 //
-// A manager takes TransactionIDs so that no two of its operations under way
-// have the same one towards the same class of the same port; a response has
-// its request's, and so has every MAD of a transfer of several. A trap that is
-// repeated for the same event may have another.
+// A manager chooses TransactionIDs so that no two outstanding operations to the
+// same class of the same port have the same one. A response has the
+// TransactionID of its request, and so does every MAD of a transfer. A repeated
+// trap for the same event may have another.
 //
 //mad:header size=24 section=13.4.3
 //mad:source python-rdma codegen/iba_13_4.xml MADHeader
@@ -13,15 +13,15 @@ package mad
 type MADHeader struct {
 	// BaseVersion is the version of this header; 1.
 	BaseVersion uint8 `mad:"0:8"`
-	// MgmtClass says which agent or manager the MAD is for.
+	// MgmtClass selects the agent or manager that the MAD is for.
 	MgmtClass uint8 `mad:"8:8,hex"`
 	// ClassVersion is the version of what follows the header; it depends on the class.
 	ClassVersion uint8 `mad:"16:8"`
-	// Response: the MAD answers a request.
+	// Response is set in the answer to a request.
 	Response bool `mad:"24:1,name=R"`
-	// Method says what is done with the attribute; from 0x10 on it depends on the class.
+	// Method is the operation on the attribute; its numbers from 0x10 on depend on the class.
 	Method uint8 `mad:"25:7,hex"`
-	// Status says in a response what became of the request; 0 where it was carried out.
+	// Status is the result of the request, in a response; 0 on success.
 	Status uint16 `mad:"32:16,hex"`
 	// ClassSpecific is for the class to use; only directed-route SMPs do.
 	ClassSpecific uint16 `mad:"48:16,hex"`
@@ -30,7 +30,7 @@ type MADHeader struct {
 	// AttributeID names the attribute, within the class.
 	AttributeID uint16 `mad:"128:16,hex"`
 	_           uint16 `mad:"144:16"`
-	// AttributeModifier says what of the attribute is meant: a port, a block.
+	// AttributeModifier selects a part of the attribute: a port, a block.
 	AttributeModifier uint32 `mad:"160:32,hex"`
 }
 
@@ -46,15 +46,15 @@ type DirectedMADHeader struct {
 	MgmtClass uint8 `mad:"8:8,hex"`
 	// ClassVersion is the version of the class; 1.
 	ClassVersion uint8 `mad:"16:8"`
-	// Response: the MAD answers a request.
+	// Response is set in the answer to a request.
 	Response bool `mad:"24:1,name=R"`
-	// Method says what is done with the attribute.
+	// Method is the operation on the attribute.
 	Method uint8 `mad:"25:7,hex"`
 	// D is 0 on the way out and 1 on the way back.
 	D bool `mad:"32:1"`
-	// Status says in a response what became of the request; 0 where it was carried out.
+	// Status is the result of the request, in a response; 0 on success.
 	Status uint16 `mad:"33:15,hex"`
-	// HopPointer says how far along its path the SMP is.
+	// HopPointer is the position of the SMP on its path, in hops.
 	HopPointer uint8 `mad:"48:8"`
 	// HopCount is the length of the path in hops.
 	HopCount uint8 `mad:"56:8"`
@@ -63,7 +63,7 @@ type DirectedMADHeader struct {
 	// AttributeID names the attribute.
 	AttributeID uint16 `mad:"128:16,hex"`
 	_           uint16 `mad:"144:16"`
-	// AttributeModifier says what of the attribute is meant: a port, a block.
+	// AttributeModifier selects a part of the attribute: a port, a block.
 	AttributeModifier uint32 `mad:"160:32,hex"`
 }
 
@@ -73,7 +73,7 @@ type DirectedMADHeader struct {
 //mad:source python-rdma codegen/iba_14.xml SMPFormat
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_lid_class_hdr_t
 type SMPHeader struct {
-	// MKey shows the sender to be allowed what it asks.
+	// MKey authorizes the request.
 	MKey uint64    `mad:"0:64,name=M_Key,key,hex"`
 	_    [32]uint8 `mad:"64:8"`
 }
@@ -84,16 +84,16 @@ type SMPHeader struct {
 //mad:source python-rdma codegen/iba_14.xml SMPFormatDirected
 //mad:source rdma-core libibumad/umad_sm.h umad_smp
 type DirectedSMPHeader struct {
-	// MKey shows the sender to be allowed what it asks.
+	// MKey authorizes the request.
 	MKey uint64 `mad:"0:64,name=M_Key,key,hex"`
-	// DrSLID is the LID where the directed part of the path begins; 65535 where it begins at the sender.
+	// DrSLID is the LID where the directed part of the path begins; 65535 if it begins at the sender.
 	DrSLID LID `mad:"64:16"`
-	// DrDLID is the LID where the directed part of the path ends; 65535 where it ends at the receiver.
+	// DrDLID is the LID where the directed part of the path ends; 65535 if it ends at the receiver.
 	DrDLID LID       `mad:"80:16"`
 	_      [28]uint8 `mad:"96:8"`
 }
 
-// DirectedPaths stand at the end of directed-route SMPs, at SMPInitialPathOffset.
+// DirectedPaths are at the end of directed-route SMPs, at SMPInitialPathOffset.
 //
 //mad:header size=128 section=14.2.1.2
 //mad:source python-rdma codegen/iba_14.xml SMPFormatDirected
@@ -101,18 +101,18 @@ type DirectedSMPHeader struct {
 type DirectedPaths struct {
 	// InitialPath are the ports that the SMP leaves through, from element 1 on.
 	InitialPath [64]uint8 `mad:"0:8"`
-	// ReturnPath are the ports that it came in through, from element 1 on: the nodes on the way fill it in.
+	// ReturnPath are the ports that it came in through, from element 1 on; the nodes on the path fill it in.
 	ReturnPath [64]uint8 `mad:"512:8"`
 }
 
-// CCHeader follows the MADHeader in MADs of congestion control. Between it
-// and the attribute is room for log data.
+// CCHeader follows the MADHeader in MADs of congestion control. There is room
+// for log data between it and the attribute.
 //
 //mad:header size=8 section=A10.4.1
 //mad:source rdma-core libibmad/fields.c IB_CC_CCKEY_F
 //mad:source opensm include/iba/ib_types.h ib_cc_mad_t
 type CCHeader struct {
-	// CCKey shows the sender to be allowed what it asks.
+	// CCKey authorizes the request.
 	CCKey uint64 `mad:"0:64,name=CC_Key,key,hex"`
 }
 
@@ -122,7 +122,7 @@ type CCHeader struct {
 //mad:source rdma-core libibmad/bm.c bm_call_via
 //mad:source ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t
 type BMHeader struct {
-	// BKey shows the sender to be allowed what it asks.
+	// BKey authorizes the request.
 	BKey uint64 `mad:"0:64,name=B_Key,key,hex"`
 }
 

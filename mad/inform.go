@@ -6,32 +6,32 @@ package mad
 //mad:source opensm include/iba/ib_types.h ib_inform_info_t
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_informinfo_t
 type InformInfo struct {
-	// GID is the port whose events are wanted; all 0: those of the LIDs from LIDRangeBegin on.
+	// GID is the port whose events are requested; all 0 requests those of the LIDs from LIDRangeBegin on.
 	GID GID `mad:"0:128"`
-	// LIDRangeBegin is the first LID whose events are wanted; 65535: all LIDs.
+	// LIDRangeBegin is the first LID whose events are requested; 65535 is all LIDs.
 	LIDRangeBegin LID `mad:"128:16"`
-	// LIDRangeEnd is the last LID whose events are wanted.
+	// LIDRangeEnd is the last LID whose events are requested.
 	LIDRangeEnd LID    `mad:"144:16"`
 	_           uint16 `mad:"160:16"`
 	// IsGeneric is 1 for traps that the specification defines, 0 for a vendor's.
 	IsGeneric uint8 `mad:"176:8"`
 	// Subscribe is 1 to subscribe, 0 to end the subscription.
 	Subscribe uint8 `mad:"184:8"`
-	// Type is how grave the events have to be.
+	// Type is the severity of the requested events.
 	Type InformType `mad:"192:16"`
 	// TrapNumber is the kind of event, 65535 for all; of a vendor's traps, the vendor's number of the device.
 	TrapNumber uint16 `mad:"208:16,vendor=DeviceID"`
-	// QPN is the queue pair whose subscription ends; of a request to subscribe, ignored.
+	// QPN is the queue pair whose subscription ends; ignored in a request to subscribe.
 	QPN uint32 `mad:"224:24,hex"`
 	_   uint8  `mad:"248:3"`
-	// RespTimeValue is how long the subscriber takes to answer a report, 4.096 us times two to this power.
+	// RespTimeValue is the longest time in which the subscriber answers a report, 4.096 us * 2^value.
 	RespTimeValue uint8 `mad:"251:5"`
 	_             uint8 `mad:"256:8"`
-	// ProducerType is the kind of node where the event happens; of a vendor's traps, the vendor's OUI.
+	// ProducerType is the kind of node where the event occurs; of a vendor's traps, the vendor's OUI.
 	ProducerType ProducerType `mad:"264:24,also=node_type,vendor=VendorID"`
 }
 
-// InformType is how grave events have to be for a subscription (IBA 13.4.8.3).
+// InformType is the severity of the events of a subscription (IBA 13.4.8.3).
 //
 //mad:enum
 type InformType uint16
@@ -53,7 +53,7 @@ const (
 type InformInfoRecord struct {
 	// SubscriberGID is the port that subscribed.
 	SubscriberGID GID `mad:"0:128"`
-	// Enum tells the subscriptions of a port apart.
+	// Enum distinguishes the subscriptions of a port.
 	Enum uint16  `mad:"128:16"`
 	_    [6]byte `mad:"144:48,bytes"`
 	// InformInfo is the subscription.

@@ -2,8 +2,8 @@ package mad
 
 import "encoding/binary"
 
-// MaskKeys zeroes all keys in MAD m, of at least Size bytes: whoever holds a
-// recording must not hold the fabric.
+// MaskKeys zeroes all keys in MAD m, of at least Size bytes: a recording must not
+// give access to the fabric.
 func MaskKeys(m []byte) {
 	h := ParseHeader(m)
 	if at := KeyOffset(h); at > 0 {
@@ -35,7 +35,7 @@ func MaskKeys(m []byte) {
 			}
 		}
 	} else {
-		a = a.Resolve(data, h.Modifier) // a Notice of a wrong key tells the key
+		a = a.Resolve(data, h.Modifier) // a Notice of a wrong key contains the key
 	}
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
@@ -51,5 +51,5 @@ func MaskKeys(m []byte) {
 	}
 }
 
-// keySize of the keys that guard agents, in bytes.
+// keySize is the size of the keys that protect agents, in bytes.
 const keySize = 8

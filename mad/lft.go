@@ -43,9 +43,9 @@ type RandomForwardingTable struct {
 type LIDPort struct {
 	// EntryLID is the first LID of the entry.
 	EntryLID LID `mad:"0:16"`
-	// Valid: the entry is in use.
+	// Valid is set if the entry is in use.
 	Valid bool `mad:"16:1"`
-	// LMC is the number of low LID bits that do not count: the entry is for 2^LMC LIDs.
+	// LMC is the number of low LID bits to ignore: the entry is for 2^LMC LIDs.
 	LMC uint8 `mad:"17:3"`
 	_   uint8 `mad:"20:4"`
 	// Port is the port that packets to these LIDs leave through.

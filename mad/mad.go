@@ -50,18 +50,18 @@ type Header struct {
 	Modifier     uint32
 }
 
-// bmAnswer is the modifier's bit of an answer in baseboard management, where
-// commands and answers have the same method, Send (IBA 16.2.3; linux
+// bmAnswer is the bit of the modifier that marks an answer in baseboard management,
+// where commands and answers have the same method, Send (IBA 16.2.3; linux
 // drivers/infiniband/core/mad.c ib_response_mad).
 const bmAnswer = 1
 
-// IsAnswer: the MAD is the answer to a request.
+// IsAnswer reports whether the MAD is the answer to a request.
 func (h *Header) IsAnswer() bool {
 	return h.Method.IsResponse() || h.Class == ClassBM && h.Method == MethodSend && h.Modifier&bmAnswer != 0
 }
 
-// IsAnswered: the MAD is a request to which there is an answer. The others are
-// answers, or messages without one, such as a Trap (IBA 13.4.5).
+// IsAnswered reports whether the MAD is a request with an answer. The others are
+// answers, or messages without an answer, such as a Trap (IBA 13.4.5).
 func (h *Header) IsAnswered() bool {
 	switch h.Method {
 	case MethodSend:
@@ -72,7 +72,7 @@ func (h *Header) IsAnswered() bool {
 	return !h.Method.IsResponse()
 }
 
-// DataOffset is where the attribute begins in MADs with header h, in bytes.
+// DataOffset returns the offset of the attribute in MADs with header h, in bytes.
 func (h *Header) DataOffset() int {
 	if h.Class == ClassSubnAdm {
 		return SAPlacesIn(h.ClassVersion).Data
@@ -80,7 +80,7 @@ func (h *Header) DataOffset() int {
 	return h.Class.DataOffset()
 }
 
-// DataSize is the size of the attribute data in one MAD with header h, in bytes.
+// DataSize returns the size of the attribute data in one MAD with header h, in bytes.
 func (h *Header) DataSize() int {
 	if h.Class.Family() == ClassSubn {
 		return h.Class.DataSize()
@@ -89,7 +89,7 @@ func (h *Header) DataSize() int {
 }
 
 // Put writes h to the first 24 bytes of m, but not to the hop pointer and hop
-// count of directed-route SMPs. It leaves the rest of m as it is.
+// count of directed-route SMPs. It leaves the rest of m unchanged.
 func (h *Header) Put(m []byte) {
 	m[BaseVersionOffset] = 1
 	m[ClassOffset] = byte(h.Class)
@@ -139,10 +139,10 @@ func RouteOf(m []byte) DirectedRoute {
 	return append(DirectedRoute(nil), m[SMPInitialPathOffset:SMPInitialPathOffset+1+n]...)
 }
 
-// KeyOffset is the offset of the key, 8 bytes, in MADs with header h: the M_Key
+// KeyOffset returns the offset of the key, 8 bytes, in MADs with header h: the M_Key
 // (IBA 14.2.1), B_Key (libibmad bm.c, bm_call_via), CC_Key (opensm ib_types.h,
 // ib_cc_mad_t), a vendor's key (ibutils ibvs_base.h, ib_vs_t) or the SM_Key of
-// subnet administration (IBA 15.2.1.1). 0: they have none.
+// subnet administration (IBA 15.2.1.1). It returns 0 for MADs without a key.
 func KeyOffset(h Header) int {
 	switch c := h.Class.Family(); {
 	case c == ClassSubn, c == ClassBM, c == ClassCongestion, c == ClassVendor0A && h.Attribute != AttrVendor0AClassPortInfo.ID:

@@ -2,9 +2,9 @@ package mad
 
 // Mellanox' own attributes, in subnet management and in the vendor classes.
 
-// MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table.
+// MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table.
 //
-// It tells of 13 ports at a time.
+// It has 13 ports at a time.
 //
 //mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:16:1 unconfirmed
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)
@@ -21,7 +21,7 @@ type MlnxPrivateLFTMap struct {
 type PrivateLFTPort struct {
 	// IBPort is the number of the port.
 	IBPort uint8 `mad:"0:8"`
-	// SharedPLFTPort is the port whose forwarding table this one uses too.
+	// SharedPLFTPort is the port whose forwarding table this one also uses.
 	SharedPLFTPort uint8 `mad:"8:8,name=SharedPLFT_Port"`
 	_              uint8 `mad:"16:8"`
 	// Size is the size of the forwarding table; the source gives no unit.
@@ -30,12 +30,12 @@ type PrivateLFTPort struct {
 
 // MlnxConfigSpace reads and writes a device's configuration space.
 //
-// It can stop a device for good.
+// It can make a device permanently unusable.
 //
 //mad:attr class=Subn id=0xff50 methods=Get,Set size=64 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8 unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
 type MlnxConfigSpace struct {
-	// MKey shows the sender to be allowed what it asks.
+	// MKey authorizes the request.
 	MKey uint64 `mad:"0:64,name=M_Key,key,hex"`
 	// Records are words, or addresses with words and masks.
 	Records [56]byte `mad:"64:448,bytes"`
@@ -47,7 +47,7 @@ type MlnxConfigSpace struct {
 //mad:variant of=MlnxConfigSpace.Records name=words when=modifier.mode:0
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
 type MlnxConfigWords struct {
-	// Words are as many as the modifier counts.
+	// Words are the words; the modifier has their number.
 	Words [14]uint32 `mad:"0:32,hex"`
 }
 
@@ -57,11 +57,11 @@ type MlnxConfigWords struct {
 //mad:variant of=MlnxConfigSpace.Records name=records when=modifier.mode:2
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp, set_mad_data_for_mode_2
 type MlnxConfigRecords struct {
-	// Record are as many as the modifier counts.
+	// Record are the records; the modifier has their number.
 	Record [4]ConfigRecord `mad:"0:96"`
 }
 
-// MlnxGeneralInfo says what a device is and runs, as GeneralInfo does, in an SMP.
+// MlnxGeneralInfo is the hardware and firmware of a device, as in GeneralInfo, in an SMP.
 //
 //mad:attr class=Subn id=0xff17 methods=Get size=64 section=vendor unconfirmed
 //mad:source mstflint mad_ifc/mad_ifc.c MAD_ATTR_GENERAL_INFO_SMP (the number alone)
@@ -70,8 +70,8 @@ type MlnxGeneralInfo struct {
 	Data [64]byte `mad:"0:512,bytes"`
 }
 
-// MlnxSemaphore guards a device's configuration space from two who change it
-// at the same time.
+// MlnxSemaphore protects a device's configuration space against simultaneous
+// changes by two programs.
 //
 //mad:attr class=Subn id=0xff53 methods=Get,Set size=64 section=vendor unconfirmed
 //mad:source mstflint include/mtcr_ul/mtcr_com_defs.h SMP_SEMAPHOE_LOCK_CMD
@@ -80,14 +80,14 @@ type MlnxSemaphore struct {
 	Data [64]byte `mad:"0:512,bytes"`
 }
 
-// GeneralInfo says what a device is and runs: hardware and firmware.
+// GeneralInfo is the hardware and firmware of a device.
 //
 //mad:attr class=Vendor0A id=0x0017 methods=Get size=136 section=vendor
 //mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t
 //mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
 type GeneralInfo struct {
-	// VSKey shows the sender to be allowed what it asks.
+	// VSKey authorizes the request.
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
 	// HWRevision is the revision of the device.
 	HWRevision uint16 `mad:"64:16,hex"`
@@ -105,20 +105,20 @@ type GeneralInfo struct {
 	FWSubMinor uint8 `mad:"344:8"`
 	// FWBuildID is the number of the firmware's build.
 	FWBuildID uint32 `mad:"352:32,hex"`
-	// FWMonth is when the firmware was built; the hexadecimal digits are decimal ones.
+	// FWMonth is the month in which the firmware was built, in BCD: 0x12 is December.
 	FWMonth uint8 `mad:"384:8,hex"`
-	// FWDay is when the firmware was built, likewise.
+	// FWDay is the day of the build, likewise.
 	FWDay uint8 `mad:"392:8,hex"`
-	// FWYear is when the firmware was built, likewise.
+	// FWYear is the year of the build, likewise.
 	FWYear uint16 `mad:"400:16,hex"`
 	_      uint16 `mad:"416:16"`
-	// FWHour is when the firmware was built, likewise.
+	// FWHour is the hour of the build, likewise.
 	FWHour uint16 `mad:"432:16,hex"`
 	// PSID names the board that the firmware is for.
 	PSID [16]byte `mad:"448:128,text"`
-	// INIFileVersion is the version of the settings that the firmware was made with.
+	// INIFileVersion is the version of the settings that the firmware was built with.
 	INIFileVersion uint32 `mad:"576:32"`
-	// Software is where the versions of the management software stand.
+	// Software is the part with the versions of the management software.
 	Software [60]byte `mad:"608:480,bytes"`
 }
 
@@ -146,7 +146,7 @@ type GeneralInfoIS3 struct {
 }
 
 // GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX-3 and
-// all that came later.
+// later devices.
 //
 //mad:header size=32 section=vendor
 //mad:variant of=GeneralInfo.Software name=is4 when=DeviceID:0-65535
@@ -172,7 +172,7 @@ type GeneralInfoIS4 struct {
 
 // ConfigSpace reads and writes a device's configuration space.
 //
-// It can stop a device for good.
+// It can make a device permanently unusable.
 //
 //mad:attr class=Vendor09 id=0x0050 methods=Get,Set size=224 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8
 //mad:attr class=Vendor0A id=0x0050 methods=Get,Set size=224 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8
@@ -180,7 +180,7 @@ type GeneralInfoIS4 struct {
 //mad:source ibutils ibis/src/ibcr_base.h ib_cr_space_t
 //mad:source rdma-core infiniband-diags/vendstat.c is3_config_space_t
 type ConfigSpace struct {
-	// VSKey shows the sender to be allowed what it asks.
+	// VSKey authorizes the request.
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
 	// Records are words, or addresses with words and masks.
 	Records [216]byte `mad:"64:1728,bytes"`
@@ -193,7 +193,7 @@ type ConfigSpace struct {
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c create_attribute_mode_0
 //mad:source ibutils ibis/src/ibcr_base.h ib_cr_space_t
 type ConfigWords struct {
-	// Words are as many as the modifier counts.
+	// Words are the words; the modifier has their number.
 	Words [54]uint32 `mad:"0:32,hex"`
 }
 
@@ -204,7 +204,7 @@ type ConfigWords struct {
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c create_attribute_mode_2, set_mad_data_for_mode_2
 //mad:source rdma-core infiniband-diags/vendstat.c is3_config_space_t
 type ConfigRecords struct {
-	// Record are as many as the modifier counts.
+	// Record are the records; the modifier has their number.
 	Record [18]ConfigRecord `mad:"0:96"`
 }
 
@@ -214,15 +214,15 @@ type ConfigRecords struct {
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c set_mad_data_for_mode_2
 //mad:source rdma-core infiniband-diags/vendstat.c is3_config_space_t is3_record
 type ConfigRecord struct {
-	// Address is where the word is.
+	// Address is the address of the word.
 	Address uint32 `mad:"0:32,hex"`
 	// Word is its value.
 	Word uint32 `mad:"32:32,hex"`
-	// Mask are the bits of it that count.
+	// Mask selects the bits of the word that count.
 	Mask uint32 `mad:"64:32,hex"`
 }
 
-// VendorData is a vendor's attribute of which no more is known for sure.
+// VendorData is a vendor's attribute of which only the number is certain.
 //
 //mad:attr class=Vendor09 id=0x0051 name=ConfigSpaceMode methods=Get,Set size=232 section=vendor unconfirmed ; belongs to ConfigSpace of old devices.
 //mad:attr class=Vendor0A id=0x0012 name=SoftReset methods=Set size=232 section=vendor unconfirmed ; restarts the device.
@@ -232,7 +232,7 @@ type ConfigRecord struct {
 //mad:source ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)
 type VendorData struct {
-	// VSKey shows the sender to be allowed what it asks.
+	// VSKey authorizes the request.
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
 	// Content is the rest of the attribute as it came.
 	Content [224]byte `mad:"64:1792,bytes"`

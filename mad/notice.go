@@ -1,7 +1,7 @@
 package mad
 
-// Notice tells of an event: a trap from an agent, or the report of one that
-// the subnet administrator forwards to who subscribed.
+// Notice reports an event: a trap from an agent, or the report of a trap that
+// the subnet administrator forwards to subscribers.
 //
 //mad:attr class=Subn id=0x0002 methods=Get,Set,Trap,TrapRepress size=64 section=13.4.8.2
 //mad:attr class=SubnAdm id=0x0002 methods=Report size=80 section=13.4.8.2
@@ -13,11 +13,11 @@ package mad
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t
 //mad:source python-rdma codegen/iba_13_4.xml MADNotice
 type Notice struct {
-	// IsGeneric: the specification defines the trap; else a vendor does.
+	// IsGeneric is set if the specification defines the trap; otherwise a vendor does.
 	IsGeneric bool `mad:"0:1"`
-	// Type is how grave the event is.
+	// Type is the severity of the event.
 	Type NoticeType `mad:"1:7"`
-	// ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI.
+	// ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI.
 	ProducerType ProducerType `mad:"8:24,also=node_type,vendor=VendorID"`
 	// TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device.
 	TrapNumber uint16 `mad:"32:16,vendor=DeviceID"`
@@ -25,15 +25,15 @@ type Notice struct {
 	IssuerLID LID `mad:"48:16"`
 	// NoticeToggle alternates with each notice that is read and cleared; 0 in a trap.
 	NoticeToggle bool `mad:"64:1"`
-	// NoticeCount is the number of notices that wait to be read; 0 in a trap.
+	// NoticeCount is the number of notices waiting to be read; 0 in a trap.
 	NoticeCount uint16 `mad:"65:15"`
-	// DataDetails say more; what, depends on TrapNumber.
+	// DataDetails are the details; their layout depends on TrapNumber.
 	DataDetails [54]byte `mad:"80:432,bytes"`
 	// IssuerGID is the GID of the port that sent the trap.
 	IssuerGID GID `mad:"512:128"`
 }
 
-// NoticeType is how grave an event is (IBA 13.4.8.2).
+// NoticeType is the severity of an event (IBA 13.4.8.2).
 //
 //mad:enum
 type NoticeType uint8
@@ -44,10 +44,10 @@ const (
 	NoticeTypeSecurity      NoticeType = 2
 	NoticeTypeSM            NoticeType = 3 // "subnet_management"
 	NoticeTypeInformational NoticeType = 4
-	NoticeTypeEmpty         NoticeType = 127 // there is no notice
+	NoticeTypeEmpty         NoticeType = 127 // no notice
 )
 
-// ProducerType is the kind of node where an event happened (IBA 13.4.8.2).
+// ProducerType is the kind of node where an event occurred (IBA 13.4.8.2).
 //
 //mad:enum
 type ProducerType uint32
@@ -60,9 +60,9 @@ const (
 	ProducerTypeAll    ProducerType = 0xffffff
 )
 
-// NoticePort1 tells of a port that came into service (trap 64) or went out of it (65), in
-// version 1 of the specification. Later a GID, which begins with six reserved bytes, has
-// its place.
+// NoticePort1 reports a port that came into service (trap 64) or went out of service
+// (65), in version 1 of the specification. Later versions have six reserved bytes and a
+// GID here.
 //
 //mad:header size=3 section=14.2.5.1 unconfirmed
 //mad:variant of=Notice.DataDetails name=port_service only=SubnAdm1 when=IsGeneric:1,TrapNumber:64-65
@@ -75,8 +75,8 @@ type NoticePort1 struct {
 	PortNo uint8 `mad:"16:8"`
 }
 
-// NoticeGID tells of a GID that came into service (trap 64) or went out of it
-// (65), or of a multicast group that was made (66) or dissolved (67).
+// NoticeGID reports a GID that came into service (trap 64) or went out of service
+// (65), or a multicast group that was created (66) or deleted (67).
 //
 //mad:header size=22 section=14.2.5.1
 //mad:variant of=Notice.DataDetails name=gid only=SubnAdm,Subn when=IsGeneric:1,TrapNumber:64-67
@@ -89,7 +89,7 @@ type NoticeGID struct {
 	GIDAddr GID `mad:"48:128"`
 }
 
-// NoticeSwitch tells of a switch whose link state changed on some port (trap 128).
+// NoticeSwitch reports a switch whose link state changed on some port (trap 128).
 //
 //mad:header size=2 section=14.2.5.1
 //mad:variant of=Notice.DataDetails name=switch only=Subn,SubnAdm,SubnAdm1 when=IsGeneric:1,TrapNumber:128
@@ -100,8 +100,8 @@ type NoticeSwitch struct {
 	LIDAddr LID `mad:"0:16"`
 }
 
-// NoticePort tells of a port where the local link integrity (trap 129) or the
-// excessive buffer overrun threshold (130) was reached, or the flow control
+// NoticePort reports a port where the threshold of local link integrity (trap
+// 129) or of excessive buffer overruns (130) was reached, or the flow control
 // update watchdog timer expired (131).
 //
 //mad:header size=5 section=14.2.5.1
@@ -116,8 +116,8 @@ type NoticePort struct {
 	PortNo uint8 `mad:"32:8"`
 }
 
-// NoticeLocalChange tells of a port whose capabilities or other settings
-// changed (trap 144).
+// NoticeLocalChange reports a port whose capabilities or other settings changed
+// (trap 144).
 //
 //mad:header size=14 section=14.2.5.1
 //mad:variant of=Notice.DataDetails name=local_change only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:144
@@ -129,28 +129,28 @@ type NoticeLocalChange struct {
 	LIDAddr LID   `mad:"16:16"`
 	_       uint8 `mad:"32:8"`
 	_       uint8 `mad:"40:7"`
-	// OtherLocalChanges: one of the bits from SMPriorityChange on is set.
+	// OtherLocalChanges is set if one of the bits from SMPriorityChange on is set.
 	OtherLocalChanges bool `mad:"47:1"`
-	// CapabilityMask is that of PortInfo, as it is now.
+	// CapabilityMask is the current one of PortInfo.
 	CapabilityMask CapabilityMask `mad:"48:32"`
 	_              uint16         `mad:"80:10"`
-	// CapabilityMask2Change: CapabilityMask2 has changed (known from opensm alone).
+	// CapabilityMask2Change is set if CapabilityMask2 has changed (known only from opensm).
 	CapabilityMask2Change bool `mad:"90:1"`
-	// HierarchyInfoChange: HierarchyInfo has changed (known from opensm alone).
+	// HierarchyInfoChange is set if HierarchyInfo has changed (known only from opensm).
 	HierarchyInfoChange bool `mad:"91:1"`
-	// SMPriorityChange: the priority of the subnet manager there has changed.
+	// SMPriorityChange is set if the priority of the subnet manager on the port has changed.
 	SMPriorityChange bool `mad:"92:1"`
-	// LinkSpeedEnabledChange: LinkSpeedEnabled has changed.
+	// LinkSpeedEnabledChange is set if LinkSpeedEnabled has changed.
 	LinkSpeedEnabledChange bool `mad:"93:1"`
-	// LinkWidthEnabledChange: LinkWidthEnabled has changed.
+	// LinkWidthEnabledChange is set if LinkWidthEnabled has changed.
 	LinkWidthEnabledChange bool `mad:"94:1"`
-	// NodeDescriptionChange: NodeDescription has changed.
+	// NodeDescriptionChange is set if NodeDescription has changed.
 	NodeDescriptionChange bool `mad:"95:1"`
-	// CapabilityMask2 is that of PortInfo, as it is now (known from opensm alone).
+	// CapabilityMask2 is the current one of PortInfo (known only from opensm).
 	CapabilityMask2 CapabilityMask2 `mad:"96:16"`
 }
 
-// NoticeSystemImage tells of a node whose SystemImageGUID changed (trap 145).
+// NoticeSystemImage reports a node whose SystemImageGUID changed (trap 145).
 //
 //mad:header size=14 section=14.2.5.1
 //mad:variant of=Notice.DataDetails name=system_image only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:145
@@ -161,11 +161,11 @@ type NoticeSystemImage struct {
 	// LIDAddr is the LID of the port.
 	LIDAddr LID    `mad:"16:16"`
 	_       uint16 `mad:"32:16"`
-	// SystemImageGUID is the node's, as it is now.
+	// SystemImageGUID is the current one of the node.
 	SystemImageGUID GUID `mad:"48:64"`
 }
 
-// NoticeBadMKey tells of an SMP with a wrong M_Key (trap 256).
+// NoticeBadMKey reports an SMP with a wrong M_Key (trap 256).
 //
 //mad:header size=54 section=14.2.5.1
 //mad:variant of=Notice.DataDetails name=bad_m_key only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:256
@@ -175,30 +175,30 @@ type NoticeBadMKey struct {
 	_ uint16 `mad:"0:16"`
 	// LIDAddr is the LID of the port that the SMP came from.
 	LIDAddr LID `mad:"16:16"`
-	// DrSLID is the SMP's, where it had a directed route.
+	// DrSLID is the DrSLID of the SMP, if it had a directed route.
 	DrSLID LID `mad:"32:16"`
-	// Method is the SMP's.
+	// Method is the method of the SMP.
 	Method uint8 `mad:"48:8,hex"`
 	_      uint8 `mad:"56:8"`
-	// AttributeID is the SMP's.
+	// AttributeID is the attribute ID of the SMP.
 	AttributeID uint16 `mad:"64:16,hex"`
-	// AttributeModifier is the SMP's.
+	// AttributeModifier is the attribute modifier of the SMP.
 	AttributeModifier uint32 `mad:"80:32,hex"`
 	// MKey is the wrong key.
 	MKey uint64 `mad:"112:64,name=M_Key,key,hex"`
 	_    uint8  `mad:"176:8"`
-	// DRNotice: the SMP had a directed route.
+	// DRNotice is set if the SMP had a directed route.
 	DRNotice bool `mad:"184:1"`
-	// DRPathTruncated: the path was too long for DRNoticeReturnPath.
+	// DRPathTruncated is set if the path was too long for DRNoticeReturnPath.
 	DRPathTruncated bool `mad:"185:1"`
 	// DRHopCount is the number of bytes in DRNoticeReturnPath.
 	DRHopCount uint8 `mad:"186:6"`
-	// DRNoticeReturnPath is the SMP's return path.
+	// DRNoticeReturnPath is the return path of the SMP.
 	DRNoticeReturnPath [30]uint8 `mad:"192:8"`
 }
 
-// NoticeBadMKey1 tells in version 1 of SubnAdm of an SMP with a wrong M_Key
-// (trap 256).
+// NoticeBadMKey1 reports an SMP with a wrong M_Key (trap 256), in version 1 of
+// SubnAdm.
 //
 //mad:header size=22 section=14.2.5.1 unconfirmed
 //mad:variant of=Notice.DataDetails name=bad_m_key only=SubnAdm1 when=IsGeneric:1,TrapNumber:256
@@ -208,18 +208,18 @@ type NoticeBadMKey1 struct {
 	// LIDAddr is the LID of the port that the SMP came from.
 	LIDAddr LID    `mad:"16:16"`
 	_       uint16 `mad:"32:16"`
-	// Method is the SMP's.
+	// Method is the method of the SMP.
 	Method uint8 `mad:"48:8,hex"`
 	_      uint8 `mad:"56:8"`
-	// AttributeID is the SMP's.
+	// AttributeID is the attribute ID of the SMP.
 	AttributeID uint16 `mad:"64:16,hex"`
-	// AttributeModifier is the SMP's.
+	// AttributeModifier is the attribute modifier of the SMP.
 	AttributeModifier uint32 `mad:"80:32,hex"`
 	// MKey is the wrong key.
 	MKey uint64 `mad:"112:64,name=M_Key,key,hex"`
 }
 
-// NoticeBadKey tells of a packet with a wrong P_Key (trap 257) or Q_Key (258).
+// NoticeBadKey reports a packet with a wrong P_Key (trap 257) or Q_Key (258).
 //
 //mad:header size=50 section=14.2.5.1
 //mad:variant of=Notice.DataDetails name=bad_key only=Subn,SubnAdm,SubnAdm1 when=IsGeneric:1,TrapNumber:257-258
@@ -241,13 +241,13 @@ type NoticeBadKey struct {
 	_   uint8  `mad:"112:8"`
 	// QP2 is the queue pair that it was sent to.
 	QP2 uint32 `mad:"120:24,hex"`
-	// GIDAddr1 is the GID of the port that the packet came from; all 0 where it had no global route header.
+	// GIDAddr1 is the GID of the port that the packet came from; all 0 if it had no global route header.
 	GIDAddr1 GID `mad:"144:128"`
-	// GIDAddr2 is the GID of the port that it was sent to; all 0 where it had no global route header.
+	// GIDAddr2 is the GID of the port that it was sent to; all 0 if it had no global route header.
 	GIDAddr2 GID `mad:"272:128"`
 }
 
-// NoticeSwitchBadPKey tells of a packet with a wrong P_Key at a switch's port
+// NoticeSwitchBadPKey reports a packet with a wrong P_Key at a switch's port
 // (trap 259).
 //
 //mad:header size=51 section=14.2.5.1
@@ -255,7 +255,7 @@ type NoticeBadKey struct {
 //mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_259
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_259_t
 type NoticeSwitchBadPKey struct {
-	// DataValid says which of the fields below are known, a bit each.
+	// DataValid is the fields below that are known, a bit each.
 	DataValid uint16 `mad:"0:16,hex"`
 	// LIDAddr1 is the LID of the port that the packet came from.
 	LIDAddr1 LID `mad:"16:16"`
@@ -281,7 +281,7 @@ type NoticeSwitchBadPKey struct {
 	PortNo uint8 `mad:"400:8"`
 }
 
-// NoticeBadBKey tells of a MAD with a wrong B_Key (trap 259 of baseboard
+// NoticeBadBKey reports a MAD with a wrong B_Key (trap 259 of baseboard
 // management).
 //
 //mad:header size=38 section=16.2.3.2
@@ -291,12 +291,12 @@ type NoticeSwitchBadPKey struct {
 type NoticeBadBKey struct {
 	// LIDAddr is the LID of the port that the MAD came from.
 	LIDAddr LID `mad:"0:16"`
-	// Method is the MAD's.
+	// Method is the method of the MAD.
 	Method uint8 `mad:"16:8,hex"`
 	_      uint8 `mad:"24:8"`
-	// AttributeID is the MAD's.
+	// AttributeID is the attribute ID of the MAD.
 	AttributeID uint16 `mad:"32:16,hex"`
-	// AttributeModifier is the MAD's.
+	// AttributeModifier is the attribute modifier of the MAD.
 	AttributeModifier uint32 `mad:"48:32,hex"`
 	_                 uint8  `mad:"80:8"`
 	// QP is the queue pair that the MAD came from.
@@ -307,7 +307,7 @@ type NoticeBadBKey struct {
 	GIDAddr GID `mad:"176:128"`
 }
 
-// NoticeBadCCKey tells of a MAD with a wrong CC_Key (trap 0 of congestion
+// NoticeBadCCKey reports a MAD with a wrong CC_Key (trap 0 of congestion
 // control).
 //
 //mad:header size=40 section=A10.4.3.2
@@ -317,13 +317,13 @@ type NoticeBadBKey struct {
 type NoticeBadCCKey struct {
 	// SLID is the LID of the port that the MAD came from.
 	SLID LID `mad:"0:16"`
-	// Method is the MAD's.
+	// Method is the method of the MAD.
 	Method uint8 `mad:"16:8,hex"`
 	_      uint8 `mad:"24:8"`
-	// AttributeID is the MAD's.
+	// AttributeID is the attribute ID of the MAD.
 	AttributeID uint16 `mad:"32:16,hex"`
 	_           uint16 `mad:"48:16"`
-	// AttributeModifier is the MAD's.
+	// AttributeModifier is the attribute modifier of the MAD.
 	AttributeModifier uint32 `mad:"64:32,hex"`
 	_                 uint8  `mad:"96:8"`
 	// QP is the queue pair that the MAD was sent to.

@@ -1,7 +1,7 @@
 package mad
 
-// Counters whose layout only rdma-core shows, in libibmad/fields.c, which
-// perfquery reads devices with; the first four bytes are as in all counters.
+// Counters whose layout is in rdma-core only (libibmad/fields.c, used by
+// perfquery); the first four bytes are as in all counters.
 
 // PortRcvConCtrl counts congestion notifications received.
 //
@@ -11,15 +11,16 @@ type PortRcvConCtrl struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint16 `mad:"16:16,hex"`
-	// PortPktRcvFECN counts packets marked on the way here.
+	// PortPktRcvFECN counts received packets that were marked on their path.
 	PortPktRcvFECN uint32 `mad:"32:32"`
-	// PortPktRcvBECN counts packets that say that ours were marked.
+	// PortPktRcvBECN counts received notifications that packets from this port were marked.
 	PortPktRcvBECN uint32 `mad:"64:32"`
 }
 
-// PortSLRcvFECN counts packets marked on the way here, on each service level.
+// PortSLRcvFECN counts received packets that were marked on their path, on each
+// service level.
 //
 //mad:attr class=Perf id=0x0032 methods=Get,Set size=68 section=A10.5 unconfirmed
 //mad:source rdma-core libibmad/fields.c PortSLRcvFECN fields
@@ -27,14 +28,14 @@ type PortSLRcvFECN struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is service level n.
+	// CounterSelect selects the counters of a Set: bit n is service level n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortSLRcvFECN are the packets of each service level.
 	PortSLRcvFECN [16]uint32 `mad:"32:32"`
 }
 
-// PortSLRcvBECN counts packets that say that ours were marked, on each service
-// level.
+// PortSLRcvBECN counts received notifications that packets from this port were
+// marked, on each service level.
 //
 //mad:attr class=Perf id=0x0033 methods=Get,Set size=68 section=A10.5 unconfirmed
 //mad:source rdma-core libibmad/fields.c PortSLRcvBECN fields
@@ -42,7 +43,7 @@ type PortSLRcvBECN struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is service level n.
+	// CounterSelect selects the counters of a Set: bit n is service level n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortSLRcvBECN are the packets of each service level.
 	PortSLRcvBECN [16]uint32 `mad:"32:32"`
@@ -56,7 +57,7 @@ type PortXmitConCtrl struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortXmitTimeCong are the ticks.
 	PortXmitTimeCong uint32 `mad:"32:32"`
@@ -71,7 +72,7 @@ type PortVLXmitTimeCong struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is lane n.
+	// CounterSelect selects the counters of a Set: bit n is lane n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortVLXmitTimeCong are the ticks of each lane from 0 to 14.
 	PortVLXmitTimeCong [15]uint32 `mad:"32:32"`
@@ -79,9 +80,8 @@ type PortVLXmitTimeCong struct {
 
 // PortExtendedSpeedsCounters counts errors of links from 14 Gb/s a lane on.
 //
-// What stands in Counters depends on the forward error correction in use,
-// which PortInfoExtended tells: variant rs_fec where it is Reed-Solomon, lanes
-// where it is not.
+// The layout of Counters depends on the forward error correction in use (see
+// PortInfoExtended): variant rs_fec for Reed-Solomon, otherwise lanes.
 //
 //mad:attr class=Perf id=0x001f methods=Get,Set size=152 section=16.1.4 unconfirmed
 //mad:source rdma-core libibmad/fields.c PortExtendedSpeedsCounters fields
@@ -90,7 +90,7 @@ type PortExtendedSpeedsCounters struct {
 	// PortSelect is the port.
 	PortSelect uint8    `mad:"8:8"`
 	_          [6]uint8 `mad:"16:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint64 `mad:"64:64,hex"`
 	// SyncHeaderErrorCounter counts blocks with a bad synchronisation header, on any lane.
 	SyncHeaderErrorCounter uint16 `mad:"128:16"`

@@ -1,9 +1,9 @@
 package mad
 
 // Counters that agents may have beyond PortCounters. In a Set of any of them,
-// CounterSelect chooses the counters that take the values of the request.
+// CounterSelect selects the counters that take the values of the request.
 
-// PortRcvErrorDetails says what was wrong with received packets.
+// PortRcvErrorDetails counts received packets with errors, by cause.
 //
 //mad:attr class=Perf id=0x0015 methods=Get,Set size=16 section=16.1.4.1
 //mad:source rdma-core libibmad/fields.c PortRcvErrorDetails fields
@@ -13,23 +13,23 @@ type PortRcvErrorDetails struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortLocalPhysicalErrors counts packets with an error of the local link: CRC, delimiter.
 	PortLocalPhysicalErrors uint16 `mad:"32:16"`
 	// PortMalformedPacketErrors counts packets with a bad length, version or VL.
 	PortMalformedPacketErrors uint16 `mad:"48:16"`
-	// PortBufferOverrunErrors counts packets for which there was no room.
+	// PortBufferOverrunErrors counts packets dropped because the buffer was full.
 	PortBufferOverrunErrors uint16 `mad:"64:16"`
 	// PortDLIDMappingErrors counts packets whose destination the switch does not know.
 	PortDLIDMappingErrors uint16 `mad:"80:16"`
-	// PortVLMappingErrors counts packets whose service level has no lane on the way out.
+	// PortVLMappingErrors counts packets whose service level has no lane at the output port.
 	PortVLMappingErrors uint16 `mad:"96:16"`
-	// PortLoopingErrors counts packets that would have had to leave through the port they came in.
+	// PortLoopingErrors counts packets whose output port is the port they came in through.
 	PortLoopingErrors uint16 `mad:"112:16"`
 }
 
-// PortXmitDiscardDetails says why packets were dropped on the way out.
+// PortXmitDiscardDetails counts dropped outbound packets, by cause.
 //
 //mad:attr class=Perf id=0x0016 methods=Get,Set size=12 section=16.1.4.2
 //mad:source rdma-core libibmad/fields.c PortXmitDiscardDetails fields
@@ -39,7 +39,7 @@ type PortXmitDiscardDetails struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortInactiveDiscards counts packets dropped because the port was not active.
 	PortInactiveDiscards uint16 `mad:"32:16"`
@@ -51,7 +51,7 @@ type PortXmitDiscardDetails struct {
 	PortSwHOQLifetimeLimitDiscards uint16 `mad:"80:16"`
 }
 
-// PortOpRcvCounters counts what was received with one operation code.
+// PortOpRcvCounters counts packets and data received with one operation code.
 //
 //mad:attr class=Perf id=0x0017 methods=Get,Set size=12 section=16.1.4.3
 //mad:source rdma-core libibmad/fields.c PortOpRcvCounters fields
@@ -62,7 +62,7 @@ type PortOpRcvCounters struct {
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortOpRcvPkts counts packets.
 	PortOpRcvPkts uint32 `mad:"32:32"`
@@ -80,7 +80,7 @@ type PortFlowCtlCounters struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set, in wire order from bit 0.
+	// CounterSelect selects the counters of a Set, in wire order from bit 0.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortXmitFlowPkts counts those sent.
 	PortXmitFlowPkts uint32 `mad:"32:32"`
@@ -99,7 +99,7 @@ type PortVLOpPackets struct {
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is lane n.
+	// CounterSelect selects the counters of a Set: bit n is lane n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortVLOpPackets are the packets of each lane.
 	PortVLOpPackets [16]uint16 `mad:"32:16"`
@@ -116,7 +116,7 @@ type PortVLOpData struct {
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is lane n.
+	// CounterSelect selects the counters of a Set: bit n is lane n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortVLOpData is the data of each lane, in units of 4 bytes.
 	PortVLOpData [16]uint32 `mad:"32:32"`
@@ -133,7 +133,7 @@ type PortVLXmitFlowCtlUpdateErrors struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is lane n.
+	// CounterSelect selects the counters of a Set: bit n is lane n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortVLXmitFlowCtlUpdateErrors are the errors of each lane; they stop at 3.
 	PortVLXmitFlowCtlUpdateErrors [16]uint8 `mad:"32:2"`
@@ -150,13 +150,13 @@ type PortVLXmitWaitCounters struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is lane n.
+	// CounterSelect selects the counters of a Set: bit n is lane n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortVLXmitWait are the ticks of each lane.
 	PortVLXmitWait [16]uint16 `mad:"32:16"`
 }
 
-// SwPortVLCongestion counts packets that met congestion on the way out of a
+// SwPortVLCongestion counts packets that met congestion at the output port of a
 // switch, on each lane.
 //
 //mad:attr class=Perf id=0x0030 methods=Get,Set size=36 section=16.1.4.9
@@ -167,7 +167,7 @@ type SwPortVLCongestion struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is lane n.
+	// CounterSelect selects the counters of a Set: bit n is lane n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// SWPortVLCongestion are the packets of each lane.
 	SWPortVLCongestion [16]uint16 `mad:"32:16"`
@@ -183,7 +183,7 @@ type PortXmitDataSL struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is service level n.
+	// CounterSelect selects the counters of a Set: bit n is service level n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortXmitDataSL is the data of each service level, in units of 4 bytes.
 	PortXmitDataSL [16]uint32 `mad:"32:32"`
@@ -199,7 +199,7 @@ type PortRcvDataSL struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
 	PortSelect uint8 `mad:"8:8"`
-	// CounterSelect chooses the counters of a Set: bit n is service level n.
+	// CounterSelect selects the counters of a Set: bit n is service level n.
 	CounterSelect uint16 `mad:"16:16,hex"`
 	// PortRcvDataSL is the data of each service level, in units of 4 bytes.
 	PortRcvDataSL [16]uint32 `mad:"32:32"`

@@ -17,7 +17,7 @@ func Registers() []*Attribute {
 	return list
 }
 
-// LookupRegister finds a register by its number; nil if it is not known.
+// LookupRegister returns the register with a number; nil if it is unknown.
 func LookupRegister(id uint16) *Attribute {
 	i := slices.IndexFunc(headers, func(a *Attribute) bool { return a.Register == id && id != 0 })
 	if i < 0 {
@@ -26,7 +26,7 @@ func LookupRegister(id uint16) *Attribute {
 	return headers[i]
 }
 
-// RegisterNamed finds a register by its name, in either case; nil if there is none.
+// RegisterNamed returns the register with a name, in either case; nil if it is unknown.
 func RegisterNamed(name string) *Attribute {
 	i := slices.IndexFunc(headers, func(a *Attribute) bool { return a.Register != 0 && strings.EqualFold(a.Name, name) })
 	if i < 0 {
@@ -35,25 +35,25 @@ func RegisterNamed(name string) *Attribute {
 	return headers[i]
 }
 
-// registerUse is what a request does with the registers of a device, or with the
+// registerUse is the effect of a request on the registers of a device, or on the
 // configuration space behind them.
 type registerUse uint8
 
 const (
-	registerNone    registerUse = iota // nothing
-	registerQuery                      // it reads one
-	registerUnknown                    // it reads, but is not known to do no more
-	registerWrite                      // it writes, or clears
+	registerNone    registerUse = iota // no effect
+	registerQuery                      // only reads
+	registerUnknown                    // reads, and possibly more
+	registerWrite                      // writes or clears
 )
 
-// WritesRegister: request m, a whole MAD, writes a register of a device, clears
-// what it has counted, or reads one of which nothing is known: such a read may
-// clear. No program sends it, whatever else it may do to the fabric: a wrong
-// value in a register can stop a device for good.
+// WritesRegister reports whether request m, a whole MAD, writes a register of a
+// device, clears its counters, or reads an unknown register: such a read may
+// clear. No program sends such a request, whatever else it may change: a wrong
+// value in a register can make a device permanently unusable.
 func WritesRegister(m []byte) bool { return registerUseOf(m) == registerWrite }
 
-// registerUseOf tells it by class, attribute and content alone: a device may not
-// look at the rest.
+// registerUseOf uses only class, attribute and content: a device may ignore the
+// rest.
 func registerUseOf(m []byte) registerUse {
 	h := ParseHeader(m)
 	if h.Class.Family() == ClassSubn && h.Attribute < vendorFirst {
@@ -65,7 +65,7 @@ func registerUseOf(m []byte) registerUse {
 			return registerQuery
 		}
 	case AttrMlnxAccessRegister, AttrAccessRegisterLong:
-		// The method that counts stands in the content (mstflint mreg_send_raw).
+		// The method that counts is in the content (mstflint mreg_send_raw).
 		at := a.Offset()
 		if a == AttrAccessRegisterLong {
 			at += 8 // the VS_Key
@@ -93,8 +93,8 @@ func registerUseOf(m []byte) registerUse {
 	return registerNone
 }
 
-// isQuery: content, which goes out to be filled by register id, asks for nothing
-// to be cleared or locked.
+// isQuery reports whether content, a request to read register id, clears and
+// locks nothing.
 func isQuery(id uint16, content []byte) bool {
 	a := LookupRegister(id)
 	if a == nil {
@@ -103,8 +103,8 @@ func isQuery(id uint16, content []byte) bool {
 	return !slices.ContainsFunc(a.Fields, func(f Field) bool { return f.W1C && f.Uint(content) != 0 })
 }
 
-// PutRegister writes the query of register a, whose content data has the fields
-// that choose, to m: by SMP, or else by the vendor's class. m has its header.
+// PutRegister writes to m the query of register a, whose content data has the
+// fields that select: by SMP, otherwise by the vendor's class. m has its header.
 func PutRegister(m []byte, a *Attribute, data []byte) {
 	content := m[AttrAccessRegister.Offset():]
 	if ParseHeader(m).Class.Family() == ClassSubn {
@@ -120,15 +120,15 @@ func PutRegister(m []byte, a *Attribute, data []byte) {
 	copy(content[12:], data)
 }
 
-// SMPRegisterSize is how many bytes of a register an SMP holds,
-// GMPRegisterSize how many a datagram of the vendor's class.
+// SMPRegisterSize is the number of bytes of a register in an SMP,
+// GMPRegisterSize in a datagram of the vendor's class.
 const (
 	SMPRegisterSize = 44
 	GMPRegisterSize = 220
 )
 
-// RegisterContent is register a in answer m, and what the device says came of
-// the query. ok: m answers the query of that register.
+// RegisterContent returns register a in answer m, and the result of the query by
+// the device. ok reports whether m answers the query of that register.
 func RegisterContent(m []byte, a *Attribute) (content []byte, status RegisterStatus, ok bool) {
 	h := ParseHeader(m)
 	if h.Class.Family() != ClassSubn {
@@ -141,14 +141,14 @@ func RegisterContent(m []byte, a *Attribute) (content []byte, status RegisterSta
 	op.Decode(m[at:])
 	ok = op.RegisterID == a.Register && op.OperationType == 1 && op.RegisterMethod == RegisterMethodRead
 	if op.RegisterStatus == RegisterStatusOK {
-		// A shorter register is one of an older device, which has not all fields.
+		// An older device has a shorter register, without some fields.
 		ok = ok && op.RegisterType == 3 && op.RegisterLen >= 2 && int(op.RegisterLen-1)*4 <= SMPRegisterSize
 	}
 	return m[at+LayoutRegisterOperation.Size:][:min(a.Size, SMPRegisterSize)], op.RegisterStatus, ok
 }
 
-// RegisterStatusOf is what the status of a datagram of the vendor's class says of
-// a register (mstflint mtcr_ib_ofed.c translate_mad_status_to_reg_status_gmp).
+// RegisterStatusOf returns the status of a register by the status of a datagram of
+// the vendor's class (mstflint mtcr_ib_ofed.c translate_mad_status_to_reg_status_gmp).
 func RegisterStatusOf(s Status) RegisterStatus {
 	switch s {
 	case 0x04:
@@ -163,7 +163,7 @@ func RegisterStatusOf(s Status) RegisterStatus {
 	return RegisterStatusOK
 }
 
-// Unsupported: the device has no such register.
+// Unsupported reports whether the device does not have the register.
 func (s RegisterStatus) Unsupported() bool {
 	switch s {
 	case RegisterStatusVersionNotSupported, RegisterStatusUnknownTLV, RegisterStatusRegisterNotSupported, RegisterStatusClassNotSupported, RegisterStatusMethodNotSupported:

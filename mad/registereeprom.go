@@ -1,6 +1,6 @@
 package mad
 
-// EEPROMs of modules, as they stand on the bus.
+// EEPROMs of modules, with the addresses of the bus.
 
 // SFF8636 is the EEPROM of a QSFP, QSFP+ or QSFP28 module: the lower half, and page
 // 0.
@@ -11,55 +11,55 @@ package mad
 type SFF8636 struct {
 	// Identifier is the kind of module.
 	Identifier ModuleIdentifier `mad:"0:8,ro"`
-	// RevCompliance is the revision of SFF-8636 that it follows.
+	// RevCompliance is the supported revision of SFF-8636.
 	RevCompliance uint8 `mad:"8:8,ro"`
 	_             uint8 `mad:"16:8"`
-	// LOS has a bit for each lane without light: 4 of what goes out, 4 of what comes in.
+	// LOS has a bit for each lane without signal: 4 transmitted, 4 received.
 	LOS uint8 `mad:"24:8,ro,hex,name=los"`
-	// TxFault has a bit for each lane whose sender has a fault.
+	// TxFault has a bit for each lane whose transmitter has a fault.
 	TxFault uint8 `mad:"32:8,ro,hex"`
 	_       uint8 `mad:"40:8"`
-	// TemperatureAlarms are what the module says of its temperature.
+	// TemperatureAlarms are the alarms and warnings of the temperature.
 	TemperatureAlarms ModuleAlarms `mad:"48:4,ro"`
 	_                 uint8        `mad:"52:4"`
-	// VoltageAlarms are what it says of its voltage.
+	// VoltageAlarms are the alarms and warnings of the voltage.
 	VoltageAlarms ModuleAlarms `mad:"56:4,ro"`
 	_             uint8        `mad:"60:4"`
 	_             uint8        `mad:"64:8"`
-	// RxPowerAlarms are what it says of the light that comes in, by lane.
+	// RxPowerAlarms are the alarms and warnings of the received optical power, by lane.
 	RxPowerAlarms [4]ModuleAlarms `mad:"72:4,ro"`
-	// TxBiasAlarms are what it says of the current of the lasers, by lane.
+	// TxBiasAlarms are the alarms and warnings of the laser bias current, by lane.
 	TxBiasAlarms [4]ModuleAlarms `mad:"88:4,ro"`
-	// TxPowerAlarms are what it says of the light that goes out, by lane.
+	// TxPowerAlarms are the alarms and warnings of the transmitted optical power, by lane.
 	TxPowerAlarms [4]ModuleAlarms `mad:"104:4,ro"`
 	_             [7]uint8        `mad:"120:8"`
 	// Temperature is the temperature of the module, in degrees Celsius.
 	Temperature uint16   `mad:"176:16,ro,signed,scale=256"`
 	_           [2]uint8 `mad:"192:8"`
-	// Voltage is its voltage, in V.
+	// Voltage is the supply voltage, in V.
 	Voltage uint16   `mad:"208:16,ro,scale=10000"`
 	_       [6]uint8 `mad:"224:8"`
-	// RxPower is the light that comes in, by lane, in uW.
+	// RxPower is the received optical power, by lane, in uW.
 	RxPower [4]uint16 `mad:"272:16,ro,scale=10"`
-	// TxBias is the current of the lasers, by lane, in mA.
+	// TxBias is the laser bias current, by lane, in mA.
 	TxBias [4]uint16 `mad:"336:16,ro,scale=500"`
-	// TxPower is the light that goes out, by lane, in uW.
+	// TxPower is the transmitted optical power, by lane, in uW.
 	TxPower [4]uint16 `mad:"400:16,ro,scale=10"`
 	_       [72]uint8 `mad:"464:8"`
 	// Connector is the kind of connector (SFF-8024).
 	Connector uint8     `mad:"1040:8,ro,hex"`
 	_         [11]uint8 `mad:"1048:8"`
-	// LengthSMF is how far it reaches over single-mode fibre, in km.
+	// LengthSMF is the reach over single-mode fibre, in km.
 	LengthSMF uint8    `mad:"1136:8,ro,name=length_smf"`
 	_         [3]uint8 `mad:"1144:8"`
 	// LengthAssembly is the length of a cable, in m.
 	LengthAssembly uint8 `mad:"1168:8,ro"`
-	// DeviceTech is how it sends: the upper 4 bits.
+	// DeviceTech is the transmitter technology, in the upper 4 bits.
 	DeviceTech uint8 `mad:"1176:8,ro,hex"`
-	// VendorName is who made it, with blanks behind.
+	// VendorName is the manufacturer, padded with blanks.
 	VendorName [16]byte `mad:"1184:128,ro,text"`
 	_          uint8    `mad:"1312:8"`
-	// VendorOUI is the maker's number.
+	// VendorOUI is the manufacturer's IEEE OUI.
 	VendorOUI uint32 `mad:"1320:24,ro,hex"`
 	// VendorPN is the part number.
 	VendorPN [16]byte `mad:"1344:128,ro,text,name=vendor_pn"`
@@ -68,7 +68,7 @@ type SFF8636 struct {
 	_         [10]uint8 `mad:"1488:8"`
 	// VendorSN is the serial number.
 	VendorSN [16]byte `mad:"1568:128,ro,text,name=vendor_sn"`
-	// DateCode is when it was made: year, month, day, lot.
+	// DateCode is the date of manufacture: year, month, day, lot.
 	DateCode [8]byte   `mad:"1696:64,ro,text"`
 	_        [36]uint8 `mad:"1760:8"`
 }
@@ -84,32 +84,32 @@ type SFF8636 struct {
 type CMIS struct {
 	// Identifier is the kind of module.
 	Identifier ModuleIdentifier `mad:"0:8,ro"`
-	// RevCompliance is the revision of CMIS that it follows: its two digits.
+	// RevCompliance is the supported revision of CMIS, in two digits.
 	RevCompliance uint8 `mad:"8:8,ro,hex"`
-	// FlatMem: there is no page but 0x00.
+	// FlatMem is set if the module has only page 0x00.
 	FlatMem bool  `mad:"16:1,ro"`
 	_       uint8 `mad:"17:7"`
 	_       uint8 `mad:"24:4"`
-	// ModuleState is what the module does: 1 low power, 3 ready, 5 fault.
+	// ModuleState is the state of the module: 1 low power, 3 ready, 5 fault.
 	ModuleState uint8    `mad:"28:3,ro"`
 	_           uint8    `mad:"31:1"`
 	_           [5]uint8 `mad:"32:8"`
-	// VoltageAlarms are what the module says of its voltage.
+	// VoltageAlarms are the alarms and warnings of the voltage.
 	VoltageAlarms CMISAlarms `mad:"72:4,ro"`
-	// TemperatureAlarms are what it says of its temperature.
+	// TemperatureAlarms are the alarms and warnings of the temperature.
 	TemperatureAlarms CMISAlarms `mad:"76:4,ro"`
 	_                 [4]uint8   `mad:"80:8"`
 	// Temperature is the temperature of the module, in degrees Celsius.
 	Temperature uint16 `mad:"112:16,ro,signed,scale=256"`
-	// Voltage is its voltage, in V.
+	// Voltage is the supply voltage, in V.
 	Voltage uint16    `mad:"128:16,ro,scale=10000"`
 	_       [67]uint8 `mad:"144:8"`
-	// MediaType is what it sends over: 1 multi-mode fibre, 2 single-mode fibre, 3 passive copper, 4 an active cable.
+	// MediaType is the medium: 1 multi-mode fibre, 2 single-mode fibre, 3 passive copper, 4 an active cable.
 	MediaType uint8     `mad:"680:8,ro"`
 	_         [43]uint8 `mad:"688:8"`
-	// VendorName is who made it, with blanks behind.
+	// VendorName is the manufacturer, padded with blanks.
 	VendorName [16]byte `mad:"1032:128,ro,text"`
-	// VendorOUI is the maker's number.
+	// VendorOUI is the manufacturer's IEEE OUI.
 	VendorOUI uint32 `mad:"1160:24,ro,hex"`
 	// VendorPN is the part number.
 	VendorPN [16]byte `mad:"1184:128,ro,text,name=vendor_pn"`
@@ -117,10 +117,10 @@ type CMIS struct {
 	VendorRev [2]byte `mad:"1312:16,ro,text"`
 	// VendorSN is the serial number.
 	VendorSN [16]byte `mad:"1328:128,ro,text,name=vendor_sn"`
-	// DateCode is when it was made: year, month, day, lot.
+	// DateCode is the date of manufacture: year, month, day, lot.
 	DateCode [8]byte   `mad:"1456:64,ro,text"`
 	_        [11]uint8 `mad:"1520:8"`
-	// MaxPower is the most that it takes, in W.
+	// MaxPower is the largest power consumption, in W.
 	MaxPower uint8 `mad:"1608:8,ro,scale=4"`
 	// LengthMultiplier is the unit of LengthValue: 0.1, 1, 10 or 100 m.
 	LengthMultiplier uint8 `mad:"1616:2,ro"`
@@ -129,37 +129,37 @@ type CMIS struct {
 	// Connector is the kind of connector (SFF-8024).
 	Connector uint8    `mad:"1624:8,ro,hex"`
 	_         [8]uint8 `mad:"1632:8"`
-	// MediaInterfaceTech is how it sends.
+	// MediaInterfaceTech is the transmitter technology.
 	MediaInterfaceTech uint8     `mad:"1696:8,ro,hex"`
 	_                  [50]uint8 `mad:"1704:8"`
-	// TxFault are the lanes whose sender has a fault.
+	// TxFault are the lanes whose transmitter has a fault.
 	TxFault ModuleLanes `mad:"2104:8,ro"`
-	// TxLOS are the lanes on which nothing comes from the host.
+	// TxLOS are the lanes without a signal from the host.
 	TxLOS ModuleLanes `mad:"2112:8,ro"`
 	_     [2]uint8    `mad:"2120:8"`
-	// TxPowerHighAlarm are the lanes that send too much light.
+	// TxPowerHighAlarm are the lanes whose transmitted power is too high.
 	TxPowerHighAlarm ModuleLanes `mad:"2136:8,ro"`
-	// TxPowerLowAlarm are those that send too little.
+	// TxPowerLowAlarm are the lanes whose transmitted power is too low.
 	TxPowerLowAlarm ModuleLanes `mad:"2144:8,ro"`
 	_               [2]uint8    `mad:"2152:8"`
-	// TxBiasHighAlarm are those whose laser takes too much current.
+	// TxBiasHighAlarm are the lanes whose laser bias current is too high.
 	TxBiasHighAlarm ModuleLanes `mad:"2168:8,ro"`
-	// TxBiasLowAlarm are those whose laser takes too little.
+	// TxBiasLowAlarm are the lanes whose laser bias current is too low.
 	TxBiasLowAlarm ModuleLanes `mad:"2176:8,ro"`
 	_              [2]uint8    `mad:"2184:8"`
-	// RxLOS are the lanes that no light comes in on.
+	// RxLOS are the lanes without a received signal.
 	RxLOS ModuleLanes `mad:"2200:8,ro"`
 	_     uint8       `mad:"2208:8"`
-	// RxPowerHighAlarm are the lanes that too much light comes in on.
+	// RxPowerHighAlarm are the lanes whose received power is too high.
 	RxPowerHighAlarm ModuleLanes `mad:"2216:8,ro"`
-	// RxPowerLowAlarm are those that too little comes in on.
+	// RxPowerLowAlarm are the lanes whose received power is too low.
 	RxPowerLowAlarm ModuleLanes `mad:"2224:8,ro"`
 	_               [3]uint8    `mad:"2232:8"`
-	// TxPower is the light that goes out, by lane, in uW.
+	// TxPower is the transmitted optical power, by lane, in uW.
 	TxPower [8]uint16 `mad:"2256:16,ro,scale=10"`
-	// TxBias is the current of the lasers, by lane, in mA.
+	// TxBias is the laser bias current, by lane, in mA.
 	TxBias [8]uint16 `mad:"2384:16,ro,scale=500"`
-	// RxPower is the light that comes in, by lane, in uW.
+	// RxPower is the received optical power, by lane, in uW.
 	RxPower [8]uint16 `mad:"2512:16,ro,scale=10"`
 	_       [54]uint8 `mad:"2640:8"`
 }
@@ -182,7 +182,7 @@ const (
 	ModuleIdentifierQSFPCMIS ModuleIdentifier = 0x1e // "qsfp_cmis"
 )
 
-// ModuleAlarms is what a module says of a value that it measures, by SFF-8636.
+// ModuleAlarms are the alarms and warnings of a measured value, by SFF-8636.
 //
 //mad:mask
 type ModuleAlarms uint8
@@ -194,7 +194,7 @@ const (
 	ModuleAlarmsHighAlarm   ModuleAlarms = 1 << 3
 )
 
-// CMISAlarms is the same by CMIS.
+// CMISAlarms are the same by CMIS.
 //
 //mad:mask
 type CMISAlarms uint8

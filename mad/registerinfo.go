@@ -1,10 +1,10 @@
 package mad
 
-// Registers of Mellanox' devices about the device: what is around the chip (temperatures,
-// fans, power supplies), and what it is and runs. They are read through
+// Registers of Mellanox' devices about the device: its environment (temperatures, fans,
+// power supplies), its hardware and its firmware. They are read through
 // MlnxAccessRegister and AccessRegister.
 
-// MTMP is a sensor of temperature.
+// MTMP is a temperature sensor.
 //
 // Sensor 0 is the chip itself; 64 and up are the modules, 64 that in the first cage.
 //
@@ -17,34 +17,34 @@ type MTMP struct {
 	// SlotIndex is the slot of a modular system; 0 is the main board.
 	SlotIndex uint8 `mad:"12:4"`
 	_         uint8 `mad:"16:4"`
-	// SensorIndex is the sensor that is meant.
+	// SensorIndex is the number of the sensor.
 	SensorIndex uint16   `mad:"20:12"`
 	_           [2]uint8 `mad:"32:8"`
-	// Temperature is what the sensor measures, in degrees Celsius.
+	// Temperature is the measured temperature, in degrees Celsius.
 	Temperature uint16 `mad:"48:16,ro,signed,scale=8"`
-	// MTE: MaxTemperature is measured.
+	// MTE is set if MaxTemperature is measured.
 	MTE bool `mad:"64:1"`
-	// MTR: forget MaxTemperature.
+	// MTR resets MaxTemperature.
 	MTR bool  `mad:"65:1,w1c"`
 	_   uint8 `mad:"66:6"`
 	_   uint8 `mad:"72:8"`
-	// MaxTemperature is the highest that it has measured, where MTE is set.
+	// MaxTemperature is the highest measured temperature, if MTE is set.
 	MaxTemperature uint16 `mad:"80:16,ro,signed,scale=8"`
-	// TEE says whether it sends events of that: 0 never, 1 each time, 2 once.
+	// TEE selects the events of the sensor: 0 none, 1 each time, 2 once.
 	TEE uint8 `mad:"96:2"`
 	_   uint8 `mad:"98:6"`
 	_   uint8 `mad:"104:8"`
-	// TemperatureThresholdHi is from where on the device warns.
+	// TemperatureThresholdHi is the temperature at which the warning begins.
 	TemperatureThresholdHi uint16   `mad:"112:16,signed,scale=8"`
 	_                      [2]uint8 `mad:"128:8"`
-	// TemperatureThresholdLo is where the warning ends.
+	// TemperatureThresholdLo is the temperature at which the warning ends.
 	TemperatureThresholdLo uint16   `mad:"144:16,signed,scale=8"`
 	_                      [4]uint8 `mad:"160:8"`
-	// SensorName is what the device calls the sensor.
+	// SensorName is the device's name for the sensor.
 	SensorName [8]byte `mad:"192:64,ro,text"`
 }
 
-// MTCAP says which sensors of temperature there are.
+// MTCAP lists the temperature sensors.
 //
 //mad:header size=16 section=vendor register=0x9009
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mtcap_ext
@@ -53,14 +53,14 @@ type MTMP struct {
 type MTCAP struct {
 	_ [3]uint8 `mad:"0:8"`
 	_ uint8    `mad:"24:1"`
-	// SensorCount is the number of sensors, those of modules left out.
+	// SensorCount is the number of sensors, without those of modules.
 	SensorCount uint8    `mad:"25:7,ro"`
 	_           [4]uint8 `mad:"32:8"`
-	// SensorMap has a bit for each sensor that there is.
+	// SensorMap has a bit for each sensor.
 	SensorMap uint64 `mad:"64:64,ro,hex"`
 }
 
-// MFCR says which fans there are, and how they are driven.
+// MFCR lists the fans, and how they are driven.
 //
 //mad:header size=8 section=vendor register=0x9001
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mfcr_ext
@@ -71,7 +71,7 @@ type MFCR struct {
 	// PWMFrequency is the code of the frequency that drives the fans.
 	PWMFrequency uint8 `mad:"25:7,hex,name=pwm_frequency"`
 	_            uint8 `mad:"32:6"`
-	// TachoActive has a bit for each fan that is measured: the tachometers of MFSM.
+	// TachoActive has a bit for each fan with a tachometer, as MFSM counts them.
 	TachoActive uint16 `mad:"38:10,ro,hex"`
 	_           uint8  `mad:"48:8"`
 	_           uint8  `mad:"56:3"`
@@ -86,25 +86,25 @@ type MFCR struct {
 //mad:source linux drivers/net/ethernet/mellanox/mlxsw/reg.h mfsm
 type MFSM struct {
 	_ uint8 `mad:"0:4"`
-	// Tacho is the fan that is meant.
+	// Tacho is the number of the fan.
 	Tacho uint8    `mad:"4:4"`
 	_     [5]uint8 `mad:"8:8"`
-	// RPM is its speed, in turns a minute.
+	// RPM is the speed of the fan, in revolutions per minute.
 	RPM uint16 `mad:"48:16,ro"`
 }
 
-// MSPS is the state of the power supplies. Nothing public says what its bits mean.
+// MSPS is the state of the power supplies. The meaning of its bits is not public.
 //
 //mad:header size=160 section=vendor register=0x900d unconfirmed
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb msps_ext
 type MSPS struct {
 	// PSU0 is the state of the first supply, as it came.
 	PSU0 [80]byte `mad:"0:640,ro,bytes"`
-	// PSU1 is that of the second.
+	// PSU1 is the state of the second supply.
 	PSU1 [80]byte `mad:"640:640,ro,bytes"`
 }
 
-// MGIR says what a device is and runs: hardware and firmware.
+// MGIR is the hardware and firmware of a device.
 //
 //mad:header size=160 section=vendor register=0x9020
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mgir_ext
@@ -127,18 +127,18 @@ type MGIR struct {
 	FWSubMinor uint8 `mad:"280:8,ro"`
 	// FWBuildID is the number of the firmware's build.
 	FWBuildID uint32 `mad:"288:32,ro,hex"`
-	// FWMonth is when the firmware was built; the hexadecimal digits are decimal ones.
+	// FWMonth is the month in which the firmware was built, in BCD: 0x12 is December.
 	FWMonth uint8 `mad:"320:8,ro,hex"`
-	// FWDay is when the firmware was built, likewise.
+	// FWDay is the day of the build, likewise.
 	FWDay uint8 `mad:"328:8,ro,hex"`
-	// FWYear is when the firmware was built, likewise.
+	// FWYear is the year of the build, likewise.
 	FWYear uint16   `mad:"336:16,ro,hex"`
 	_      [2]uint8 `mad:"352:8"`
-	// FWHour is when the firmware was built, likewise.
+	// FWHour is the hour of the build, likewise.
 	FWHour uint16 `mad:"368:16,ro,hex"`
 	// PSID names the board that the firmware is for.
 	PSID [16]byte `mad:"384:128,ro,text"`
-	// INIFileVersion is the version of the settings that the firmware was made with.
+	// INIFileVersion is the version of the settings that the firmware was built with.
 	INIFileVersion uint32 `mad:"512:32,ro"`
 	// ExtFWMajor is the first part of the firmware's version; recent devices have 0 in FWMajor.
 	ExtFWMajor uint32 `mad:"544:32,ro"`
@@ -156,7 +156,7 @@ type MGIR struct {
 	_          [60]uint8 `mad:"800:8"`
 }
 
-// MSGI is what stands on a system's label.
+// MSGI is the content of a system's label.
 //
 //mad:header size=128 section=vendor register=0x9021 unconfirmed
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb msgi_ext
@@ -170,6 +170,6 @@ type MSGI struct {
 	// Revision is the revision.
 	Revision [4]byte  `mad:"448:32,ro,text"`
 	_        [4]uint8 `mad:"480:8"`
-	// ProductName is what the product is called.
+	// ProductName is the name of the product.
 	ProductName [64]byte `mad:"512:512,ro,text"`
 }

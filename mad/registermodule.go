@@ -1,32 +1,32 @@
 package mad
 
-// What is plugged into a port of a Mellanox device, and why the port is down: PDDR, and
-// the EEPROM through MCIA.
+// The module or cable in a port of a Mellanox device, and why the port is down: PDDR,
+// and the EEPROM through MCIA.
 
-// PDDRModule is the cable or transceiver in the port, as its device has read it.
+// PDDRModule is the cable or transceiver in the port, as read by the device.
 //
 //mad:header size=196 section=vendor unconfirmed
 //mad:variant of=PDDR.PageData name=module when=PageSelect:3
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_module_info_ext
 type PDDRModule struct {
-	// CableTechnology is how the cable sends: byte 147 of SFF-8636, byte 212 of CMIS.
+	// CableTechnology is the transmitter technology: byte 147 of SFF-8636, byte 212 of CMIS.
 	CableTechnology uint8    `mad:"0:8,ro"`
 	_               [3]uint8 `mad:"8:8"`
 	// CableType is the kind of cable.
 	CableType CableType `mad:"32:4,ro"`
 	_         uint8     `mad:"36:4"`
-	// CableLength is the length in m; with CMIS the upper 2 bits say in which unit: 0.1, 1, 10 or 100 m.
+	// CableLength is the length in m; with CMIS the upper 2 bits are the unit: 0.1, 1, 10 or 100 m.
 	CableLength uint8 `mad:"40:8,ro"`
 	// CableIdentifier is the kind of module.
 	CableIdentifier CableIdentifier `mad:"48:8,ro"`
 	_               [13]uint8       `mad:"56:8"`
-	// VendorName is who made it, with blanks behind.
+	// VendorName is the manufacturer, padded with blanks.
 	VendorName [16]byte `mad:"160:128,ro,text"`
 	// VendorPN is the part number.
 	VendorPN [16]byte `mad:"288:128,ro,text,name=vendor_pn"`
 	// VendorRev is the revision.
 	VendorRev [4]byte `mad:"416:32,ro,text"`
-	// FWVersion is the module's own firmware.
+	// FWVersion is the firmware version of the module.
 	FWVersion uint32 `mad:"448:32,ro,hex,name=fw_version"`
 	// VendorSN is the serial number.
 	VendorSN [16]byte `mad:"480:128,ro,text,name=vendor_sn"`
@@ -34,32 +34,32 @@ type PDDRModule struct {
 	Temperature uint16 `mad:"608:16,ro,signed,scale=256"`
 	// Voltage is the voltage, in V.
 	Voltage uint16 `mad:"624:16,ro,scale=10000"`
-	// RxPowerLane is the light that comes in, by lane, in dBm.
+	// RxPowerLane is the received optical power, by lane, in dBm.
 	RxPowerLane [8]uint16 `mad:"640:16,ro,signed,name=rx_power_lane"`
-	// TxPowerLane is the light that goes out, likewise.
+	// TxPowerLane is the transmitted optical power, by lane, in dBm.
 	TxPowerLane [8]uint16 `mad:"768:16,ro,signed,name=tx_power_lane"`
-	// TxBiasLane is the current of the lasers, by lane, in 2 uA.
+	// TxBiasLane is the laser bias current, by lane, in units of 2 uA.
 	TxBiasLane [8]uint16 `mad:"896:16,ro,name=tx_bias_lane"`
-	// TemperatureHighTh is the temperature from where on the module alarms.
+	// TemperatureHighTh is the high alarm threshold of the temperature.
 	TemperatureHighTh uint16 `mad:"1024:16,ro,signed,scale=256"`
-	// TemperatureLowTh is the one below which it does.
+	// TemperatureLowTh is the low alarm threshold of the temperature.
 	TemperatureLowTh uint16   `mad:"1040:16,ro,signed,scale=256"`
 	_                [4]uint8 `mad:"1056:8"`
-	// RxPowerHighTh is the same of the light that comes in, in dBm.
+	// RxPowerHighTh is the high alarm threshold of the received power, in dBm.
 	RxPowerHighTh uint16 `mad:"1088:16,ro,signed"`
-	// RxPowerLowTh is the one below which it alarms.
+	// RxPowerLowTh is the low alarm threshold of the received power, in dBm.
 	RxPowerLowTh uint16 `mad:"1104:16,ro,signed"`
-	// TxPowerHighTh is the same of the light that goes out.
+	// TxPowerHighTh is the high alarm threshold of the transmitted power, in dBm.
 	TxPowerHighTh uint16 `mad:"1120:16,ro,signed"`
-	// TxPowerLowTh is the one below which it alarms.
+	// TxPowerLowTh is the low alarm threshold of the transmitted power, in dBm.
 	TxPowerLowTh uint16    `mad:"1136:16,ro,signed"`
 	_            [14]uint8 `mad:"1152:8"`
-	// MonitorCapMask is what the module measures.
+	// MonitorCapMask is the values that the module measures.
 	MonitorCapMask ModuleMonitors `mad:"1264:8,ro"`
 	_              [37]uint8      `mad:"1272:8"`
 }
 
-// ModuleMonitors is what a module measures (mstflint register_access_table.adb
+// ModuleMonitors is the values that a module measures (mstflint register_access_table.adb
 // pddr_module_info_ext monitor_cap_mask).
 //
 //mad:mask
@@ -108,33 +108,33 @@ const (
 
 // MCIA reads the EEPROM of a module.
 //
-// 48 bytes at a time is what all firmware can. reg_get("EEPROM", port) reads and
-// decodes all that is known here.
+// All firmware supports 48 bytes at a time. reg_get("EEPROM", port) reads and
+// decodes all known pages.
 //
 //mad:header size=148 section=vendor register=0x9014
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mcia_ext
 //mad:source linux drivers/net/ethernet/mellanox/mlxsw/reg.h mcia
 type MCIA struct {
-	// L: lock the page that was read last.
+	// L locks the page that was read last.
 	L bool  `mad:"0:1,w1c"`
 	_ uint8 `mad:"1:7"`
-	// Module is the module, from 0 on; reg_get fills in the number of the port less 1.
+	// Module is the number of the module, from 0 on; reg_get fills in the port number minus 1.
 	Module uint8 `mad:"8:8"`
 	// SlotIndex is the slot of a modular system; 0 is the main board.
 	SlotIndex uint8 `mad:"16:4"`
 	_         uint8 `mad:"20:4"`
-	// ModuleStatus says whether the module was read.
+	// ModuleStatus is the result of the read.
 	ModuleStatus ModuleStatus `mad:"24:8,ro"`
 	// I2CDeviceAddress is the address of the module on its bus: 0x50.
 	I2CDeviceAddress uint8 `mad:"32:8,hex,name=i2c_device_address"`
-	// PageNumber is the page to be read, of bytes 128 and up.
+	// PageNumber is the page to read, for bytes 128 and up.
 	PageNumber uint8 `mad:"40:8,hex"`
-	// DeviceAddress is the first byte to be read.
+	// DeviceAddress is the first byte to read.
 	DeviceAddress uint16 `mad:"48:16"`
 	_             uint8  `mad:"64:8"`
 	// BankNumber is the bank of the page.
 	BankNumber uint8 `mad:"72:8"`
-	// Size is how many bytes.
+	// Size is the number of bytes.
 	Size uint16   `mad:"80:16"`
 	_    [4]uint8 `mad:"96:8"`
 	// EEPROM are the bytes.
@@ -142,7 +142,7 @@ type MCIA struct {
 	_      [4]uint8  `mad:"1152:8"`
 }
 
-// ModuleStatus says whether a module was read (mstflint
+// ModuleStatus is the result of a read of a module (mstflint
 // register_access_table.adb mcia_ext status; linux mlxsw reg.h
 // MLXSW_REG_MCIA_STATUS_*).
 //
@@ -174,9 +174,9 @@ const (
 	DiagnosticPageLinkDown        DiagnosticPage = 6
 )
 
-// PDDR is what a port knows of its trouble.
+// PDDR is the diagnostic data of a port.
 //
-// It is 256 bytes long: here are those that fit in a datagram.
+// It is 256 bytes long; the layout has those that fit in a datagram.
 //
 //mad:header size=220 section=vendor register=0x5031
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_reg_ext
@@ -184,21 +184,21 @@ const (
 //mad:source linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr
 type PDDR struct {
 	_ uint8 `mad:"0:8"`
-	// LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in.
+	// LocalPort is the lowest 8 bits of the port number; reg_get fills it in.
 	LocalPort uint8 `mad:"8:8"`
-	// PNAT says what LocalPort counts; reg_get fills it in.
+	// PNAT is the numbering that LocalPort uses; reg_get fills it in.
 	PNAT PortAccess `mad:"16:2"`
-	// LPMSB are the highest 2 bits of the number of the port.
+	// LPMSB are the highest 2 bits of the port number.
 	LPMSB uint8    `mad:"18:2,name=lp_msb"`
 	_     uint8    `mad:"20:4"`
 	_     [4]uint8 `mad:"24:8"`
-	// PageSelect is the page that is meant.
+	// PageSelect is the page to read.
 	PageSelect DiagnosticPage `mad:"56:8"`
-	// PageData is that page.
+	// PageData is the content of the page.
 	PageData [212]byte `mad:"64:1696,ro,bytes"`
 }
 
-// PDDRTroubleshooting is what the firmware makes of it.
+// PDDRTroubleshooting is the diagnosis by the firmware.
 //
 //mad:header size=212 section=vendor
 //mad:variant of=PDDR.PageData name=troubleshooting when=PageSelect:1
@@ -207,17 +207,17 @@ type PDDR struct {
 //mad:source linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr (trblsh_group_opcode, trblsh_status_opcode)
 type PDDRTroubleshooting struct {
 	_ [2]uint8 `mad:"0:8"`
-	// GroupOpcode is the list that StatusOpcode is of; 0 is that of the words here.
+	// GroupOpcode is the list that StatusOpcode belongs to; 0 is the list of the words here.
 	GroupOpcode uint16   `mad:"16:16"`
 	_           [2]uint8 `mad:"32:8"`
-	// StatusOpcode is what it found.
+	// StatusOpcode is the problem found.
 	StatusOpcode TroubleshootingStatus `mad:"48:16,ro"`
 	_            [4]uint8              `mad:"64:8"`
-	// StatusMessage is the same as a text, and advice.
+	// StatusMessage is the same as text, with advice.
 	StatusMessage [200]byte `mad:"96:1600,ro,text"`
 }
 
-// TroubleshootingStatus is what the firmware finds wrong with a port (freebsd
+// TroubleshootingStatus is a problem of a port found by the firmware (freebsd
 // sys/dev/mlx5/mlx5_core/mlx5_core.h mlx5_pddr_monitor_opcodes; mstflint
 // tools_layouts/reg_access_switch_layouts.h pddr_monitor_opcode_ext).
 //
@@ -247,7 +247,7 @@ const (
 	TroubleshootingStatusManagementForcedDown        TroubleshootingStatus = 0x409 // "management_forced_down"
 )
 
-// PDDRLinkDown is why the link went down the last time.
+// PDDRLinkDown is the reason why the link last went down.
 //
 //mad:header size=52 section=vendor unconfirmed
 //mad:variant of=PDDR.PageData name=link_down when=PageSelect:6
@@ -255,13 +255,13 @@ const (
 type PDDRLinkDown struct {
 	_ [3]uint8 `mad:"0:8"`
 	_ uint8    `mad:"24:4"`
-	// DownBlame is the side whose receiver began it.
+	// DownBlame is the side whose receiver caused it.
 	DownBlame DownBlame `mad:"28:4,ro"`
 	_         [3]uint8  `mad:"32:8"`
-	// LocalReasonOpcode is this side's reason.
+	// LocalReasonOpcode is the reason of this side.
 	LocalReasonOpcode LinkDownReason `mad:"56:8,ro"`
 	_                 [3]uint8       `mad:"64:8"`
-	// RemoteReasonOpcode is the other side's.
+	// RemoteReasonOpcode is the reason of the other side.
 	RemoteReasonOpcode LinkDownReason `mad:"88:8,ro"`
 	_                  [40]uint8      `mad:"96:8"`
 }
@@ -278,7 +278,7 @@ const (
 	DownBlameRemote  DownBlame = 2
 )
 
-// LinkDownReason is why a link went down (mstflint register_access_table.adb
+// LinkDownReason is the reason why a link went down (mstflint register_access_table.adb
 // pddr_link_down_info_page_ext).
 //
 //mad:enum

@@ -3,7 +3,7 @@ package mad
 // Registers of Mellanox' devices about a port: counters of the physical layer,
 // FEC.
 
-// PortAccess is what the number of a port counts in a register (mstflint
+// PortAccess is the numbering of ports in a register (mstflint
 // register_access_table.adb pnat; linux mlxsw reg.h MLXSW_PORT_... pnat).
 //
 //mad:enum
@@ -29,8 +29,8 @@ const (
 
 // PPCNT are counters of a port.
 //
-// It is 256 bytes long: here are those that fit in a datagram. To read it clears
-// nothing.
+// It is 256 bytes long; the layout has those that fit in a datagram. Reading it
+// clears nothing.
 //
 //mad:header size=220 section=vendor register=0x5008
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_reg_ext
@@ -40,22 +40,22 @@ const (
 type PPCNT struct {
 	// SWID is the partition of the switch that the port is in.
 	SWID uint8 `mad:"0:8"`
-	// LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in.
+	// LocalPort is the lowest 8 bits of the port number; reg_get fills it in.
 	LocalPort uint8 `mad:"8:8"`
-	// PNAT says what LocalPort counts; reg_get fills it in.
+	// PNAT is the numbering that LocalPort uses; reg_get fills it in.
 	PNAT PortAccess `mad:"16:2"`
-	// LPMSB are the highest 2 bits of the number of the port.
+	// LPMSB are the highest 2 bits of the port number.
 	LPMSB uint8 `mad:"18:2,name=lp_msb"`
 	_     uint8 `mad:"20:4"`
 	_     uint8 `mad:"24:2"`
-	// Grp is the group of counters that is meant.
+	// Grp is the group of counters.
 	Grp CounterGroup `mad:"26:6"`
-	// Clr: clear the counters.
+	// Clr clears the counters.
 	Clr bool     `mad:"32:1,w1c"`
 	_   uint8    `mad:"33:7"`
 	_   [2]uint8 `mad:"40:8"`
 	_   uint8    `mad:"56:3"`
-	// PrioTC is a priority, in groups that count by these.
+	// PrioTC is the priority, in groups that count by priority.
 	PrioTC uint8 `mad:"59:5"`
 	// CounterSet are the counters.
 	CounterSet [212]byte `mad:"64:1696,ro,bytes"`
@@ -68,51 +68,51 @@ type PPCNT struct {
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_cntrs_ext
 //mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_cntrs_bits
 type PPCNTPhysicalLayer struct {
-	// TimeSinceLastClear is since when they count, in ms.
+	// TimeSinceLastClear is the time since the counters were cleared, in ms.
 	TimeSinceLastClear uint64 `mad:"0:64,ro"`
-	// SymbolErrors are symbols with errors that were not mended.
+	// SymbolErrors are symbols with errors that were not corrected.
 	SymbolErrors uint64 `mad:"64:64,ro"`
 	// SyncHeadersErrors are blocks with a wrong header.
 	SyncHeadersErrors uint64 `mad:"128:64,ro"`
-	// EDPLBIPErrorsLane are errors that parity found, by lane.
+	// EDPLBIPErrorsLane are errors detected by parity, by lane.
 	EDPLBIPErrorsLane [4]uint64 `mad:"192:64,ro,name=edpl_bip_errors_lane"`
-	// FCFECCorrectedBlocksLane are blocks that Firecode FEC mended, by lane.
+	// FCFECCorrectedBlocksLane are blocks corrected by Firecode FEC, by lane.
 	FCFECCorrectedBlocksLane [4]uint64 `mad:"448:64,ro,name=fc_fec_corrected_blocks_lane"`
-	// FCFECUncorrectableBlocksLane are those that it could not mend.
+	// FCFECUncorrectableBlocksLane are blocks that Firecode FEC could not correct, by lane.
 	FCFECUncorrectableBlocksLane [4]uint64 `mad:"704:64,ro,name=fc_fec_uncorrectable_blocks_lane"`
-	// RSFECCorrectedBlocks are blocks that Reed-Solomon FEC mended.
+	// RSFECCorrectedBlocks are blocks corrected by Reed-Solomon FEC.
 	RSFECCorrectedBlocks uint64 `mad:"960:64,ro,name=rs_fec_corrected_blocks"`
-	// RSFECUncorrectableBlocks are those that it could not mend.
+	// RSFECUncorrectableBlocks are blocks that Reed-Solomon FEC could not correct.
 	RSFECUncorrectableBlocks uint64 `mad:"1024:64,ro,name=rs_fec_uncorrectable_blocks"`
-	// RSFECNoErrorsBlocks are those that needed no mending.
+	// RSFECNoErrorsBlocks are blocks without errors.
 	RSFECNoErrorsBlocks uint64   `mad:"1088:64,ro,name=rs_fec_no_errors_blocks"`
 	_                   [8]uint8 `mad:"1152:8"`
-	// RSFECCorrectedSymbolsTotal are symbols that it mended.
+	// RSFECCorrectedSymbolsTotal are symbols corrected by Reed-Solomon FEC.
 	RSFECCorrectedSymbolsTotal uint64 `mad:"1216:64,ro,name=rs_fec_corrected_symbols_total"`
 	// RSFECCorrectedSymbolsLane are the same by lane.
 	RSFECCorrectedSymbolsLane [4]uint64 `mad:"1280:64,ro,name=rs_fec_corrected_symbols_lane"`
-	// LinkDownEvents is how often the link went down, by this side's doing.
+	// LinkDownEvents is the number of times that the link went down because of this side.
 	LinkDownEvents uint32 `mad:"1536:32,ro"`
-	// SuccessfulRecoveryEvents is how often it recovered.
+	// SuccessfulRecoveryEvents is the number of successful recoveries of the link.
 	SuccessfulRecoveryEvents uint32 `mad:"1568:32,ro"`
 }
 
-// PPCNTStatistical is what bit error rates are made of.
+// PPCNTStatistical are the counters for bit error rates.
 //
 //mad:header size=64 section=vendor
 //mad:variant of=PPCNT.CounterSet name=statistical when=Grp:0x16
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_stat_cntrs_ext
 //mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there)
 type PPCNTStatistical struct {
-	// TimeSinceLastClear is since when they count, in ms.
+	// TimeSinceLastClear is the time since the counters were cleared, in ms.
 	TimeSinceLastClear uint64 `mad:"0:64,ro"`
-	// PhyReceivedBits are bits that came in.
+	// PhyReceivedBits are received bits.
 	PhyReceivedBits uint64 `mad:"64:64,ro"`
-	// PhySymbolErrors are errors that FEC did not mend.
+	// PhySymbolErrors are errors that FEC did not correct.
 	PhySymbolErrors uint64 `mad:"128:64,ro"`
-	// PhyCorrectedBits are bits that FEC mended.
+	// PhyCorrectedBits are bits corrected by FEC.
 	PhyCorrectedBits uint64 `mad:"192:64,ro"`
-	// PhyRawErrorsLane are bits in error by lane; those that FEC mended, where there is FEC.
+	// PhyRawErrorsLane are bits in error, by lane; with FEC, the bits that it corrected.
 	PhyRawErrorsLane [4]uint64 `mad:"256:64,ro"`
 }
 
@@ -126,7 +126,7 @@ type PPCNTStatistical struct {
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_rs_fec_histograms_counters_ext
 //mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_rs_histogram_cntrs_bits
 type PPCNTHistogram struct {
-	// Hist has in element n the blocks with n wrong symbols, where bins are not set up otherwise (PPHCR).
+	// Hist has in element n the blocks with n wrong symbols, unless PPHCR configures other bins.
 	Hist [16]uint64 `mad:"0:64,ro"`
 }
 
@@ -149,18 +149,18 @@ const (
 	ActiveFECLL50G                 ActiveFEC = 1 << 9 // "ll_50g_rs"
 )
 
-// PPLM says which FEC a port uses.
+// PPLM is the FEC of a port.
 //
 //mad:header size=128 section=vendor register=0x5023 unconfirmed
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pplm_reg_ext
 //mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_pplm_reg_bits (LocalPort, FECModeActive)
 type PPLM struct {
 	_ uint8 `mad:"0:8"`
-	// LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in.
+	// LocalPort is the lowest 8 bits of the port number; reg_get fills it in.
 	LocalPort uint8 `mad:"8:8"`
-	// PNAT says what LocalPort counts; reg_get fills it in.
+	// PNAT is the numbering that LocalPort uses; reg_get fills it in.
 	PNAT PortAccess `mad:"16:2"`
-	// LPMSB are the highest 2 bits of the number of the port.
+	// LPMSB are the highest 2 bits of the port number.
 	LPMSB uint8     `mad:"18:2,name=lp_msb"`
 	_     uint8     `mad:"20:4"`
 	_     [10]uint8 `mad:"24:8"`

@@ -7,20 +7,20 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// SnakeName is the script name of a component: "m_key" of "M_Key",
+// SnakeName returns the script name of a component: "m_key" of "M_Key",
 // "master_sm_lid" of "MasterSMLID".
 func SnakeName(spec string) string { return snake.Name(spec) }
 
 // Attributes lists all attributes by class and ID.
 func Attributes() []*Attribute { return slices.Clone(attributes) }
 
-// Headers lists the layouts that are no attributes: headers of MADs, and parts
+// Headers lists the layouts that are not attributes: headers of MADs, and parts
 // of attributes, such as elements of arrays and variants.
 func Headers() []*Attribute { return append([]*Attribute(nil), headers...) }
 
-// Lookup finds an attribute by number; nil if it is not known. Both classes
+// Lookup returns the attribute with a number; nil if it is unknown. Both classes
 // of subnet management have the same attributes. An attribute of the current
-// class version goes before one of an older version.
+// class version takes precedence over one of an older version.
 func Lookup(c Class, id AttributeID) *Attribute {
 	if a := LookupVersion(c, c.Version(), id); a != nil || c != ClassSubnAdm {
 		return a
@@ -28,20 +28,20 @@ func Lookup(c Class, id AttributeID) *Attribute {
 	return LookupVersion(c, 1, id)
 }
 
-// LookupVersion finds an attribute of one version of a class by number; nil if
-// it is not known.
+// LookupVersion returns the attribute of one version of a class with a number; nil
+// if it is unknown.
 func LookupVersion(c Class, version uint8, id AttributeID) *Attribute {
 	return index[attributeNumber{c.Family(), version, id}]
 }
 
-// LookupName finds an attribute by class and exact name or alias; nil if there
-// is none.
+// LookupName returns the attribute with a class and an exact name or alias; nil if
+// it is unknown.
 func LookupName(c Class, name string) *Attribute {
 	return byName()[attributeName{c.Family(), name}]
 }
 
-// ByName finds an attribute by its exact name or alias alone; nil if there is
-// none. Of a name that several classes share it is that of the first class.
+// ByName returns the attribute with an exact name or alias; nil if it is unknown.
+// If several classes share a name, it is the attribute of the first class.
 func ByName(name string) *Attribute {
 	for _, a := range attributes {
 		if a.Name == name || slices.Contains(a.Aliases, name) {
@@ -62,7 +62,7 @@ type attributeName struct {
 	name  string
 }
 
-// index is of all attributes by number, made once, from the generated tables.
+// index is all attributes by number, made once from the generated tables.
 var index = makeIndex(attributes, headers)
 
 func makeIndex(attributes, headers []*Attribute) map[attributeNumber]*Attribute {
@@ -96,18 +96,18 @@ var byName = sync.OnceValue(func() map[attributeName]*Attribute {
 	return x
 })
 
-// derived is what follows from an attribute's fields. It is made at first use:
-// a run uses few attributes, and to make it for all would take half of the time
-// in which the program starts.
+// derived is computed from an attribute's fields. It is made at first use: a run
+// uses few attributes, and making it for all would take half of the start time of
+// the program.
 type derived struct {
 	once     sync.Once
 	flat     []Field
 	script   map[string]*Field
 	variants []*Attribute // the attribute with each of Variants in its place
-	vendor   *Attribute   // the attribute where IsGeneric is 0; nil: it is no different
+	vendor   *Attribute   // the attribute where IsGeneric is 0; nil: the same
 
 	mu     sync.Mutex
-	nested map[*Attribute]*Attribute // with a variant that has one itself, by that
+	nested map[*Attribute]*Attribute // with a variant that has a variant itself, by that
 }
 
 func (a *Attribute) derived() *derived {

@@ -20,12 +20,12 @@ const (
 	SegmentHeader = SADataOffset - SAKeyOffset
 )
 
-// NoRespTime is the RRespTime of a sender that gives none.
+// NoRespTime is the RRespTime of a sender without a response time.
 const NoRespTime = 31
 
-// IsSegment: m is part of an RMPP transfer, which version 1 of the class does not
-// have. OpenSM on ibsim's client library
-// sets the active flag with version 0, in MADs that are no segments.
+// IsSegment reports whether m is part of an RMPP transfer, which version 1 of the
+// class does not have. OpenSM on ibsim's client library sets the active flag with
+// version 0, in MADs that are not segments.
 func IsSegment(m []byte) bool {
 	return len(m) >= SADataOffset && Class(m[ClassOffset]) == ClassSubnAdm && m[ClassVersionOffset] != 1 &&
 		RMPPFlags(m[RMPPFlagsOffset])&RMPPFlagsActive != 0 && m[RMPPVersionOffset] != 0
@@ -47,15 +47,15 @@ var rmppStatusTexts = map[RMPPStatus]string{
 	RMPPStatusUnspecified:                       "unspecified",
 }
 
-// Text is why a transfer ended early, by the status of its STOP or ABORT: "too
-// many retries". From 128 on the class gives the reasons, from 192 on the vendor
-// (IBA 13.6.2.1, table 180).
+// Text returns why a transfer ended early, by the status of its STOP or ABORT:
+// "too many retries". From 128 on the reasons are class-specific, from 192 on
+// vendor-specific (IBA 13.6.2.1, table 180).
 func (s RMPPStatus) Text() string {
 	switch text := rmppStatusTexts[s]; {
 	case s >= 192:
-		return "a reason of the vendor's"
+		return "vendor-specific reason"
 	case s >= 128:
-		return "a reason of the class's"
+		return "class-specific reason"
 	case text == "":
 		return "unknown"
 	default:

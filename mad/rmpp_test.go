@@ -6,13 +6,13 @@ import (
 )
 
 // TestRMPPStatusText: each reason that the enumeration knows has a text, and of
-// the others it says whose they are.
+// the others whose they are.
 func TestRMPPStatusText(t *testing.T) {
 	var got []string
 	for s := range 256 {
 		text := RMPPStatus(s).Text()
 		_, declared := WordsRMPPStatus.Word[uint64(s)]
-		if known := text != "unknown" && !strings.HasPrefix(text, "a reason"); known != (declared && s != 0) {
+		if known := text != "unknown" && !strings.HasSuffix(text, "specific reason"); known != (declared && s != 0) {
 			t.Errorf("status %d: %q", s, text)
 		}
 		if s == 0 || text != got[len(got)-1] {
@@ -21,7 +21,7 @@ func TestRMPPStatusText(t *testing.T) {
 	}
 	want := []string{"unknown", "resources exhausted", "unknown", "total time too long", "inconsistent last segment and payload length",
 		"inconsistent first segment and segment number", "bad RMPP type", "new window too small", "segment number too big", "illegal status",
-		"unsupported RMPP version", "too many retries", "unspecified", "a reason of the class's", "a reason of the vendor's"}
+		"unsupported RMPP version", "too many retries", "unspecified", "class-specific reason", "vendor-specific reason"}
 	if strings.Join(got, "; ") != strings.Join(want, "; ") {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -1,25 +1,25 @@
 package mad
 
-// RMPPHeader divides a transfer of more than one MAD into segments. It stands
-// at RMPPOffset.
+// RMPPHeader divides a transfer of more than one MAD into segments. It is at
+// RMPPOffset.
 //
 //mad:header size=12 section=13.6.2.1
 //mad:source opensm include/iba/ib_types.h ib_rmpp_mad_t
 //mad:source rdma-core libibumad/umad_types.h umad_rmpp_hdr
 type RMPPHeader struct {
-	// RMPPVersion is 1; 0 where the MAD is not part of a transfer.
+	// RMPPVersion is 1; 0 if the MAD is not part of a transfer.
 	RMPPVersion uint8 `mad:"0:8"`
-	// RMPPType says what the MAD is to the transfer.
+	// RMPPType is the role of the MAD in the transfer.
 	RMPPType RMPPType `mad:"8:8"`
-	// RRespTime is how long the receiver of this MAD may take to answer, 4.096 us times two to this power; 31 says nothing.
+	// RRespTime is the longest time in which the receiver of this MAD answers, 4.096 us * 2^value; 31 is unspecified.
 	RRespTime uint8 `mad:"16:5"`
-	// RMPPFlags tell the first and the last segment.
+	// RMPPFlags mark the first and the last segment.
 	RMPPFlags RMPPFlags `mad:"21:3"`
 	// RMPPStatus is why the transfer was stopped or aborted.
 	RMPPStatus RMPPStatus `mad:"24:8"`
 	// SegmentNumber counts segments from 1; in an ACK it is the last one received in order.
 	SegmentNumber uint32 `mad:"32:32"`
-	// PayloadLength counts the bytes from the end of this header on: of the whole transfer (or 0) in the first segment, of this segment in the last. In an ACK it is NewWindowLast, the segment to send up to.
+	// PayloadLength is the number of bytes after this header: of the whole transfer (or 0) in the first segment, of this segment in the last. In an ACK it is NewWindowLast, the last segment that may be sent.
 	PayloadLength uint32 `mad:"64:32"`
 }
 
@@ -29,16 +29,16 @@ type RMPPHeader struct {
 //mad:source opensm include/iba/ib_types.h ib_sa_mad_t
 //mad:source rdma-core libibumad/umad_sa.h umad_sa_packet
 type SAHeader struct {
-	// SMKey shows the asker to be trusted; 0 for most requests.
+	// SMKey shows that the sender is trusted; 0 in most requests.
 	SMKey uint64 `mad:"0:64,name=SM_Key,key,hex"`
 	// AttributeOffset is the distance from record to record in a table, in units of 8 bytes.
 	AttributeOffset uint16 `mad:"64:16"`
 	_               uint16 `mad:"80:16"`
-	// ComponentMask says which components of the record a query compares.
+	// ComponentMask selects the components of the record that a query compares, a bit each.
 	ComponentMask uint64 `mad:"96:64,hex"`
 }
 
-// RMPPType is what a MAD is to a transfer (IBA 13.6.2.1).
+// RMPPType is the role of a MAD in a transfer (IBA 13.6.2.1).
 //
 //mad:enum
 type RMPPType uint8
@@ -51,7 +51,7 @@ const (
 	RMPPTypeAbort RMPPType = 4
 )
 
-// RMPPFlags tell a transfer's first and last segment (IBA 13.6.2.1).
+// RMPPFlags mark a transfer's first and last segment (IBA 13.6.2.1).
 //
 //mad:mask
 type RMPPFlags uint8
@@ -111,7 +111,7 @@ type PortInfoRecord struct {
 	EndportLID LID `mad:"0:16"`
 	// PortNum is the port number; on channel adapters it may be 0 in answers.
 	PortNum uint8 `mad:"16:8"`
-	// Options: with 0x80 in a query the asker knows the extended speeds; without it, a subnet manager may show such a port's speeds as QDR.
+	// Options is 0x80 in a query from a sender that supports the extended speeds; without it, a subnet manager may show the speeds of such a port as QDR.
 	Options uint8 `mad:"24:8,hex"`
 	// PortInfo is the port's PortInfo.
 	PortInfo PortInfo `mad:"32:512"`
@@ -139,7 +139,7 @@ type SwitchInfoRecord struct {
 type LinearForwardingTableRecord struct {
 	// LID is the LID of the switch.
 	LID LID `mad:"0:16"`
-	// BlockNum is the block, of LIDs 64*BlockNum to 64*BlockNum+63.
+	// BlockNum is the block of LIDs 64*BlockNum to 64*BlockNum+63.
 	BlockNum uint16 `mad:"16:16"`
 	_        uint32 `mad:"32:32"`
 	// LinearForwardingTable is the block's content.
@@ -159,7 +159,7 @@ type SMInfoRecord struct {
 	SMInfo SMInfo `mad:"32:192"`
 }
 
-// LinkRecord is one direction of a link.
+// LinkRecord is a link in one direction.
 //
 //mad:attr class=SubnAdm id=0x0020 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=8 section=15.2.5.13
 //mad:source opensm include/iba/ib_types.h ib_link_record_t, IB_LR_COMPMASK_*
@@ -176,17 +176,17 @@ type LinkRecord struct {
 	_     uint16 `mad:"48:16"`
 }
 
-// PathRecord is a path between two ports: what a packet must carry, and what
-// the path can do.
+// PathRecord is a path between two ports: the header fields of its packets, and
+// the limits of the path.
 //
-// In a query, the selectors say how MTU, Rate and PacketLifeTime are meant.
+// In a query, the selectors are how MTU, Rate and PacketLifeTime are compared.
 //
 //mad:attr class=SubnAdm id=0x0035 methods=Get,GetTable v1=Get,GetTable state required size=64 section=15.2.5.16
 //mad:source opensm include/iba/ib_types.h ib_path_rec_t, IB_PR_COMPMASK_*
 //mad:source linux drivers/infiniband/core/sa_query.c path_rec_table
 //mad:source python-rdma codegen/iba_15.xml SAPathRecord
 type PathRecord struct {
-	// ServiceID is the service that the path is for, where the quality of service depends on it.
+	// ServiceID is the service that the path is for, if the quality of service depends on it.
 	ServiceID uint64 `mad:"0:64,hex,components=2"`
 	// DGID is the GID of the destination.
 	DGID GID `mad:"64:128"`
@@ -196,18 +196,18 @@ type PathRecord struct {
 	DLID LID `mad:"320:16"`
 	// SLID is the LID of the source.
 	SLID LID `mad:"336:16"`
-	// RawTraffic: the path is for raw packets.
+	// RawTraffic is set if the path is for raw packets.
 	RawTraffic bool  `mad:"352:1"`
 	_          uint8 `mad:"353:3"`
-	// FlowLabel goes into the global route header.
+	// FlowLabel is the value for the global route header.
 	FlowLabel uint32 `mad:"356:20,hex"`
-	// HopLimit goes into the global route header.
+	// HopLimit is the value for the global route header.
 	HopLimit uint8 `mad:"376:8"`
-	// TClass goes into the global route header.
+	// TClass is the value for the global route header.
 	TClass uint8 `mad:"384:8,hex"`
-	// Reversible: answers may take the same path back.
+	// Reversible is set if answers may take the same path back.
 	Reversible bool `mad:"392:1"`
-	// NumbPath is, in a query, the largest number of paths wanted.
+	// NumbPath is the largest number of paths to return, in a query.
 	NumbPath uint8 `mad:"393:7"`
 	// PKey is the P_Key that both ends share.
 	PKey uint16 `mad:"400:16,name=P_Key,hex"`
@@ -215,24 +215,24 @@ type PathRecord struct {
 	QoSClass uint16 `mad:"416:12,hex"`
 	// SL is the service level to use.
 	SL uint8 `mad:"428:4"`
-	// MTUSelector says how the query means MTU.
+	// MTUSelector is how the query compares MTU.
 	MTUSelector Selector `mad:"432:2"`
 	// MTU is the largest packet on the path, in bytes.
 	MTU MTU `mad:"434:6"`
-	// RateSelector says how the query means Rate.
+	// RateSelector is how the query compares Rate.
 	RateSelector Selector `mad:"440:2"`
 	// Rate is that of the slowest link, in Gb/s.
 	Rate Rate `mad:"442:6"`
-	// PacketLifeTimeSelector says how the query means PacketLifeTime.
+	// PacketLifeTimeSelector is how the query compares PacketLifeTime.
 	PacketLifeTimeSelector LifeTimeSelector `mad:"448:2"`
-	// PacketLifeTime is the longest time a packet may be on the way, 4.096 us times two to this power.
+	// PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value.
 	PacketLifeTime uint8 `mad:"450:6"`
-	// Preference orders paths: the lower, the better.
+	// Preference is the rank of the path; lower is better.
 	Preference uint8    `mad:"456:8"`
 	_          [6]uint8 `mad:"464:8"`
 }
 
-// Selector says how a number in a query is meant (IBA 15.2.5.16).
+// Selector is how a query compares a number (IBA 15.2.5.16).
 //
 //mad:enum
 type Selector uint8
@@ -244,7 +244,7 @@ const (
 	SelectorLargestAvailable Selector = 3
 )
 
-// LifeTimeSelector says how a packet life time in a query is meant (IBA 15.2.5.16).
+// LifeTimeSelector is how a query compares a packet lifetime (IBA 15.2.5.16).
 //
 //mad:enum
 type LifeTimeSelector uint8

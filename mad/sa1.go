@@ -9,29 +9,29 @@ import "encoding/binary"
 //mad:source opensm libvendor/osm_vendor_umadt.c ib_sa_mad_t_vM3
 type SA1Header struct {
 	_ [8]uint8 `mad:"0:8"`
-	// SMKey shows the asker to be trusted; 0 for most requests.
+	// SMKey shows that the sender is trusted; 0 in most requests.
 	SMKey uint64 `mad:"64:64,name=SM_Key,key,hex"`
-	// SegmentNumber counts the MADs of a transfer from 1; 0 where there is one alone.
+	// SegmentNumber counts the MADs of a transfer from 1; 0 in a single MAD.
 	SegmentNumber uint32 `mad:"128:32"`
-	// PayloadLength counts the bytes behind this header: of the whole transfer in the first MAD, of this one in the others.
+	// PayloadLength is the number of bytes after this header: of the whole transfer in the first MAD, of this MAD in the others.
 	PayloadLength uint32 `mad:"160:32"`
-	// FragmentFlag tells the first and the last MAD of a transfer.
+	// FragmentFlag marks the first and the last MAD of a transfer.
 	FragmentFlag FragmentFlag `mad:"192:8"`
-	// EditModifier says what a Config does with the records; its values are not public.
+	// EditModifier is the operation of a Config on the records; its values are not public.
 	EditModifier uint8 `mad:"200:8,hex"`
-	// Window is how many MADs the sender may be ahead.
+	// Window is the number of MADs that may be unacknowledged.
 	Window uint16 `mad:"208:16"`
 	// AttributeOffset is the distance from record to record in a table, in units of 8 bytes.
 	AttributeOffset uint16 `mad:"224:16"`
 	_               uint16 `mad:"240:16"`
-	// ComponentMask says which components of the record a query compares.
+	// ComponentMask selects the components of the record that a query compares, a bit each.
 	ComponentMask uint64 `mad:"256:64,hex"`
 }
 
-// sa1FragmentFlagOffset is where FragmentFlag stands in a MAD, in bytes.
+// sa1FragmentFlagOffset is the offset of FragmentFlag in a MAD, in bytes.
 const sa1FragmentFlagOffset = 48
 
-// FragmentFlag tells the MADs of a transfer apart, in version 1 of SubnAdm
+// FragmentFlag distinguishes the MADs of a transfer, in version 1 of SubnAdm
 // (opensm libvendor/osm_vendor_umadt.c osm_vendor_send, __mad_recv_processor).
 //
 //mad:mask
@@ -43,7 +43,7 @@ const (
 	FragmentFlagACK   FragmentFlag = 1 << 5 // "ack"
 )
 
-// SAPlaces are where the fields of a MAD of subnet administration stand, in
+// SAPlaces are the offsets of the fields of a MAD of subnet administration, in
 // bytes. They depend on the class version.
 type SAPlaces struct {
 	Key        int // SM_Key, 8 bytes
@@ -52,7 +52,7 @@ type SAPlaces struct {
 	Data       int // the records, to the end
 }
 
-// SAPlacesIn are the places in a version of the class.
+// SAPlacesIn returns the offsets in a version of the class.
 func SAPlacesIn(version uint8) SAPlaces {
 	if version == 1 {
 		return SAPlaces{Key: 32, AttrOffset: 52, Mask: 56, Data: 64}
@@ -72,9 +72,9 @@ func PutSA(m []byte, mask uint64, size int) {
 	}
 }
 
-// sa1Records is where the records in m end, a table of class version 1, and
-// whether m is all of it. It is 0 in all MADs but the first: a record may begin
-// in one and end in the next.
+// sa1Records returns the offset where the records in m end, a table of class
+// version 1, and whether m is all of it. The offset is 0 in all MADs but the
+// first: a record may begin in one and end in the next.
 func sa1Records(m []byte) (end int, whole bool) {
 	at := SAPlacesIn(1).Data
 	if len(m) < at {
@@ -91,8 +91,8 @@ func sa1Records(m []byte) (end int, whole bool) {
 	return int(min(uint64(len(m)), uint64(at)+uint64(h.PayloadLength))), true
 }
 
-// SA1Table is the table in m, the answer of class version 1 that is in one MAD;
-// ok is false where there are more of them.
+// SA1Table returns the table in m, an answer of class version 1 in one MAD; ok is
+// false for a longer answer.
 func SA1Table(m []byte) (table []byte, ok bool) {
 	end, whole := sa1Records(m)
 	if !whole {

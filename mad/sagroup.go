@@ -2,9 +2,9 @@ package mad
 
 // MCMemberRecord is a multicast group, or a port's membership in one.
 //
-// A Set joins a port to a group, and makes the group where there is none; a
-// Delete has the port leave it. In a query, the selectors say how MTU, Rate
-// and PacketLifeTime are meant.
+// A Set joins a port to a group, and creates the group if it does not exist; a
+// Delete removes the port from it. In a query, the selectors are how MTU, Rate
+// and PacketLifeTime are compared.
 //
 //mad:attr class=SubnAdm id=0x0038 methods=Get,GetTable,Set,Delete v1=Get,Set,GetTable,GetBulk,Config state config size=52 section=15.2.5.17
 //mad:source opensm include/iba/ib_types.h ib_member_rec_t, IB_MCR_COMPMASK_*
@@ -19,38 +19,38 @@ type MCMemberRecord struct {
 	QKey uint32 `mad:"256:32,name=Q_Key,hex"`
 	// MLID is the multicast LID of the group.
 	MLID LID `mad:"288:16,hex"`
-	// MTUSelector says how a query means MTU.
+	// MTUSelector is how the query compares MTU.
 	MTUSelector Selector `mad:"304:2"`
 	// MTU is the largest packet in the group, in bytes.
 	MTU MTU `mad:"306:6"`
-	// TClass goes into the global route header.
+	// TClass is the value for the global route header.
 	TClass uint8 `mad:"312:8,hex"`
 	// PKey is the P_Key of the group.
 	PKey uint16 `mad:"320:16,name=P_Key,hex"`
-	// RateSelector says how a query means Rate.
+	// RateSelector is how the query compares Rate.
 	RateSelector Selector `mad:"336:2"`
 	// Rate is that of the group, in Gb/s.
 	Rate Rate `mad:"338:6"`
-	// PacketLifeTimeSelector says how a query means PacketLifeTime.
+	// PacketLifeTimeSelector is how the query compares PacketLifeTime.
 	PacketLifeTimeSelector LifeTimeSelector `mad:"344:2"`
-	// PacketLifeTime is the longest time a packet may be on the way, 4.096 us times two to this power.
+	// PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value.
 	PacketLifeTime uint8 `mad:"346:6"`
 	// SL is the service level of the group.
 	SL uint8 `mad:"352:4"`
-	// FlowLabel goes into the global route header.
+	// FlowLabel is the value for the global route header.
 	FlowLabel uint32 `mad:"356:20,hex"`
-	// HopLimit goes into the global route header.
+	// HopLimit is the value for the global route header.
 	HopLimit uint8 `mad:"376:8"`
-	// Scope is how far the group reaches.
+	// Scope is the reach of the group.
 	Scope Scope `mad:"384:4"`
-	// JoinState is what kind of member the port is; in a Delete, no longer is.
+	// JoinState is the kind of membership; in a Delete, the membership to remove.
 	JoinState JoinState `mad:"388:4"`
-	// ProxyJoin: another port joined for this one.
+	// ProxyJoin is set if another port joined for this one.
 	ProxyJoin bool   `mad:"392:1"`
 	_         uint32 `mad:"393:23"`
 }
 
-// JoinState is what kind of member a port is (IBA 15.2.5.17; rdma-core
+// JoinState is a kind of membership (IBA 15.2.5.17; rdma-core
 // libibumad/umad_sa_mcm.h UMAD_SA_MCM_JOIN_STATE_*).
 //
 //mad:mask
@@ -63,7 +63,7 @@ const (
 	JoinStateSendOnlyFullMember JoinState = 1 << 3
 )
 
-// Scope is how far a multicast group reaches (IBA 4.1.1; rdma-core
+// Scope is the reach of a multicast group (IBA 4.1.1; rdma-core
 // libibumad/umad_sa_mcm.h UMAD_SA_MCM_ADDR_SCOPE_*).
 //
 //mad:enum
@@ -76,38 +76,38 @@ const (
 	ScopeGlobal            Scope = 0xe
 )
 
-// ServiceRecord is a service that a port offers: a Set announces it, a Delete
-// takes it back.
+// ServiceRecord is a service that a port offers: a Set registers it, a Delete
+// removes it.
 //
 //mad:attr class=SubnAdm id=0x0031 methods=Get,GetTable,Set,Delete v1=Get,Set,GetTable,GetBulk,Config state config required size=176 section=15.2.5.14
 //mad:source opensm include/iba/ib_types.h ib_service_record_t, IB_SR_COMPMASK_*
 //mad:source opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICE_RECORD
 //mad:source python-rdma codegen/iba_15.xml SAServiceRecord
 type ServiceRecord struct {
-	// ServiceID is what programs know the service by.
+	// ServiceID is the number of the service, for programs.
 	ServiceID uint64 `mad:"0:64,hex"`
 	// ServiceGID is the port that offers it.
 	ServiceGID GID `mad:"64:128"`
 	// ServicePKey is the P_Key to reach it with.
 	ServicePKey uint16 `mad:"192:16,name=ServiceP_Key,hex"`
 	_           uint16 `mad:"208:16"`
-	// ServiceLease is how many seconds it will still be offered; 4294967295 for ever.
+	// ServiceLease is the remaining time of the registration in seconds; 4294967295 is unlimited.
 	ServiceLease uint32 `mad:"224:32"`
-	// ServiceKey guards the record: who changes or deletes it must give the same.
+	// ServiceKey protects the record: a request to change or delete it must have the same key.
 	ServiceKey [16]byte `mad:"256:128,bytes,key"`
-	// ServiceName is what people know the service by.
+	// ServiceName is the name of the service, for people.
 	ServiceName [64]byte `mad:"384:512,text"`
-	// ServiceData8 are bytes of the service's own.
+	// ServiceData8 are bytes defined by the service.
 	ServiceData8 [16]uint8 `mad:"896:8,components=16"`
-	// ServiceData16 are numbers of the service's own.
+	// ServiceData16 are numbers defined by the service.
 	ServiceData16 [8]uint16 `mad:"1024:16,components=8"`
-	// ServiceData32 are numbers of the service's own.
+	// ServiceData32 are numbers defined by the service.
 	ServiceData32 [4]uint32 `mad:"1152:32,components=4"`
-	// ServiceData64 are numbers of the service's own.
+	// ServiceData64 are numbers defined by the service.
 	ServiceData64 [2]uint64 `mad:"1280:64,components=2"`
 }
 
-// ServiceAssociationRecord ties the key of a ServiceRecord to its name.
+// ServiceAssociationRecord associates the key of a ServiceRecord with its name.
 //
 //mad:attr class=SubnAdm id=0x003b methods=Get,GetTable size=80 section=15.2.5.15
 //mad:source python-rdma codegen/iba_15.xml SAServiceAssociationRecord
@@ -129,7 +129,7 @@ type ServiceAssociationRecord struct {
 type TraceRecord struct {
 	// GIDPrefix is the subnet prefix.
 	GIDPrefix uint64 `mad:"0:64,hex"`
-	// IDGeneration tells whether NodeID and the others below, which need not be GUIDs, still mean the same.
+	// IDGeneration changes when NodeID and the other IDs below, which need not be GUIDs, get other meanings.
 	IDGeneration uint16 `mad:"64:16"`
 	_            uint8  `mad:"80:8"`
 	// NodeType is the kind of the node.
@@ -148,55 +148,55 @@ type TraceRecord struct {
 	ExitPort uint8 `mad:"360:8"`
 }
 
-// MultiPathRecord asks for paths between any of some ports and any of some
-// others, that fail independently. The answer are PathRecords.
+// MultiPathRecord queries paths between a set of sources and a set of
+// destinations that fail independently. The answer has PathRecords.
 //
 //mad:attr class=SubnAdm id=0x003a methods=GetMulti answer=PathRecord size=200 section=15.2.5.20
 //mad:source opensm include/iba/ib_types.h ib_multipath_rec_t, IB_MPR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SAMultiPathRecord (reserved where QoSClass and the service ID are)
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_multipath_record_t (likewise)
 type MultiPathRecord struct {
-	// RawTraffic: the paths are for raw packets.
+	// RawTraffic is set if the paths are for raw packets.
 	RawTraffic bool  `mad:"0:1"`
 	_          uint8 `mad:"1:3"`
-	// FlowLabel goes into the global route header.
+	// FlowLabel is the value for the global route header.
 	FlowLabel uint32 `mad:"4:20,hex"`
-	// HopLimit goes into the global route header.
+	// HopLimit is the value for the global route header.
 	HopLimit uint8 `mad:"24:8"`
-	// TClass goes into the global route header.
+	// TClass is the value for the global route header.
 	TClass uint8 `mad:"32:8,hex"`
-	// Reversible: answers must be able to take the same path back.
+	// Reversible is set if answers must be able to take the same path back.
 	Reversible bool `mad:"40:1"`
-	// NumbPath is the largest number of paths wanted.
+	// NumbPath is the largest number of paths to return.
 	NumbPath uint8 `mad:"41:7"`
 	// PKey is the P_Key that both ends share.
 	PKey uint16 `mad:"48:16,name=P_Key,hex"`
-	// QoSClass is the quality of service class (known from opensm alone).
+	// QoSClass is the quality of service class (known only from opensm).
 	QoSClass uint16 `mad:"64:12,hex"`
 	// SL is the service level.
 	SL uint8 `mad:"76:4"`
-	// MTUSelector says how MTU is meant.
+	// MTUSelector is how the query compares MTU.
 	MTUSelector Selector `mad:"80:2"`
 	// MTU is the largest packet, in bytes.
 	MTU MTU `mad:"82:6"`
-	// RateSelector says how Rate is meant.
+	// RateSelector is how the query compares Rate.
 	RateSelector Selector `mad:"88:2"`
 	// Rate is in Gb/s.
 	Rate Rate `mad:"90:6"`
-	// PacketLifeTimeSelector says how PacketLifeTime is meant.
+	// PacketLifeTimeSelector is how the query compares PacketLifeTime.
 	PacketLifeTimeSelector LifeTimeSelector `mad:"96:2"`
-	// PacketLifeTime is the longest time a packet may be on the way, 4.096 us times two to this power.
+	// PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value.
 	PacketLifeTime uint8 `mad:"98:6"`
-	// ServiceID8MSB is the upper byte of the service that the paths are for (known from opensm alone).
+	// ServiceID8MSB is the upper byte of the service that the paths are for (known only from opensm).
 	ServiceID8MSB uint8 `mad:"104:8,hex"`
-	// IndependenceSelector: 0 takes any paths, 1 wants them as independent as can be, 2 and 3 are reserved.
+	// IndependenceSelector is 0 for any paths, 1 for paths that are as independent as possible; 2 and 3 are reserved.
 	IndependenceSelector uint8 `mad:"112:2"`
 	_                    uint8 `mad:"114:6"`
 	// SGIDCount is the number of sources in SDGID.
 	SGIDCount uint8 `mad:"120:8"`
 	// DGIDCount is the number of destinations after them.
 	DGIDCount uint8 `mad:"128:8"`
-	// ServiceID56LSB is the rest of the service that the paths are for (known from opensm alone).
+	// ServiceID56LSB is the rest of the service that the paths are for (known only from opensm).
 	ServiceID56LSB uint64 `mad:"136:56,hex"`
 	// SDGID are the sources and then the destinations: as many as one MAD holds.
 	SDGID [11]GID `mad:"192:128"`

@@ -27,7 +27,7 @@ type SLtoVLMappingTableRecord struct {
 type RandomForwardingTableRecord struct {
 	// LID is the LID of the switch.
 	LID LID `mad:"0:16"`
-	// BlockNum is the block, of entries 16*BlockNum to 16*BlockNum+15.
+	// BlockNum is the block of entries 16*BlockNum to 16*BlockNum+15.
 	BlockNum uint16 `mad:"16:16"`
 	_        uint32 `mad:"32:32"`
 	// RandomForwardingTable is the block's content.
@@ -44,10 +44,10 @@ type RandomForwardingTableRecord struct {
 type MulticastForwardingTableRecord struct {
 	// LID is the LID of the switch.
 	LID LID `mad:"0:16"`
-	// Position is which 16 ports the masks are for, from 16*Position on.
+	// Position selects the 16 ports of the masks, from 16*Position on.
 	Position uint8 `mad:"16:4"`
 	_        uint8 `mad:"20:3"`
-	// BlockNum is the block, of LIDs 0xC000+32*BlockNum on.
+	// BlockNum is the block of LIDs 0xC000+32*BlockNum on.
 	BlockNum uint16 `mad:"23:9"`
 	_        uint32 `mad:"32:32"`
 	// MulticastForwardingTable is the block's content.
@@ -55,7 +55,7 @@ type MulticastForwardingTableRecord struct {
 }
 
 // PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows
-// it. OpenSM 3.3 has none.
+// it. OpenSM 3.3 does not have this record.
 //
 //mad:attr class=SubnAdm id=0x003e methods=Get,GetTable size=68 section=15.2.5 unconfirmed
 //mad:source opensm include/iba/ib_types.h ib_portinfoext_record_t
@@ -64,7 +64,7 @@ type PortInfoExtendedRecord struct {
 	LID LID `mad:"0:16"`
 	// PortNum is the number of the port.
 	PortNum uint8 `mad:"16:8"`
-	// Options are not documented; compare PortInfoRecord.
+	// Options are undocumented; compare PortInfoRecord.
 	Options uint8 `mad:"24:8,hex"`
 	// PortInfoExtended is the port's PortInfoExtended.
 	PortInfoExtended PortInfoExtended `mad:"32:512"`
@@ -76,15 +76,15 @@ type PortInfoExtendedRecord struct {
 //mad:attr class=SubnAdm id=0x0019 methods=Get,GetTable size=200 section=15.2.5 unconfirmed
 //mad:source rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_LINK_SPD_WIDTH_TABLE_REC (the number alone)
 type LinkSpeedWidthPairsTableRecord struct {
-	// Data is the record as it came, and what else is in the MAD.
+	// Data is the record as it came, and the rest of the MAD.
 	Data [200]byte `mad:"0:1600,bytes,component=none"`
 }
 
 // GUIDInfoRecord is a block of a port's GUID table as the subnet administrator
 // knows it.
 //
-// A Set asks for GUIDs for virtual ports, of which a 0 lets the subnet manager
-// choose; a Delete gives them back.
+// A Set requests GUIDs for virtual ports; for a 0 the subnet manager chooses the
+// GUID. A Delete releases them.
 //
 //mad:attr class=SubnAdm id=0x0030 alias=GuidInfoRecord methods=Get,GetTable,Set,Delete v1=Get,GetTable,GetBulk state size=72 section=15.2.5.18
 //mad:source opensm include/iba/ib_types.h ib_guidinfo_record_t, IB_GIR_COMPMASK_*
@@ -92,7 +92,7 @@ type LinkSpeedWidthPairsTableRecord struct {
 type GUIDInfoRecord struct {
 	// LID is the LID of the port.
 	LID LID `mad:"0:16"`
-	// BlockNum is the block, of entries 8*BlockNum to 8*BlockNum+7.
+	// BlockNum is the block of entries 8*BlockNum to 8*BlockNum+7.
 	BlockNum uint8  `mad:"16:8"`
 	_        uint8  `mad:"24:8"`
 	_        uint32 `mad:"32:32"`
@@ -101,7 +101,7 @@ type GUIDInfoRecord struct {
 }
 
 // P_KeyTableRecord is a block of a port's partition table as the subnet
-// administrator knows it. OpenSM shows it only to who knows its SM_Key.
+// administrator knows it. OpenSM shows it only to requests with its SM_Key.
 //
 //mad:attr class=SubnAdm id=0x0033 name=P_KeyTableRecord alias=PartitionRecord methods=Get,GetTable v1=Get,GetTable,GetBulk state required size=72 section=15.2.5.11
 //mad:source opensm include/iba/ib_types.h ib_pkey_table_record_t, IB_PKEY_COMPMASK_*
@@ -109,7 +109,7 @@ type GUIDInfoRecord struct {
 type PKeyTableRecord struct {
 	// LID is the LID of the port; of a switch, that of its port 0.
 	LID LID `mad:"0:16"`
-	// BlockNum is the block, of entries 32*BlockNum to 32*BlockNum+31.
+	// BlockNum is the block of entries 32*BlockNum to 32*BlockNum+31.
 	BlockNum uint16 `mad:"16:16"`
 	// PortNum is the switch's port.
 	PortNum uint8   `mad:"32:8"`
@@ -136,24 +136,24 @@ type VLArbitrationTableRecord struct {
 	VLArbitrationTable VLArbitrationTable `mad:"64:512"`
 }
 
-// RecordData is a record of which no more than its number is known for sure.
+// RecordData is a record of which only the number is certain.
 //
 //mad:attr class=SubnAdm id=0x003c name=HierarchyInfoRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a HierarchyInfo as the subnet administrator knows it.
 //mad:attr class=SubnAdm id=0x003d name=CableInfoRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a CableInfo as the subnet administrator knows it.
 //mad:source rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)
 type RecordData struct {
-	// Data is the record as it came, and what else is in the MAD.
+	// Data is the record as it came, and the rest of the MAD.
 	Data [200]byte `mad:"0:1600,bytes,component=none"`
 }
 
 // RecordData1 is one of class version 1.
 //
-//mad:attr class=SubnAdm version=1 id=0x0034 name=RangeRecord v1=Get,Set,GetTable,GetBulk,Config state config required size=192 section=15.2.5 unconfirmed ; is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same.
-//mad:attr class=SubnAdm version=1 id=0x0037 name=MCGroupRecord v1=Get,Set,GetTable,GetBulk,Config state config size=192 section=15.2.5 unconfirmed ; is a multicast group, in version 1; MCMemberRecord has taken its place.
-//mad:attr class=SubnAdm version=1 id=0x00f4 name=NoticeRecord v1=Get,GetTable,GetBulk state size=192 section=15.2.5 unconfirmed ; is a Notice that came in, in version 1.
-//mad:attr class=SubnAdm version=1 id=0x8001 name=SAResponse v1=GetBulk size=192 section=15.2.5 unconfirmed ; begins the answer to GetBulk, in version 1: it says what follows.
+//mad:attr class=SubnAdm version=1 id=0x0034 name=RangeRecord v1=Get,Set,GetTable,GetBulk,Config state config required size=192 section=15.2.5 unconfirmed ; is a range of LIDs, recorded in version 1 so that no two subnet managers assign the same LIDs.
+//mad:attr class=SubnAdm version=1 id=0x0037 name=MCGroupRecord v1=Get,Set,GetTable,GetBulk,Config state config size=192 section=15.2.5 unconfirmed ; is a multicast group, in version 1; MCMemberRecord replaced it.
+//mad:attr class=SubnAdm version=1 id=0x00f4 name=NoticeRecord v1=Get,GetTable,GetBulk state size=192 section=15.2.5 unconfirmed ; is a received Notice, in version 1.
+//mad:attr class=SubnAdm version=1 id=0x8001 name=SAResponse v1=GetBulk size=192 section=15.2.5 unconfirmed ; begins the answer to GetBulk, in version 1: it describes what follows.
 //mad:source Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)
 type RecordData1 struct {
-	// Data is the record as it came, and what else is in the MAD.
+	// Data is the record as it came, and the rest of the MAD.
 	Data [192]byte `mad:"0:1536,bytes,component=none"`
 }

@@ -2,35 +2,35 @@ package mad
 
 // Attributes of subnet management that few devices have.
 
-// VendorDiag is what a vendor's device tells of its health.
+// VendorDiag is vendor-specific diagnostic data of a device.
 //
-// The modifier is 0 first, then NextIndex of the answer before, for as long as
-// it is not 0.
+// The modifier is 0 in the first request, then NextIndex of the last answer until
+// that is 0.
 //
 //mad:attr class=Subn id=0x0030 methods=Get size=64 section=14.2.5.14 modifier=index:0:32
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_vendor_diag_t
 //mad:source wireshark epan/dissectors/packet-infiniband.c parse_VendorDiag
 //mad:source python-rdma codegen/iba_14.xml SMPVendorDiag (DiagData 16 bits later)
 type VendorDiag struct {
-	// NextIndex is the modifier to ask for more with; 0 where there is no more.
+	// NextIndex is the modifier of the next request; 0 at the end.
 	NextIndex uint16 `mad:"0:16"`
-	// DiagData is the vendor's.
+	// DiagData is the vendor-specific data.
 	DiagData [62]byte `mad:"16:496,bytes"`
 }
 
-// LedInfo is the port's light, which tells people where it is.
+// LedInfo is the port's beacon light, for people who look for the port.
 //
 //mad:attr class=Subn id=0x0031 alias=LEDInfo methods=Get,Set size=4 section=14.2.5.15 modifier=port:0:8
 //mad:source python-rdma codegen/iba_14.xml SMPLedInfo
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t
 type LedInfo struct {
-	// LedMask: the light is on.
+	// LedMask is set if the light is on.
 	LedMask bool   `mad:"0:1"`
 	_       uint32 `mad:"1:31"`
 }
 
-// PortInfoExtended is what else a port has and is set to: the forward error
-// correction of each speed.
+// PortInfoExtended is further configuration and state of a port: the forward
+// error correction of each speed.
 //
 //mad:attr class=Subn id=0x0033 methods=Get,Set size=64 section=14.2.5.19 modifier=port:0:8 smowned
 //mad:source opensm include/iba/ib_types.h ib_port_info_ext_t
@@ -40,19 +40,19 @@ type PortInfoExtended struct {
 	CapabilityMask ExtendedCapabilityMask `mad:"0:32,ro"`
 	// FECModeActive is the forward error correction in use.
 	FECModeActive FECMode `mad:"32:16,ro"`
-	// FDRFECModeSupported are the modes that the port can do at FDR, a bit each.
+	// FDRFECModeSupported are the modes that the port supports at FDR, a bit each.
 	FDRFECModeSupported uint16 `mad:"48:16,ro,hex"`
 	// FDRFECModeEnabled are the modes that may be used at FDR, a bit each.
 	FDRFECModeEnabled uint16 `mad:"64:16,hex"`
-	// EDRFECModeSupported are the modes that the port can do at EDR, a bit each.
+	// EDRFECModeSupported are the modes that the port supports at EDR, a bit each.
 	EDRFECModeSupported uint16 `mad:"80:16,ro,hex"`
 	// EDRFECModeEnabled are the modes that may be used at EDR, a bit each.
 	EDRFECModeEnabled uint16 `mad:"96:16,hex"`
-	// HDRFECModeSupported are the modes that the port can do at HDR, a bit each.
+	// HDRFECModeSupported are the modes that the port supports at HDR, a bit each.
 	HDRFECModeSupported uint16 `mad:"112:16,ro,hex"`
 	// HDRFECModeEnabled are the modes that may be used at HDR, a bit each.
 	HDRFECModeEnabled uint16 `mad:"128:16,hex"`
-	// NDRFECModeSupported are the modes that the port can do at NDR, a bit each.
+	// NDRFECModeSupported are the modes that the port supports at NDR, a bit each.
 	NDRFECModeSupported uint16 `mad:"144:16,ro,hex"`
 	// NDRFECModeEnabled are the modes that may be used at NDR, a bit each.
 	NDRFECModeEnabled uint16    `mad:"160:16,hex"`
@@ -83,7 +83,7 @@ const (
 	ExtendedCapabilityMaskIsFECModeSupported ExtendedCapabilityMask = 1 << 0
 )
 
-// LinkSpeedWidthPairsTable says which widths go with which speeds.
+// LinkSpeedWidthPairsTable is the supported pairs of widths and speeds.
 //
 //mad:attr class=Subn id=0x001c methods=Get size=64 section=14.2.5 modifier=port:0:8 unconfirmed
 //mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_LINK_SPD_WIDTH_TABLE (the number alone)
@@ -92,7 +92,7 @@ type LinkSpeedWidthPairsTable struct {
 	Data [64]byte `mad:"0:512,bytes"`
 }
 
-// VendorSpecificMadsTable says which vendor's MADs a node understands.
+// VendorSpecificMadsTable is the vendor-specific MADs that a node supports.
 //
 //mad:attr class=Subn id=0x001d methods=Get size=64 section=14.2.5 modifier=index:0:32 unconfirmed
 //mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_VENDOR_MADS_TABLE (the number alone)
@@ -101,7 +101,7 @@ type VendorSpecificMadsTable struct {
 	Data [64]byte `mad:"0:512,bytes"`
 }
 
-// HierarchyInfo says where in its chassis a port is.
+// HierarchyInfo is the position of a port in its chassis.
 //
 //mad:attr class=Subn id=0x001e methods=Get size=64 section=14.2.5 modifier=index:0:32 unconfirmed
 //mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_HIERARCHY_INFO (the number alone)

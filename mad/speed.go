@@ -1,13 +1,12 @@
 package mad
 
-// ActiveSpeed is the speed that p's link runs at: "sdr", "ddr", "qdr", "fdr",
-// "edr", "hdr", "ndr", "xdr", or "" when it is not known. It is not valid
-// while the link is down. FDR10 shows as "qdr": see
-// [MlnxExtPortInfo.IsFDR10].
+// ActiveSpeed returns the speed that p's link runs at: "sdr", "ddr", "qdr", "fdr",
+// "edr", "hdr", "ndr", "xdr", or "" if it is unknown. It is not valid while the
+// link is down. FDR10 shows as "qdr": see [MlnxExtPortInfo.IsFDR10].
 //
 // The speeds are in three fields, of three versions of the specification. The
-// latest field that is not 0 counts: agents leave a field that they do not
-// support 0 (rdma-core libibnetdisc/ibnetdisc.c
+// latest field that is not 0 counts: agents leave an unsupported field at 0
+// (rdma-core libibnetdisc/ibnetdisc.c
 // ibnd_get_agg_linkspeedext_field, infiniband-diags/iblinkinfo.c).
 func ActiveSpeed(p *PortInfo) string {
 	var word string
@@ -25,12 +24,12 @@ func ActiveSpeed(p *PortInfo) string {
 	return word
 }
 
-// IsFDR10: the link runs at FDR10 where PortInfo shows QDR (rdma-core
-// libibmad/iba_types.h FDR10, infiniband-diags/iblinkinfo.c).
+// IsFDR10 reports whether the link runs at FDR10 where PortInfo shows QDR
+// (rdma-core libibmad/iba_types.h FDR10, infiniband-diags/iblinkinfo.c).
 func (t *MlnxExtPortInfo) IsFDR10() bool { return t.LinkSpeedActive&1 != 0 }
 
-// ActiveWidth is the width that p's link runs at: "1x", "2x", "4x", "8x",
-// "12x", or "" when it is not known.
+// ActiveWidth returns the width that p's link runs at: "1x", "2x", "4x", "8x",
+// "12x", or "" if it is unknown.
 func ActiveWidth(p *PortInfo) string {
 	word := WordsLinkWidth.Word[uint64(p.LinkWidthActive)]
 	if WidthLanes(word) == 0 {
@@ -39,17 +38,17 @@ func ActiveWidth(p *PortInfo) string {
 	return word
 }
 
-// Speeds are the words of all speeds, the slowest first.
+// Speeds returns the words of all speeds, the slowest first.
 func Speeds() []string { return rateWords(speeds[:]) }
 
-// SpeedGbps is the signalling rate of one lane in Gb/s at a speed that
-// ActiveSpeed gives; 0 for others.
+// SpeedGbps returns the signalling rate of one lane in Gb/s at a speed of
+// ActiveSpeed; 0 for others.
 func SpeedGbps(speed string) float64 { return rateOf(speeds[:], speed) }
 
-// Widths are the words of all widths, the narrowest first.
+// Widths returns the words of all widths, the narrowest first.
 func Widths() []string { return rateWords(widths[:]) }
 
-// WidthLanes is the number of lanes of a width that ActiveWidth gives; 0 for others.
+// WidthLanes returns the number of lanes of a width of ActiveWidth; 0 for others.
 func WidthLanes(width string) int { return int(rateOf(widths[:], width)) }
 
 // rate is a word with its number: Gb/s a lane, or lanes.

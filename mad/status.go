@@ -51,7 +51,7 @@ var statuses = []StatusInfo{
 	{StatusBadMethodAttribute, 0, "method/attribute combination not supported", "the agent does not support the attribute, or not with this method"},
 	{StatusBadValue, 0, "invalid attribute value", "a field or the attribute modifier has a value that the agent rejects"},
 	{StatusNoResources, ClassSubnAdm, "no resources", "the subnet administrator lacks memory or entries for the request"},
-	{StatusRequestInvalid, ClassSubnAdm, "request invalid", "the subnet administrator rejects the request as it stands"},
+	{StatusRequestInvalid, ClassSubnAdm, "request invalid", "the subnet administrator rejects the request"},
 	{StatusNoRecords, ClassSubnAdm, "no records", "no record matches the components; a table is then empty"},
 	{StatusTooManyRecords, ClassSubnAdm, "too many records", "several records match a Get; GetTable returns all of them"},
 	{StatusInvalidGID, ClassSubnAdm, "invalid gid", "a GID of the request is unknown to the subnet administrator"},
@@ -60,7 +60,7 @@ var statuses = []StatusInfo{
 	{StatusPrioritySuggested, ClassSubnAdm, "priority suggested", "the subnet administrator suggests another priority"},
 }
 
-// nameOf is the name of a code of one of the two parts of a status; "": it has none.
+// nameOf returns the name of a code of one of the two parts of a status, or "".
 func nameOf(s Status, c Class) string {
 	i := slices.IndexFunc(statuses, func(i StatusInfo) bool { return i.Status == s && i.Class == c })
 	if i < 0 {
@@ -73,11 +73,11 @@ func nameOf(s Status, c Class) string {
 // does not support.
 func (s Status) IsBadVersion() bool { return s&statusInvalidMask == StatusBadVersion }
 
-// String is s in words, with class-specific codes as those of SubnAdm: no other
-// class that is known here has any.
+// String returns s in words, with class-specific codes as those of SubnAdm: no
+// other known class has any.
 func (s Status) String() string { return s.Text(ClassSubnAdm) }
 
-// Text is s in words, in a response of class c: "busy", "no records".
+// Text returns s in words, in a response of class c: "busy", "no records".
 func (s Status) Text(c Class) string {
 	if s == StatusOK {
 		return "ok"

@@ -1,11 +1,11 @@
 package mad
 
-// SNMPHeader stands at byte 56 of the MADs that carry SNMP.
+// SNMPHeader is at byte 56 of the MADs that carry SNMP.
 //
 //mad:header size=8 section=16.4.1 unconfirmed
 //mad:source python-rdma codegen/iba_16_4.xml SNMPFormat
 type SNMPHeader struct {
-	// RAddress is where the answer goes.
+	// RAddress is the address for the answer.
 	RAddress uint32 `mad:"0:32,hex"`
 	// PayloadLength is the number of bytes of data.
 	PayloadLength uint8 `mad:"32:8"`
@@ -15,7 +15,7 @@ type SNMPHeader struct {
 	SourceLID LID `mad:"48:16"`
 }
 
-// SNMPData is what a MAD carries of SNMP.
+// SNMPData is the SNMP data of a MAD.
 //
 //mad:attr class=SNMP id=0x0010 name=CommunityInfo methods=Send size=64 section=16.4.3.2 unconfirmed ; is the community name of the messages that follow.
 //mad:attr class=SNMP id=0x0011 name=PDUInfo methods=Send size=192 section=16.4.3.3 unconfirmed ; is a segment of a message.
@@ -27,7 +27,7 @@ type SNMPData struct {
 	More [128]byte `mad:"512:1024,bytes"`
 }
 
-// HostPing asks whether somebody is there: ibping.
+// HostPing checks whether a host answers: ibping.
 //
 //mad:attr class=Ping id=0x0000 oui=0x001405 methods=Get size=216 section=vendor unconfirmed
 //mad:source rdma-core infiniband-diags/ibping.c ibping
@@ -36,14 +36,14 @@ type HostPing struct {
 	Data [216]byte `mad:"0:1728,bytes"`
 }
 
-// SysStat is what a host tells of itself: ibsysstat.
+// SysStat is information about a host: ibsysstat.
 //
-//mad:attr class=SysStat id=0x0010 name=SysStatPing oui=0x001405 methods=Get size=216 section=vendor ; asks whether somebody is there.
+//mad:attr class=SysStat id=0x0010 name=SysStatPing oui=0x001405 methods=Get size=216 section=vendor ; checks whether the host answers.
 //mad:attr class=SysStat id=0x0011 name=HostInfo oui=0x001405 methods=Get size=216 section=vendor ; is the name of the host.
 //mad:attr class=SysStat id=0x0012 name=CPUInfo oui=0x001405 methods=Get size=216 section=vendor ; is a line for each processor. (python-rdma has it at 0x0112.)
 //mad:source rdma-core infiniband-diags/ibsysstat.c mk_reply
 //mad:source python-rdma codegen/vend_ofa.xml OFASysStatHostInfo, OFASysStatCPUInfo
 type SysStat struct {
-	// Text is what the host says.
+	// Text is the answer of the host.
 	Text [216]byte `mad:"0:1728,text"`
 }

@@ -8,8 +8,8 @@ import (
 // TrapInfo describes a trap of the specification.
 type TrapInfo struct {
 	Number uint16
-	Class  Class  // that sends it
-	Name   string // the event
+	Class  Class  // of the sender
+	Name   string // of the event
 }
 
 // Traps lists the traps that the specification defines.
@@ -39,8 +39,8 @@ var traps = []TrapInfo{
 	{0, ClassCongestion, "bad CC_Key"},
 }
 
-// Event names what a notice of a class reports: "trap 128 (link state changed)", or "trap
-// of vendor 0x0002c9, device 0x0042"; "" where there is no notice.
+// Event names the event of a notice of a class: "trap 128 (link state changed)", or "trap
+// of vendor 0x0002c9, device 0x0042"; "" without a notice.
 func (n *Notice) Event(c Class) string {
 	switch c = c.Family(); {
 	case !n.IsGeneric:

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Validate lists what is wrong with MAD m by the specification, worst first;
-// nil if nothing is. A receiver drops a MAD for some of this, and answers with
-// a status for the rest (IBA 13.5.3; for SMPs 14.2; Shanley, InfiniBand Network
+// Validate lists the violations of the specification in MAD m, worst first; nil
+// without any. A receiver drops a MAD for some of them, and answers with a
+// status for the rest (IBA 13.5.3; for SMPs 14.2; Shanley, InfiniBand Network
 // Architecture, "SMP Validation"). It checks neither classes and attributes of
 // vendors nor the values of an attribute's fields.
 func Validate(m []byte) []string {
 	if len(m) < HeaderSize {
-		return []string{fmt.Sprintf("a MAD's header alone has %d bytes: this has %d", HeaderSize, len(m))}
+		return []string{fmt.Sprintf("too short for the header of a MAD (%d bytes): %d bytes", HeaderSize, len(m))}
 	}
 	h := ParseHeader(m)
 	var v validation
 	if v.length(m, &h); m[BaseVersionOffset] != 1 {
-		v.add("BaseVersion is %d, and 1 is all there is", m[BaseVersionOffset])
+		v.add("BaseVersion is %d, want 1", m[BaseVersionOffset])
 	}
 	v.request(&h)
 	v.status(&h)
@@ -40,7 +40,7 @@ func (v *validation) length(m []byte, h *Header) {
 	case len(m) < Size:
 		v.add("%d bytes: a MAD has %d", len(m), Size)
 	case len(m) > Size && h.Class != ClassSubnAdm && !h.Class.IsVendor():
-		v.add("%d bytes: a MAD has %d, and this class has no longer transfers", len(m), Size)
+		v.add("%d bytes: a MAD has %d, and this class has no longer ones", len(m), Size)
 	}
 }
 
@@ -61,13 +61,13 @@ func (v *validation) request(h *Header) {
 		return
 	}
 	if h.Class.Family() == ClassSubn && LookupVersion(h.Class, h.ClassVersion, h.Attribute) == nil && h.Attribute < vendorFirst {
-		v.add("AttributeID %#04x is none of subnet management", uint16(h.Attribute))
+		v.add("AttributeID %#04x is unknown in subnet management", uint16(h.Attribute))
 	}
 }
 
 func (v *validation) status(h *Header) {
 	if !h.Method.IsResponse() && h.Method != MethodTrapRepress && h.Status != 0 {
-		v.add("Status is %#04x, and a request has none", uint16(h.Status))
+		v.add("Status is %#04x, want 0 in a request", uint16(h.Status))
 		return
 	}
 	code := h.Status & statusInvalidMask >> 2
@@ -84,15 +84,15 @@ func (v *validation) route(m []byte) {
 	hops, at := int(m[HopCountOffset]), int(m[HopPointerOffset])
 	switch {
 	case hops > MaxHops:
-		v.add("HopCount is %d: a directed route has up to %d", hops, MaxHops)
+		v.add("HopCount is %d, maximum %d", hops, MaxHops)
 	case at > hops+1:
-		v.add("HopPointer is %d, behind the end of a path of %d", at, hops)
+		v.add("HopPointer is %d, past the end of the path (HopCount %d)", at, hops)
 	case len(m) >= SMPInitialPathOffset+64 && slices.Contains(m[SMPInitialPathOffset+1:SMPInitialPathOffset+1+hops], 0):
 		v.add("InitialPath has port 0 within its %d hops", hops)
 	}
 }
 
-// reserved checks what has to be 0: ClassSpecific outside directed routes, and reserved
+// reserved checks what must be 0: ClassSpecific outside directed routes, and reserved
 // bits of the headers and of an attribute that counts (Shanley, InfiniBand Network
 // Architecture, tables 28-1 and 28-2). The content of a Get is undefined, and a refusal may
 // repeat it.
@@ -101,7 +101,7 @@ func (v *validation) reserved(m []byte, h *Header) {
 		return
 	}
 	if specific := binary.BigEndian.Uint16(m[HopPointerOffset:]); h.Class != ClassSubnDirected && specific != 0 {
-		v.add("ClassSpecific is %#04x, and only directed routes have one", specific)
+		v.add("ClassSpecific is %#04x, want 0: only directed-route SMPs use it", specific)
 	}
 	counts := h.Method == MethodSet || h.Method == MethodTrap || h.Method == MethodReport || h.Method.IsResponse() && h.Status == 0
 	for _, p := range Dissect(m) {
@@ -114,8 +114,8 @@ func (v *validation) reserved(m []byte, h *Header) {
 	}
 }
 
-// reservedBits are the bytes of data, the layout a at a bit offset, in which bits are set
-// that no field has, and these bits.
+// reservedBits returns the bytes of data, of layout a at a bit offset, in which bits are
+// set that are in no field, and these bits.
 func reservedBits(a *Attribute, data []byte, offset int) (list [][2]int) {
 	used := make([]byte, a.Size)
 	for i := range a.Fields {
@@ -132,7 +132,7 @@ func reservedBits(a *Attribute, data []byte, offset int) (list [][2]int) {
 		}
 	}
 	for i := range used {
-		// Behind a variant is padding, whose content is unspecified.
+		// After a variant is padding, whose content is unspecified.
 		if at := offset/8 + i; a.Variant == "" && at < len(data) && data[at]&^used[i] != 0 {
 			list = append(list, [2]int{at, int(data[at] &^ used[i])})
 		}

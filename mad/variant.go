@@ -12,18 +12,18 @@ type Variant struct {
 }
 
 // Condition holds when a number is in one of the ranges. A variant without
-// conditions is chosen only by its name, because nothing in the MAD tells it:
+// conditions is chosen only by its name, because nothing in the MAD selects it:
 // the layout of PortExtendedSpeedsCounters depends on whether the port's FEC is
 // Reed-Solomon.
 type Condition struct {
-	Name     string      // script name of a field, or of a part of the modifier; of a field of bytes the first two count
+	Name     string      // script name of a field, or of a part of the modifier; in a field of bytes the first two count
 	Modifier bool        // a part of the modifier
 	Values   [][2]uint64 // from, to
 }
 
-// Resolve is the layout that data and the modifier select: a with the variant
+// Resolve returns the layout that data and the modifier select: a with the variant
 // in place whose conditions hold, or a itself. Where IsGeneric is 0, the fields that a
-// vendor defines have the names and numbers of that.
+// vendor defines have vendor names and are numbers.
 func (a *Attribute) Resolve(data []byte, modifier uint32) *Attribute {
 	if v := a.derived().vendor; v != nil {
 		if f := a.Field("is_generic"); f.Offset/8 < len(data) && f.Uint(data) == 0 {
@@ -38,7 +38,7 @@ func (a *Attribute) Resolve(data []byte, modifier uint32) *Attribute {
 	return a
 }
 
-// nested is a with variant i in place, and in that the variant that it has.
+// nested returns a with variant i in place, and in that its own variant.
 func (a *Attribute) nested(i int, data []byte, modifier uint32) *Attribute {
 	v := a.Variants[i]
 	at := a.Field(v.Field).Offset / 8
@@ -61,7 +61,7 @@ func (a *Attribute) nested(i int, data []byte, modifier uint32) *Attribute {
 	return with
 }
 
-// WithVariant is a with the variant of that name in place; nil if it has none.
+// WithVariant returns a with the variant of that name in place; nil if a does not have it.
 func (a *Attribute) WithVariant(name string) *Attribute {
 	for i := range a.Variants {
 		if a.Variants[i].Name == name {
@@ -84,10 +84,10 @@ func (a *Attribute) conditionHolds(c Condition, data []byte, modifier uint32) bo
 	return slices.ContainsFunc(c.Values, func(r [2]uint64) bool { return r[0] <= v && v <= r[1] })
 }
 
-// firstBits is how many bits of a field of bytes a condition tests.
+// firstBits is the number of bits of a field of bytes that a condition tests.
 const firstBits = 16
 
-// ofVendor is f where a vendor defines it: a number.
+// ofVendor returns f as a vendor defines it: a number.
 func (f *Field) ofVendor() *Field {
 	v := *f
 	v.Name, v.Script, v.Also, v.Vendor = f.Vendor, SnakeName(f.Vendor), append([]string{f.Script}, f.Also...), ""
@@ -95,8 +95,8 @@ func (f *Field) ofVendor() *Field {
 	return &v
 }
 
-// asVendors is a copy of a, or of the attribute in it, with the fields as a vendor defines
-// them; nil: there are no such fields.
+// asVendors returns a copy of a, or of the attribute in it, with the fields as a vendor
+// defines them; nil without such fields.
 func (a *Attribute) asVendors() *Attribute {
 	var b *Attribute
 	for i := range a.Fields {
@@ -119,7 +119,7 @@ func (a *Attribute) asVendors() *Attribute {
 	return b
 }
 
-// with is a copy of a in which v replaces its field.
+// with returns a copy of a in which v replaces its field.
 func (a *Attribute) with(v *Variant) *Attribute {
 	b := *a
 	b.Variant, b.Variants = v.Name, nil

@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *BKeyInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 192 {
@@ -41,16 +41,16 @@ var AttrBKeyInfo = &Attribute{
 	Size:    192,
 	Section: "16.2.3.3",
 	Sources: []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BKEY_INFO", "ibutils ibis/src/ibbbm_base.h ib_bbm_bkey_info_t (which has a B_Key of 32 bits)"},
-	Doc:     "BKeyInfo guards baseboard management.",
+	Doc:     "BKeyInfo is the key that protects baseboard management.",
 	Fields: []Field{
 		{Name: "B_Key", Script: "b_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeBytes, Component: 0, Components: 1, Key: true,
-			Doc: "B_Key is the key, of 64 bits by one source; by the other of 32, and what follows it."},
+			Doc: "B_Key is the key: 64 bits by one source; by the other 32, and what follows it."},
 		{Name: "More", Script: "more", Offset: 64, Bits: 1472, Count: 1, Stride: 1472, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "More is the rest of the attribute as it came."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *BMParameters) Decode(data []byte) {
 	b := data
 	if len(b) < 192 {
@@ -94,17 +94,17 @@ var AttrBMWriteVPD = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "WriteVPD writes vital product data. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "WriteVPD writes vital product data. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 	Variants: []Variant{
 		{Name: "vpd_request", Field: "bm_parameters", Layout: LayoutVPDRequest, When: []Condition{{Name: "answer", Modifier: true, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
@@ -124,17 +124,17 @@ var AttrBMReadVPD = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "ReadVPD reads vital product data. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "ReadVPD reads vital product data. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 	Variants: []Variant{
 		{Name: "vpd_request", Field: "bm_parameters", Layout: LayoutVPDRequest, When: []Condition{{Name: "answer", Modifier: true, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
@@ -154,17 +154,17 @@ var AttrBMResetIBML = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "ResetIBML resets the management link. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "ResetIBML resets the management link. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -181,17 +181,17 @@ var AttrBMSetModulePMControl = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "SetModulePMControl sets a module's power management. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "SetModulePMControl sets a module's power management. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -208,17 +208,17 @@ var AttrBMGetModulePMControl = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "GetModulePMControl gets a module's power management. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "GetModulePMControl gets a module's power management. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -235,17 +235,17 @@ var AttrBMSetUnitPMControl = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "SetUnitPMControl sets a unit's power management. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "SetUnitPMControl sets a unit's power management. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -262,17 +262,17 @@ var AttrBMGetUnitPMControl = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "GetUnitPMControl gets a unit's power management. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "GetUnitPMControl gets a unit's power management. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -289,17 +289,17 @@ var AttrBMSetIOCPMControl = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "SetIOCPMControl sets an I/O controller's power management. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "SetIOCPMControl sets an I/O controller's power management. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -316,17 +316,17 @@ var AttrBMGetIOCPMControl = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "GetIOCPMControl gets an I/O controller's power management. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "GetIOCPMControl gets an I/O controller's power management. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -343,17 +343,17 @@ var AttrBMSetModuleState = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "SetModuleState sets a module's state. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "SetModuleState sets a module's state. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -370,17 +370,17 @@ var AttrBMSetModuleAttention = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "SetModuleAttention sets a module's attention light. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "SetModuleAttention sets a module's attention light. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -397,17 +397,17 @@ var AttrBMGetModuleStatus = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "GetModuleStatus gets a module's status. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "GetModuleStatus gets a module's status. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -424,17 +424,17 @@ var AttrBMIB2IBML = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "IB2IBML passes a command on to the management link. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "IB2IBML passes a command on to the management link. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -451,17 +451,17 @@ var AttrBMIB2CME = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "IB2CME passes a command on to the chassis' management entity. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "IB2CME passes a command on to the chassis' management entity. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -478,17 +478,17 @@ var AttrBMIB2MME = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "IB2MME passes a command on to the module's management entity. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "IB2MME passes a command on to the module's management entity. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
@@ -505,21 +505,21 @@ var AttrBMOEM = &Attribute{
 	Size:      192,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_SEND", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
-	Doc:       "OEM is a vendor's command. BMParameters is a command to a baseboard, or what it answers. Bit 0 of the modifier is set in answers.",
+	Doc:       "OEM is a vendor's command. BMParameters is a command to a baseboard, or its answer. Bit 0 of the modifier is set in answers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BMSequence", Script: "bm_sequence", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BMSequence ties an answer to its command."},
 		{Name: "BMSourceDevice", Script: "bm_source_device", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "BMSourceDevice is the device that sends it: 0xfe for the baseboard manager."},
+			Doc: "BMSourceDevice is the sending device: 0xfe for the baseboard manager."},
 		{Name: "BMParameterCount", Script: "bm_parameter_count", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BMParameterCount is the number of bytes of parameters."},
 		{Name: "BMParameters", Script: "bm_parameters", Offset: 32, Bits: 1504, Count: 1, Stride: 1504, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "BMParameters are the parameters; what they are depends on the command."},
+			Doc: "BMParameters are the parameters; they depend on the command."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VPDRequest) Decode(data []byte) {
 	b := data
 	if len(b) < 188 {
@@ -560,11 +560,11 @@ var LayoutVPDRequest = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "VPDDeviceSelector", Script: "vpd_device_selector", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "VPDDeviceSelector is the memory."},
+			Doc: "VPDDeviceSelector selects the memory."},
 		{Name: "VPDBytes", Script: "vpd_bytes", Offset: 8, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "VPDBytes is how many bytes to read or write."},
+			Doc: "VPDBytes is the number of bytes to read or write."},
 		{Name: "VPDOffset", Script: "vpd_offset", Offset: 24, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "VPDOffset is where in the memory they are."},
+			Doc: "VPDOffset is the position of the first byte in the memory."},
 		{Name: "VPDData", Script: "vpd_data", Offset: 40, Bits: 1464, Count: 1, Stride: 1464, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "VPDData are the bytes to write."},
 	},

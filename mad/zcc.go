@@ -17,10 +17,10 @@ var WordsLogType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v LogType) String() string { return WordsLogType.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CongestionInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -58,17 +58,17 @@ var AttrCongestionInfo = &Attribute{
 	Size:      4,
 	Section:   "A10.4.3.3",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionInfo fields", "opensm include/iba/ib_types.h ib_cong_info_t (which splits CongestionInfo in two bytes)"},
-	Doc:       "CongestionInfo says what a node can do about congestion.",
+	Doc:       "CongestionInfo is what a node supports of congestion control.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CongestionInfo", Script: "congestion_info", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "CongestionInfo: bit 0 is credit starvation, which the switch can do."},
+			Doc: "CongestionInfo is a mask of capabilities; bit 0 is set if the switch supports credit starvation."},
 		{Name: "ControlTableCap", Script: "control_table_cap", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
 			Doc: "ControlTableCap is the number of blocks of 64 entries in the CongestionControlTable."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CongestionKeyInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 14 {
@@ -109,21 +109,21 @@ var AttrCongestionKeyInfo = &Attribute{
 	Size:      14,
 	Section:   "A10.4.3.4",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionKeyInfo fields", "opensm include/iba/ib_types.h ib_cong_key_info_t"},
-	Doc:       "CongestionKeyInfo guards congestion control.",
+	Doc:       "CongestionKeyInfo is the key that protects congestion control.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CC_Key", Script: "cc_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "CC_Key guards changes, and by CC_KeyProtectBit what is shown; 0 leaves it open."},
+			Doc: "CC_Key protects against changes, and with CC_KeyProtectBit also against reading the key; 0 leaves it unprotected."},
 		{Name: "CC_KeyProtectBit", Script: "cc_key_protect_bit", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "CC_KeyProtectBit: a Get shows the CC_Key only to who knows it."},
+			Doc: "CC_KeyProtectBit is set if a Get returns the CC_Key only to a sender that has it."},
 		{Name: "CC_KeyLeasePeriod", Script: "cc_key_lease_period", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "CC_KeyLeasePeriod is the time in seconds after which CC_KeyProtectBit falls back to 0; 0 for ever."},
+			Doc: "CC_KeyLeasePeriod is the time in seconds after which CC_KeyProtectBit returns to 0; 0 is never."},
 		{Name: "CC_KeyViolations", Script: "cc_key_violations", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "CC_KeyViolations counts requests with a wrong CC_Key."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CongestionLog) Decode(data []byte) {
 	b := data
 	if len(b) < 224 {
@@ -163,15 +163,15 @@ var AttrCongestionLog = &Attribute{
 	Size:      224,
 	Section:   "A10.4.3.5",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionLog (common) fields", "opensm include/iba/ib_types.h ib_cong_log_t"},
-	Doc:       "CongestionLog is what a node has noticed of congestion.",
+	Doc:       "CongestionLog is a node's log of congestion.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LogType", Script: "log_type", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLogType, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "LogType says whose log it is."},
+			Doc: "LogType is the kind of node whose log it is."},
 		{Name: "CongestionFlags", Script: "congestion_flags", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "CongestionFlags say what the log knows."},
+			Doc: "CongestionFlags are the flags of the log."},
 		{Name: "Log", Script: "log", Offset: 16, Bits: 1776, Count: 1, Stride: 1776, Type: FieldTypeBytes, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "Log is the rest; what it is depends on LogType."},
+			Doc: "Log is the rest; its layout depends on LogType."},
 	},
 	Variants: []Variant{
 		{Name: "switch", Field: "log", Layout: LayoutSwitchCongestionLog, When: []Condition{{Name: "log_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}}},
@@ -179,7 +179,7 @@ var AttrCongestionLog = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchCongestionLog) Decode(data []byte) {
 	b := data
 	if len(b) < 218 {
@@ -231,7 +231,7 @@ var LayoutSwitchCongestionLog = &Attribute{
 		{Name: "LogEventsCounter", Script: "log_events_counter", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "LogEventsCounter is the number of events since the log was last sent."},
 		{Name: "CurrentTimeStamp", Script: "current_time_stamp", Offset: 16, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
-			Doc: "CurrentTimeStamp is when the log was sent, in units of 1.024 us."},
+			Doc: "CurrentTimeStamp is the time when the log was sent, in units of 1.024 us."},
 		{Name: "PortMap", Script: "port_map", Offset: 48, Bits: 256, Count: 1, Stride: 256, Type: FieldTypeBytes, Component: 2, Components: 1, ReadOnly: true,
 			Doc: "PortMap are the ports that have marked packets, a bit each."},
 		{Name: "Event", Script: "event", Offset: 304, Bits: 96, Count: 15, Stride: 96, Type: FieldTypeStruct, Struct: LayoutSwitchCongestionEvent, Component: 3, Components: 1, ReadOnly: true,
@@ -239,7 +239,7 @@ var LayoutSwitchCongestionLog = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchCongestionEvent) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -286,11 +286,11 @@ var LayoutSwitchCongestionEvent = &Attribute{
 		{Name: "SL", Script: "sl", Offset: 32, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
 			Doc: "SL is the service level of the packet."},
 		{Name: "Timestamp", Script: "timestamp", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "Timestamp is when it was, in units of 1.024 us."},
+			Doc: "Timestamp is the time of the event, in units of 1.024 us."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CACongestionLog) Decode(data []byte) {
 	b := data
 	if len(b) < 218 {
@@ -342,15 +342,15 @@ var LayoutCACongestionLog = &Attribute{
 		{Name: "ThresholdEventCounter", Script: "threshold_event_counter", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "ThresholdEventCounter is the number of events since the log was last sent."},
 		{Name: "ThresholdCongestionEventMap", Script: "threshold_congestion_event_map", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "ThresholdCongestionEventMap are the service levels that events were on, a bit each."},
+			Doc: "ThresholdCongestionEventMap are the service levels with events, a bit each."},
 		{Name: "CurrentTimeStamp", Script: "current_time_stamp", Offset: 48, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "CurrentTimeStamp is when the log was sent, in units of 1.024 us."},
+			Doc: "CurrentTimeStamp is the time when the log was sent, in units of 1.024 us."},
 		{Name: "Event", Script: "event", Offset: 80, Bits: 128, Count: 13, Stride: 128, Type: FieldTypeStruct, Struct: LayoutCACongestionEvent, Component: 4, Components: 1, ReadOnly: true,
 			Doc: "Event are the latest events."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CACongestionEvent) Decode(data []byte) {
 	b := data
 	if len(b) < 16 {
@@ -398,7 +398,7 @@ var LayoutCACongestionEvent = &Attribute{
 	Size:      16,
 	Section:   "A10.4.3.5",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionLogEvent (CA) fields", "opensm include/iba/ib_types.h ib_cong_log_event_ca_t"},
-	Doc:       "CACongestionEvent is an event in the log of a channel adapter. Where the service level, the service type and the LIDs stand, the public sources do not agree; they are left out.",
+	Doc:       "CACongestionEvent is an event in the log of a channel adapter. The service level, the service type and the LIDs are left out: the public sources do not agree on their positions.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Local_QP_CN_Entry", Script: "local_qp_cn_entry", Offset: 0, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
@@ -406,11 +406,11 @@ var LayoutCACongestionEvent = &Attribute{
 		{Name: "Remote_QP_Number_CN_Entry", Script: "remote_qp_number_cn_entry", Offset: 32, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "Remote_QP_Number_CN_Entry is the queue pair that it is connected to."},
 		{Name: "Timestamp_CN_Entry", Script: "timestamp_cn_entry", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
-			Doc: "Timestamp_CN_Entry is when it was, in units of 1.024 us."},
+			Doc: "Timestamp_CN_Entry is the time of the event, in units of 1.024 us."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchCongestionSetting) Decode(data []byte) {
 	b := data
 	if len(b) < 76 {
@@ -463,25 +463,25 @@ var AttrSwitchCongestionSetting = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Control_Map", Script: "control_map", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "Control_Map says which of the fields below a Set changes, a bit each."},
+			Doc: "Control_Map selects the fields below that a Set changes, a bit each."},
 		{Name: "Victim_Mask", Script: "victim_mask", Offset: 32, Bits: 256, Count: 1, Stride: 256, Type: FieldTypeBytes, Component: 1, Components: 1,
-			Doc: "Victim_Mask are the ports that mark packets even where they are not the root of congestion, a bit each."},
+			Doc: "Victim_Mask are the ports that mark packets even if they are not the root of congestion, a bit each."},
 		{Name: "Credit_Mask", Script: "credit_mask", Offset: 288, Bits: 256, Count: 1, Stride: 256, Type: FieldTypeBytes, Component: 2, Components: 1,
 			Doc: "Credit_Mask are the ports that apply credit starvation, a bit each."},
 		{Name: "Threshold", Script: "threshold", Offset: 544, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "Threshold is how readily ports mark, from 0 for never to 15."},
+			Doc: "Threshold is how early ports mark packets: 0 is never, 15 the earliest."},
 		{Name: "Packet_Size", Script: "packet_size", Offset: 552, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
-			Doc: "Packet_Size is how long packets must be to be marked, in units of 64 bytes."},
+			Doc: "Packet_Size is the smallest size of packets to mark, in units of 64 bytes."},
 		{Name: "CS_Threshold", Script: "cs_threshold", Offset: 560, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "CS_Threshold is how readily ports apply credit starvation, from 0 for never to 15."},
+			Doc: "CS_Threshold is how early ports apply credit starvation: 0 is never, 15 the earliest."},
 		{Name: "CS_ReturnDelay", Script: "cs_return_delay", Offset: 576, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
-			Doc: "CS_ReturnDelay is how slowly credits are returned then."},
+			Doc: "CS_ReturnDelay is the delay with which credits are then returned."},
 		{Name: "Marking_Rate", Script: "marking_rate", Offset: 592, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 9, Components: 1,
-			Doc: "Marking_Rate is how many packets pass between two that are marked, in the mean."},
+			Doc: "Marking_Rate is the mean number of packets between two that are marked."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchPortCongestionSetting) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -537,7 +537,7 @@ var AttrSwitchPortCongestionSetting = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchPortCongestionElement) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -578,19 +578,19 @@ var LayoutSwitchPortCongestionElement = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Valid", Script: "valid", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "Valid: the port has a setting of its own."},
+			Doc: "Valid is set if the port has its own setting."},
 		{Name: "Control_Type", Script: "control_type", Offset: 1, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "Control_Type: the element is about credit starvation, not about marking."},
+			Doc: "Control_Type is set if the element is for credit starvation, not for marking."},
 		{Name: "Threshold", Script: "threshold", Offset: 4, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "Threshold is how readily the port marks or applies credit starvation, from 0 for never to 15."},
+			Doc: "Threshold is how early the port marks packets or applies credit starvation: 0 is never, 15 the earliest."},
 		{Name: "Packet_Size", Script: "packet_size", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "Packet_Size is how long packets must be to be marked, in units of 64 bytes."},
+			Doc: "Packet_Size is the smallest size of packets to mark, in units of 64 bytes."},
 		{Name: "Cong_Parm_Marking_Rate", Script: "cong_parm_marking_rate", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1,
-			Doc: "Cong_Parm_Marking_Rate is how many packets pass between two that are marked, in the mean."},
+			Doc: "Cong_Parm_Marking_Rate is the mean number of packets between two that are marked."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CACongestionSetting) Decode(data []byte) {
 	b := data
 	if len(b) < 132 {
@@ -642,7 +642,7 @@ var AttrCACongestionSetting = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Port_Control", Script: "port_control", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "Port_Control: with bit 0 set it slows down by service level, else by queue pair."},
+			Doc: "Port_Control is a mask; with bit 0 set the port slows down by service level, otherwise by queue pair."},
 		{Name: "Control_Map", Script: "control_map", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "Control_Map are the service levels whose entries a Set changes, a bit each."},
 		{Name: "Entry", Script: "entry", Offset: 32, Bits: 64, Count: 16, Stride: 64, Type: FieldTypeStruct, Struct: LayoutCACongestionEntry, Component: 2, Components: 1,
@@ -650,7 +650,7 @@ var AttrCACongestionSetting = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CACongestionEntry) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -692,9 +692,9 @@ var LayoutCACongestionEntry = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CCTI_Timer", Script: "ccti_timer", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "CCTI_Timer is the time after which the index into the CongestionControlTable falls by one."},
+			Doc: "CCTI_Timer is the time after which the index into the CongestionControlTable decreases by one."},
 		{Name: "CCTI_Increase", Script: "ccti_increase", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "CCTI_Increase is by how much a notification raises the index."},
+			Doc: "CCTI_Increase is the amount by which a notification increases the index."},
 		{Name: "Trigger_Threshold", Script: "trigger_threshold", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "Trigger_Threshold is the index at which an event is logged."},
 		{Name: "CCTI_Min", Script: "ccti_min", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
@@ -702,7 +702,7 @@ var LayoutCACongestionEntry = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CongestionControlTable) Decode(data []byte) {
 	b := data
 	if len(b) < 132 {
@@ -750,7 +750,7 @@ var AttrCongestionControlTable = &Attribute{
 	Size:      132,
 	Section:   "A10.4.3.9",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionControlTable fields, CongestionControlTableEntry fields", "opensm include/iba/ib_types.h ib_cc_tbl_t"},
-	Doc:       "CongestionControlTable is a block of 64 entries of the delays that a channel adapter's port puts between packets.",
+	Doc:       "CongestionControlTable is a block of 64 entries: the delays that a channel adapter's port inserts between packets.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CCTI_Limit", Script: "ccti_limit", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
@@ -760,7 +760,7 @@ var AttrCongestionControlTable = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CongestionControlEntry) Decode(data []byte) {
 	b := data
 	if len(b) < 2 {
@@ -792,7 +792,7 @@ var LayoutCongestionControlEntry = &Attribute{
 	Size:      2,
 	Section:   "A10.4.3.9",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionControlTableEntry fields", "opensm include/iba/ib_types.h ib_cc_tbl_entry_t"},
-	Doc:       "CongestionControlEntry is a delay between packets: CCT_Multiplier divided by two to the CCT_Shift, times the packet's own time.",
+	Doc:       "CongestionControlEntry is a delay between packets: CCT_Multiplier divided by two to the CCT_Shift, times the transmission time of the packet.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CCT_Shift", Script: "cct_shift", Offset: 0, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 0, Components: 1,
@@ -802,7 +802,7 @@ var LayoutCongestionControlEntry = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *TimeStamp) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -837,10 +837,10 @@ var AttrTimeStamp = &Attribute{
 	Size:      4,
 	Section:   "A10.4.3.10",
 	Sources:   []string{"rdma-core libibmad/fields.c Timestamp fields", "opensm include/iba/ib_types.h ib_time_stamp_t"},
-	Doc:       "TimeStamp is the clock that a CongestionLog tells the time by.",
+	Doc:       "TimeStamp is the clock of a CongestionLog.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "TimeStamp", Script: "time_stamp", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "TimeStamp is the time in units of 1.024 us, from where the device began to count."},
+			Doc: "TimeStamp is the time since the device began to count, in units of 1.024 us."},
 	},
 }

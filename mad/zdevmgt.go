@@ -19,7 +19,7 @@ var WordsIOCSlot = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v IOCSlot) String() string { return WordsIOCSlot.Text(uint64(v)) }
 
 // WordsControllerOperations are the words of ControllerOperations.
@@ -47,13 +47,13 @@ var WordsControllerOperations = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m ControllerOperations) Words() []string { return WordsControllerOperations.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m ControllerOperations) String() string { return WordsControllerOperations.Join(uint64(m)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *IOUnitInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 132 {
@@ -105,19 +105,19 @@ var AttrIOUnitInfo = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Change_ID", Script: "change_id", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "Change_ID grows with every change of ControllerList."},
+			Doc: "Change_ID increases with every change of ControllerList."},
 		{Name: "MaxControllers", Script: "max_controllers", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
 			Doc: "MaxControllers is the number of slots in ControllerList."},
 		{Name: "DiagDeviceID", Script: "diag_device_id", Offset: 30, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "DiagDeviceID: the modifier of the diagnostic attributes is a slot; else it is the unit that is tested."},
+			Doc: "DiagDeviceID is set if the modifier of the diagnostic attributes selects a slot; otherwise the unit itself is tested."},
 		{Name: "OptionROM", Script: "option_rom", Offset: 31, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "OptionROM: the unit has one."},
+			Doc: "OptionROM is set if the unit has an option ROM."},
 		{Name: "ControllerList", Script: "controller_list", Offset: 32, Bits: 4, Count: 256, Stride: 4, Type: FieldTypeEnum, Words: WordsIOCSlot, Component: 5, Components: 1, ReadOnly: true,
-			Doc: "ControllerList says of each slot, from 1 on, what is there."},
+			Doc: "ControllerList is the content of each slot, from 1 on."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *IOControllerProfile) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -205,7 +205,7 @@ var AttrIOControllerProfile = &Attribute{
 	Size:      128,
 	Section:   "16.3.3.4",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMIOControllerProfile", "opensm include/iba/ib_types.h ib_ioc_profile_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_dm_attr.h ib_dm_ioc_ctrl_profile_t"},
-	Doc:       "IOControllerProfile says what an I/O controller is and can do.",
+	Doc:       "IOControllerProfile is the identity and the capabilities of an I/O controller.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "GUID", Script: "guid", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 0, Components: 1, ReadOnly: true,
@@ -217,35 +217,35 @@ var AttrIOControllerProfile = &Attribute{
 		{Name: "DeviceVersion", Script: "device_version", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
 			Doc: "DeviceVersion is the vendor's version of the controller."},
 		{Name: "SubsystemVendorID", Script: "subsystem_vendor_id", Offset: 160, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "SubsystemVendorID is the IEEE OUI of the enclosure's vendor; 0 where there is none."},
+			Doc: "SubsystemVendorID is the IEEE OUI of the enclosure's vendor; 0 without one."},
 		{Name: "SubsystemID", Script: "subsystem_id", Offset: 192, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "SubsystemID is that vendor's number of the enclosure."},
 		{Name: "IOClass", Script: "io_class", Offset: 224, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 9, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "IOClass is what the controller is; 0xffff: the vendor knows."},
+			Doc: "IOClass is the class of the controller; 0xffff is vendor-specific."},
 		{Name: "IOSubclass", Script: "io_subclass", Offset: 240, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "IOSubclass says it more closely; 0xffff: the vendor knows."},
+			Doc: "IOSubclass is the subclass; 0xffff is vendor-specific."},
 		{Name: "Protocol", Script: "protocol", Offset: 256, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "Protocol is what it speaks; 0xffff: the vendor knows."},
+			Doc: "Protocol is the I/O protocol; 0xffff is vendor-specific."},
 		{Name: "ProtocolVersion", Script: "protocol_version", Offset: 272, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, ReadOnly: true,
-			Doc: "ProtocolVersion is the version of that."},
+			Doc: "ProtocolVersion is the version of the protocol."},
 		{Name: "SendMessageDepth", Script: "send_message_depth", Offset: 320, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true,
-			Doc: "SendMessageDepth is how many messages may be on the way to it."},
+			Doc: "SendMessageDepth is the number of messages to it that may be outstanding."},
 		{Name: "RDMAReadDepth", Script: "rdma_read_depth", Offset: 344, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 17, Components: 1, ReadOnly: true,
-			Doc: "RDMAReadDepth is how many of its RDMA reads may be under way."},
+			Doc: "RDMAReadDepth is the number of its RDMA reads that may be outstanding."},
 		{Name: "SendMessageSize", Script: "send_message_size", Offset: 352, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 18, Components: 1, ReadOnly: true,
 			Doc: "SendMessageSize is the longest message, in bytes."},
 		{Name: "RDMATransferSize", Script: "rdma_transfer_size", Offset: 384, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 19, Components: 1, ReadOnly: true,
-			Doc: "RDMATransferSize is the longest RDMA transfer that it begins, in bytes."},
+			Doc: "RDMATransferSize is the longest RDMA transfer that it starts, in bytes."},
 		{Name: "ControllerOperationsMask", Script: "controller_operations_mask", Offset: 416, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsControllerOperations, Component: 20, Components: 1, ReadOnly: true,
 			Doc: "ControllerOperationsMask are the operations that it supports."},
 		{Name: "ServiceEntries", Script: "service_entries", Offset: 432, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 22, Components: 1, ReadOnly: true,
 			Doc: "ServiceEntries is the number of its ServiceEntries."},
 		{Name: "IDString", Script: "id_string", Offset: 512, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 24, Components: 1, ReadOnly: true,
-			Doc: "IDString is what people are to know it by."},
+			Doc: "IDString is its name for people."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ServiceEntries) Decode(data []byte) {
 	b := data
 	if len(b) < 192 {
@@ -296,11 +296,11 @@ var AttrServiceEntries = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "ServiceEntry", Script: "service_entry", Offset: 0, Bits: 384, Count: 4, Stride: 384, Type: FieldTypeStruct, Struct: LayoutServiceEntry, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "ServiceEntry are the services from first to last."},
+			Doc: "ServiceEntry are the services, from the first to the last in the modifier."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ServiceEntry) Decode(data []byte) {
 	b := data
 	if len(b) < 48 {
@@ -337,13 +337,13 @@ var LayoutServiceEntry = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "ServiceName", Script: "service_name", Offset: 0, Bits: 320, Count: 1, Stride: 320, Type: FieldTypeText, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "ServiceName is what people know it by."},
+			Doc: "ServiceName is its name for people."},
 		{Name: "ServiceID", Script: "service_id", Offset: 320, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "ServiceID is what programs know it by."},
+			Doc: "ServiceID is its number for programs."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *DiagnosticTimeout) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -381,7 +381,7 @@ var AttrDiagnosticTimeout = &Attribute{
 	Size:      4,
 	Section:   "16.3.3.6",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMDiagnosticTimeout", "opa-ff IbAccess/Common/Inc/ib_dm.h DIAGNOSTIC_TIMEOUT"},
-	Doc:       "DiagnosticTimeout says how long a diagnostic test may take.",
+	Doc:       "DiagnosticTimeout is the longest time that a diagnostic test may take.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "MaxDiagTime", Script: "max_diag_time", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
@@ -418,7 +418,7 @@ var AttrDevMgtPrepareToTest = &Attribute{
 	Size:      4,
 	Section:   "16.3.3.7",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMPrepareToTest, DMTestDeviceOnce, DMTestDeviceLoop", "opa-ff IbAccess/Common/Inc/ib_dm.h DM_ATTRIB_ID_*"},
-	Doc:       "PrepareToTest makes ready for a test. DiagnosticTest begins a diagnostic test. It has no content.",
+	Doc:       "PrepareToTest prepares for a test. DiagnosticTest starts a diagnostic test. It has no content.",
 	Confirmed: true,
 	Fields:    []Field{},
 }
@@ -436,7 +436,7 @@ var AttrDevMgtTestDeviceOnce = &Attribute{
 	Size:      4,
 	Section:   "16.3.3.8",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMPrepareToTest, DMTestDeviceOnce, DMTestDeviceLoop", "opa-ff IbAccess/Common/Inc/ib_dm.h DM_ATTRIB_ID_*"},
-	Doc:       "TestDeviceOnce tests once. DiagnosticTest begins a diagnostic test. It has no content.",
+	Doc:       "TestDeviceOnce tests once. DiagnosticTest starts a diagnostic test. It has no content.",
 	Confirmed: true,
 	Fields:    []Field{},
 }
@@ -454,12 +454,12 @@ var AttrDevMgtTestDeviceLoop = &Attribute{
 	Size:      4,
 	Section:   "16.3.3.9",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMPrepareToTest, DMTestDeviceOnce, DMTestDeviceLoop", "opa-ff IbAccess/Common/Inc/ib_dm.h DM_ATTRIB_ID_*"},
-	Doc:       "TestDeviceLoop tests until the next request. DiagnosticTest begins a diagnostic test. It has no content.",
+	Doc:       "TestDeviceLoop tests until the next request. DiagnosticTest starts a diagnostic test. It has no content.",
 	Confirmed: true,
 	Fields:    []Field{},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *DiagCode) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -498,10 +498,10 @@ var AttrDiagCode = &Attribute{
 	Size:      4,
 	Section:   "16.3.3.10",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMDiagCode", "opa-ff IbAccess/Common/Inc/ib_dm.h DIAG_CODE"},
-	Doc:       "DiagCode says how a diagnostic test ended.",
+	Doc:       "DiagCode is the result of a diagnostic test.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "DiagCode", Script: "diag_code", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "DiagCode is 0 where all is well; else the vendor knows."},
+			Doc: "DiagCode is 0 on success; other values are vendor-specific."},
 	},
 }

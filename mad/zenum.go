@@ -17,7 +17,7 @@ var WordsNodeType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v NodeType) String() string { return WordsNodeType.Text(uint64(v)) }
 
 // WordsPortState are the words of PortState.
@@ -39,7 +39,7 @@ var WordsPortState = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v PortState) String() string { return WordsPortState.Text(uint64(v)) }
 
 // WordsPortPhysicalState are the words of PortPhysicalState.
@@ -67,7 +67,7 @@ var WordsPortPhysicalState = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v PortPhysicalState) String() string { return WordsPortPhysicalState.Text(uint64(v)) }
 
 // WordsLinkDownDefaultState are the words of LinkDownDefaultState.
@@ -85,7 +85,7 @@ var WordsLinkDownDefaultState = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v LinkDownDefaultState) String() string { return WordsLinkDownDefaultState.Text(uint64(v)) }
 
 // WordsLinkWidth are the words of LinkWidth.
@@ -109,10 +109,10 @@ var WordsLinkWidth = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m LinkWidth) Words() []string { return WordsLinkWidth.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m LinkWidth) String() string { return WordsLinkWidth.Join(uint64(m)) }
 
 // WordsLinkSpeed are the words of LinkSpeed.
@@ -134,10 +134,10 @@ var WordsLinkSpeed = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m LinkSpeed) Words() []string { return WordsLinkSpeed.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m LinkSpeed) String() string { return WordsLinkSpeed.Join(uint64(m)) }
 
 // WordsLinkSpeedExt are the words of LinkSpeedExt.
@@ -163,10 +163,10 @@ var WordsLinkSpeedExt = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m LinkSpeedExt) Words() []string { return WordsLinkSpeedExt.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m LinkSpeedExt) String() string { return WordsLinkSpeedExt.Join(uint64(m)) }
 
 // WordsLinkSpeedExt2 are the words of LinkSpeedExt2.
@@ -182,10 +182,10 @@ var WordsLinkSpeedExt2 = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m LinkSpeedExt2) Words() []string { return WordsLinkSpeedExt2.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m LinkSpeedExt2) String() string { return WordsLinkSpeedExt2.Join(uint64(m)) }
 
 // WordsMTU are the words of MTU.
@@ -207,7 +207,7 @@ var WordsMTU = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v MTU) String() string { return WordsMTU.Text(uint64(v)) }
 
 // WordsVLs are the words of VLs.
@@ -229,7 +229,7 @@ var WordsVLs = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v VLs) String() string { return WordsVLs.Text(uint64(v)) }
 
 // WordsOperationalVLs are the words of OperationalVLs.
@@ -253,7 +253,7 @@ var WordsOperationalVLs = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v OperationalVLs) String() string { return WordsOperationalVLs.Text(uint64(v)) }
 
 // WordsSMState are the words of SMState.
@@ -273,7 +273,7 @@ var WordsSMState = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v SMState) String() string { return WordsSMState.Text(uint64(v)) }
 
 // WordsCapabilityMask are the words of CapabilityMask.
@@ -347,10 +347,10 @@ var WordsCapabilityMask = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m CapabilityMask) Words() []string { return WordsCapabilityMask.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m CapabilityMask) String() string { return WordsCapabilityMask.Join(uint64(m)) }
 
 // WordsCapabilityMask2 are the words of CapabilityMask2.
@@ -388,8 +388,8 @@ var WordsCapabilityMask2 = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m CapabilityMask2) Words() []string { return WordsCapabilityMask2.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m CapabilityMask2) String() string { return WordsCapabilityMask2.Join(uint64(m)) }

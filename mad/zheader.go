@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MADHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 24 {
@@ -53,21 +53,21 @@ var LayoutMADHeader = &Attribute{
 	Size:      24,
 	Section:   "13.4.3",
 	Sources:   []string{"python-rdma codegen/iba_13_4.xml MADHeader", "rdma-core libibumad/umad_types.h umad_hdr"},
-	Doc:       "MADHeader is what every MAD begins with. A manager takes TransactionIDs so that no two of its operations under way have the same one towards the same class of the same port; a response has its request's, and so has every MAD of a transfer of several. A trap that is repeated for the same event may have another.",
+	Doc:       "MADHeader is the first part of every MAD. A manager chooses TransactionIDs so that no two outstanding operations to the same class of the same port have the same one. A response has the TransactionID of its request, and so does every MAD of a transfer. A repeated trap for the same event may have another.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BaseVersion", Script: "base_version", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "BaseVersion is the version of this header; 1."},
 		{Name: "MgmtClass", Script: "mgmt_class", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "MgmtClass says which agent or manager the MAD is for."},
+			Doc: "MgmtClass selects the agent or manager that the MAD is for."},
 		{Name: "ClassVersion", Script: "class_version", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "ClassVersion is the version of what follows the header; it depends on the class."},
 		{Name: "R", Script: "r", Offset: 24, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "R: the MAD answers a request."},
+			Doc: "R is set in the answer to a request."},
 		{Name: "Method", Script: "method", Offset: 25, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
-			Doc: "Method says what is done with the attribute; from 0x10 on it depends on the class."},
+			Doc: "Method is the operation on the attribute; its numbers from 0x10 on depend on the class."},
 		{Name: "Status", Script: "status", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
-			Doc: "Status says in a response what became of the request; 0 where it was carried out."},
+			Doc: "Status is the result of the request, in a response; 0 on success."},
 		{Name: "ClassSpecific", Script: "class_specific", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
 			Doc: "ClassSpecific is for the class to use; only directed-route SMPs do."},
 		{Name: "TransactionID", Script: "transaction_id", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
@@ -75,11 +75,11 @@ var LayoutMADHeader = &Attribute{
 		{Name: "AttributeID", Script: "attribute_id", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
 			Doc: "AttributeID names the attribute, within the class."},
 		{Name: "AttributeModifier", Script: "attribute_modifier", Offset: 160, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 10, Components: 1, Hex: true,
-			Doc: "AttributeModifier says what of the attribute is meant: a port, a block."},
+			Doc: "AttributeModifier selects a part of the attribute: a port, a block."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *DirectedMADHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 24 {
@@ -141,15 +141,15 @@ var LayoutDirectedMADHeader = &Attribute{
 		{Name: "ClassVersion", Script: "class_version", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "ClassVersion is the version of the class; 1."},
 		{Name: "R", Script: "r", Offset: 24, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "R: the MAD answers a request."},
+			Doc: "R is set in the answer to a request."},
 		{Name: "Method", Script: "method", Offset: 25, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
-			Doc: "Method says what is done with the attribute."},
+			Doc: "Method is the operation on the attribute."},
 		{Name: "D", Script: "d", Offset: 32, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "D is 0 on the way out and 1 on the way back."},
 		{Name: "Status", Script: "status", Offset: 33, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
-			Doc: "Status says in a response what became of the request; 0 where it was carried out."},
+			Doc: "Status is the result of the request, in a response; 0 on success."},
 		{Name: "HopPointer", Script: "hop_pointer", Offset: 48, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "HopPointer says how far along its path the SMP is."},
+			Doc: "HopPointer is the position of the SMP on its path, in hops."},
 		{Name: "HopCount", Script: "hop_count", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 8, Components: 1,
 			Doc: "HopCount is the length of the path in hops."},
 		{Name: "TransactionID", Script: "transaction_id", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
@@ -157,11 +157,11 @@ var LayoutDirectedMADHeader = &Attribute{
 		{Name: "AttributeID", Script: "attribute_id", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 10, Components: 1, Hex: true,
 			Doc: "AttributeID names the attribute."},
 		{Name: "AttributeModifier", Script: "attribute_modifier", Offset: 160, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 12, Components: 1, Hex: true,
-			Doc: "AttributeModifier says what of the attribute is meant: a port, a block."},
+			Doc: "AttributeModifier selects a part of the attribute: a port, a block."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SMPHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 40 {
@@ -197,11 +197,11 @@ var LayoutSMPHeader = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "M_Key shows the sender to be allowed what it asks."},
+			Doc: "M_Key authorizes the request."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *DirectedSMPHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 40 {
@@ -241,15 +241,15 @@ var LayoutDirectedSMPHeader = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "M_Key shows the sender to be allowed what it asks."},
+			Doc: "M_Key authorizes the request."},
 		{Name: "DrSLID", Script: "dr_slid", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
-			Doc: "DrSLID is the LID where the directed part of the path begins; 65535 where it begins at the sender."},
+			Doc: "DrSLID is the LID where the directed part of the path begins; 65535 if it begins at the sender."},
 		{Name: "DrDLID", Script: "dr_dlid", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 2, Components: 1,
-			Doc: "DrDLID is the LID where the directed part of the path ends; 65535 where it ends at the receiver."},
+			Doc: "DrDLID is the LID where the directed part of the path ends; 65535 if it ends at the receiver."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *DirectedPaths) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -282,17 +282,17 @@ var LayoutDirectedPaths = &Attribute{
 	Size:      128,
 	Section:   "14.2.1.2",
 	Sources:   []string{"python-rdma codegen/iba_14.xml SMPFormatDirected", "rdma-core libibumad/umad_sm.h umad_smp"},
-	Doc:       "DirectedPaths stand at the end of directed-route SMPs, at SMPInitialPathOffset.",
+	Doc:       "DirectedPaths are at the end of directed-route SMPs, at SMPInitialPathOffset.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "InitialPath", Script: "initial_path", Offset: 0, Bits: 8, Count: 64, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "InitialPath are the ports that the SMP leaves through, from element 1 on."},
 		{Name: "ReturnPath", Script: "return_path", Offset: 512, Bits: 8, Count: 64, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "ReturnPath are the ports that it came in through, from element 1 on: the nodes on the way fill it in."},
+			Doc: "ReturnPath are the ports that it came in through, from element 1 on; the nodes on the path fill it in."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CCHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -323,15 +323,15 @@ var LayoutCCHeader = &Attribute{
 	Size:      8,
 	Section:   "A10.4.1",
 	Sources:   []string{"rdma-core libibmad/fields.c IB_CC_CCKEY_F", "opensm include/iba/ib_types.h ib_cc_mad_t"},
-	Doc:       "CCHeader follows the MADHeader in MADs of congestion control. Between it and the attribute is room for log data.",
+	Doc:       "CCHeader follows the MADHeader in MADs of congestion control. There is room for log data between it and the attribute.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CC_Key", Script: "cc_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "CC_Key shows the sender to be allowed what it asks."},
+			Doc: "CC_Key authorizes the request."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *BMHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -366,11 +366,11 @@ var LayoutBMHeader = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "B_Key", Script: "b_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "B_Key shows the sender to be allowed what it asks."},
+			Doc: "B_Key authorizes the request."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VendorHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {

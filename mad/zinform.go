@@ -25,10 +25,10 @@ var WordsInformType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v InformType) String() string { return WordsInformType.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *InformInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 36 {
@@ -99,29 +99,29 @@ var AttrInformInfo = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "GID", Script: "gid", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 0, Components: 1,
-			Doc: "GID is the port whose events are wanted; all 0: those of the LIDs from LIDRangeBegin on."},
+			Doc: "GID is the port whose events are requested; all 0 requests those of the LIDs from LIDRangeBegin on."},
 		{Name: "LIDRangeBegin", Script: "lid_range_begin", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
-			Doc: "LIDRangeBegin is the first LID whose events are wanted; 65535: all LIDs."},
+			Doc: "LIDRangeBegin is the first LID whose events are requested; 65535 is all LIDs."},
 		{Name: "LIDRangeEnd", Script: "lid_range_end", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 2, Components: 1,
-			Doc: "LIDRangeEnd is the last LID whose events are wanted."},
+			Doc: "LIDRangeEnd is the last LID whose events are requested."},
 		{Name: "IsGeneric", Script: "is_generic", Offset: 176, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "IsGeneric is 1 for traps that the specification defines, 0 for a vendor's."},
 		{Name: "Subscribe", Script: "subscribe", Offset: 184, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "Subscribe is 1 to subscribe, 0 to end the subscription."},
 		{Name: "Type", Script: "type", Offset: 192, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsInformType, Component: 6, Components: 1,
-			Doc: "Type is how grave the events have to be."},
+			Doc: "Type is the severity of the requested events."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 208, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 7, Components: 1,
 			Doc: "TrapNumber is the kind of event, 65535 for all; of a vendor's traps, the vendor's number of the device."},
 		{Name: "QPN", Script: "qpn", Offset: 224, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
-			Doc: "QPN is the queue pair whose subscription ends; of a request to subscribe, ignored."},
+			Doc: "QPN is the queue pair whose subscription ends; ignored in a request to subscribe."},
 		{Name: "RespTimeValue", Script: "resp_time_value", Offset: 251, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 10, Components: 1,
-			Doc: "RespTimeValue is how long the subscriber takes to answer a report, 4.096 us times two to this power."},
+			Doc: "RespTimeValue is the longest time in which the subscriber answers a report, 4.096 us * 2^value."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 264, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 12, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happens; of a vendor's traps, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurs; of a vendor's traps, the vendor's OUI."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *InformInfoRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 60 {
@@ -171,7 +171,7 @@ var AttrInformInfoRecord = &Attribute{
 		{Name: "SubscriberGID", Script: "subscriber_gid", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 0, Components: 1,
 			Doc: "SubscriberGID is the port that subscribed."},
 		{Name: "Enum", Script: "enum", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "Enum tells the subscriptions of a port apart."},
+			Doc: "Enum distinguishes the subscriptions of a port."},
 		{Name: "InformInfo", Script: "inform_info", Offset: 192, Bits: 288, Count: 1, Stride: 288, Type: FieldTypeStruct, Struct: AttrInformInfo, Component: 3, Components: 13,
 			Doc: "InformInfo is the subscription."},
 	},

@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LinearForwardingTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -51,7 +51,7 @@ var AttrLinearForwardingTable = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RandomForwardingTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -107,7 +107,7 @@ var AttrRandomForwardingTable = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LIDPort) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -149,15 +149,15 @@ var LayoutLIDPort = &Attribute{
 		{Name: "EntryLID", Script: "entry_lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "EntryLID is the first LID of the entry."},
 		{Name: "Valid", Script: "valid", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "Valid: the entry is in use."},
+			Doc: "Valid is set if the entry is in use."},
 		{Name: "LMC", Script: "lmc", Offset: 17, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "LMC is the number of low LID bits that do not count: the entry is for 2^LMC LIDs."},
+			Doc: "LMC is the number of low LID bits to ignore: the entry is for 2^LMC LIDs."},
 		{Name: "Port", Script: "port", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "Port is the port that packets to these LIDs leave through."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MulticastForwardingTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {

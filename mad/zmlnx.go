@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxPrivateLFTMap) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -51,14 +51,14 @@ var AttrMlnxPrivateLFTMap = &Attribute{
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)"},
-	Doc:     "MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table. It tells of 13 ports at a time.",
+	Doc:     "MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table. It has 13 ports at a time.",
 	Fields: []Field{
 		{Name: "Entry", Script: "entry", Offset: 0, Bits: 32, Count: 13, Stride: 32, Type: FieldTypeStruct, Struct: LayoutPrivateLFTPort, Component: 0, Components: 1,
 			Doc: "Entry are the ports."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PrivateLFTPort) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -99,13 +99,13 @@ var LayoutPrivateLFTPort = &Attribute{
 		{Name: "IBPort", Script: "ib_port", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "IBPort is the number of the port."},
 		{Name: "SharedPLFT_Port", Script: "shared_plft_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "SharedPLFT_Port is the port whose forwarding table this one uses too."},
+			Doc: "SharedPLFT_Port is the port whose forwarding table this one also uses."},
 		{Name: "Size", Script: "size", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "Size is the size of the forwarding table; the source gives no unit."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxConfigSpace) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -148,10 +148,10 @@ var AttrMlnxConfigSpace = &Attribute{
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
-	Doc:     "MlnxConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
+	Doc:     "MlnxConfigSpace reads and writes a device's configuration space. It can make a device permanently unusable.",
 	Fields: []Field{
 		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "M_Key shows the sender to be allowed what it asks."},
+			Doc: "M_Key authorizes the request."},
 		{Name: "Records", Script: "records", Offset: 64, Bits: 448, Count: 1, Stride: 448, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Records are words, or addresses with words and masks."},
 	},
@@ -161,7 +161,7 @@ var AttrMlnxConfigSpace = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxConfigWords) Decode(data []byte) {
 	b := data
 	if len(b) < 56 {
@@ -199,11 +199,11 @@ var LayoutMlnxConfigWords = &Attribute{
 	Doc:     "MlnxConfigWords are consecutive words from the address in the modifier on (mode 0).",
 	Fields: []Field{
 		{Name: "Words", Script: "words", Offset: 0, Bits: 32, Count: 14, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "Words are as many as the modifier counts."},
+			Doc: "Words are the words; the modifier has their number."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxConfigRecords) Decode(data []byte) {
 	b := data
 	if len(b) < 48 {
@@ -245,11 +245,11 @@ var LayoutMlnxConfigRecords = &Attribute{
 	Doc:     "MlnxConfigRecords are single words, each with its address (mode 2).",
 	Fields: []Field{
 		{Name: "Record", Script: "record", Offset: 0, Bits: 96, Count: 4, Stride: 96, Type: FieldTypeStruct, Struct: LayoutConfigRecord, Component: 0, Components: 1,
-			Doc: "Record are as many as the modifier counts."},
+			Doc: "Record are the records; the modifier has their number."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxGeneralInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -284,14 +284,14 @@ var AttrMlnxGeneralInfo = &Attribute{
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"mstflint mad_ifc/mad_ifc.c MAD_ATTR_GENERAL_INFO_SMP (the number alone)"},
-	Doc:     "MlnxGeneralInfo says what a device is and runs, as GeneralInfo does, in an SMP.",
+	Doc:     "MlnxGeneralInfo is the hardware and firmware of a device, as in GeneralInfo, in an SMP.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxSemaphore) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -326,14 +326,14 @@ var AttrMlnxSemaphore = &Attribute{
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"mstflint include/mtcr_ul/mtcr_com_defs.h SMP_SEMAPHOE_LOCK_CMD"},
-	Doc:     "MlnxSemaphore guards a device's configuration space from two who change it at the same time.",
+	Doc:     "MlnxSemaphore protects a device's configuration space against simultaneous changes by two programs.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *GeneralInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 136 {
@@ -399,11 +399,11 @@ var AttrGeneralInfo = &Attribute{
 	Size:      136,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t", "python-rdma codegen/vend_mlx.xml MlxGeneralInfo"},
-	Doc:       "GeneralInfo says what a device is and runs: hardware and firmware.",
+	Doc:       "GeneralInfo is the hardware and firmware of a device.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "HWRevision", Script: "hw_revision", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "HWRevision is the revision of the device."},
 		{Name: "DeviceID", Script: "device_id", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
@@ -419,19 +419,19 @@ var AttrGeneralInfo = &Attribute{
 		{Name: "FWBuildID", Script: "fw_build_id", Offset: 352, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
 			Doc: "FWBuildID is the number of the firmware's build."},
 		{Name: "FWMonth", Script: "fw_month", Offset: 384, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1, Hex: true,
-			Doc: "FWMonth is when the firmware was built; the hexadecimal digits are decimal ones."},
+			Doc: "FWMonth is the month in which the firmware was built, in BCD: 0x12 is December."},
 		{Name: "FWDay", Script: "fw_day", Offset: 392, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 11, Components: 1, Hex: true,
-			Doc: "FWDay is when the firmware was built, likewise."},
+			Doc: "FWDay is the day of the build, likewise."},
 		{Name: "FWYear", Script: "fw_year", Offset: 400, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, Hex: true,
-			Doc: "FWYear is when the firmware was built, likewise."},
+			Doc: "FWYear is the year of the build, likewise."},
 		{Name: "FWHour", Script: "fw_hour", Offset: 432, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 14, Components: 1, Hex: true,
-			Doc: "FWHour is when the firmware was built, likewise."},
+			Doc: "FWHour is the hour of the build, likewise."},
 		{Name: "PSID", Script: "psid", Offset: 448, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 15, Components: 1,
 			Doc: "PSID names the board that the firmware is for."},
 		{Name: "INIFileVersion", Script: "ini_file_version", Offset: 576, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 16, Components: 1,
-			Doc: "INIFileVersion is the version of the settings that the firmware was made with."},
+			Doc: "INIFileVersion is the version of the settings that the firmware was built with."},
 		{Name: "Software", Script: "software", Offset: 608, Bits: 480, Count: 1, Stride: 480, Type: FieldTypeBytes, Component: 17, Components: 1,
-			Doc: "Software is where the versions of the management software stand."},
+			Doc: "Software is the part with the versions of the management software."},
 	},
 	Variants: []Variant{
 		{Name: "is3", Field: "software", Layout: LayoutGeneralInfoIS3, When: []Condition{{Name: "device_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x190, 0x190}, [2]uint64{0x5a44, 0x5a46}, [2]uint64{0x5e8c, 0x5e8c}, [2]uint64{0x6274, 0x6274}, [2]uint64{0x6278, 0x6279}, [2]uint64{0x6282, 0x6282}, [2]uint64{0x6340, 0x6340}, [2]uint64{0x634a, 0x634a}, [2]uint64{0x6354, 0x6354}, [2]uint64{0x6368, 0x6368}, [2]uint64{0x6372, 0x6372}, [2]uint64{0x6732, 0x6732}, [2]uint64{0x673c, 0x673c}, [2]uint64{0x6746, 0x6746}, [2]uint64{0x6750, 0x6750}, [2]uint64{0x675a, 0x675a}, [2]uint64{0x6764, 0x6764}, [2]uint64{0x676e, 0x676e}, [2]uint64{0xa87c, 0xa87c}, [2]uint64{0xb924, 0xb924}}}}},
@@ -439,7 +439,7 @@ var AttrGeneralInfo = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *GeneralInfoIS3) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -487,7 +487,7 @@ var LayoutGeneralInfoIS3 = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *GeneralInfoIS4) Decode(data []byte) {
 	b := data
 	if len(b) < 32 {
@@ -530,7 +530,7 @@ var LayoutGeneralInfoIS4 = &Attribute{
 	Size:      32,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is4_general_info_t", "mstflint tools_layouts/reg_access_hca_layouts.h reg_access_hca_mgir_ext: mgir_fw_info_ext, mgir_sw_info_ext", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)"},
-	Doc:       "GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX-3 and all that came later.",
+	Doc:       "GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX-3 and later devices.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "ExtFWMajor", Script: "ext_fw_major", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1,
@@ -548,7 +548,7 @@ var LayoutGeneralInfoIS4 = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ConfigSpace) Decode(data []byte) {
 	b := data
 	if len(b) < 224 {
@@ -591,11 +591,11 @@ var AttrVendor09ConfigSpace = &Attribute{
 	Size:      224,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_vs", "ibutils ibis/src/ibcr_base.h ib_cr_space_t", "rdma-core infiniband-diags/vendstat.c is3_config_space_t"},
-	Doc:       "ConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
+	Doc:       "ConfigSpace reads and writes a device's configuration space. It can make a device permanently unusable.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Records", Script: "records", Offset: 64, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Records are words, or addresses with words and masks."},
 	},
@@ -621,11 +621,11 @@ var AttrVendor0AConfigSpace = &Attribute{
 	Size:      224,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_vs", "ibutils ibis/src/ibcr_base.h ib_cr_space_t", "rdma-core infiniband-diags/vendstat.c is3_config_space_t"},
-	Doc:       "ConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
+	Doc:       "ConfigSpace reads and writes a device's configuration space. It can make a device permanently unusable.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Records", Script: "records", Offset: 64, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Records are words, or addresses with words and masks."},
 	},
@@ -635,7 +635,7 @@ var AttrVendor0AConfigSpace = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ConfigWords) Decode(data []byte) {
 	b := data
 	if len(b) < 216 {
@@ -674,11 +674,11 @@ var LayoutConfigWords = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Words", Script: "words", Offset: 0, Bits: 32, Count: 54, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "Words are as many as the modifier counts."},
+			Doc: "Words are the words; the modifier has their number."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ConfigRecords) Decode(data []byte) {
 	b := data
 	if len(b) < 216 {
@@ -721,11 +721,11 @@ var LayoutConfigRecords = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Record", Script: "record", Offset: 0, Bits: 96, Count: 18, Stride: 96, Type: FieldTypeStruct, Struct: LayoutConfigRecord, Component: 0, Components: 1,
-			Doc: "Record are as many as the modifier counts."},
+			Doc: "Record are the records; the modifier has their number."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ConfigRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -764,15 +764,15 @@ var LayoutConfigRecord = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Address", Script: "address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "Address is where the word is."},
+			Doc: "Address is the address of the word."},
 		{Name: "Word", Script: "word", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "Word is its value."},
 		{Name: "Mask", Script: "mask", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Mask are the bits of it that count."},
+			Doc: "Mask selects the bits of the word that count."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VendorData) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -809,10 +809,10 @@ var AttrVendor09ConfigSpaceMode = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "ConfigSpaceMode belongs to ConfigSpace of old devices. VendorData is a vendor's attribute of which no more is known for sure.",
+	Doc:     "ConfigSpaceMode belongs to ConfigSpace of old devices. VendorData is a vendor's attribute of which only the number is certain.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Content is the rest of the attribute as it came."},
 	},
@@ -828,10 +828,10 @@ var AttrVendor0ASoftReset = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "SoftReset restarts the device. VendorData is a vendor's attribute of which no more is known for sure.",
+	Doc:     "SoftReset restarts the device. VendorData is a vendor's attribute of which only the number is certain.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Content is the rest of the attribute as it came."},
 	},
@@ -847,10 +847,10 @@ var AttrVendor0AVSMulticastForwardingTable = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "VSMulticastForwardingTable is a switch's multicast forwarding table. VendorData is a vendor's attribute of which no more is known for sure.",
+	Doc:     "VSMulticastForwardingTable is a switch's multicast forwarding table. VendorData is a vendor's attribute of which only the number is certain.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Content is the rest of the attribute as it came."},
 	},
@@ -866,10 +866,10 @@ var AttrVendor0AIBPortConfig = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "IBPortConfig sets up a port. VendorData is a vendor's attribute of which no more is known for sure.",
+	Doc:     "IBPortConfig sets up a port. VendorData is a vendor's attribute of which only the number is certain.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Content is the rest of the attribute as it came."},
 	},
@@ -885,10 +885,10 @@ var AttrVendor0AMirror = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "Mirror copies a port's packets to another. VendorData is a vendor's attribute of which no more is known for sure.",
+	Doc:     "Mirror copies a port's packets to another. VendorData is a vendor's attribute of which only the number is certain.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Content is the rest of the attribute as it came."},
 	},

@@ -17,7 +17,7 @@ var WordsRegisterMethod = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v RegisterMethod) String() string { return WordsRegisterMethod.Text(uint64(v)) }
 
 // WordsRegisterStatus are the words of RegisterStatus.
@@ -51,10 +51,10 @@ var WordsRegisterStatus = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v RegisterStatus) String() string { return WordsRegisterStatus.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxAccessRegister) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -91,12 +91,12 @@ var AttrMlnxAccessRegister = &Attribute{
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_acces_reg_mad, mtcr_ul/mtcr_ul_com.c mreg_send_raw"},
-	Doc:     "MlnxAccessRegister reads and writes a device's registers. The method that counts is RegisterMethod: a Set may read, and a Get write.",
+	Doc:     "MlnxAccessRegister reads and writes a device's registers. RegisterMethod decides: a Set may read, and a Get may write.",
 	Fields: []Field{
 		{Name: "Operation", Script: "operation", Offset: 0, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeStruct, Struct: LayoutRegisterOperation, Component: 0, Components: 13,
-			Doc: "Operation says which register is meant, and what is done with it."},
+			Doc: "Operation is the register and the operation on it."},
 		{Name: "Register", Script: "register", Offset: 160, Bits: 352, Count: 1, Stride: 352, Type: FieldTypeBytes, Component: 13, Components: 1,
-			Doc: "Register is its content."},
+			Doc: "Register is the content of the register."},
 	},
 	Variants: []Variant{
 		{Name: "mtmp", Field: "register", Layout: LayoutMTMP, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x900a, 0x900a}}}}},
@@ -106,7 +106,7 @@ var AttrMlnxAccessRegister = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *AccessRegisterLong) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -148,11 +148,11 @@ var AttrAccessRegisterLong = &Attribute{
 	Doc:     "AccessRegisterLong is MlnxAccessRegister for registers that are too long for it.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Operation", Script: "operation", Offset: 64, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeStruct, Struct: LayoutRegisterOperation, Component: 1, Components: 13,
-			Doc: "Operation says which register is meant, and what is done with it."},
+			Doc: "Operation is the register and the operation on it."},
 		{Name: "Register", Script: "register", Offset: 224, Bits: 1632, Count: 1, Stride: 1632, Type: FieldTypeBytes, Component: 14, Components: 1,
-			Doc: "Register is its content."},
+			Doc: "Register is the content of the register."},
 	},
 	Variants: []Variant{
 		{Name: "mtmp", Field: "register", Layout: LayoutMTMP, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x900a, 0x900a}}}}},
@@ -167,7 +167,7 @@ var AttrAccessRegisterLong = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RegisterOperation) Decode(data []byte) {
 	b := data
 	if len(b) < 20 {
@@ -216,7 +216,7 @@ var LayoutRegisterOperation = &Attribute{
 	Size:      20,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/packets_layout.h OperationTlv, reg_tlv", "linux drivers/net/ethernet/mellanox/mlxsw/emad.h and core.c emad_op_tlv, emad_reg_tlv", "linux drivers/net/ethernet/mellanox/mlx4/fw.c mlx4_access_reg (reserved: DR, TID)"},
-	Doc:       "RegisterOperation is what stands before a register: an operation TLV and the head of a register TLV (type, length, value). Lengths count units of 4 bytes, with the TLV's head.",
+	Doc:       "RegisterOperation is the part before a register: an operation TLV and the head of a register TLV (type, length, value). Lengths are in units of 4 bytes and include the head of the TLV.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "OperationType", Script: "operation_type", Offset: 0, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 0, Components: 1,
@@ -224,15 +224,15 @@ var LayoutRegisterOperation = &Attribute{
 		{Name: "OperationLen", Script: "operation_len", Offset: 5, Bits: 11, Count: 1, Stride: 11, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "OperationLen is 4."},
 		{Name: "OperationDR", Script: "operation_dr", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "OperationDR: the request went along a directed route."},
+			Doc: "OperationDR is set if the request followed a directed route."},
 		{Name: "RegisterStatus", Script: "register_status", Offset: 17, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsRegisterStatus, Component: 3, Components: 1,
-			Doc: "RegisterStatus is 0 where the operation was carried out."},
+			Doc: "RegisterStatus is the result of the operation; 0 on success."},
 		{Name: "RegisterID", Script: "register_id", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
 			Doc: "RegisterID is the number of the register."},
 		{Name: "OperationResponse", Script: "operation_response", Offset: 48, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "OperationResponse: this answers an operation."},
+			Doc: "OperationResponse is set in the answer to an operation."},
 		{Name: "RegisterMethod", Script: "register_method", Offset: 49, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsRegisterMethod, Component: 7, Components: 1,
-			Doc: "RegisterMethod is what is done with the register."},
+			Doc: "RegisterMethod is the operation on the register."},
 		{Name: "OperationClass", Script: "operation_class", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 8, Components: 1,
 			Doc: "OperationClass is 1, access to registers."},
 		{Name: "OperationTID", Script: "operation_tid", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
@@ -244,7 +244,7 @@ var LayoutRegisterOperation = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *AccessRegister) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -287,10 +287,10 @@ var AttrAccessRegister = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_send_gmp_access_reg_mad"},
-	Doc:     "AccessRegister reads a device's register. The modifier is the register's number; the status of the answer is that of the register too.",
+	Doc:     "AccessRegister reads a device's register. The modifier is the register's number; the status of the answer is also that of the register.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "BlockNum", Script: "block_num", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "BlockNum is the part of the register, from byte 220*BlockNum on."},
 		{Name: "Content", Script: "content", Offset: 96, Bits: 1760, Count: 1, Stride: 1760, Type: FieldTypeBytes, Component: 3, Components: 1,
@@ -311,7 +311,7 @@ var AttrAccessRegister = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ExtPortAccess) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -351,10 +351,10 @@ var AttrExtPortAccess = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_t, EXT_*_PORT"},
-	Doc:     "ExtPortAccess reaches what is connected to a device: the processor port (port 1), I2C (2, 3) and GPIO (4).",
+	Doc:     "ExtPortAccess accesses what is connected to a device: the processor port (port 1), I2C (2, 3) and GPIO (4).",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Access", Script: "access", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Access depends on the port."},
 	},
@@ -363,7 +363,7 @@ var AttrExtPortAccess = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *I2CAccess) Decode(data []byte) {
 	b := data
 	if len(b) < 224 {
@@ -407,13 +407,13 @@ var LayoutI2CAccess = &Attribute{
 		{Name: "DeviceSelect", Script: "device_select", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "DeviceSelect is the address of the device on the bus."},
 		{Name: "Offset", Script: "offset", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the device they are."},
+			Doc: "Offset is the position of the first byte in the device."},
 		{Name: "Content", Script: "content", Offset: 96, Bits: 1696, Count: 1, Stride: 1696, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *FlashAccess) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -457,14 +457,14 @@ var AttrVendor0AFlashOpen = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},
-	Doc:     "FlashOpen a device's flash memory: it asks for permission to use it. FlashAccess is for",
+	Doc:     "FlashOpen requests permission to use a device's flash memory. FlashAccess is the layout of accesses to a device's flash memory.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Size", Script: "size", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the flash memory they are."},
+			Doc: "Offset is the position of the first byte in the flash memory."},
 		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
@@ -483,14 +483,14 @@ var AttrVendor0AFlashClose = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},
-	Doc:     "FlashClose a device's flash memory: it gives the permission back. FlashAccess is for",
+	Doc:     "FlashClose returns the permission to use a device's flash memory. FlashAccess is the layout of accesses to a device's flash memory.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Size", Script: "size", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the flash memory they are."},
+			Doc: "Offset is the position of the first byte in the flash memory."},
 		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
@@ -506,14 +506,14 @@ var AttrVendor0AFlashSetBank = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},
-	Doc:     "FlashSetBank a device's flash memory: it chooses the bank. FlashAccess is for",
+	Doc:     "FlashSetBank selects the bank of a device's flash memory. FlashAccess is the layout of accesses to a device's flash memory.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Size", Script: "size", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the flash memory they are."},
+			Doc: "Offset is the position of the first byte in the flash memory."},
 		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
@@ -529,14 +529,14 @@ var AttrVendor0AFlashReadSector = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},
-	Doc:     "FlashReadSector a device's flash memory: it reads. FlashAccess is for",
+	Doc:     "FlashReadSector reads a device's flash memory. FlashAccess is the layout of accesses to a device's flash memory.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Size", Script: "size", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the flash memory they are."},
+			Doc: "Offset is the position of the first byte in the flash memory."},
 		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
@@ -552,14 +552,14 @@ var AttrVendor0AFlashWriteSector = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},
-	Doc:     "FlashWriteSector a device's flash memory: it writes. It can stop a device for good. FlashAccess is for",
+	Doc:     "FlashWriteSector writes a device's flash memory. It can make a device permanently unusable. FlashAccess is the layout of accesses to a device's flash memory.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Size", Script: "size", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the flash memory they are."},
+			Doc: "Offset is the position of the first byte in the flash memory."},
 		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
@@ -575,20 +575,20 @@ var AttrVendor0AFlashEraseSector = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},
-	Doc:     "FlashEraseSector a device's flash memory: it erases a sector. It can stop a device for good. FlashAccess is for",
+	Doc:     "FlashEraseSector erases a sector of a device's flash memory. It can make a device permanently unusable. FlashAccess is the layout of accesses to a device's flash memory.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "Size", Script: "size", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Offset is where in the flash memory they are."},
+			Doc: "Offset is the position of the first byte in the flash memory."},
 		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content are the bytes."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CounterGroupInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -636,10 +636,10 @@ var AttrCounterGroupInfo = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"rdma-core infiniband-diags/vendstat.c is4_counter_group_info_t"},
-	Doc:     "CounterGroupInfo says which groups of counters a port of InfiniScale IV has.",
+	Doc:     "CounterGroupInfo is the groups of counters of a port of InfiniScale IV.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "NumOfCounterGroups", Script: "num_of_counter_groups", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "NumOfCounterGroups is the number of groups."},
 		{Name: "GroupMask", Script: "group_mask", Offset: 96, Bits: 32, Count: 2, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
@@ -647,7 +647,7 @@ var AttrCounterGroupInfo = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ConfigCounterGroup) Decode(data []byte) {
 	b := data
 	if len(b) < 232 {
@@ -692,13 +692,13 @@ var AttrConfigCounterGroup = &Attribute{
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"rdma-core infiniband-diags/vendstat.c is4_config_counter_groups_t, is4_group_select_t"},
-	Doc:     "ConfigCounterGroup chooses what the groups of counters of a port of InfiniScale IV count.",
+	Doc:     "ConfigCounterGroup selects the counters of the groups of a port of InfiniScale IV.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "VS_Key shows the sender to be allowed what it asks."},
+			Doc: "VS_Key authorizes the request."},
 		{Name: "GroupSelect_0", Script: "group_select_0", Offset: 120, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "GroupSelect_0 is what group 0 counts: the number of a counter."},
+			Doc: "GroupSelect_0 is the number of the counter that group 0 counts."},
 		{Name: "GroupSelect_1", Script: "group_select_1", Offset: 152, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "GroupSelect_1 is what group 1 counts."},
+			Doc: "GroupSelect_1 is the number of the counter that group 1 counts."},
 	},
 }

@@ -25,7 +25,7 @@ var WordsNoticeType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v NoticeType) String() string { return WordsNoticeType.Text(uint64(v)) }
 
 // WordsProducerType are the words of ProducerType.
@@ -47,10 +47,10 @@ var WordsProducerType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v ProducerType) String() string { return WordsProducerType.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *Notice) Decode(data []byte) {
 	b := data
 	if len(b) < 80 {
@@ -104,15 +104,15 @@ var AttrSubnNotice = &Attribute{
 	Size:      64,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
-	Doc:       "Notice tells of an event: a trap from an agent, or the report of one that the subnet administrator forwards to who subscribed.",
+	Doc:       "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
-			Doc: "Type is how grave the event is."},
+			Doc: "Type is the severity of the event."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
@@ -120,9 +120,9 @@ var AttrSubnNotice = &Attribute{
 		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
 		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NoticeCount is the number of notices that wait to be read; 0 in a trap."},
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
 		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
-			Doc: "DataDetails say more; what, depends on TrapNumber."},
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 	},
 	Variants: []Variant{
 		{Name: "port_service", Field: "data_details", Layout: LayoutNoticePort1, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x40, 0x41}}}, {Name: "data_details", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0xffff}}}}},
@@ -147,15 +147,15 @@ var AttrSubnAdmNotice = &Attribute{
 	Size:      80,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
-	Doc:       "Notice tells of an event: a trap from an agent, or the report of one that the subnet administrator forwards to who subscribed.",
+	Doc:       "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
-			Doc: "Type is how grave the event is."},
+			Doc: "Type is the severity of the event."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
@@ -163,9 +163,9 @@ var AttrSubnAdmNotice = &Attribute{
 		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
 		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NoticeCount is the number of notices that wait to be read; 0 in a trap."},
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
 		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
-			Doc: "DataDetails say more; what, depends on TrapNumber."},
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
 			Doc: "IssuerGID is the GID of the port that sent the trap."},
 	},
@@ -192,15 +192,15 @@ var AttrSubnAdm1Notice = &Attribute{
 	Size:      64,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
-	Doc:       "Notice tells of an event: a trap from an agent, or the report of one that the subnet administrator forwards to who subscribed.",
+	Doc:       "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
-			Doc: "Type is how grave the event is."},
+			Doc: "Type is the severity of the event."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
@@ -208,9 +208,9 @@ var AttrSubnAdm1Notice = &Attribute{
 		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
 		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NoticeCount is the number of notices that wait to be read; 0 in a trap."},
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
 		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
-			Doc: "DataDetails say more; what, depends on TrapNumber."},
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 	},
 	Variants: []Variant{
 		{Name: "port_service", Field: "data_details", Layout: LayoutNoticePort1, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x40, 0x41}}}}},
@@ -231,15 +231,15 @@ var AttrBMNotice = &Attribute{
 	Size:      80,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
-	Doc:       "Notice tells of an event: a trap from an agent, or the report of one that the subnet administrator forwards to who subscribed.",
+	Doc:       "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
-			Doc: "Type is how grave the event is."},
+			Doc: "Type is the severity of the event."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
@@ -247,9 +247,9 @@ var AttrBMNotice = &Attribute{
 		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
 		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NoticeCount is the number of notices that wait to be read; 0 in a trap."},
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
 		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
-			Doc: "DataDetails say more; what, depends on TrapNumber."},
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
 			Doc: "IssuerGID is the GID of the port that sent the trap."},
 	},
@@ -268,15 +268,15 @@ var AttrDevMgtNotice = &Attribute{
 	Size:      80,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
-	Doc:       "Notice tells of an event: a trap from an agent, or the report of one that the subnet administrator forwards to who subscribed.",
+	Doc:       "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
-			Doc: "Type is how grave the event is."},
+			Doc: "Type is the severity of the event."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
@@ -284,9 +284,9 @@ var AttrDevMgtNotice = &Attribute{
 		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
 		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NoticeCount is the number of notices that wait to be read; 0 in a trap."},
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
 		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
-			Doc: "DataDetails say more; what, depends on TrapNumber."},
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
 			Doc: "IssuerGID is the GID of the port that sent the trap."},
 	},
@@ -302,15 +302,15 @@ var AttrCCNotice = &Attribute{
 	Size:      80,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
-	Doc:       "Notice tells of an event: a trap from an agent, or the report of one that the subnet administrator forwards to who subscribed.",
+	Doc:       "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "IsGeneric: the specification defines the trap; else a vendor does."},
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
 		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
-			Doc: "Type is how grave the event is."},
+			Doc: "Type is the severity of the event."},
 		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
-			Doc: "ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI."},
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
 		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
 		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
@@ -318,9 +318,9 @@ var AttrCCNotice = &Attribute{
 		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
 		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NoticeCount is the number of notices that wait to be read; 0 in a trap."},
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
 		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
-			Doc: "DataDetails say more; what, depends on TrapNumber."},
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
 			Doc: "IssuerGID is the GID of the port that sent the trap."},
 	},
@@ -329,7 +329,7 @@ var AttrCCNotice = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticePort1) Decode(data []byte) {
 	b := data
 	if len(b) < 3 {
@@ -362,7 +362,7 @@ var LayoutNoticePort1 = &Attribute{
 	Size:    3,
 	Section: "14.2.5.1",
 	Sources: []string{"Shanley, InfiniBand Network Architecture, table 29-8"},
-	Doc:     "NoticePort1 tells of a port that came into service (trap 64) or went out of it (65), in version 1 of the specification. Later a GID, which begins with six reserved bytes, has its place.",
+	Doc:     "NoticePort1 reports a port that came into service (trap 64) or went out of service (65), in version 1 of the specification. Later versions have six reserved bytes and a GID here.",
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LIDAddr is the LID of the port."},
@@ -371,7 +371,7 @@ var LayoutNoticePort1 = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeGID) Decode(data []byte) {
 	b := data
 	if len(b) < 22 {
@@ -403,7 +403,7 @@ var LayoutNoticeGID = &Attribute{
 	Size:      22,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_64_67", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_64_t", "opa-ff IbAccess/Common/Inc/ib_mad.h TRAPS_64_65_66_67_DETAILS"},
-	Doc:       "NoticeGID tells of a GID that came into service (trap 64) or went out of it (65), or of a multicast group that was made (66) or dissolved (67).",
+	Doc:       "NoticeGID reports a GID that came into service (trap 64) or went out of service (65), or a multicast group that was created (66) or deleted (67).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "GIDAddr", Script: "gid_addr", Offset: 48, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 1, Components: 1,
@@ -411,7 +411,7 @@ var LayoutNoticeGID = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeSwitch) Decode(data []byte) {
 	b := data
 	if len(b) < 2 {
@@ -442,7 +442,7 @@ var LayoutNoticeSwitch = &Attribute{
 	Size:      2,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_128", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_128_t"},
-	Doc:       "NoticeSwitch tells of a switch whose link state changed on some port (trap 128).",
+	Doc:       "NoticeSwitch reports a switch whose link state changed on some port (trap 128).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
@@ -450,7 +450,7 @@ var LayoutNoticeSwitch = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticePort) Decode(data []byte) {
 	b := data
 	if len(b) < 5 {
@@ -484,7 +484,7 @@ var LayoutNoticePort = &Attribute{
 	Size:      5,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_129_131", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_129_t"},
-	Doc:       "NoticePort tells of a port where the local link integrity (trap 129) or the excessive buffer overrun threshold (130) was reached, or the flow control update watchdog timer expired (131).",
+	Doc:       "NoticePort reports a port where the threshold of local link integrity (trap 129) or of excessive buffer overruns (130) was reached, or the flow control update watchdog timer expired (131).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
@@ -494,7 +494,7 @@ var LayoutNoticePort = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeLocalChange) Decode(data []byte) {
 	b := data
 	if len(b) < 14 {
@@ -540,33 +540,33 @@ var LayoutNoticeLocalChange = &Attribute{
 	Size:      14,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_144, TRAP_144_MASK_*", "python-rdma codegen/iba_14.xml MADNoticeTrap144"},
-	Doc:       "NoticeLocalChange tells of a port whose capabilities or other settings changed (trap 144).",
+	Doc:       "NoticeLocalChange reports a port whose capabilities or other settings changed (trap 144).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
 			Doc: "LIDAddr is the LID of the port."},
 		{Name: "OtherLocalChanges", Script: "other_local_changes", Offset: 47, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "OtherLocalChanges: one of the bits from SMPriorityChange on is set."},
+			Doc: "OtherLocalChanges is set if one of the bits from SMPriorityChange on is set."},
 		{Name: "CapabilityMask", Script: "capability_mask", Offset: 48, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeMask, Words: WordsCapabilityMask, Component: 5, Components: 1,
-			Doc: "CapabilityMask is that of PortInfo, as it is now."},
+			Doc: "CapabilityMask is the current one of PortInfo."},
 		{Name: "CapabilityMask2Change", Script: "capability_mask2_change", Offset: 90, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "CapabilityMask2Change: CapabilityMask2 has changed (known from opensm alone)."},
+			Doc: "CapabilityMask2Change is set if CapabilityMask2 has changed (known only from opensm)."},
 		{Name: "HierarchyInfoChange", Script: "hierarchy_info_change", Offset: 91, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 8, Components: 1,
-			Doc: "HierarchyInfoChange: HierarchyInfo has changed (known from opensm alone)."},
+			Doc: "HierarchyInfoChange is set if HierarchyInfo has changed (known only from opensm)."},
 		{Name: "SMPriorityChange", Script: "sm_priority_change", Offset: 92, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 9, Components: 1,
-			Doc: "SMPriorityChange: the priority of the subnet manager there has changed."},
+			Doc: "SMPriorityChange is set if the priority of the subnet manager on the port has changed."},
 		{Name: "LinkSpeedEnabledChange", Script: "link_speed_enabled_change", Offset: 93, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 10, Components: 1,
-			Doc: "LinkSpeedEnabledChange: LinkSpeedEnabled has changed."},
+			Doc: "LinkSpeedEnabledChange is set if LinkSpeedEnabled has changed."},
 		{Name: "LinkWidthEnabledChange", Script: "link_width_enabled_change", Offset: 94, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 11, Components: 1,
-			Doc: "LinkWidthEnabledChange: LinkWidthEnabled has changed."},
+			Doc: "LinkWidthEnabledChange is set if LinkWidthEnabled has changed."},
 		{Name: "NodeDescriptionChange", Script: "node_description_change", Offset: 95, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 12, Components: 1,
-			Doc: "NodeDescriptionChange: NodeDescription has changed."},
+			Doc: "NodeDescriptionChange is set if NodeDescription has changed."},
 		{Name: "CapabilityMask2", Script: "capability_mask2", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeMask, Words: WordsCapabilityMask2, Component: 13, Components: 1,
-			Doc: "CapabilityMask2 is that of PortInfo, as it is now (known from opensm alone)."},
+			Doc: "CapabilityMask2 is the current one of PortInfo (known only from opensm)."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeSystemImage) Decode(data []byte) {
 	b := data
 	if len(b) < 14 {
@@ -601,17 +601,17 @@ var LayoutNoticeSystemImage = &Attribute{
 	Size:      14,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_145", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_145_t"},
-	Doc:       "NoticeSystemImage tells of a node whose SystemImageGUID changed (trap 145).",
+	Doc:       "NoticeSystemImage reports a node whose SystemImageGUID changed (trap 145).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
 			Doc: "LIDAddr is the LID of the port."},
 		{Name: "SystemImageGUID", Script: "system_image_guid", Offset: 48, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 3, Components: 1,
-			Doc: "SystemImageGUID is the node's, as it is now."},
+			Doc: "SystemImageGUID is the current one of the node."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeBadMKey) Decode(data []byte) {
 	b := data
 	if len(b) < 54 {
@@ -661,33 +661,33 @@ var LayoutNoticeBadMKey = &Attribute{
 	Size:      54,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_256", "python-rdma codegen/iba_14.xml MADNoticeTrap256"},
-	Doc:       "NoticeBadMKey tells of an SMP with a wrong M_Key (trap 256).",
+	Doc:       "NoticeBadMKey reports an SMP with a wrong M_Key (trap 256).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
 			Doc: "LIDAddr is the LID of the port that the SMP came from."},
 		{Name: "DrSLID", Script: "dr_slid", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 2, Components: 1,
-			Doc: "DrSLID is the SMP's, where it had a directed route."},
+			Doc: "DrSLID is the DrSLID of the SMP, if it had a directed route."},
 		{Name: "Method", Script: "method", Offset: 48, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "Method is the SMP's."},
+			Doc: "Method is the method of the SMP."},
 		{Name: "AttributeID", Script: "attribute_id", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
-			Doc: "AttributeID is the SMP's."},
+			Doc: "AttributeID is the attribute ID of the SMP."},
 		{Name: "AttributeModifier", Script: "attribute_modifier", Offset: 80, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
-			Doc: "AttributeModifier is the SMP's."},
+			Doc: "AttributeModifier is the attribute modifier of the SMP."},
 		{Name: "M_Key", Script: "m_key", Offset: 112, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 7, Components: 1, Key: true, Hex: true,
 			Doc: "M_Key is the wrong key."},
 		{Name: "DRNotice", Script: "dr_notice", Offset: 184, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 9, Components: 1,
-			Doc: "DRNotice: the SMP had a directed route."},
+			Doc: "DRNotice is set if the SMP had a directed route."},
 		{Name: "DRPathTruncated", Script: "dr_path_truncated", Offset: 185, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 10, Components: 1,
-			Doc: "DRPathTruncated: the path was too long for DRNoticeReturnPath."},
+			Doc: "DRPathTruncated is set if the path was too long for DRNoticeReturnPath."},
 		{Name: "DRHopCount", Script: "dr_hop_count", Offset: 186, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 11, Components: 1,
 			Doc: "DRHopCount is the number of bytes in DRNoticeReturnPath."},
 		{Name: "DRNoticeReturnPath", Script: "dr_notice_return_path", Offset: 192, Bits: 8, Count: 30, Stride: 8, Type: FieldTypeUint, Component: 12, Components: 1,
-			Doc: "DRNoticeReturnPath is the SMP's return path."},
+			Doc: "DRNoticeReturnPath is the return path of the SMP."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeBadMKey1) Decode(data []byte) {
 	b := data
 	if len(b) < 22 {
@@ -729,22 +729,22 @@ var LayoutNoticeBadMKey1 = &Attribute{
 	Size:    22,
 	Section: "14.2.5.1",
 	Sources: []string{"Shanley, InfiniBand Network Architecture, table 29-11"},
-	Doc:     "NoticeBadMKey1 tells in version 1 of SubnAdm of an SMP with a wrong M_Key (trap 256).",
+	Doc:     "NoticeBadMKey1 reports an SMP with a wrong M_Key (trap 256), in version 1 of SubnAdm.",
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
 			Doc: "LIDAddr is the LID of the port that the SMP came from."},
 		{Name: "Method", Script: "method", Offset: 48, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "Method is the SMP's."},
+			Doc: "Method is the method of the SMP."},
 		{Name: "AttributeID", Script: "attribute_id", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
-			Doc: "AttributeID is the SMP's."},
+			Doc: "AttributeID is the attribute ID of the SMP."},
 		{Name: "AttributeModifier", Script: "attribute_modifier", Offset: 80, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
-			Doc: "AttributeModifier is the SMP's."},
+			Doc: "AttributeModifier is the attribute modifier of the SMP."},
 		{Name: "M_Key", Script: "m_key", Offset: 112, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 7, Components: 1, Key: true, Hex: true,
 			Doc: "M_Key is the wrong key."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeBadKey) Decode(data []byte) {
 	b := data
 	if len(b) < 50 {
@@ -801,7 +801,7 @@ var LayoutNoticeBadKey = &Attribute{
 	Size:      50,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_257_258", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_257_t"},
-	Doc:       "NoticeBadKey tells of a packet with a wrong P_Key (trap 257) or Q_Key (258).",
+	Doc:       "NoticeBadKey reports a packet with a wrong P_Key (trap 257) or Q_Key (258).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr1", Script: "lid_addr1", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
@@ -817,13 +817,13 @@ var LayoutNoticeBadKey = &Attribute{
 		{Name: "QP2", Script: "qp2", Offset: 120, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
 			Doc: "QP2 is the queue pair that it was sent to."},
 		{Name: "GIDAddr1", Script: "gid_addr1", Offset: 144, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 9, Components: 1,
-			Doc: "GIDAddr1 is the GID of the port that the packet came from; all 0 where it had no global route header."},
+			Doc: "GIDAddr1 is the GID of the port that the packet came from; all 0 if it had no global route header."},
 		{Name: "GIDAddr2", Script: "gid_addr2", Offset: 272, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 10, Components: 1,
-			Doc: "GIDAddr2 is the GID of the port that it was sent to; all 0 where it had no global route header."},
+			Doc: "GIDAddr2 is the GID of the port that it was sent to; all 0 if it had no global route header."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeSwitchBadPKey) Decode(data []byte) {
 	b := data
 	if len(b) < 51 {
@@ -885,11 +885,11 @@ var LayoutNoticeSwitchBadPKey = &Attribute{
 	Size:      51,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_259", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_259_t"},
-	Doc:       "NoticeSwitchBadPKey tells of a packet with a wrong P_Key at a switch's port (trap 259).",
+	Doc:       "NoticeSwitchBadPKey reports a packet with a wrong P_Key at a switch's port (trap 259).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "DataValid", Script: "data_valid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "DataValid says which of the fields below are known, a bit each."},
+			Doc: "DataValid is the fields below that are known, a bit each."},
 		{Name: "LIDAddr1", Script: "lid_addr1", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
 			Doc: "LIDAddr1 is the LID of the port that the packet came from."},
 		{Name: "LIDAddr2", Script: "lid_addr2", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 2, Components: 1,
@@ -913,7 +913,7 @@ var LayoutNoticeSwitchBadPKey = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeBadBKey) Decode(data []byte) {
 	b := data
 	if len(b) < 38 {
@@ -963,17 +963,17 @@ var LayoutNoticeBadBKey = &Attribute{
 	Size:      38,
 	Section:   "16.2.3.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_bkey_259", "opa-ff IbAccess/Common/Inc/ib_bm.h BMA_TRAP_DATA_BAD_BKEY"},
-	Doc:       "NoticeBadBKey tells of a MAD with a wrong B_Key (trap 259 of baseboard management).",
+	Doc:       "NoticeBadBKey reports a MAD with a wrong B_Key (trap 259 of baseboard management).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LIDAddr", Script: "lid_addr", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LIDAddr is the LID of the port that the MAD came from."},
 		{Name: "Method", Script: "method", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "Method is the MAD's."},
+			Doc: "Method is the method of the MAD."},
 		{Name: "AttributeID", Script: "attribute_id", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "AttributeID is the MAD's."},
+			Doc: "AttributeID is the attribute ID of the MAD."},
 		{Name: "AttributeModifier", Script: "attribute_modifier", Offset: 48, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
-			Doc: "AttributeModifier is the MAD's."},
+			Doc: "AttributeModifier is the attribute modifier of the MAD."},
 		{Name: "QP", Script: "qp", Offset: 88, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
 			Doc: "QP is the queue pair that the MAD came from."},
 		{Name: "B_Key", Script: "b_key", Offset: 112, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 7, Components: 1, Key: true, Hex: true,
@@ -983,7 +983,7 @@ var LayoutNoticeBadBKey = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NoticeBadCCKey) Decode(data []byte) {
 	b := data
 	if len(b) < 40 {
@@ -1034,17 +1034,17 @@ var LayoutNoticeBadCCKey = &Attribute{
 	Size:      40,
 	Section:   "A10.4.3.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_cckey_0", "ibutils ibis/src/ibcc.i ccNotice"},
-	Doc:       "NoticeBadCCKey tells of a MAD with a wrong CC_Key (trap 0 of congestion control).",
+	Doc:       "NoticeBadCCKey reports a MAD with a wrong CC_Key (trap 0 of congestion control).",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "SLID", Script: "slid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "SLID is the LID of the port that the MAD came from."},
 		{Name: "Method", Script: "method", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "Method is the MAD's."},
+			Doc: "Method is the method of the MAD."},
 		{Name: "AttributeID", Script: "attribute_id", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "AttributeID is the MAD's."},
+			Doc: "AttributeID is the attribute ID of the MAD."},
 		{Name: "AttributeModifier", Script: "attribute_modifier", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
-			Doc: "AttributeModifier is the MAD's."},
+			Doc: "AttributeModifier is the attribute modifier of the MAD."},
 		{Name: "QP", Script: "qp", Offset: 104, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
 			Doc: "QP is the queue pair that the MAD was sent to."},
 		{Name: "CC_Key", Script: "cc_key", Offset: 128, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 8, Components: 1, Key: true, Hex: true,

@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 44 {
@@ -79,13 +79,13 @@ var AttrPortCounters = &Attribute{
 	Size:      44,
 	Section:   "16.1.3.5",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_port_counters_t", "linux include/rdma/ib_pma.h ib_pma_portcounters", "rdma-core libibmad/fields.c Port counters (not QP1Dropped, whose offset there is that of VL15Dropped)"},
-	Doc:       "PortCounters are a port's counters of errors and traffic. All of them stop at their largest value; PortCountersExtended has wider ones. In a Set, CounterSelect and CounterSelect2 choose the counters that take the values of the request; 0 clears them.",
+	Doc:       "PortCounters are a port's counters of errors and traffic. They stop at their largest value; PortCountersExtended has wider ones. In a Set, CounterSelect and CounterSelect2 select the counters that take the values of the request; 0 clears them.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "PortSelect is the port; 255 sums up all ports where the agent can."},
+			Doc: "PortSelect is the port; 255 is the sum of all ports, if the agent supports it."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0: SymbolErrorCounter to VL15Dropped, then data and packets."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0: SymbolErrorCounter to VL15Dropped, then data and packets."},
 		{Name: "SymbolErrorCounter", Script: "symbol_error_counter", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "SymbolErrorCounter counts symbol errors on any lane."},
 		{Name: "LinkErrorRecoveryCounter", Script: "link_error_recovery_counter", Offset: 48, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
@@ -95,23 +95,23 @@ var AttrPortCounters = &Attribute{
 		{Name: "PortRcvErrors", Script: "port_rcv_errors", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
 			Doc: "PortRcvErrors counts received packets with an error: CRC, length, VL, buffer overrun."},
 		{Name: "PortRcvRemotePhysicalErrors", Script: "port_rcv_remote_physical_errors", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "PortRcvRemotePhysicalErrors counts received packets that a switch before had marked bad."},
+			Doc: "PortRcvRemotePhysicalErrors counts received packets that an earlier switch had marked bad."},
 		{Name: "PortRcvSwitchRelayErrors", Script: "port_rcv_switch_relay_errors", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1,
 			Doc: "PortRcvSwitchRelayErrors counts received packets that the switch could not forward."},
 		{Name: "PortXmitDiscards", Script: "port_xmit_discards", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 9, Components: 1,
-			Doc: "PortXmitDiscards counts packets dropped on the way out: port down, too long, lifetime over."},
+			Doc: "PortXmitDiscards counts outbound packets that were dropped: port down, too long, lifetime exceeded."},
 		{Name: "PortXmitConstraintErrors", Script: "port_xmit_constraint_errors", Offset: 128, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1,
 			Doc: "PortXmitConstraintErrors counts packets not sent because of raw filter, partition or IP version."},
 		{Name: "PortRcvConstraintErrors", Script: "port_rcv_constraint_errors", Offset: 136, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 11, Components: 1,
 			Doc: "PortRcvConstraintErrors counts received packets dropped for the same reasons."},
 		{Name: "CounterSelect2", Script: "counter_select2", Offset: 144, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 12, Components: 1, Hex: true,
-			Doc: "CounterSelect2 goes on where CounterSelect ends: bit 0 is PortXmitWait, bit 1 QP1Dropped."},
+			Doc: "CounterSelect2 selects further counters: bit 0 is PortXmitWait, bit 1 QP1Dropped."},
 		{Name: "LocalLinkIntegrityErrors", Script: "local_link_integrity_errors", Offset: 152, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 13, Components: 1,
 			Doc: "LocalLinkIntegrityErrors counts how often LocalPhyErrors was exceeded."},
 		{Name: "ExcessiveBufferOverrunErrors", Script: "excessive_buffer_overrun_errors", Offset: 156, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 14, Components: 1,
 			Doc: "ExcessiveBufferOverrunErrors counts how often OverrunErrors was exceeded."},
 		{Name: "QP1Dropped", Script: "qp1_dropped", Offset: 160, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, Select2: 2,
-			Doc: "QP1Dropped counts general management packets dropped for lack of room, where CapabilityMask says so."},
+			Doc: "QP1Dropped counts general management packets dropped for lack of room, if CapabilityMask has it."},
 		{Name: "VL15Dropped", Script: "vl15_dropped", Offset: 176, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 16, Components: 1,
 			Doc: "VL15Dropped counts subnet management packets dropped for lack of room."},
 		{Name: "PortXmitData", Script: "port_xmit_data", Offset: 192, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 17, Components: 1,
@@ -123,11 +123,11 @@ var AttrPortCounters = &Attribute{
 		{Name: "PortRcvPkts", Script: "port_rcv_pkts", Offset: 288, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 20, Components: 1,
 			Doc: "PortRcvPkts counts packets received."},
 		{Name: "PortXmitWait", Script: "port_xmit_wait", Offset: 320, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 21, Components: 1, Select2: 1,
-			Doc: "PortXmitWait counts ticks during which there was data to send but no credit, where CapabilityMask says so."},
+			Doc: "PortXmitWait counts ticks during which there was data to send but no credit, if CapabilityMask has it."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortCountersExtended) Decode(data []byte) {
 	b := data
 	if len(b) < 184 {
@@ -211,15 +211,15 @@ var AttrPortCountersExtended = &Attribute{
 	Size:      184,
 	Section:   "16.1.4.11",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_port_counters_ext_t", "rdma-core libibmad/fields.c Extended port counters, More PortCountersExtended fields"},
-	Doc:       "PortCountersExtended are a port's counters with 64 bits each. ClassPortInfo.CapabilityMask says whether there are any, and whether unicast and multicast packets are told apart. The errors from SymbolErrorCounter on are there only when ClassPortInfo.CapabilityMask2 has is_additional_port_counters_extended_supported; else they read as 0.",
+	Doc:       "PortCountersExtended are a port's counters with 64 bits each. ClassPortInfo.CapabilityMask shows whether the port has them, and whether unicast and multicast packets are counted separately. The errors from SymbolErrorCounter on are available only if ClassPortInfo.CapabilityMask2 has is_additional_port_counters_extended_supported; otherwise they read as 0.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "PortSelect is the port; 255 sums up all ports where the agent can."},
+			Doc: "PortSelect is the port; 255 is the sum of all ports, if the agent supports it."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, PortXmitData to PortMulticastRcvPkts from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, PortXmitData to PortMulticastRcvPkts from bit 0."},
 		{Name: "CounterSelect2", Script: "counter_select2", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "CounterSelect2 chooses the counters of a Set, SymbolErrorCounter to QP1Dropped from bit 0."},
+			Doc: "CounterSelect2 selects the counters of a Set, SymbolErrorCounter to QP1Dropped from bit 0."},
 		{Name: "PortXmitData", Script: "port_xmit_data", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "PortXmitData is the data sent, in units of 4 bytes."},
 		{Name: "PortRcvData", Script: "port_rcv_data", Offset: 128, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 5, Components: 1,
@@ -245,11 +245,11 @@ var AttrPortCountersExtended = &Attribute{
 		{Name: "PortRcvErrors", Script: "port_rcv_errors", Offset: 768, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 15, Components: 1, Select2: 4,
 			Doc: "PortRcvErrors counts received packets with an error."},
 		{Name: "PortRcvRemotePhysicalErrors", Script: "port_rcv_remote_physical_errors", Offset: 832, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 16, Components: 1, Select2: 5,
-			Doc: "PortRcvRemotePhysicalErrors counts received packets that a switch before had marked bad."},
+			Doc: "PortRcvRemotePhysicalErrors counts received packets that an earlier switch had marked bad."},
 		{Name: "PortRcvSwitchRelayErrors", Script: "port_rcv_switch_relay_errors", Offset: 896, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 17, Components: 1, Select2: 6,
 			Doc: "PortRcvSwitchRelayErrors counts received packets that the switch could not forward."},
 		{Name: "PortXmitDiscards", Script: "port_xmit_discards", Offset: 960, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 18, Components: 1, Select2: 7,
-			Doc: "PortXmitDiscards counts packets dropped on the way out."},
+			Doc: "PortXmitDiscards counts outbound packets that were dropped."},
 		{Name: "PortXmitConstraintErrors", Script: "port_xmit_constraint_errors", Offset: 1024, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 19, Components: 1, Select2: 8,
 			Doc: "PortXmitConstraintErrors counts packets not sent because of raw filter, partition or IP version."},
 		{Name: "PortRcvConstraintErrors", Script: "port_rcv_constraint_errors", Offset: 1088, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 20, Components: 1, Select2: 9,

@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortRcvConCtrl) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -51,15 +51,15 @@ var AttrPortRcvConCtrl = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "PortPktRcvFECN", Script: "port_pkt_rcv_fecn", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "PortPktRcvFECN counts packets marked on the way here."},
+			Doc: "PortPktRcvFECN counts received packets that were marked on their path."},
 		{Name: "PortPktRcvBECN", Script: "port_pkt_rcv_becn", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "PortPktRcvBECN counts packets that say that ours were marked."},
+			Doc: "PortPktRcvBECN counts received notifications that packets from this port were marked."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortSLRcvFECN) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -103,18 +103,18 @@ var AttrPortSLRcvFECN = &Attribute{
 	Size:    68,
 	Section: "A10.5",
 	Sources: []string{"rdma-core libibmad/fields.c PortSLRcvFECN fields"},
-	Doc:     "PortSLRcvFECN counts packets marked on the way here, on each service level.",
+	Doc:     "PortSLRcvFECN counts received packets that were marked on their path, on each service level.",
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is service level n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
 		{Name: "PortSLRcvFECN", Script: "port_sl_rcv_fecn", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortSLRcvFECN are the packets of each service level."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortSLRcvBECN) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -158,18 +158,18 @@ var AttrPortSLRcvBECN = &Attribute{
 	Size:    68,
 	Section: "A10.5",
 	Sources: []string{"rdma-core libibmad/fields.c PortSLRcvBECN fields"},
-	Doc:     "PortSLRcvBECN counts packets that say that ours were marked, on each service level.",
+	Doc:     "PortSLRcvBECN counts received notifications that packets from this port were marked, on each service level.",
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is service level n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
 		{Name: "PortSLRcvBECN", Script: "port_sl_rcv_becn", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortSLRcvBECN are the packets of each service level."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortXmitConCtrl) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -214,13 +214,13 @@ var AttrPortXmitConCtrl = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "PortXmitTimeCong", Script: "port_xmit_time_cong", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortXmitTimeCong are the ticks."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortVLXmitTimeCong) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -269,13 +269,13 @@ var AttrPortVLXmitTimeCong = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is lane n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
 		{Name: "PortVLXmitTimeCong", Script: "port_vl_xmit_time_cong", Offset: 32, Bits: 32, Count: 15, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortVLXmitTimeCong are the ticks of each lane from 0 to 14."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortExtendedSpeedsCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 152 {
@@ -320,12 +320,12 @@ var AttrPortExtendedSpeedsCounters = &Attribute{
 	Size:    152,
 	Section: "16.1.4",
 	Sources: []string{"rdma-core libibmad/fields.c PortExtendedSpeedsCounters fields"},
-	Doc:     "PortExtendedSpeedsCounters counts errors of links from 14 Gb/s a lane on. What stands in Counters depends on the forward error correction in use, which PortInfoExtended tells: variant rs_fec where it is Reed-Solomon, lanes where it is not.",
+	Doc:     "PortExtendedSpeedsCounters counts errors of links from 14 Gb/s a lane on. The layout of Counters depends on the forward error correction in use (see PortInfoExtended): variant rs_fec for Reed-Solomon, otherwise lanes.",
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "SyncHeaderErrorCounter", Script: "sync_header_error_counter", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "SyncHeaderErrorCounter counts blocks with a bad synchronisation header, on any lane."},
 		{Name: "UnknownBlockCounter", Script: "unknown_block_counter", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1,
@@ -339,7 +339,7 @@ var AttrPortExtendedSpeedsCounters = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LaneFECCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 120 {
@@ -397,7 +397,7 @@ var LayoutLaneFECCounters = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RSFECCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 132 {

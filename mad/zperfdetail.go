@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortRcvErrorDetails) Decode(data []byte) {
 	b := data
 	if len(b) < 16 {
@@ -54,29 +54,29 @@ var AttrPortRcvErrorDetails = &Attribute{
 	Size:      16,
 	Section:   "16.1.4.1",
 	Sources:   []string{"rdma-core libibmad/fields.c PortRcvErrorDetails fields", "python-rdma codegen/iba_16_1.xml PMPortRcvErrorDetails", "opa-ff IbAccess/Common/Inc/ib_pm.h PortRcvErrorDetails"},
-	Doc:       "PortRcvErrorDetails says what was wrong with received packets.",
+	Doc:       "PortRcvErrorDetails counts received packets with errors, by cause.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "PortLocalPhysicalErrors", Script: "port_local_physical_errors", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortLocalPhysicalErrors counts packets with an error of the local link: CRC, delimiter."},
 		{Name: "PortMalformedPacketErrors", Script: "port_malformed_packet_errors", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "PortMalformedPacketErrors counts packets with a bad length, version or VL."},
 		{Name: "PortBufferOverrunErrors", Script: "port_buffer_overrun_errors", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1,
-			Doc: "PortBufferOverrunErrors counts packets for which there was no room."},
+			Doc: "PortBufferOverrunErrors counts packets dropped because the buffer was full."},
 		{Name: "PortDLIDMappingErrors", Script: "port_dlid_mapping_errors", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
 			Doc: "PortDLIDMappingErrors counts packets whose destination the switch does not know."},
 		{Name: "PortVLMappingErrors", Script: "port_vl_mapping_errors", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "PortVLMappingErrors counts packets whose service level has no lane on the way out."},
+			Doc: "PortVLMappingErrors counts packets whose service level has no lane at the output port."},
 		{Name: "PortLoopingErrors", Script: "port_looping_errors", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1,
-			Doc: "PortLoopingErrors counts packets that would have had to leave through the port they came in."},
+			Doc: "PortLoopingErrors counts packets whose output port is the port they came in through."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortXmitDiscardDetails) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -122,13 +122,13 @@ var AttrPortXmitDiscardDetails = &Attribute{
 	Size:      12,
 	Section:   "16.1.4.2",
 	Sources:   []string{"rdma-core libibmad/fields.c PortXmitDiscardDetails fields", "python-rdma codegen/iba_16_1.xml PMPortXmitDiscardDetails", "opa-ff IbAccess/Common/Inc/ib_pm.h PortXmitDiscardDetails"},
-	Doc:       "PortXmitDiscardDetails says why packets were dropped on the way out.",
+	Doc:       "PortXmitDiscardDetails counts dropped outbound packets, by cause.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "PortInactiveDiscards", Script: "port_inactive_discards", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortInactiveDiscards counts packets dropped because the port was not active."},
 		{Name: "PortNeighborMTUDiscards", Script: "port_neighbor_mtu_discards", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
@@ -140,7 +140,7 @@ var AttrPortXmitDiscardDetails = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortOpRcvCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -183,7 +183,7 @@ var AttrPortOpRcvCounters = &Attribute{
 	Size:      12,
 	Section:   "16.1.4.3",
 	Sources:   []string{"rdma-core libibmad/fields.c PortOpRcvCounters fields", "python-rdma codegen/iba_16_1.xml PMPortOpRcvCounters", "opa-ff IbAccess/Common/Inc/ib_pm.h PortOpRcvCounters"},
-	Doc:       "PortOpRcvCounters counts what was received with one operation code.",
+	Doc:       "PortOpRcvCounters counts packets and data received with one operation code.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "OpCode", Script: "op_code", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
@@ -191,7 +191,7 @@ var AttrPortOpRcvCounters = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "PortOpRcvPkts", Script: "port_op_rcv_pkts", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortOpRcvPkts counts packets."},
 		{Name: "PortOpRcvData", Script: "port_op_rcv_data", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
@@ -199,7 +199,7 @@ var AttrPortOpRcvCounters = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortFlowCtlCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -247,7 +247,7 @@ var AttrPortFlowCtlCounters = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set, in wire order from bit 0."},
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
 		{Name: "PortXmitFlowPkts", Script: "port_xmit_flow_pkts", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortXmitFlowPkts counts those sent."},
 		{Name: "PortRcvFlowPkts", Script: "port_rcv_flow_pkts", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
@@ -255,7 +255,7 @@ var AttrPortFlowCtlCounters = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortVLOpPackets) Decode(data []byte) {
 	b := data
 	if len(b) < 36 {
@@ -308,13 +308,13 @@ var AttrPortVLOpPackets = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is lane n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
 		{Name: "PortVLOpPackets", Script: "port_vl_op_packets", Offset: 32, Bits: 16, Count: 16, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortVLOpPackets are the packets of each lane."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortVLOpData) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -367,13 +367,13 @@ var AttrPortVLOpData = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is lane n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
 		{Name: "PortVLOpData", Script: "port_vl_op_data", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortVLOpData is the data of each lane, in units of 4 bytes."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortVLXmitFlowCtlUpdateErrors) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -424,13 +424,13 @@ var AttrPortVLXmitFlowCtlUpdateErrors = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is lane n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
 		{Name: "PortVLXmitFlowCtlUpdateErrors", Script: "port_vl_xmit_flow_ctl_update_errors", Offset: 32, Bits: 2, Count: 16, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortVLXmitFlowCtlUpdateErrors are the errors of each lane; they stop at 3."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortVLXmitWaitCounters) Decode(data []byte) {
 	b := data
 	if len(b) < 36 {
@@ -480,13 +480,13 @@ var AttrPortVLXmitWaitCounters = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is lane n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
 		{Name: "PortVLXmitWait", Script: "port_vl_xmit_wait", Offset: 32, Bits: 16, Count: 16, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortVLXmitWait are the ticks of each lane."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwPortVLCongestion) Decode(data []byte) {
 	b := data
 	if len(b) < 36 {
@@ -530,19 +530,19 @@ var AttrSwPortVLCongestion = &Attribute{
 	Size:      36,
 	Section:   "16.1.4.9",
 	Sources:   []string{"rdma-core libibmad/fields.c SwPortVLCongestion fields", "python-rdma codegen/iba_16_1.xml PMSwPortVLCongestion", "opa-ff IbAccess/Common/Inc/ib_pm.h SwPortVLCongestion"},
-	Doc:       "SwPortVLCongestion counts packets that met congestion on the way out of a switch, on each lane.",
+	Doc:       "SwPortVLCongestion counts packets that met congestion at the output port of a switch, on each lane.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is lane n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
 		{Name: "SWPortVLCongestion", Script: "sw_port_vl_congestion", Offset: 32, Bits: 16, Count: 16, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "SWPortVLCongestion are the packets of each lane."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortXmitDataSL) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -592,13 +592,13 @@ var AttrPortXmitDataSL = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is service level n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
 		{Name: "PortXmitDataSL", Script: "port_xmit_data_sl", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortXmitDataSL is the data of each service level, in units of 4 bytes."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortRcvDataSL) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -648,7 +648,7 @@ var AttrPortRcvDataSL = &Attribute{
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "CounterSelect chooses the counters of a Set: bit n is service level n."},
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
 		{Name: "PortRcvDataSL", Script: "port_rcv_data_sl", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "PortRcvDataSL is the data of each service level, in units of 4 bytes."},
 	},

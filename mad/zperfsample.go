@@ -19,7 +19,7 @@ var WordsSampleStatus = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v SampleStatus) String() string { return WordsSampleStatus.Text(uint64(v)) }
 
 // WordsSampleSelect are the words of SampleSelect.
@@ -43,10 +43,10 @@ var WordsSampleSelect = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v SampleSelect) String() string { return WordsSampleSelect.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortSamplesControl) Decode(data []byte) {
 	b := data
 	if len(b) < 80 {
@@ -118,45 +118,45 @@ var AttrPortSamplesControl = &Attribute{
 	Size:      80,
 	Section:   "16.1.3.2",
 	Sources:   []string{"rdma-core libibmad/fields.c PortSamplesControl fields", "opensm include/iba/ib_types.h ib_port_samples_control_t", "opa-ff IbAccess/Common/Inc/ib_pm.h PortSamplesControl"},
-	Doc:       "PortSamplesControl measures counters of a port for a while.",
+	Doc:       "PortSamplesControl measures counters of a port during an interval.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "OpCode", Script: "op_code", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "OpCode is the operation code of counters that are for one."},
+			Doc: "OpCode is the operation code, for counters of one operation code."},
 		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortSelect is the port."},
 		{Name: "Tick", Script: "tick", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Tick is the length of a tick, as a code: 0 is 4 ns, each more twice as long, 255 as long as a bit."},
+			Doc: "Tick is the length of a tick, as a code: 0 is 4 ns, each further code doubles it, 255 is a bit time."},
 		{Name: "CounterWidth", Script: "counter_width", Offset: 29, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "CounterWidth is how wide the counters are, as a code: 0 is 16 bits, each more 4 bits."},
+			Doc: "CounterWidth is the width of the counters, as a code: 0 is 16 bits, each further code adds 4 bits."},
 		{Name: "CounterMask0", Script: "counter_mask0", Offset: 34, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
-			Doc: "CounterMask0 says whether counter 0 can count all, some or no thing."},
+			Doc: "CounterMask0 is what counter 0 can count: everything, some things or nothing."},
 		{Name: "CounterMasks1to9", Script: "counter_masks1to9", Offset: 37, Bits: 27, Count: 1, Stride: 27, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
-			Doc: "CounterMasks1to9 say so of the counters 1 to 9, 3 bits each."},
+			Doc: "CounterMasks1to9 are the same for counters 1 to 9, 3 bits each."},
 		{Name: "CounterMasks10to14", Script: "counter_masks10to14", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
-			Doc: "CounterMasks10to14 say so of the counters 10 to 14, 3 bits each."},
+			Doc: "CounterMasks10to14 are the same for counters 10 to 14, 3 bits each."},
 		{Name: "SampleMechanisms", Script: "sample_mechanisms", Offset: 80, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1,
 			Doc: "SampleMechanisms is one less than the number of measurements that can run at a time."},
 		{Name: "SampleStatus", Script: "sample_status", Offset: 94, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSampleStatus, Component: 12, Components: 1,
-			Doc: "SampleStatus is where the measurement is."},
+			Doc: "SampleStatus is the progress of the measurement."},
 		{Name: "OptionMask", Script: "option_mask", Offset: 96, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 13, Components: 1, Hex: true,
 			Doc: "OptionMask are the things that can be counted, a bit each."},
 		{Name: "VendorMask", Script: "vendor_mask", Offset: 160, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 14, Components: 1, Hex: true,
-			Doc: "VendorMask are the things of the vendor's own that can be counted, a bit each."},
+			Doc: "VendorMask are the vendor-specific things that can be counted, a bit each."},
 		{Name: "SampleStart", Script: "sample_start", Offset: 224, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 15, Components: 1,
-			Doc: "SampleStart is how long to wait before the measurement, in ticks."},
+			Doc: "SampleStart is the time before the measurement, in ticks."},
 		{Name: "SampleInterval", Script: "sample_interval", Offset: 256, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 16, Components: 1,
-			Doc: "SampleInterval is how long to measure, in ticks."},
+			Doc: "SampleInterval is the length of the measurement, in ticks."},
 		{Name: "Tag", Script: "tag", Offset: 288, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Hex: true,
-			Doc: "Tag goes into the results."},
+			Doc: "Tag is copied to the results."},
 		{Name: "CounterSelect", Script: "counter_select", Offset: 304, Bits: 16, Count: 15, Stride: 16, Type: FieldTypeEnum, Words: WordsSampleSelect, Component: 18, Components: 1, Hex: true,
 			Doc: "CounterSelect is what each counter counts."},
 		{Name: "SamplesOnlyOptionMask", Script: "samples_only_option_mask", Offset: 576, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 20, Components: 1, Hex: true,
-			Doc: "SamplesOnlyOptionMask are the things that can only be counted so, a bit each."},
+			Doc: "SamplesOnlyOptionMask are the things that can be counted only in a measurement, a bit each."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortSamplesResult) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -208,13 +208,13 @@ var AttrPortSamplesResult = &Attribute{
 		{Name: "Tag", Script: "tag", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "Tag is that of PortSamplesControl."},
 		{Name: "SampleStatus", Script: "sample_status", Offset: 30, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSampleStatus, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "SampleStatus is where the measurement is."},
+			Doc: "SampleStatus is the progress of the measurement."},
 		{Name: "Counter", Script: "counter", Offset: 32, Bits: 32, Count: 15, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
 			Doc: "Counter are the counters, in the order of PortSamplesControl.CounterSelect."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortSamplesResultExtended) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -268,9 +268,9 @@ var AttrPortSamplesResultExtended = &Attribute{
 		{Name: "Tag", Script: "tag", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "Tag is that of PortSamplesControl."},
 		{Name: "SampleStatus", Script: "sample_status", Offset: 30, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSampleStatus, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "SampleStatus is where the measurement is."},
+			Doc: "SampleStatus is the progress of the measurement."},
 		{Name: "ExtendedWidth", Script: "extended_width", Offset: 32, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "ExtendedWidth is 1 where the counters have 48 bits, 2 where they have 64."},
+			Doc: "ExtendedWidth is 1 if the counters have 48 bits, 2 if they have 64."},
 		{Name: "Counter", Script: "counter", Offset: 64, Bits: 64, Count: 15, Stride: 64, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
 			Doc: "Counter are the counters, in the order of PortSamplesControl.CounterSelect."},
 	},

@@ -31,7 +31,7 @@ var WordsModuleIdentifier = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v ModuleIdentifier) String() string { return WordsModuleIdentifier.Text(uint64(v)) }
 
 // WordsModuleAlarms are the words of ModuleAlarms.
@@ -51,10 +51,10 @@ var WordsModuleAlarms = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m ModuleAlarms) Words() []string { return WordsModuleAlarms.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m ModuleAlarms) String() string { return WordsModuleAlarms.Join(uint64(m)) }
 
 // WordsCMISAlarms are the words of CMISAlarms.
@@ -74,10 +74,10 @@ var WordsCMISAlarms = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m CMISAlarms) Words() []string { return WordsCMISAlarms.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m CMISAlarms) String() string { return WordsCMISAlarms.Join(uint64(m)) }
 
 // WordsModuleLanes are the words of ModuleLanes.
@@ -105,13 +105,13 @@ var WordsModuleLanes = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m ModuleLanes) Words() []string { return WordsModuleLanes.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m ModuleLanes) String() string { return WordsModuleLanes.Join(uint64(m)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SFF8636) Decode(data []byte) {
 	b := data
 	if len(b) < 256 {
@@ -241,43 +241,43 @@ var LayoutSFF8636 = &Attribute{
 		{Name: "Identifier", Script: "identifier", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsModuleIdentifier, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "Identifier is the kind of module."},
 		{Name: "RevCompliance", Script: "rev_compliance", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
-			Doc: "RevCompliance is the revision of SFF-8636 that it follows."},
+			Doc: "RevCompliance is the supported revision of SFF-8636."},
 		{Name: "los", Script: "los", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "los has a bit for each lane without light: 4 of what goes out, 4 of what comes in."},
+			Doc: "los has a bit for each lane without signal: 4 transmitted, 4 received."},
 		{Name: "TxFault", Script: "tx_fault", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "TxFault has a bit for each lane whose sender has a fault."},
+			Doc: "TxFault has a bit for each lane whose transmitter has a fault."},
 		{Name: "TemperatureAlarms", Script: "temperature_alarms", Offset: 48, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 6, Components: 1, ReadOnly: true,
-			Doc: "TemperatureAlarms are what the module says of its temperature."},
+			Doc: "TemperatureAlarms are the alarms and warnings of the temperature."},
 		{Name: "VoltageAlarms", Script: "voltage_alarms", Offset: 56, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 8, Components: 1, ReadOnly: true,
-			Doc: "VoltageAlarms are what it says of its voltage."},
+			Doc: "VoltageAlarms are the alarms and warnings of the voltage."},
 		{Name: "RxPowerAlarms", Script: "rx_power_alarms", Offset: 72, Bits: 4, Count: 4, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 11, Components: 1, ReadOnly: true,
-			Doc: "RxPowerAlarms are what it says of the light that comes in, by lane."},
+			Doc: "RxPowerAlarms are the alarms and warnings of the received optical power, by lane."},
 		{Name: "TxBiasAlarms", Script: "tx_bias_alarms", Offset: 88, Bits: 4, Count: 4, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 12, Components: 1, ReadOnly: true,
-			Doc: "TxBiasAlarms are what it says of the current of the lasers, by lane."},
+			Doc: "TxBiasAlarms are the alarms and warnings of the laser bias current, by lane."},
 		{Name: "TxPowerAlarms", Script: "tx_power_alarms", Offset: 104, Bits: 4, Count: 4, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 13, Components: 1, ReadOnly: true,
-			Doc: "TxPowerAlarms are what it says of the light that goes out, by lane."},
+			Doc: "TxPowerAlarms are the alarms and warnings of the transmitted optical power, by lane."},
 		{Name: "Temperature", Script: "temperature", Offset: 176, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
 			Doc: "Temperature is the temperature of the module, in degrees Celsius."},
 		{Name: "Voltage", Script: "voltage", Offset: 208, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Scale: 10000, ReadOnly: true,
-			Doc: "Voltage is its voltage, in V."},
+			Doc: "Voltage is the supply voltage, in V."},
 		{Name: "RxPower", Script: "rx_power", Offset: 272, Bits: 16, Count: 4, Stride: 16, Type: FieldTypeUint, Component: 19, Components: 1, Scale: 10, ReadOnly: true,
-			Doc: "RxPower is the light that comes in, by lane, in uW."},
+			Doc: "RxPower is the received optical power, by lane, in uW."},
 		{Name: "TxBias", Script: "tx_bias", Offset: 336, Bits: 16, Count: 4, Stride: 16, Type: FieldTypeUint, Component: 20, Components: 1, Scale: 500, ReadOnly: true,
-			Doc: "TxBias is the current of the lasers, by lane, in mA."},
+			Doc: "TxBias is the laser bias current, by lane, in mA."},
 		{Name: "TxPower", Script: "tx_power", Offset: 400, Bits: 16, Count: 4, Stride: 16, Type: FieldTypeUint, Component: 21, Components: 1, Scale: 10, ReadOnly: true,
-			Doc: "TxPower is the light that goes out, by lane, in uW."},
+			Doc: "TxPower is the transmitted optical power, by lane, in uW."},
 		{Name: "Connector", Script: "connector", Offset: 1040, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 23, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "Connector is the kind of connector (SFF-8024)."},
 		{Name: "length_smf", Script: "length_smf", Offset: 1136, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 25, Components: 1, ReadOnly: true,
-			Doc: "length_smf is how far it reaches over single-mode fibre, in km."},
+			Doc: "length_smf is the reach over single-mode fibre, in km."},
 		{Name: "LengthAssembly", Script: "length_assembly", Offset: 1168, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 27, Components: 1, ReadOnly: true,
 			Doc: "LengthAssembly is the length of a cable, in m."},
 		{Name: "DeviceTech", Script: "device_tech", Offset: 1176, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 28, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "DeviceTech is how it sends: the upper 4 bits."},
+			Doc: "DeviceTech is the transmitter technology, in the upper 4 bits."},
 		{Name: "VendorName", Script: "vendor_name", Offset: 1184, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 29, Components: 1, ReadOnly: true,
-			Doc: "VendorName is who made it, with blanks behind."},
+			Doc: "VendorName is the manufacturer, padded with blanks."},
 		{Name: "VendorOUI", Script: "vendor_oui", Offset: 1320, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 31, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "VendorOUI is the maker's number."},
+			Doc: "VendorOUI is the manufacturer's IEEE OUI."},
 		{Name: "vendor_pn", Script: "vendor_pn", Offset: 1344, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 32, Components: 1, ReadOnly: true,
 			Doc: "vendor_pn is the part number."},
 		{Name: "VendorRev", Script: "vendor_rev", Offset: 1472, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeText, Component: 33, Components: 1, ReadOnly: true,
@@ -285,11 +285,11 @@ var LayoutSFF8636 = &Attribute{
 		{Name: "vendor_sn", Script: "vendor_sn", Offset: 1568, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 35, Components: 1, ReadOnly: true,
 			Doc: "vendor_sn is the serial number."},
 		{Name: "DateCode", Script: "date_code", Offset: 1696, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeText, Component: 36, Components: 1, ReadOnly: true,
-			Doc: "DateCode is when it was made: year, month, day, lot."},
+			Doc: "DateCode is the date of manufacture: year, month, day, lot."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CMIS) Decode(data []byte) {
 	b := data
 	if len(b) < 384 {
@@ -416,25 +416,25 @@ var LayoutCMIS = &Attribute{
 		{Name: "Identifier", Script: "identifier", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsModuleIdentifier, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "Identifier is the kind of module."},
 		{Name: "RevCompliance", Script: "rev_compliance", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "RevCompliance is the revision of CMIS that it follows: its two digits."},
+			Doc: "RevCompliance is the supported revision of CMIS, in two digits."},
 		{Name: "FlatMem", Script: "flat_mem", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "FlatMem: there is no page but 0x00."},
+			Doc: "FlatMem is set if the module has only page 0x00."},
 		{Name: "ModuleState", Script: "module_state", Offset: 28, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
-			Doc: "ModuleState is what the module does: 1 low power, 3 ready, 5 fault."},
+			Doc: "ModuleState is the state of the module: 1 low power, 3 ready, 5 fault."},
 		{Name: "VoltageAlarms", Script: "voltage_alarms", Offset: 72, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsCMISAlarms, Component: 8, Components: 1, ReadOnly: true,
-			Doc: "VoltageAlarms are what the module says of its voltage."},
+			Doc: "VoltageAlarms are the alarms and warnings of the voltage."},
 		{Name: "TemperatureAlarms", Script: "temperature_alarms", Offset: 76, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsCMISAlarms, Component: 9, Components: 1, ReadOnly: true,
-			Doc: "TemperatureAlarms are what it says of its temperature."},
+			Doc: "TemperatureAlarms are the alarms and warnings of the temperature."},
 		{Name: "Temperature", Script: "temperature", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
 			Doc: "Temperature is the temperature of the module, in degrees Celsius."},
 		{Name: "Voltage", Script: "voltage", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, Scale: 10000, ReadOnly: true,
-			Doc: "Voltage is its voltage, in V."},
+			Doc: "Voltage is the supply voltage, in V."},
 		{Name: "MediaType", Script: "media_type", Offset: 680, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 14, Components: 1, ReadOnly: true,
-			Doc: "MediaType is what it sends over: 1 multi-mode fibre, 2 single-mode fibre, 3 passive copper, 4 an active cable."},
+			Doc: "MediaType is the medium: 1 multi-mode fibre, 2 single-mode fibre, 3 passive copper, 4 an active cable."},
 		{Name: "VendorName", Script: "vendor_name", Offset: 1032, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 16, Components: 1, ReadOnly: true,
-			Doc: "VendorName is who made it, with blanks behind."},
+			Doc: "VendorName is the manufacturer, padded with blanks."},
 		{Name: "VendorOUI", Script: "vendor_oui", Offset: 1160, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 17, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "VendorOUI is the maker's number."},
+			Doc: "VendorOUI is the manufacturer's IEEE OUI."},
 		{Name: "vendor_pn", Script: "vendor_pn", Offset: 1184, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 18, Components: 1, ReadOnly: true,
 			Doc: "vendor_pn is the part number."},
 		{Name: "VendorRev", Script: "vendor_rev", Offset: 1312, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeText, Component: 19, Components: 1, ReadOnly: true,
@@ -442,9 +442,9 @@ var LayoutCMIS = &Attribute{
 		{Name: "vendor_sn", Script: "vendor_sn", Offset: 1328, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 20, Components: 1, ReadOnly: true,
 			Doc: "vendor_sn is the serial number."},
 		{Name: "DateCode", Script: "date_code", Offset: 1456, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeText, Component: 21, Components: 1, ReadOnly: true,
-			Doc: "DateCode is when it was made: year, month, day, lot."},
+			Doc: "DateCode is the date of manufacture: year, month, day, lot."},
 		{Name: "MaxPower", Script: "max_power", Offset: 1608, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 23, Components: 1, Scale: 4, ReadOnly: true,
-			Doc: "MaxPower is the most that it takes, in W."},
+			Doc: "MaxPower is the largest power consumption, in W."},
 		{Name: "LengthMultiplier", Script: "length_multiplier", Offset: 1616, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 24, Components: 1, ReadOnly: true,
 			Doc: "LengthMultiplier is the unit of LengthValue: 0.1, 1, 10 or 100 m."},
 		{Name: "LengthValue", Script: "length_value", Offset: 1618, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 25, Components: 1, ReadOnly: true,
@@ -452,30 +452,30 @@ var LayoutCMIS = &Attribute{
 		{Name: "Connector", Script: "connector", Offset: 1624, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 26, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "Connector is the kind of connector (SFF-8024)."},
 		{Name: "MediaInterfaceTech", Script: "media_interface_tech", Offset: 1696, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 28, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "MediaInterfaceTech is how it sends."},
+			Doc: "MediaInterfaceTech is the transmitter technology."},
 		{Name: "TxFault", Script: "tx_fault", Offset: 2104, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 30, Components: 1, ReadOnly: true,
-			Doc: "TxFault are the lanes whose sender has a fault."},
+			Doc: "TxFault are the lanes whose transmitter has a fault."},
 		{Name: "TxLOS", Script: "tx_los", Offset: 2112, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 31, Components: 1, ReadOnly: true,
-			Doc: "TxLOS are the lanes on which nothing comes from the host."},
+			Doc: "TxLOS are the lanes without a signal from the host."},
 		{Name: "TxPowerHighAlarm", Script: "tx_power_high_alarm", Offset: 2136, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 33, Components: 1, ReadOnly: true,
-			Doc: "TxPowerHighAlarm are the lanes that send too much light."},
+			Doc: "TxPowerHighAlarm are the lanes whose transmitted power is too high."},
 		{Name: "TxPowerLowAlarm", Script: "tx_power_low_alarm", Offset: 2144, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 34, Components: 1, ReadOnly: true,
-			Doc: "TxPowerLowAlarm are those that send too little."},
+			Doc: "TxPowerLowAlarm are the lanes whose transmitted power is too low."},
 		{Name: "TxBiasHighAlarm", Script: "tx_bias_high_alarm", Offset: 2168, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 36, Components: 1, ReadOnly: true,
-			Doc: "TxBiasHighAlarm are those whose laser takes too much current."},
+			Doc: "TxBiasHighAlarm are the lanes whose laser bias current is too high."},
 		{Name: "TxBiasLowAlarm", Script: "tx_bias_low_alarm", Offset: 2176, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 37, Components: 1, ReadOnly: true,
-			Doc: "TxBiasLowAlarm are those whose laser takes too little."},
+			Doc: "TxBiasLowAlarm are the lanes whose laser bias current is too low."},
 		{Name: "RxLOS", Script: "rx_los", Offset: 2200, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 39, Components: 1, ReadOnly: true,
-			Doc: "RxLOS are the lanes that no light comes in on."},
+			Doc: "RxLOS are the lanes without a received signal."},
 		{Name: "RxPowerHighAlarm", Script: "rx_power_high_alarm", Offset: 2216, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 41, Components: 1, ReadOnly: true,
-			Doc: "RxPowerHighAlarm are the lanes that too much light comes in on."},
+			Doc: "RxPowerHighAlarm are the lanes whose received power is too high."},
 		{Name: "RxPowerLowAlarm", Script: "rx_power_low_alarm", Offset: 2224, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 42, Components: 1, ReadOnly: true,
-			Doc: "RxPowerLowAlarm are those that too little comes in on."},
+			Doc: "RxPowerLowAlarm are the lanes whose received power is too low."},
 		{Name: "TxPower", Script: "tx_power", Offset: 2256, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 44, Components: 1, Scale: 10, ReadOnly: true,
-			Doc: "TxPower is the light that goes out, by lane, in uW."},
+			Doc: "TxPower is the transmitted optical power, by lane, in uW."},
 		{Name: "TxBias", Script: "tx_bias", Offset: 2384, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 45, Components: 1, Scale: 500, ReadOnly: true,
-			Doc: "TxBias is the current of the lasers, by lane, in mA."},
+			Doc: "TxBias is the laser bias current, by lane, in mA."},
 		{Name: "RxPower", Script: "rx_power", Offset: 2512, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 46, Components: 1, Scale: 10, ReadOnly: true,
-			Doc: "RxPower is the light that comes in, by lane, in uW."},
+			Doc: "RxPower is the received optical power, by lane, in uW."},
 	},
 }

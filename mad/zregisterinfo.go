@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MTMP) Decode(data []byte) {
 	b := data
 	if len(b) < 32 {
@@ -59,33 +59,33 @@ var LayoutMTMP = &Attribute{
 	Size:      32,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mtmp_ext", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mtmp"},
-	Doc:       "MTMP is a sensor of temperature. Sensor 0 is the chip itself; 64 and up are the modules, 64 that in the first cage.",
+	Doc:       "MTMP is a temperature sensor. Sensor 0 is the chip itself; 64 and up are the modules, 64 that in the first cage.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "SlotIndex", Script: "slot_index", Offset: 12, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "SlotIndex is the slot of a modular system; 0 is the main board."},
 		{Name: "SensorIndex", Script: "sensor_index", Offset: 20, Bits: 12, Count: 1, Stride: 12, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "SensorIndex is the sensor that is meant."},
+			Doc: "SensorIndex is the number of the sensor."},
 		{Name: "Temperature", Script: "temperature", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1, Scale: 8, ReadOnly: true, Signed: true,
-			Doc: "Temperature is what the sensor measures, in degrees Celsius."},
+			Doc: "Temperature is the measured temperature, in degrees Celsius."},
 		{Name: "MTE", Script: "mte", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "MTE: MaxTemperature is measured."},
+			Doc: "MTE is set if MaxTemperature is measured."},
 		{Name: "MTR", Script: "mtr", Offset: 65, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 8, Components: 1, W1C: true,
-			Doc: "MTR: forget MaxTemperature."},
+			Doc: "MTR resets MaxTemperature."},
 		{Name: "MaxTemperature", Script: "max_temperature", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, Scale: 8, ReadOnly: true, Signed: true,
-			Doc: "MaxTemperature is the highest that it has measured, where MTE is set."},
+			Doc: "MaxTemperature is the highest measured temperature, if MTE is set."},
 		{Name: "TEE", Script: "tee", Offset: 96, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 12, Components: 1,
-			Doc: "TEE says whether it sends events of that: 0 never, 1 each time, 2 once."},
+			Doc: "TEE selects the events of the sensor: 0 none, 1 each time, 2 once."},
 		{Name: "TemperatureThresholdHi", Script: "temperature_threshold_hi", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, Scale: 8, Signed: true,
-			Doc: "TemperatureThresholdHi is from where on the device warns."},
+			Doc: "TemperatureThresholdHi is the temperature at which the warning begins."},
 		{Name: "TemperatureThresholdLo", Script: "temperature_threshold_lo", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Scale: 8, Signed: true,
-			Doc: "TemperatureThresholdLo is where the warning ends."},
+			Doc: "TemperatureThresholdLo is the temperature at which the warning ends."},
 		{Name: "SensorName", Script: "sensor_name", Offset: 192, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeText, Component: 19, Components: 1, ReadOnly: true,
-			Doc: "SensorName is what the device calls the sensor."},
+			Doc: "SensorName is the device's name for the sensor."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MTCAP) Decode(data []byte) {
 	b := data
 	if len(b) < 16 {
@@ -121,17 +121,17 @@ var LayoutMTCAP = &Attribute{
 	Size:      16,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mtcap_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_mtcap_reg_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mtcap (sensor_count)"},
-	Doc:       "MTCAP says which sensors of temperature there are.",
+	Doc:       "MTCAP lists the temperature sensors.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "SensorCount", Script: "sensor_count", Offset: 25, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "SensorCount is the number of sensors, those of modules left out."},
+			Doc: "SensorCount is the number of sensors, without those of modules."},
 		{Name: "SensorMap", Script: "sensor_map", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "SensorMap has a bit for each sensor that there is."},
+			Doc: "SensorMap has a bit for each sensor."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MFCR) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -169,19 +169,19 @@ var LayoutMFCR = &Attribute{
 	Size:      8,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mfcr_ext", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mfcr"},
-	Doc:       "MFCR says which fans there are, and how they are driven.",
+	Doc:       "MFCR lists the fans, and how they are driven.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "pwm_frequency", Script: "pwm_frequency", Offset: 25, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "pwm_frequency is the code of the frequency that drives the fans."},
 		{Name: "TachoActive", Script: "tacho_active", Offset: 38, Bits: 10, Count: 1, Stride: 10, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "TachoActive has a bit for each fan that is measured: the tachometers of MFSM."},
+			Doc: "TachoActive has a bit for each fan with a tachometer, as MFSM counts them."},
 		{Name: "pwm_active", Script: "pwm_active", Offset: 59, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "pwm_active has a bit for each drive in use."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MFSM) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -220,13 +220,13 @@ var LayoutMFSM = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Tacho", Script: "tacho", Offset: 4, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "Tacho is the fan that is meant."},
+			Doc: "Tacho is the number of the fan."},
 		{Name: "RPM", Script: "rpm", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "RPM is its speed, in turns a minute."},
+			Doc: "RPM is the speed of the fan, in revolutions per minute."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MSPS) Decode(data []byte) {
 	b := data
 	if len(b) < 160 {
@@ -260,16 +260,16 @@ var LayoutMSPS = &Attribute{
 	Size:     160,
 	Section:  "vendor",
 	Sources:  []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb msps_ext"},
-	Doc:      "MSPS is the state of the power supplies. Nothing public says what its bits mean.",
+	Doc:      "MSPS is the state of the power supplies. The meaning of its bits is not public.",
 	Fields: []Field{
 		{Name: "PSU0", Script: "psu0", Offset: 0, Bits: 640, Count: 1, Stride: 640, Type: FieldTypeBytes, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "PSU0 is the state of the first supply, as it came."},
 		{Name: "PSU1", Script: "psu1", Offset: 640, Bits: 640, Count: 1, Stride: 640, Type: FieldTypeBytes, Component: 1, Components: 1, ReadOnly: true,
-			Doc: "PSU1 is that of the second."},
+			Doc: "PSU1 is the state of the second supply."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MGIR) Decode(data []byte) {
 	b := data
 	if len(b) < 160 {
@@ -342,7 +342,7 @@ var LayoutMGIR = &Attribute{
 	Size:      160,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mgir_ext", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mgir (hw_info_device_hw_revision, fw_info_psid, fw_info_extended_*)", "rdma-core infiniband-diags/vendstat.c is4_general_info_t (the same, behind VSKey)"},
-	Doc:       "MGIR says what a device is and runs: hardware and firmware.",
+	Doc:       "MGIR is the hardware and firmware of a device.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "HWRevision", Script: "hw_revision", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
@@ -360,17 +360,17 @@ var LayoutMGIR = &Attribute{
 		{Name: "FWBuildID", Script: "fw_build_id", Offset: 288, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "FWBuildID is the number of the firmware's build."},
 		{Name: "FWMonth", Script: "fw_month", Offset: 320, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 9, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "FWMonth is when the firmware was built; the hexadecimal digits are decimal ones."},
+			Doc: "FWMonth is the month in which the firmware was built, in BCD: 0x12 is December."},
 		{Name: "FWDay", Script: "fw_day", Offset: 328, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "FWDay is when the firmware was built, likewise."},
+			Doc: "FWDay is the day of the build, likewise."},
 		{Name: "FWYear", Script: "fw_year", Offset: 336, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "FWYear is when the firmware was built, likewise."},
+			Doc: "FWYear is the year of the build, likewise."},
 		{Name: "FWHour", Script: "fw_hour", Offset: 368, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 13, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "FWHour is when the firmware was built, likewise."},
+			Doc: "FWHour is the hour of the build, likewise."},
 		{Name: "PSID", Script: "psid", Offset: 384, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 14, Components: 1, ReadOnly: true,
 			Doc: "PSID names the board that the firmware is for."},
 		{Name: "INIFileVersion", Script: "ini_file_version", Offset: 512, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true,
-			Doc: "INIFileVersion is the version of the settings that the firmware was made with."},
+			Doc: "INIFileVersion is the version of the settings that the firmware was built with."},
 		{Name: "ExtFWMajor", Script: "ext_fw_major", Offset: 544, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 16, Components: 1, ReadOnly: true,
 			Doc: "ExtFWMajor is the first part of the firmware's version; recent devices have 0 in FWMajor."},
 		{Name: "ExtFWMinor", Script: "ext_fw_minor", Offset: 576, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 17, Components: 1, ReadOnly: true,
@@ -386,7 +386,7 @@ var LayoutMGIR = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MSGI) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -427,7 +427,7 @@ var LayoutMSGI = &Attribute{
 	Size:     128,
 	Section:  "vendor",
 	Sources:  []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb msgi_ext"},
-	Doc:      "MSGI is what stands on a system's label.",
+	Doc:      "MSGI is the content of a system's label.",
 	Fields: []Field{
 		{Name: "SerialNumber", Script: "serial_number", Offset: 0, Bits: 192, Count: 1, Stride: 192, Type: FieldTypeText, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "SerialNumber is the serial number."},
@@ -436,6 +436,6 @@ var LayoutMSGI = &Attribute{
 		{Name: "Revision", Script: "revision", Offset: 448, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeText, Component: 4, Components: 1, ReadOnly: true,
 			Doc: "Revision is the revision."},
 		{Name: "ProductName", Script: "product_name", Offset: 512, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 6, Components: 1, ReadOnly: true,
-			Doc: "ProductName is what the product is called."},
+			Doc: "ProductName is the name of the product."},
 	},
 }

@@ -23,10 +23,10 @@ var WordsModuleMonitors = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m ModuleMonitors) Words() []string { return WordsModuleMonitors.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m ModuleMonitors) String() string { return WordsModuleMonitors.Join(uint64(m)) }
 
 // WordsCableIdentifier are the words of CableIdentifier.
@@ -56,7 +56,7 @@ var WordsCableIdentifier = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v CableIdentifier) String() string { return WordsCableIdentifier.Text(uint64(v)) }
 
 // WordsCableType are the words of CableType.
@@ -80,7 +80,7 @@ var WordsCableType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v CableType) String() string { return WordsCableType.Text(uint64(v)) }
 
 // WordsModuleStatus are the words of ModuleStatus.
@@ -106,7 +106,7 @@ var WordsModuleStatus = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v ModuleStatus) String() string { return WordsModuleStatus.Text(uint64(v)) }
 
 // WordsDiagnosticPage are the words of DiagnosticPage.
@@ -128,7 +128,7 @@ var WordsDiagnosticPage = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v DiagnosticPage) String() string { return WordsDiagnosticPage.Text(uint64(v)) }
 
 // WordsTroubleshootingStatus are the words of TroubleshootingStatus.
@@ -180,7 +180,7 @@ var WordsTroubleshootingStatus = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v TroubleshootingStatus) String() string { return WordsTroubleshootingStatus.Text(uint64(v)) }
 
 // WordsDownBlame are the words of DownBlame.
@@ -198,7 +198,7 @@ var WordsDownBlame = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v DownBlame) String() string { return WordsDownBlame.Text(uint64(v)) }
 
 // WordsLinkDownReason are the words of LinkDownReason.
@@ -286,10 +286,10 @@ var WordsLinkDownReason = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v LinkDownReason) String() string { return WordsLinkDownReason.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PDDRModule) Decode(data []byte) {
 	b := data
 	if len(b) < 196 {
@@ -377,24 +377,24 @@ var LayoutPDDRModule = &Attribute{
 	Size:    196,
 	Section: "vendor",
 	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_module_info_ext"},
-	Doc:     "PDDRModule is the cable or transceiver in the port, as its device has read it.",
+	Doc:     "PDDRModule is the cable or transceiver in the port, as read by the device.",
 	Fields: []Field{
 		{Name: "CableTechnology", Script: "cable_technology", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "CableTechnology is how the cable sends: byte 147 of SFF-8636, byte 212 of CMIS."},
+			Doc: "CableTechnology is the transmitter technology: byte 147 of SFF-8636, byte 212 of CMIS."},
 		{Name: "CableType", Script: "cable_type", Offset: 32, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsCableType, Component: 2, Components: 1, ReadOnly: true,
 			Doc: "CableType is the kind of cable."},
 		{Name: "CableLength", Script: "cable_length", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "CableLength is the length in m; with CMIS the upper 2 bits say in which unit: 0.1, 1, 10 or 100 m."},
+			Doc: "CableLength is the length in m; with CMIS the upper 2 bits are the unit: 0.1, 1, 10 or 100 m."},
 		{Name: "CableIdentifier", Script: "cable_identifier", Offset: 48, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsCableIdentifier, Component: 5, Components: 1, ReadOnly: true,
 			Doc: "CableIdentifier is the kind of module."},
 		{Name: "VendorName", Script: "vendor_name", Offset: 160, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 7, Components: 1, ReadOnly: true,
-			Doc: "VendorName is who made it, with blanks behind."},
+			Doc: "VendorName is the manufacturer, padded with blanks."},
 		{Name: "vendor_pn", Script: "vendor_pn", Offset: 288, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 8, Components: 1, ReadOnly: true,
 			Doc: "vendor_pn is the part number."},
 		{Name: "VendorRev", Script: "vendor_rev", Offset: 416, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeText, Component: 9, Components: 1, ReadOnly: true,
 			Doc: "VendorRev is the revision."},
 		{Name: "fw_version", Script: "fw_version", Offset: 448, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "fw_version is the module's own firmware."},
+			Doc: "fw_version is the firmware version of the module."},
 		{Name: "vendor_sn", Script: "vendor_sn", Offset: 480, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 11, Components: 1, ReadOnly: true,
 			Doc: "vendor_sn is the serial number."},
 		{Name: "Temperature", Script: "temperature", Offset: 608, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
@@ -402,29 +402,29 @@ var LayoutPDDRModule = &Attribute{
 		{Name: "Voltage", Script: "voltage", Offset: 624, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 13, Components: 1, Scale: 10000, ReadOnly: true,
 			Doc: "Voltage is the voltage, in V."},
 		{Name: "rx_power_lane", Script: "rx_power_lane", Offset: 640, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 14, Components: 1, ReadOnly: true, Signed: true,
-			Doc: "rx_power_lane is the light that comes in, by lane, in dBm."},
+			Doc: "rx_power_lane is the received optical power, by lane, in dBm."},
 		{Name: "tx_power_lane", Script: "tx_power_lane", Offset: 768, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true, Signed: true,
-			Doc: "tx_power_lane is the light that goes out, likewise."},
+			Doc: "tx_power_lane is the transmitted optical power, by lane, in dBm."},
 		{Name: "tx_bias_lane", Script: "tx_bias_lane", Offset: 896, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 16, Components: 1, ReadOnly: true,
-			Doc: "tx_bias_lane is the current of the lasers, by lane, in 2 uA."},
+			Doc: "tx_bias_lane is the laser bias current, by lane, in units of 2 uA."},
 		{Name: "TemperatureHighTh", Script: "temperature_high_th", Offset: 1024, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
-			Doc: "TemperatureHighTh is the temperature from where on the module alarms."},
+			Doc: "TemperatureHighTh is the high alarm threshold of the temperature."},
 		{Name: "TemperatureLowTh", Script: "temperature_low_th", Offset: 1040, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 18, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
-			Doc: "TemperatureLowTh is the one below which it does."},
+			Doc: "TemperatureLowTh is the low alarm threshold of the temperature."},
 		{Name: "RxPowerHighTh", Script: "rx_power_high_th", Offset: 1088, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 20, Components: 1, ReadOnly: true, Signed: true,
-			Doc: "RxPowerHighTh is the same of the light that comes in, in dBm."},
+			Doc: "RxPowerHighTh is the high alarm threshold of the received power, in dBm."},
 		{Name: "RxPowerLowTh", Script: "rx_power_low_th", Offset: 1104, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 21, Components: 1, ReadOnly: true, Signed: true,
-			Doc: "RxPowerLowTh is the one below which it alarms."},
+			Doc: "RxPowerLowTh is the low alarm threshold of the received power, in dBm."},
 		{Name: "TxPowerHighTh", Script: "tx_power_high_th", Offset: 1120, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 22, Components: 1, ReadOnly: true, Signed: true,
-			Doc: "TxPowerHighTh is the same of the light that goes out."},
+			Doc: "TxPowerHighTh is the high alarm threshold of the transmitted power, in dBm."},
 		{Name: "TxPowerLowTh", Script: "tx_power_low_th", Offset: 1136, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 23, Components: 1, ReadOnly: true, Signed: true,
-			Doc: "TxPowerLowTh is the one below which it alarms."},
+			Doc: "TxPowerLowTh is the low alarm threshold of the transmitted power, in dBm."},
 		{Name: "MonitorCapMask", Script: "monitor_cap_mask", Offset: 1264, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleMonitors, Component: 25, Components: 1, ReadOnly: true,
-			Doc: "MonitorCapMask is what the module measures."},
+			Doc: "MonitorCapMask is the values that the module measures."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MCIA) Decode(data []byte) {
 	b := data
 	if len(b) < 148 {
@@ -477,33 +477,33 @@ var LayoutMCIA = &Attribute{
 	Size:      148,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mcia_ext", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mcia"},
-	Doc:       "MCIA reads the eeprom of a module. 48 bytes at a time is what all firmware can. reg_get(\"eeprom\", port) reads and decodes all that is known here.",
+	Doc:       "MCIA reads the eeprom of a module. All firmware supports 48 bytes at a time. reg_get(\"eeprom\", port) reads and decodes all known pages.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "L", Script: "l", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1, W1C: true,
-			Doc: "L: lock the page that was read last."},
+			Doc: "L locks the page that was read last."},
 		{Name: "Module", Script: "module", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "Module is the module, from 0 on; reg_get fills in the number of the port less 1."},
+			Doc: "Module is the number of the module, from 0 on; reg_get fills in the port number minus 1."},
 		{Name: "SlotIndex", Script: "slot_index", Offset: 16, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "SlotIndex is the slot of a modular system; 0 is the main board."},
 		{Name: "ModuleStatus", Script: "module_status", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsModuleStatus, Component: 5, Components: 1, ReadOnly: true,
-			Doc: "ModuleStatus says whether the module was read."},
+			Doc: "ModuleStatus is the result of the read."},
 		{Name: "i2c_device_address", Script: "i2c_device_address", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
 			Doc: "i2c_device_address is the address of the module on its bus: 0x50."},
 		{Name: "PageNumber", Script: "page_number", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
-			Doc: "PageNumber is the page to be read, of bytes 128 and up."},
+			Doc: "PageNumber is the page to read, for bytes 128 and up."},
 		{Name: "DeviceAddress", Script: "device_address", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1,
-			Doc: "DeviceAddress is the first byte to be read."},
+			Doc: "DeviceAddress is the first byte to read."},
 		{Name: "BankNumber", Script: "bank_number", Offset: 72, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1,
 			Doc: "BankNumber is the bank of the page."},
 		{Name: "Size", Script: "size", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1,
-			Doc: "Size is how many bytes."},
+			Doc: "Size is the number of bytes."},
 		{Name: "eeprom", Script: "eeprom", Offset: 128, Bits: 1024, Count: 1, Stride: 1024, Type: FieldTypeBytes, Component: 13, Components: 1, ReadOnly: true,
 			Doc: "eeprom are the bytes."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PDDR) Decode(data []byte) {
 	b := data
 	if len(b) < 220 {
@@ -544,19 +544,19 @@ var LayoutPDDR = &Attribute{
 	Size:      220,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_reg_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_pddr_reg_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr"},
-	Doc:       "PDDR is what a port knows of its trouble. It is 256 bytes long: here are those that fit in a datagram.",
+	Doc:       "PDDR is the diagnostic data of a port. It is 256 bytes long; the layout has those that fit in a datagram.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LocalPort", Script: "local_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in."},
+			Doc: "LocalPort is the lowest 8 bits of the port number; reg_get fills it in."},
 		{Name: "PNAT", Script: "pnat", Offset: 16, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsPortAccess, Component: 2, Components: 1,
-			Doc: "PNAT says what LocalPort counts; reg_get fills it in."},
+			Doc: "PNAT is the numbering that LocalPort uses; reg_get fills it in."},
 		{Name: "lp_msb", Script: "lp_msb", Offset: 18, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "lp_msb are the highest 2 bits of the number of the port."},
+			Doc: "lp_msb are the highest 2 bits of the port number."},
 		{Name: "PageSelect", Script: "page_select", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsDiagnosticPage, Component: 6, Components: 1,
-			Doc: "PageSelect is the page that is meant."},
+			Doc: "PageSelect is the page to read."},
 		{Name: "PageData", Script: "page_data", Offset: 64, Bits: 1696, Count: 1, Stride: 1696, Type: FieldTypeBytes, Component: 7, Components: 1, ReadOnly: true,
-			Doc: "PageData is that page."},
+			Doc: "PageData is the content of the page."},
 	},
 	Variants: []Variant{
 		{Name: "module", Field: "page_data", Layout: LayoutPDDRModule, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x3, 0x3}}}}},
@@ -565,7 +565,7 @@ var LayoutPDDR = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PDDRTroubleshooting) Decode(data []byte) {
 	b := data
 	if len(b) < 212 {
@@ -603,19 +603,19 @@ var LayoutPDDRTroubleshooting = &Attribute{
 	Size:      212,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr (trblsh_group_opcode, trblsh_status_opcode)"},
-	Doc:       "PDDRTroubleshooting is what the firmware makes of it.",
+	Doc:       "PDDRTroubleshooting is the diagnosis by the firmware.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "GroupOpcode", Script: "group_opcode", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "GroupOpcode is the list that StatusOpcode is of; 0 is that of the words here."},
+			Doc: "GroupOpcode is the list that StatusOpcode belongs to; 0 is the list of the words here."},
 		{Name: "StatusOpcode", Script: "status_opcode", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsTroubleshootingStatus, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "StatusOpcode is what it found."},
+			Doc: "StatusOpcode is the problem found."},
 		{Name: "StatusMessage", Script: "status_message", Offset: 96, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeText, Component: 5, Components: 1, ReadOnly: true,
-			Doc: "StatusMessage is the same as a text, and advice."},
+			Doc: "StatusMessage is the same as text, with advice."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PDDRLinkDown) Decode(data []byte) {
 	b := data
 	if len(b) < 52 {
@@ -654,13 +654,13 @@ var LayoutPDDRLinkDown = &Attribute{
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_link_down_info_page_ext"},
-	Doc:     "PDDRLinkDown is why the link went down the last time.",
+	Doc:     "PDDRLinkDown is the reason why the link last went down.",
 	Fields: []Field{
 		{Name: "DownBlame", Script: "down_blame", Offset: 28, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsDownBlame, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "DownBlame is the side whose receiver began it."},
+			Doc: "DownBlame is the side whose receiver caused it."},
 		{Name: "LocalReasonOpcode", Script: "local_reason_opcode", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkDownReason, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "LocalReasonOpcode is this side's reason."},
+			Doc: "LocalReasonOpcode is the reason of this side."},
 		{Name: "RemoteReasonOpcode", Script: "remote_reason_opcode", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkDownReason, Component: 6, Components: 1, ReadOnly: true,
-			Doc: "RemoteReasonOpcode is the other side's."},
+			Doc: "RemoteReasonOpcode is the reason of the other side."},
 	},
 }

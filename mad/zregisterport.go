@@ -17,7 +17,7 @@ var WordsPortAccess = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v PortAccess) String() string { return WordsPortAccess.Text(uint64(v)) }
 
 // WordsCounterGroup are the words of CounterGroup.
@@ -35,7 +35,7 @@ var WordsCounterGroup = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v CounterGroup) String() string { return WordsCounterGroup.Text(uint64(v)) }
 
 // WordsActiveFEC are the words of ActiveFEC.
@@ -67,13 +67,13 @@ var WordsActiveFEC = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m ActiveFEC) Words() []string { return WordsActiveFEC.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m ActiveFEC) String() string { return WordsActiveFEC.Join(uint64(m)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPCNT) Decode(data []byte) {
 	b := data
 	if len(b) < 220 {
@@ -119,23 +119,23 @@ var LayoutPPCNT = &Attribute{
 	Size:      220,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_reg_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_ppcnt_reg_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h ppcnt (LPMSB and all of PrioTC)"},
-	Doc:       "PPCNT are counters of a port. It is 256 bytes long: here are those that fit in a datagram. To read it clears nothing.",
+	Doc:       "PPCNT are counters of a port. It is 256 bytes long; the layout has those that fit in a datagram. Reading it clears nothing.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "SWID", Script: "swid", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "SWID is the partition of the switch that the port is in."},
 		{Name: "LocalPort", Script: "local_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in."},
+			Doc: "LocalPort is the lowest 8 bits of the port number; reg_get fills it in."},
 		{Name: "PNAT", Script: "pnat", Offset: 16, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsPortAccess, Component: 2, Components: 1,
-			Doc: "PNAT says what LocalPort counts; reg_get fills it in."},
+			Doc: "PNAT is the numbering that LocalPort uses; reg_get fills it in."},
 		{Name: "lp_msb", Script: "lp_msb", Offset: 18, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "lp_msb are the highest 2 bits of the number of the port."},
+			Doc: "lp_msb are the highest 2 bits of the port number."},
 		{Name: "Grp", Script: "grp", Offset: 26, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsCounterGroup, Component: 6, Components: 1,
-			Doc: "Grp is the group of counters that is meant."},
+			Doc: "Grp is the group of counters."},
 		{Name: "Clr", Script: "clr", Offset: 32, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 7, Components: 1, W1C: true,
-			Doc: "Clr: clear the counters."},
+			Doc: "Clr clears the counters."},
 		{Name: "PrioTC", Script: "prio_tc", Offset: 59, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 11, Components: 1,
-			Doc: "PrioTC is a priority, in groups that count by these."},
+			Doc: "PrioTC is the priority, in groups that count by priority."},
 		{Name: "CounterSet", Script: "counter_set", Offset: 64, Bits: 1696, Count: 1, Stride: 1696, Type: FieldTypeBytes, Component: 12, Components: 1, ReadOnly: true,
 			Doc: "CounterSet are the counters."},
 	},
@@ -146,7 +146,7 @@ var LayoutPPCNT = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPCNTPhysicalLayer) Decode(data []byte) {
 	b := data
 	if len(b) < 200 {
@@ -222,35 +222,35 @@ var LayoutPPCNTPhysicalLayer = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "TimeSinceLastClear", Script: "time_since_last_clear", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "TimeSinceLastClear is since when they count, in ms."},
+			Doc: "TimeSinceLastClear is the time since the counters were cleared, in ms."},
 		{Name: "SymbolErrors", Script: "symbol_errors", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
-			Doc: "SymbolErrors are symbols with errors that were not mended."},
+			Doc: "SymbolErrors are symbols with errors that were not corrected."},
 		{Name: "SyncHeadersErrors", Script: "sync_headers_errors", Offset: 128, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
 			Doc: "SyncHeadersErrors are blocks with a wrong header."},
 		{Name: "edpl_bip_errors_lane", Script: "edpl_bip_errors_lane", Offset: 192, Bits: 64, Count: 4, Stride: 64, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "edpl_bip_errors_lane are errors that parity found, by lane."},
+			Doc: "edpl_bip_errors_lane are errors detected by parity, by lane."},
 		{Name: "fc_fec_corrected_blocks_lane", Script: "fc_fec_corrected_blocks_lane", Offset: 448, Bits: 64, Count: 4, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "fc_fec_corrected_blocks_lane are blocks that Firecode FEC mended, by lane."},
+			Doc: "fc_fec_corrected_blocks_lane are blocks corrected by Firecode FEC, by lane."},
 		{Name: "fc_fec_uncorrectable_blocks_lane", Script: "fc_fec_uncorrectable_blocks_lane", Offset: 704, Bits: 64, Count: 4, Stride: 64, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
-			Doc: "fc_fec_uncorrectable_blocks_lane are those that it could not mend."},
+			Doc: "fc_fec_uncorrectable_blocks_lane are blocks that Firecode FEC could not correct, by lane."},
 		{Name: "rs_fec_corrected_blocks", Script: "rs_fec_corrected_blocks", Offset: 960, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true,
-			Doc: "rs_fec_corrected_blocks are blocks that Reed-Solomon FEC mended."},
+			Doc: "rs_fec_corrected_blocks are blocks corrected by Reed-Solomon FEC."},
 		{Name: "rs_fec_uncorrectable_blocks", Script: "rs_fec_uncorrectable_blocks", Offset: 1024, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true,
-			Doc: "rs_fec_uncorrectable_blocks are those that it could not mend."},
+			Doc: "rs_fec_uncorrectable_blocks are blocks that Reed-Solomon FEC could not correct."},
 		{Name: "rs_fec_no_errors_blocks", Script: "rs_fec_no_errors_blocks", Offset: 1088, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true,
-			Doc: "rs_fec_no_errors_blocks are those that needed no mending."},
+			Doc: "rs_fec_no_errors_blocks are blocks without errors."},
 		{Name: "rs_fec_corrected_symbols_total", Script: "rs_fec_corrected_symbols_total", Offset: 1216, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true,
-			Doc: "rs_fec_corrected_symbols_total are symbols that it mended."},
+			Doc: "rs_fec_corrected_symbols_total are symbols corrected by Reed-Solomon FEC."},
 		{Name: "rs_fec_corrected_symbols_lane", Script: "rs_fec_corrected_symbols_lane", Offset: 1280, Bits: 64, Count: 4, Stride: 64, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true,
 			Doc: "rs_fec_corrected_symbols_lane are the same by lane."},
 		{Name: "LinkDownEvents", Script: "link_down_events", Offset: 1536, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 12, Components: 1, ReadOnly: true,
-			Doc: "LinkDownEvents is how often the link went down, by this side's doing."},
+			Doc: "LinkDownEvents is the number of times that the link went down because of this side."},
 		{Name: "SuccessfulRecoveryEvents", Script: "successful_recovery_events", Offset: 1568, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 13, Components: 1, ReadOnly: true,
-			Doc: "SuccessfulRecoveryEvents is how often it recovered."},
+			Doc: "SuccessfulRecoveryEvents is the number of successful recoveries of the link."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPCNTStatistical) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -293,23 +293,23 @@ var LayoutPPCNTStatistical = &Attribute{
 	Size:      64,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_stat_cntrs_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there)"},
-	Doc:       "PPCNTStatistical is what bit error rates are made of.",
+	Doc:       "PPCNTStatistical are the counters for bit error rates.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "TimeSinceLastClear", Script: "time_since_last_clear", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "TimeSinceLastClear is since when they count, in ms."},
+			Doc: "TimeSinceLastClear is the time since the counters were cleared, in ms."},
 		{Name: "PhyReceivedBits", Script: "phy_received_bits", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
-			Doc: "PhyReceivedBits are bits that came in."},
+			Doc: "PhyReceivedBits are received bits."},
 		{Name: "PhySymbolErrors", Script: "phy_symbol_errors", Offset: 128, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "PhySymbolErrors are errors that FEC did not mend."},
+			Doc: "PhySymbolErrors are errors that FEC did not correct."},
 		{Name: "PhyCorrectedBits", Script: "phy_corrected_bits", Offset: 192, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
-			Doc: "PhyCorrectedBits are bits that FEC mended."},
+			Doc: "PhyCorrectedBits are bits corrected by FEC."},
 		{Name: "PhyRawErrorsLane", Script: "phy_raw_errors_lane", Offset: 256, Bits: 64, Count: 4, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "PhyRawErrorsLane are bits in error by lane; those that FEC mended, where there is FEC."},
+			Doc: "PhyRawErrorsLane are bits in error, by lane; with FEC, the bits that it corrected."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPCNTHistogram) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -348,11 +348,11 @@ var LayoutPPCNTHistogram = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Hist", Script: "hist", Offset: 0, Bits: 64, Count: 16, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "Hist has in element n the blocks with n wrong symbols, where bins are not set up otherwise (PPHCR)."},
+			Doc: "Hist has in element n the blocks with n wrong symbols, unless PPHCR configures other bins."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPLM) Decode(data []byte) {
 	b := data
 	if len(b) < 128 {
@@ -397,14 +397,14 @@ var LayoutPPLM = &Attribute{
 	Size:     128,
 	Section:  "vendor",
 	Sources:  []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pplm_reg_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_pplm_reg_bits (LocalPort, FECModeActive)"},
-	Doc:      "PPLM says which FEC a port uses.",
+	Doc:      "PPLM is the FEC of a port.",
 	Fields: []Field{
 		{Name: "LocalPort", Script: "local_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "LocalPort is the number of the port, its lowest 8 bits; reg_get fills it in."},
+			Doc: "LocalPort is the lowest 8 bits of the port number; reg_get fills it in."},
 		{Name: "PNAT", Script: "pnat", Offset: 16, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsPortAccess, Component: 2, Components: 1,
-			Doc: "PNAT says what LocalPort counts; reg_get fills it in."},
+			Doc: "PNAT is the numbering that LocalPort uses; reg_get fills it in."},
 		{Name: "lp_msb", Script: "lp_msb", Offset: 18, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "lp_msb are the highest 2 bits of the number of the port."},
+			Doc: "lp_msb are the highest 2 bits of the port number."},
 		{Name: "fec_mode_active", Script: "fec_mode_active", Offset: 104, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeMask, Words: WordsActiveFEC, Component: 6, Components: 1, ReadOnly: true,
 			Doc: "fec_mode_active is the FEC in use."},
 	},

@@ -153,7 +153,7 @@ var attributes = []*Attribute{
 	AttrSysStatCPUInfo,
 }
 
-// headers are the layouts that are no attributes.
+// headers are the layouts that are not attributes.
 var headers = []*Attribute{
 	LayoutBMHeader,
 	LayoutCACongestionEntry,

@@ -23,7 +23,7 @@ var WordsRMPPType = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v RMPPType) String() string { return WordsRMPPType.Text(uint64(v)) }
 
 // WordsRMPPFlags are the words of RMPPFlags.
@@ -41,10 +41,10 @@ var WordsRMPPFlags = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m RMPPFlags) Words() []string { return WordsRMPPFlags.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m RMPPFlags) String() string { return WordsRMPPFlags.Join(uint64(m)) }
 
 // WordsRMPPStatus are the words of RMPPStatus.
@@ -80,7 +80,7 @@ var WordsRMPPStatus = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v RMPPStatus) String() string { return WordsRMPPStatus.Text(uint64(v)) }
 
 // WordsSelector are the words of Selector.
@@ -100,7 +100,7 @@ var WordsSelector = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v Selector) String() string { return WordsSelector.Text(uint64(v)) }
 
 // WordsLifeTimeSelector are the words of LifeTimeSelector.
@@ -120,7 +120,7 @@ var WordsLifeTimeSelector = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v LifeTimeSelector) String() string { return WordsLifeTimeSelector.Text(uint64(v)) }
 
 // WordsRate are the words of Rate.
@@ -180,10 +180,10 @@ var WordsRate = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v Rate) String() string { return WordsRate.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RMPPHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 12 {
@@ -225,27 +225,27 @@ var LayoutRMPPHeader = &Attribute{
 	Size:      12,
 	Section:   "13.6.2.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_rmpp_mad_t", "rdma-core libibumad/umad_types.h umad_rmpp_hdr"},
-	Doc:       "RMPPHeader divides a transfer of more than one MAD into segments. It stands at RMPPOffset.",
+	Doc:       "RMPPHeader divides a transfer of more than one MAD into segments. It is at RMPPOffset.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "RMPPVersion", Script: "rmpp_version", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "RMPPVersion is 1; 0 where the MAD is not part of a transfer."},
+			Doc: "RMPPVersion is 1; 0 if the MAD is not part of a transfer."},
 		{Name: "RMPPType", Script: "rmpp_type", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsRMPPType, Component: 1, Components: 1,
-			Doc: "RMPPType says what the MAD is to the transfer."},
+			Doc: "RMPPType is the role of the MAD in the transfer."},
 		{Name: "RRespTime", Script: "r_resp_time", Offset: 16, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "RRespTime is how long the receiver of this MAD may take to answer, 4.096 us times two to this power; 31 says nothing."},
+			Doc: "RRespTime is the longest time in which the receiver of this MAD answers, 4.096 us * 2^value; 31 is unspecified."},
 		{Name: "RMPPFlags", Script: "rmpp_flags", Offset: 21, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeMask, Words: WordsRMPPFlags, Component: 3, Components: 1,
-			Doc: "RMPPFlags tell the first and the last segment."},
+			Doc: "RMPPFlags mark the first and the last segment."},
 		{Name: "RMPPStatus", Script: "rmpp_status", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsRMPPStatus, Component: 4, Components: 1,
 			Doc: "RMPPStatus is why the transfer was stopped or aborted."},
 		{Name: "SegmentNumber", Script: "segment_number", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "SegmentNumber counts segments from 1; in an ACK it is the last one received in order."},
 		{Name: "PayloadLength", Script: "payload_length", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "PayloadLength counts the bytes from the end of this header on: of the whole transfer (or 0) in the first segment, of this segment in the last. In an ACK it is NewWindowLast, the segment to send up to."},
+			Doc: "PayloadLength is the number of bytes after this header: of the whole transfer (or 0) in the first segment, of this segment in the last. In an ACK it is NewWindowLast, the last segment that may be sent."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SAHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 20 {
@@ -285,15 +285,15 @@ var LayoutSAHeader = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "SM_Key", Script: "sm_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "SM_Key shows the asker to be trusted; 0 for most requests."},
+			Doc: "SM_Key shows that the sender is trusted; 0 in most requests."},
 		{Name: "AttributeOffset", Script: "attribute_offset", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "AttributeOffset is the distance from record to record in a table, in units of 8 bytes."},
 		{Name: "ComponentMask", Script: "component_mask", Offset: 96, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
-			Doc: "ComponentMask says which components of the record a query compares."},
+			Doc: "ComponentMask selects the components of the record that a query compares, a bit each."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NodeRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 108 {
@@ -348,7 +348,7 @@ var AttrNodeRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortInfoRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -403,13 +403,13 @@ var AttrPortInfoRecord = &Attribute{
 		{Name: "PortNum", Script: "port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortNum is the port number; on channel adapters it may be 0 in answers."},
 		{Name: "Options", Script: "options", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Options: with 0x80 in a query the asker knows the extended speeds; without it, a subnet manager may show such a port's speeds as QDR."},
+			Doc: "Options is 0x80 in a query from a sender that supports the extended speeds; without it, a subnet manager may show the speeds of such a port as QDR."},
 		{Name: "PortInfo", Script: "port_info", Offset: 32, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPortInfo, Component: 3, Components: 55,
 			Doc: "PortInfo is the port's PortInfo."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchInfoRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 24 {
@@ -460,7 +460,7 @@ var AttrSwitchInfoRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LinearForwardingTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 72 {
@@ -508,13 +508,13 @@ var AttrLinearForwardingTableRecord = &Attribute{
 		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the switch."},
 		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "BlockNum is the block, of LIDs 64*BlockNum to 64*BlockNum+63."},
+			Doc: "BlockNum is the block of LIDs 64*BlockNum to 64*BlockNum+63."},
 		{Name: "LinearForwardingTable", Script: "linear_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrLinearForwardingTable, Component: 3, Components: 1,
 			Doc: "LinearForwardingTable is the block's content."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SMInfoRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 28 {
@@ -564,7 +564,7 @@ var AttrSMInfoRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LinkRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -608,7 +608,7 @@ var AttrLinkRecord = &Attribute{
 	Size:      8,
 	Section:   "15.2.5.13",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_link_record_t, IB_LR_COMPMASK_*", "python-rdma codegen/iba_15.xml SALinkRecord"},
-	Doc:       "LinkRecord is one direction of a link.",
+	Doc:       "LinkRecord is a link in one direction.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "FromLID", Script: "from_lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
@@ -622,7 +622,7 @@ var AttrLinkRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PathRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -700,11 +700,11 @@ var AttrPathRecord = &Attribute{
 	Size:      64,
 	Section:   "15.2.5.16",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_path_rec_t, IB_PR_COMPMASK_*", "linux drivers/infiniband/core/sa_query.c path_rec_table", "python-rdma codegen/iba_15.xml SAPathRecord"},
-	Doc:       "PathRecord is a path between two ports: what a packet must carry, and what the path can do. In a query, the selectors say how MTU, Rate and PacketLifeTime are meant.",
+	Doc:       "PathRecord is a path between two ports: the header fields of its packets, and the limits of the path. In a query, the selectors are how MTU, Rate and PacketLifeTime are compared.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "ServiceID", Script: "service_id", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 2, Hex: true,
-			Doc: "ServiceID is the service that the path is for, where the quality of service depends on it."},
+			Doc: "ServiceID is the service that the path is for, if the quality of service depends on it."},
 		{Name: "DGID", Script: "dgid", Offset: 64, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 2, Components: 1,
 			Doc: "DGID is the GID of the destination."},
 		{Name: "SGID", Script: "sgid", Offset: 192, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 3, Components: 1,
@@ -714,17 +714,17 @@ var AttrPathRecord = &Attribute{
 		{Name: "SLID", Script: "slid", Offset: 336, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 5, Components: 1,
 			Doc: "SLID is the LID of the source."},
 		{Name: "RawTraffic", Script: "raw_traffic", Offset: 352, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "RawTraffic: the path is for raw packets."},
+			Doc: "RawTraffic is set if the path is for raw packets."},
 		{Name: "FlowLabel", Script: "flow_label", Offset: 356, Bits: 20, Count: 1, Stride: 20, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
-			Doc: "FlowLabel goes into the global route header."},
+			Doc: "FlowLabel is the value for the global route header."},
 		{Name: "HopLimit", Script: "hop_limit", Offset: 376, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 9, Components: 1,
-			Doc: "HopLimit goes into the global route header."},
+			Doc: "HopLimit is the value for the global route header."},
 		{Name: "TClass", Script: "tclass", Offset: 384, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1, Hex: true,
-			Doc: "TClass goes into the global route header."},
+			Doc: "TClass is the value for the global route header."},
 		{Name: "Reversible", Script: "reversible", Offset: 392, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 11, Components: 1,
-			Doc: "Reversible: answers may take the same path back."},
+			Doc: "Reversible is set if answers may take the same path back."},
 		{Name: "NumbPath", Script: "numb_path", Offset: 393, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 12, Components: 1,
-			Doc: "NumbPath is, in a query, the largest number of paths wanted."},
+			Doc: "NumbPath is the largest number of paths to return, in a query."},
 		{Name: "P_Key", Script: "p_key", Offset: 400, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 13, Components: 1, Hex: true,
 			Doc: "P_Key is the P_Key that both ends share."},
 		{Name: "QoSClass", Script: "qos_class", Offset: 416, Bits: 12, Count: 1, Stride: 12, Type: FieldTypeUint, Component: 14, Components: 1, Hex: true,
@@ -732,18 +732,18 @@ var AttrPathRecord = &Attribute{
 		{Name: "SL", Script: "sl", Offset: 428, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 15, Components: 1,
 			Doc: "SL is the service level to use."},
 		{Name: "MTUSelector", Script: "mtu_selector", Offset: 432, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 16, Components: 1,
-			Doc: "MTUSelector says how the query means MTU."},
+			Doc: "MTUSelector is how the query compares MTU."},
 		{Name: "MTU", Script: "mtu", Offset: 434, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsMTU, Component: 17, Components: 1,
 			Doc: "MTU is the largest packet on the path, in bytes."},
 		{Name: "RateSelector", Script: "rate_selector", Offset: 440, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 18, Components: 1,
-			Doc: "RateSelector says how the query means Rate."},
+			Doc: "RateSelector is how the query compares Rate."},
 		{Name: "Rate", Script: "rate", Offset: 442, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsRate, Component: 19, Components: 1,
 			Doc: "Rate is that of the slowest link, in Gb/s."},
 		{Name: "PacketLifeTimeSelector", Script: "packet_life_time_selector", Offset: 448, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsLifeTimeSelector, Component: 20, Components: 1,
-			Doc: "PacketLifeTimeSelector says how the query means PacketLifeTime."},
+			Doc: "PacketLifeTimeSelector is how the query compares PacketLifeTime."},
 		{Name: "PacketLifeTime", Script: "packet_life_time", Offset: 450, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 21, Components: 1,
-			Doc: "PacketLifeTime is the longest time a packet may be on the way, 4.096 us times two to this power."},
+			Doc: "PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value."},
 		{Name: "Preference", Script: "preference", Offset: 456, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 22, Components: 1,
-			Doc: "Preference orders paths: the lower, the better."},
+			Doc: "Preference is the rank of the path; lower is better."},
 	},
 }

@@ -19,13 +19,13 @@ var WordsFragmentFlag = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m FragmentFlag) Words() []string { return WordsFragmentFlag.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m FragmentFlag) String() string { return WordsFragmentFlag.Join(uint64(m)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SA1Header) Decode(data []byte) {
 	b := data
 	if len(b) < 40 {
@@ -75,20 +75,20 @@ var LayoutSA1Header = &Attribute{
 	Doc:     "SA1Header follows the MADHeader in MADs of subnet administration of class version 1, at RMPPOffset. That version has no RMPP.",
 	Fields: []Field{
 		{Name: "SM_Key", Script: "sm_key", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, Key: true, Hex: true,
-			Doc: "SM_Key shows the asker to be trusted; 0 for most requests."},
+			Doc: "SM_Key shows that the sender is trusted; 0 in most requests."},
 		{Name: "SegmentNumber", Script: "segment_number", Offset: 128, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "SegmentNumber counts the MADs of a transfer from 1; 0 where there is one alone."},
+			Doc: "SegmentNumber counts the MADs of a transfer from 1; 0 in a single MAD."},
 		{Name: "PayloadLength", Script: "payload_length", Offset: 160, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "PayloadLength counts the bytes behind this header: of the whole transfer in the first MAD, of this one in the others."},
+			Doc: "PayloadLength is the number of bytes after this header: of the whole transfer in the first MAD, of this MAD in the others."},
 		{Name: "FragmentFlag", Script: "fragment_flag", Offset: 192, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsFragmentFlag, Component: 4, Components: 1,
-			Doc: "FragmentFlag tells the first and the last MAD of a transfer."},
+			Doc: "FragmentFlag marks the first and the last MAD of a transfer."},
 		{Name: "EditModifier", Script: "edit_modifier", Offset: 200, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
-			Doc: "EditModifier says what a Config does with the records; its values are not public."},
+			Doc: "EditModifier is the operation of a Config on the records; its values are not public."},
 		{Name: "Window", Script: "window", Offset: 208, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "Window is how many MADs the sender may be ahead."},
+			Doc: "Window is the number of MADs that may be unacknowledged."},
 		{Name: "AttributeOffset", Script: "attribute_offset", Offset: 224, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1,
 			Doc: "AttributeOffset is the distance from record to record in a table, in units of 8 bytes."},
 		{Name: "ComponentMask", Script: "component_mask", Offset: 256, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
-			Doc: "ComponentMask says which components of the record a query compares."},
+			Doc: "ComponentMask selects the components of the record that a query compares, a bit each."},
 	},
 }

@@ -21,10 +21,10 @@ var WordsJoinState = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m JoinState) Words() []string { return WordsJoinState.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m JoinState) String() string { return WordsJoinState.Join(uint64(m)) }
 
 // WordsScope are the words of Scope.
@@ -44,10 +44,10 @@ var WordsScope = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v Scope) String() string { return WordsScope.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MCMemberRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 52 {
@@ -124,7 +124,7 @@ var AttrMCMemberRecord = &Attribute{
 	Size:          52,
 	Section:       "15.2.5.17",
 	Sources:       []string{"opensm include/iba/ib_types.h ib_member_rec_t, IB_MCR_COMPMASK_*", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_mcmember_record_t", "python-rdma codegen/iba_15.xml SAMCMemberRecord"},
-	Doc:           "MCMemberRecord is a multicast group, or a port's membership in one. A Set joins a port to a group, and makes the group where there is none; a Delete has the port leave it. In a query, the selectors say how MTU, Rate and PacketLifeTime are meant.",
+	Doc:           "MCMemberRecord is a multicast group, or a port's membership in one. A Set joins a port to a group, and creates the group if it does not exist; a Delete removes the port from it. In a query, the selectors are how MTU, Rate and PacketLifeTime are compared.",
 	Confirmed:     true,
 	Fields: []Field{
 		{Name: "MGID", Script: "mgid", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 0, Components: 1,
@@ -136,37 +136,37 @@ var AttrMCMemberRecord = &Attribute{
 		{Name: "MLID", Script: "mlid", Offset: 288, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 3, Components: 1, Hex: true,
 			Doc: "MLID is the multicast LID of the group."},
 		{Name: "MTUSelector", Script: "mtu_selector", Offset: 304, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 4, Components: 1,
-			Doc: "MTUSelector says how a query means MTU."},
+			Doc: "MTUSelector is how the query compares MTU."},
 		{Name: "MTU", Script: "mtu", Offset: 306, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsMTU, Component: 5, Components: 1,
 			Doc: "MTU is the largest packet in the group, in bytes."},
 		{Name: "TClass", Script: "tclass", Offset: 312, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
-			Doc: "TClass goes into the global route header."},
+			Doc: "TClass is the value for the global route header."},
 		{Name: "P_Key", Script: "p_key", Offset: 320, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
 			Doc: "P_Key is the P_Key of the group."},
 		{Name: "RateSelector", Script: "rate_selector", Offset: 336, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 8, Components: 1,
-			Doc: "RateSelector says how a query means Rate."},
+			Doc: "RateSelector is how the query compares Rate."},
 		{Name: "Rate", Script: "rate", Offset: 338, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsRate, Component: 9, Components: 1,
 			Doc: "Rate is that of the group, in Gb/s."},
 		{Name: "PacketLifeTimeSelector", Script: "packet_life_time_selector", Offset: 344, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsLifeTimeSelector, Component: 10, Components: 1,
-			Doc: "PacketLifeTimeSelector says how a query means PacketLifeTime."},
+			Doc: "PacketLifeTimeSelector is how the query compares PacketLifeTime."},
 		{Name: "PacketLifeTime", Script: "packet_life_time", Offset: 346, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 11, Components: 1,
-			Doc: "PacketLifeTime is the longest time a packet may be on the way, 4.096 us times two to this power."},
+			Doc: "PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value."},
 		{Name: "SL", Script: "sl", Offset: 352, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 12, Components: 1,
 			Doc: "SL is the service level of the group."},
 		{Name: "FlowLabel", Script: "flow_label", Offset: 356, Bits: 20, Count: 1, Stride: 20, Type: FieldTypeUint, Component: 13, Components: 1, Hex: true,
-			Doc: "FlowLabel goes into the global route header."},
+			Doc: "FlowLabel is the value for the global route header."},
 		{Name: "HopLimit", Script: "hop_limit", Offset: 376, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 14, Components: 1,
-			Doc: "HopLimit goes into the global route header."},
+			Doc: "HopLimit is the value for the global route header."},
 		{Name: "Scope", Script: "scope", Offset: 384, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsScope, Component: 15, Components: 1,
-			Doc: "Scope is how far the group reaches."},
+			Doc: "Scope is the reach of the group."},
 		{Name: "JoinState", Script: "join_state", Offset: 388, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsJoinState, Component: 16, Components: 1,
-			Doc: "JoinState is what kind of member the port is; in a Delete, no longer is."},
+			Doc: "JoinState is the kind of membership; in a Delete, the membership to remove."},
 		{Name: "ProxyJoin", Script: "proxy_join", Offset: 392, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 17, Components: 1,
-			Doc: "ProxyJoin: another port joined for this one."},
+			Doc: "ProxyJoin is set if another port joined for this one."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ServiceRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 176 {
@@ -236,33 +236,33 @@ var AttrServiceRecord = &Attribute{
 	Size:          176,
 	Section:       "15.2.5.14",
 	Sources:       []string{"opensm include/iba/ib_types.h ib_service_record_t, IB_SR_COMPMASK_*", "opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICE_RECORD", "python-rdma codegen/iba_15.xml SAServiceRecord"},
-	Doc:           "ServiceRecord is a service that a port offers: a Set announces it, a Delete takes it back.",
+	Doc:           "ServiceRecord is a service that a port offers: a Set registers it, a Delete removes it.",
 	Confirmed:     true,
 	Fields: []Field{
 		{Name: "ServiceID", Script: "service_id", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "ServiceID is what programs know the service by."},
+			Doc: "ServiceID is the number of the service, for programs."},
 		{Name: "ServiceGID", Script: "service_gid", Offset: 64, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 1, Components: 1,
 			Doc: "ServiceGID is the port that offers it."},
 		{Name: "ServiceP_Key", Script: "service_p_key", Offset: 192, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "ServiceP_Key is the P_Key to reach it with."},
 		{Name: "ServiceLease", Script: "service_lease", Offset: 224, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "ServiceLease is how many seconds it will still be offered; 4294967295 for ever."},
+			Doc: "ServiceLease is the remaining time of the registration in seconds; 4294967295 is unlimited."},
 		{Name: "ServiceKey", Script: "service_key", Offset: 256, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeBytes, Component: 5, Components: 1, Key: true,
-			Doc: "ServiceKey guards the record: who changes or deletes it must give the same."},
+			Doc: "ServiceKey protects the record: a request to change or delete it must have the same key."},
 		{Name: "ServiceName", Script: "service_name", Offset: 384, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 6, Components: 1,
-			Doc: "ServiceName is what people know the service by."},
+			Doc: "ServiceName is the name of the service, for people."},
 		{Name: "ServiceData8", Script: "service_data8", Offset: 896, Bits: 8, Count: 16, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 16,
-			Doc: "ServiceData8 are bytes of the service's own."},
+			Doc: "ServiceData8 are bytes defined by the service."},
 		{Name: "ServiceData16", Script: "service_data16", Offset: 1024, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 23, Components: 8,
-			Doc: "ServiceData16 are numbers of the service's own."},
+			Doc: "ServiceData16 are numbers defined by the service."},
 		{Name: "ServiceData32", Script: "service_data32", Offset: 1152, Bits: 32, Count: 4, Stride: 32, Type: FieldTypeUint, Component: 31, Components: 4,
-			Doc: "ServiceData32 are numbers of the service's own."},
+			Doc: "ServiceData32 are numbers defined by the service."},
 		{Name: "ServiceData64", Script: "service_data64", Offset: 1280, Bits: 64, Count: 2, Stride: 64, Type: FieldTypeUint, Component: 35, Components: 2,
-			Doc: "ServiceData64 are numbers of the service's own."},
+			Doc: "ServiceData64 are numbers defined by the service."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *ServiceAssociationRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 80 {
@@ -299,7 +299,7 @@ var AttrServiceAssociationRecord = &Attribute{
 	Size:      80,
 	Section:   "15.2.5.15",
 	Sources:   []string{"python-rdma codegen/iba_15.xml SAServiceAssociationRecord", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_service_assn_record_t", "opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICEASSOCIATION_RECORD (ServiceName of 16 bytes)"},
-	Doc:       "ServiceAssociationRecord ties the key of a ServiceRecord to its name.",
+	Doc:       "ServiceAssociationRecord associates the key of a ServiceRecord with its name.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "ServiceKey", Script: "service_key", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeBytes, Component: 0, Components: 1, Key: true,
@@ -309,7 +309,7 @@ var AttrServiceAssociationRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *TraceRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 46 {
@@ -367,7 +367,7 @@ var AttrTraceRecord = &Attribute{
 		{Name: "GIDPrefix", Script: "gid_prefix", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
 			Doc: "GIDPrefix is the subnet prefix."},
 		{Name: "IDGeneration", Script: "id_generation", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "IDGeneration tells whether NodeID and the others below, which need not be GUIDs, still mean the same."},
+			Doc: "IDGeneration changes when NodeID and the other IDs below, which need not be GUIDs, get other meanings."},
 		{Name: "NodeType", Script: "node_type", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsNodeType, Component: 3, Components: 1,
 			Doc: "NodeType is the kind of the node."},
 		{Name: "NodeID", Script: "node_id", Offset: 96, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
@@ -385,7 +385,7 @@ var AttrTraceRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MultiPathRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 200 {
@@ -473,49 +473,49 @@ var AttrMultiPathRecord = &Attribute{
 	Size:      200,
 	Section:   "15.2.5.20",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_multipath_rec_t, IB_MPR_COMPMASK_*", "python-rdma codegen/iba_15.xml SAMultiPathRecord (reserved where QoSClass and the service ID are)", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_multipath_record_t (likewise)"},
-	Doc:       "MultiPathRecord asks for paths between any of some ports and any of some others, that fail independently. The answer are PathRecords.",
+	Doc:       "MultiPathRecord queries paths between a set of sources and a set of destinations that fail independently. The answer has PathRecords.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "RawTraffic", Script: "raw_traffic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "RawTraffic: the paths are for raw packets."},
+			Doc: "RawTraffic is set if the paths are for raw packets."},
 		{Name: "FlowLabel", Script: "flow_label", Offset: 4, Bits: 20, Count: 1, Stride: 20, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "FlowLabel goes into the global route header."},
+			Doc: "FlowLabel is the value for the global route header."},
 		{Name: "HopLimit", Script: "hop_limit", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "HopLimit goes into the global route header."},
+			Doc: "HopLimit is the value for the global route header."},
 		{Name: "TClass", Script: "tclass", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
-			Doc: "TClass goes into the global route header."},
+			Doc: "TClass is the value for the global route header."},
 		{Name: "Reversible", Script: "reversible", Offset: 40, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
-			Doc: "Reversible: answers must be able to take the same path back."},
+			Doc: "Reversible is set if answers must be able to take the same path back."},
 		{Name: "NumbPath", Script: "numb_path", Offset: 41, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "NumbPath is the largest number of paths wanted."},
+			Doc: "NumbPath is the largest number of paths to return."},
 		{Name: "P_Key", Script: "p_key", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
 			Doc: "P_Key is the P_Key that both ends share."},
 		{Name: "QoSClass", Script: "qos_class", Offset: 64, Bits: 12, Count: 1, Stride: 12, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
-			Doc: "QoSClass is the quality of service class (known from opensm alone)."},
+			Doc: "QoSClass is the quality of service class (known only from opensm)."},
 		{Name: "SL", Script: "sl", Offset: 76, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 9, Components: 1,
 			Doc: "SL is the service level."},
 		{Name: "MTUSelector", Script: "mtu_selector", Offset: 80, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 10, Components: 1,
-			Doc: "MTUSelector says how MTU is meant."},
+			Doc: "MTUSelector is how the query compares MTU."},
 		{Name: "MTU", Script: "mtu", Offset: 82, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsMTU, Component: 11, Components: 1,
 			Doc: "MTU is the largest packet, in bytes."},
 		{Name: "RateSelector", Script: "rate_selector", Offset: 88, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 12, Components: 1,
-			Doc: "RateSelector says how Rate is meant."},
+			Doc: "RateSelector is how the query compares Rate."},
 		{Name: "Rate", Script: "rate", Offset: 90, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsRate, Component: 13, Components: 1,
 			Doc: "Rate is in Gb/s."},
 		{Name: "PacketLifeTimeSelector", Script: "packet_life_time_selector", Offset: 96, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsLifeTimeSelector, Component: 14, Components: 1,
-			Doc: "PacketLifeTimeSelector says how PacketLifeTime is meant."},
+			Doc: "PacketLifeTimeSelector is how the query compares PacketLifeTime."},
 		{Name: "PacketLifeTime", Script: "packet_life_time", Offset: 98, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 15, Components: 1,
-			Doc: "PacketLifeTime is the longest time a packet may be on the way, 4.096 us times two to this power."},
+			Doc: "PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value."},
 		{Name: "ServiceID8MSB", Script: "service_id8_msb", Offset: 104, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 16, Components: 1, Hex: true,
-			Doc: "ServiceID8MSB is the upper byte of the service that the paths are for (known from opensm alone)."},
+			Doc: "ServiceID8MSB is the upper byte of the service that the paths are for (known only from opensm)."},
 		{Name: "IndependenceSelector", Script: "independence_selector", Offset: 112, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 17, Components: 1,
-			Doc: "IndependenceSelector: 0 takes any paths, 1 wants them as independent as can be, 2 and 3 are reserved."},
+			Doc: "IndependenceSelector is 0 for any paths, 1 for paths that are as independent as possible; 2 and 3 are reserved."},
 		{Name: "SGIDCount", Script: "sgid_count", Offset: 120, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 19, Components: 1,
 			Doc: "SGIDCount is the number of sources in SDGID."},
 		{Name: "DGIDCount", Script: "dgid_count", Offset: 128, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 20, Components: 1,
 			Doc: "DGIDCount is the number of destinations after them."},
 		{Name: "ServiceID56LSB", Script: "service_id56_lsb", Offset: 136, Bits: 56, Count: 1, Stride: 56, Type: FieldTypeUint, Component: 21, Components: 1, Hex: true,
-			Doc: "ServiceID56LSB is the rest of the service that the paths are for (known from opensm alone)."},
+			Doc: "ServiceID56LSB is the rest of the service that the paths are for (known only from opensm)."},
 		{Name: "SDGID", Script: "sdgid", Offset: 192, Bits: 128, Count: 11, Stride: 128, Type: FieldTypeGID, Component: 22, Components: 1,
 			Doc: "SDGID are the sources and then the destinations: as many as one MAD holds."},
 	},

@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SLtoVLMappingTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 16 {
@@ -64,7 +64,7 @@ var AttrSLtoVLMappingTableRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RandomForwardingTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 72 {
@@ -112,13 +112,13 @@ var AttrRandomForwardingTableRecord = &Attribute{
 		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the switch."},
 		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "BlockNum is the block, of entries 16*BlockNum to 16*BlockNum+15."},
+			Doc: "BlockNum is the block of entries 16*BlockNum to 16*BlockNum+15."},
 		{Name: "RandomForwardingTable", Script: "random_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrRandomForwardingTable, Component: 3, Components: 1,
 			Doc: "RandomForwardingTable is the block's content."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MulticastForwardingTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 72 {
@@ -167,15 +167,15 @@ var AttrMulticastForwardingTableRecord = &Attribute{
 		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the switch."},
 		{Name: "Position", Script: "position", Offset: 16, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "Position is which 16 ports the masks are for, from 16*Position on."},
+			Doc: "Position selects the 16 ports of the masks, from 16*Position on."},
 		{Name: "BlockNum", Script: "block_num", Offset: 23, Bits: 9, Count: 1, Stride: 9, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "BlockNum is the block, of LIDs 0xC000+32*BlockNum on."},
+			Doc: "BlockNum is the block of LIDs 0xC000+32*BlockNum on."},
 		{Name: "MulticastForwardingTable", Script: "multicast_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrMulticastForwardingTable, Component: 5, Components: 1,
 			Doc: "MulticastForwardingTable is the block's content."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortInfoExtendedRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 68 {
@@ -216,20 +216,20 @@ var AttrPortInfoExtendedRecord = &Attribute{
 	Size:    68,
 	Section: "15.2.5",
 	Sources: []string{"opensm include/iba/ib_types.h ib_portinfoext_record_t"},
-	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. OpenSM 3.3 has none.",
+	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. OpenSM 3.3 does not have this record.",
 	Fields: []Field{
 		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port; of a switch's external port, that of its port 0."},
 		{Name: "PortNum", Script: "port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PortNum is the number of the port."},
 		{Name: "Options", Script: "options", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Options are not documented; compare PortInfoRecord."},
+			Doc: "Options are undocumented; compare PortInfoRecord."},
 		{Name: "PortInfoExtended", Script: "port_info_extended", Offset: 32, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPortInfoExtended, Component: 3, Components: 11,
 			Doc: "PortInfoExtended is the port's PortInfoExtended."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LinkSpeedWidthPairsTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 200 {
@@ -267,11 +267,11 @@ var AttrLinkSpeedWidthPairsTableRecord = &Attribute{
 	Doc:     "LinkSpeedWidthPairsTableRecord is a LinkSpeedWidthPairsTable as the subnet administrator knows it.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *GUIDInfoRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 72 {
@@ -315,19 +315,19 @@ var AttrGUIDInfoRecord = &Attribute{
 	Size:      72,
 	Section:   "15.2.5.18",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_guidinfo_record_t, IB_GIR_COMPMASK_*", "python-rdma codegen/iba_15.xml SAGUIDInfoRecord"},
-	Doc:       "GUIDInfoRecord is a block of a port's GUID table as the subnet administrator knows it. A Set asks for GUIDs for virtual ports, of which a 0 lets the subnet manager choose; a Delete gives them back.",
+	Doc:       "GUIDInfoRecord is a block of a port's GUID table as the subnet administrator knows it. A Set requests GUIDs for virtual ports; for a 0 the subnet manager chooses the GUID. A Delete releases them.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port."},
 		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "BlockNum is the block, of entries 8*BlockNum to 8*BlockNum+7."},
+			Doc: "BlockNum is the block of entries 8*BlockNum to 8*BlockNum+7."},
 		{Name: "GUIDInfo", Script: "guid_info", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrGUIDInfo, Component: 4, Components: 8,
 			Doc: "GUIDInfo is the block's content."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PKeyTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 72 {
@@ -373,13 +373,13 @@ var AttrPKeyTableRecord = &Attribute{
 	Size:      72,
 	Section:   "15.2.5.11",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_pkey_table_record_t, IB_PKEY_COMPMASK_*", "python-rdma codegen/iba_15.xml SAPKeyTableRecord"},
-	Doc:       "P_KeyTableRecord is a block of a port's partition table as the subnet administrator knows it. OpenSM shows it only to who knows its SM_Key.",
+	Doc:       "P_KeyTableRecord is a block of a port's partition table as the subnet administrator knows it. OpenSM shows it only to requests with its SM_Key.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
 		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "BlockNum is the block, of entries 32*BlockNum to 32*BlockNum+31."},
+			Doc: "BlockNum is the block of entries 32*BlockNum to 32*BlockNum+31."},
 		{Name: "PortNum", Script: "port_num", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "PortNum is the switch's port."},
 		{Name: "P_KeyTable", Script: "p_key_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPKeyTable, Component: 4, Components: 1,
@@ -387,7 +387,7 @@ var AttrPKeyTableRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VLArbitrationTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 72 {
@@ -447,7 +447,7 @@ var AttrVLArbitrationTableRecord = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RecordData) Decode(data []byte) {
 	b := data
 	if len(b) < 200 {
@@ -482,10 +482,10 @@ var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 	Size:    200,
 	Section: "15.2.5",
 	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
-	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
+	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which only the number is certain.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }
 
@@ -499,14 +499,14 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	Size:    200,
 	Section: "15.2.5",
 	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
-	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
+	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which only the number is certain.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RecordData1) Decode(data []byte) {
 	b := data
 	if len(b) < 192 {
@@ -544,10 +544,10 @@ var AttrSubnAdm1RangeRecord = &Attribute{
 	Size:          192,
 	Section:       "15.2.5",
 	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData1 is one of class version 1.",
+	Doc:           "RangeRecord is a range of LIDs, recorded in version 1 so that no two subnet managers assign the same LIDs. RecordData1 is one of class version 1.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }
 
@@ -563,10 +563,10 @@ var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Size:          192,
 	Section:       "15.2.5",
 	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData1 is one of class version 1.",
+	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord replaced it. RecordData1 is one of class version 1.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }
 
@@ -581,10 +581,10 @@ var AttrSubnAdm1NoticeRecord = &Attribute{
 	Size:     192,
 	Section:  "15.2.5",
 	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData1 is one of class version 1.",
+	Doc:      "NoticeRecord is a received Notice, in version 1. RecordData1 is one of class version 1.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }
 
@@ -598,9 +598,9 @@ var AttrSubnAdm1SAResponse = &Attribute{
 	Size:     192,
 	Section:  "15.2.5",
 	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData1 is one of class version 1.",
+	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it describes what follows. RecordData1 is one of class version 1.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
+			Doc: "Data is the record as it came, and the rest of the MAD."},
 	},
 }

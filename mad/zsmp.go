@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NodeDescription) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -39,15 +39,15 @@ var AttrNodeDescription = &Attribute{
 	Size:      64,
 	Section:   "14.2.5.2",
 	Sources:   []string{"rdma-core libibmad/fields.c IB_NODE_DESC_F", "opensm include/iba/ib_types.h ib_node_desc_t"},
-	Doc:       "NodeDescription is a node's name, as its administrator or driver set it.",
+	Doc:       "NodeDescription is a node's name, set by its administrator or driver.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "NodeString", Script: "node_string", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 0, Components: 1,
-			Doc: "NodeString is UTF-8 text, padded with NUL. It is free: neither unique nor printable for sure."},
+			Doc: "NodeString is UTF-8 text, padded with NUL. It may be any text: it need not be unique or printable."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NodeInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 40 {
@@ -109,7 +109,7 @@ var AttrNodeInfo = &Attribute{
 	Size:      40,
 	Section:   "14.2.5.3",
 	Sources:   []string{"rdma-core libibmad/fields.c NodeInfo fields", "opensm include/iba/ib_types.h ib_node_info_t"},
-	Doc:       "NodeInfo says what a node is: its type, its GUIDs, its number of ports. It also names the port through which the request came in.",
+	Doc:       "NodeInfo identifies a node: its type, its GUIDs, its number of ports. It also has the port through which the request came in.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "BaseVersion", Script: "base_version", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
@@ -117,11 +117,11 @@ var AttrNodeInfo = &Attribute{
 		{Name: "ClassVersion", Script: "class_version", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
 			Doc: "ClassVersion is the version of the subnet management class; 1."},
 		{Name: "NodeType", Script: "node_type", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsNodeType, Component: 2, Components: 1, ReadOnly: true,
-			Doc: "NodeType tells channel adapters, switches and routers apart."},
+			Doc: "NodeType is the type of the node: channel adapter, switch or router."},
 		{Name: "NumPorts", Script: "num_ports", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
 			Doc: "NumPorts is the number of physical ports; a switch's port 0 is not counted."},
 		{Name: "SystemImageGUID", Script: "system_image_guid", Offset: 32, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 4, Components: 1, ReadOnly: true,
-			Doc: "SystemImageGUID is shared by the nodes of one chassis or board; 0 when unused."},
+			Doc: "SystemImageGUID is shared by the nodes of one chassis or board; 0 if unused."},
 		{Name: "NodeGUID", Script: "node_guid", Offset: 96, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 5, Components: 1, ReadOnly: true,
 			Doc: "NodeGUID identifies the node."},
 		{Name: "PortGUID", Script: "port_guid", Offset: 160, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 6, Components: 1, ReadOnly: true,
@@ -139,7 +139,7 @@ var AttrNodeInfo = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SwitchInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 20 {
@@ -204,49 +204,49 @@ var AttrSwitchInfo = &Attribute{
 	Size:      20,
 	Section:   "14.2.5.4",
 	Sources:   []string{"rdma-core libibmad/fields.c SwitchInfo fields", "opensm include/iba/ib_types.h ib_switch_info_t"},
-	Doc:       "SwitchInfo is what only switches have: table sizes, default ports and how far the forwarding tables are filled.",
+	Doc:       "SwitchInfo is the configuration of a switch: table sizes, default ports and the highest LIDs of the forwarding tables.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LinearFDBCap", Script: "linear_fdb_cap", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "LinearFDBCap is the number of entries the linear forwarding table can hold."},
 		{Name: "RandomFDBCap", Script: "random_fdb_cap", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
-			Doc: "RandomFDBCap is the number of entries the random forwarding table can hold; 0 when there is none."},
+			Doc: "RandomFDBCap is the number of entries the random forwarding table can hold; 0 without such a table."},
 		{Name: "MulticastFDBCap", Script: "multicast_fdb_cap", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
 			Doc: "MulticastFDBCap is the number of entries the multicast forwarding table can hold."},
 		{Name: "LinearFDBTop", Script: "linear_fdb_top", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "LinearFDBTop is the highest LID the switch looks up in its linear forwarding table; it drops packets to higher ones."},
 		{Name: "DefaultPort", Script: "default_port", Offset: 64, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
-			Doc: "DefaultPort takes packets to LIDs that the random forwarding table lacks."},
+			Doc: "DefaultPort is the output port for LIDs that are not in the random forwarding table."},
 		{Name: "DefaultMulticastPrimaryPort", Script: "default_multicast_primary_port", Offset: 72, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
-			Doc: "DefaultMulticastPrimaryPort takes multicast packets to LIDs the table lacks; 255 drops them."},
+			Doc: "DefaultMulticastPrimaryPort is the output port of multicast packets to LIDs that are not in the table; 255 drops them."},
 		{Name: "DefaultMulticastNotPrimaryPort", Script: "default_multicast_not_primary_port", Offset: 80, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "DefaultMulticastNotPrimaryPort takes such packets when they came in through DefaultMulticastPrimaryPort; 255 drops them."},
+			Doc: "DefaultMulticastNotPrimaryPort is the output port of such packets that came in through DefaultMulticastPrimaryPort; 255 drops them."},
 		{Name: "LifeTimeValue", Script: "life_time_value", Offset: 88, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "LifeTimeValue is how long a packet may stay in the switch, 4.096 us times two to this power; above 19 without limit."},
+			Doc: "LifeTimeValue is the longest time of a packet in the switch, 4.096 us * 2^value; above 19 unlimited."},
 		{Name: "PortStateChange", Script: "port_state_change", Offset: 93, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 8, Components: 1, W1C: true,
 			Doc: "PortStateChange is set when the state of any port changed; writing 1 clears it."},
 		{Name: "OptimizedSLtoVLMappingProgramming", Script: "optimized_sl_to_vl_mapping_programming", Offset: 94, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 9, Components: 1,
-			Doc: "OptimizedSLtoVLMappingProgramming: with bit 0 set, one SLtoVLMappingTable can be set for all input or output ports at once."},
+			Doc: "OptimizedSLtoVLMappingProgramming is a mask; with bit 0 set, one SLtoVLMappingTable can be set for all input or output ports at once."},
 		{Name: "LIDsPerPort", Script: "lids_per_port", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true,
-			Doc: "LIDsPerPort is how many LIDs each port may use with the random forwarding table."},
+			Doc: "LIDsPerPort is the number of LIDs that each port may use with the random forwarding table."},
 		{Name: "PartitionEnforcementCap", Script: "partition_enforcement_cap", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true,
-			Doc: "PartitionEnforcementCap is the number of P_KeyTable entries of each external port; 0 when the switch enforces no partitions."},
+			Doc: "PartitionEnforcementCap is the number of P_KeyTable entries of each external port; 0 if the switch does not enforce partitions."},
 		{Name: "InboundEnforcementCap", Script: "inbound_enforcement_cap", Offset: 128, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 12, Components: 1, ReadOnly: true,
-			Doc: "InboundEnforcementCap: partitions can be enforced on received packets."},
+			Doc: "InboundEnforcementCap is set if partitions can be enforced on received packets."},
 		{Name: "OutboundEnforcementCap", Script: "outbound_enforcement_cap", Offset: 129, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 13, Components: 1, ReadOnly: true,
-			Doc: "OutboundEnforcementCap: partitions can be enforced on packets sent."},
+			Doc: "OutboundEnforcementCap is set if partitions can be enforced on packets sent."},
 		{Name: "FilterRawPacketInboundCap", Script: "filter_raw_packet_inbound_cap", Offset: 130, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 14, Components: 1, ReadOnly: true,
-			Doc: "FilterRawPacketInboundCap: received raw packets can be filtered."},
+			Doc: "FilterRawPacketInboundCap is set if received raw packets can be filtered."},
 		{Name: "FilterRawPacketOutboundCap", Script: "filter_raw_packet_outbound_cap", Offset: 131, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true,
-			Doc: "FilterRawPacketOutboundCap: raw packets to be sent can be filtered."},
+			Doc: "FilterRawPacketOutboundCap is set if raw packets to be sent can be filtered."},
 		{Name: "EnhancedPort0", Script: "enhanced_port0", Offset: 132, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 16, Components: 1, ReadOnly: true,
-			Doc: "EnhancedPort0: port 0 has what channel adapters' ports have."},
+			Doc: "EnhancedPort0 is set if port 0 has the functions of a channel adapter's port."},
 		{Name: "MulticastFDBTop", Script: "multicast_fdb_top", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 19, Components: 1, Hex: true,
-			Doc: "MulticastFDBTop is the highest LID the switch looks up in its multicast forwarding table; 0xBFFF where it should look up none, 0 where it is not in use."},
+			Doc: "MulticastFDBTop is the highest LID the switch looks up in its multicast forwarding table; 0xBFFF: it should look up no LID; 0: unused."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *GUIDInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -294,11 +294,11 @@ var AttrGUIDInfo = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "GUIDBlock", Script: "guid_block", Offset: 0, Bits: 64, Count: 8, Stride: 64, Type: FieldTypeGUID, Component: 0, Components: 8,
-			Doc: "GUIDBlock are the entries 8*block to 8*block+7; 0 where none is assigned."},
+			Doc: "GUIDBlock are the entries 8*block to 8*block+7; 0 is unassigned."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -431,47 +431,47 @@ var AttrPortInfo = &Attribute{
 	Size:      64,
 	Section:   "14.2.5.6",
 	Sources:   []string{"rdma-core libibmad/fields.c PortInfo fields, More PortInfo fields", "opensm include/iba/ib_types.h ib_port_info_t (not the extended speeds 2)", "linux drivers/infiniband/hw/mlx5/mad.c mlx5_query_mad_ifc_port (LinkSpeedExtActive2)"},
-	Doc:       "PortInfo is the configuration and state of one port. The attribute modifier is the port number; on a channel adapter 0 means the port that received the request. Its top bit says that the sender knows the extended speeds: without it agents may leave the LinkSpeedExt fields alone. In a Set, 0 leaves the port states and the enabled widths and speeds as they are.",
+	Doc:       "PortInfo is the configuration and state of one port. The attribute modifier is the port number; on a channel adapter 0 means the port that received the request. Its top bit is set if the sender supports the extended speeds; without it, agents may ignore the LinkSpeedExt fields. In a Set, 0 leaves the port states and the enabled widths and speeds unchanged.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "M_Key guards changes to the node (and, by M_KeyProtectBits, reads too); 0 leaves it open."},
+			Doc: "M_Key protects the node against changes (and, with M_KeyProtectBits, against reads); 0 leaves it unprotected."},
 		{Name: "GIDPrefix", Script: "gid_prefix", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "GIDPrefix is the subnet prefix, the upper half of the port's GIDs."},
 		{Name: "LID", Script: "lid", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 2, Components: 1,
-			Doc: "LID is the base LID; 0 when unassigned. Valid on CA and router ports and on switch port 0."},
+			Doc: "LID is the base LID; 0 if unassigned. Valid on CA and router ports and on switch port 0."},
 		{Name: "MasterSMLID", Script: "master_sm_lid", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 3, Components: 1,
-			Doc: "MasterSMLID is the LID of the subnet manager in charge; 0 when none has come by."},
+			Doc: "MasterSMLID is the LID of the master subnet manager; 0 before one has configured the port."},
 		{Name: "CapabilityMask", Script: "capability_mask", Offset: 160, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeMask, Words: WordsCapabilityMask, Component: 4, Components: 1, ReadOnly: true,
 			Doc: "CapabilityMask is what the port supports."},
 		{Name: "DiagCode", Script: "diag_code", Offset: 192, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "DiagCode tells the state of the port's self test; 0 is ready."},
+			Doc: "DiagCode is the state of the port's self test; 0 is ready."},
 		{Name: "M_KeyLeasePeriod", Script: "m_key_lease_period", Offset: 208, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
-			Doc: "M_KeyLeasePeriod is the time in seconds after which M_Key no longer protects the node; 0 for ever."},
+			Doc: "M_KeyLeasePeriod is the time in seconds after which M_Key no longer protects the node; 0 is never."},
 		{Name: "LocalPortNum", Script: "local_port_num", Offset: 224, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true,
 			Doc: "LocalPortNum is the port through which the request came in."},
 		{Name: "LinkWidthEnabled", Script: "link_width_enabled", Offset: 232, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsLinkWidth, Component: 8, Components: 1, NoChange: true,
 			Doc: "LinkWidthEnabled are the widths that may be negotiated."},
 		{Name: "LinkWidthSupported", Script: "link_width_supported", Offset: 240, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsLinkWidth.single(), Component: 9, Components: 1, ReadOnly: true,
-			Doc: "LinkWidthSupported are the widths that the port can do."},
+			Doc: "LinkWidthSupported are the widths that the port supports."},
 		{Name: "LinkWidthActive", Script: "link_width_active", Offset: 248, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkWidth.single(), Component: 10, Components: 1, ReadOnly: true,
 			Doc: "LinkWidthActive is the width in use; meaningless while the link is down."},
 		{Name: "LinkSpeedSupported", Script: "link_speed_supported", Offset: 256, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsLinkSpeed.single(), Component: 11, Components: 1, ReadOnly: true,
-			Doc: "LinkSpeedSupported are the speeds to 10 Gb/s a lane that the port can do."},
+			Doc: "LinkSpeedSupported are the supported speeds up to 10 Gb/s a lane."},
 		{Name: "PortState", Script: "port_state", Offset: 260, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsPortState, Component: 12, Components: 1, NoChange: true,
 			Doc: "PortState is the logical state."},
 		{Name: "PortPhysicalState", Script: "port_physical_state", Offset: 264, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsPortPhysicalState, Component: 13, Components: 1, NoChange: true,
 			Doc: "PortPhysicalState is the state of link training."},
 		{Name: "LinkDownDefaultState", Script: "link_down_default_state", Offset: 268, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsLinkDownDefaultState, Component: 14, Components: 1, NoChange: true,
-			Doc: "LinkDownDefaultState is what the port does when the link is lost: poll or sleep."},
+			Doc: "LinkDownDefaultState is the state of the port after the link is lost: polling or sleep."},
 		{Name: "M_KeyProtectBits", Script: "m_key_protect_bits", Offset: 272, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 15, Components: 1,
-			Doc: "M_KeyProtectBits say what needs the M_Key: 0 Sets only, 1 Gets show it as 0, 2 and 3 Gets too."},
+			Doc: "M_KeyProtectBits select the requests that need the M_Key: 0 Sets only, 1 Sets only and Gets return it as 0, 2 and 3 also Gets."},
 		{Name: "LMC", Script: "lmc", Offset: 277, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 17, Components: 1,
 			Doc: "LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs."},
 		{Name: "LinkSpeedActive", Script: "link_speed_active", Offset: 280, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsLinkSpeed.single(), Component: 18, Components: 1, ReadOnly: true,
-			Doc: "LinkSpeedActive is the speed in use to 10 Gb/s a lane."},
+			Doc: "LinkSpeedActive is the speed in use, up to 10 Gb/s a lane."},
 		{Name: "LinkSpeedEnabled", Script: "link_speed_enabled", Offset: 284, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsLinkSpeed, Component: 19, Components: 1, NoChange: true,
-			Doc: "LinkSpeedEnabled are the speeds to 10 Gb/s a lane that may be negotiated."},
+			Doc: "LinkSpeedEnabled are the speeds up to 10 Gb/s a lane that may be negotiated."},
 		{Name: "NeighborMTU", Script: "neighbor_mtu", Offset: 288, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsMTU, Component: 20, Components: 1,
 			Doc: "NeighborMTU is the largest packet the port may send to its neighbour, in bytes."},
 		{Name: "MasterSMSL", Script: "master_sm_sl", Offset: 292, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 21, Components: 1,
@@ -479,31 +479,31 @@ var AttrPortInfo = &Attribute{
 		{Name: "VLCap", Script: "vl_cap", Offset: 296, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsVLs, Component: 22, Components: 1, ReadOnly: true,
 			Doc: "VLCap are the data virtual lanes that the port has."},
 		{Name: "InitType", Script: "init_type", Offset: 300, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 23, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "InitType is the initialisation the port asks the subnet manager for."},
+			Doc: "InitType is the initialisation that the port requests from the subnet manager."},
 		{Name: "VLHighLimit", Script: "vl_high_limit", Offset: 304, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 24, Components: 1,
-			Doc: "VLHighLimit is how much high-priority lanes may send before a low-priority packet has its turn, in units of 4 KiB; 255 without limit."},
+			Doc: "VLHighLimit is the amount of data that high-priority lanes may send before a low-priority packet is sent, in units of 4 KiB; 255 is unlimited."},
 		{Name: "VLArbitrationHighCap", Script: "vl_arbitration_high_cap", Offset: 312, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 25, Components: 1, ReadOnly: true,
 			Doc: "VLArbitrationHighCap is the length of the high-priority VL arbitration table."},
 		{Name: "VLArbitrationLowCap", Script: "vl_arbitration_low_cap", Offset: 320, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 26, Components: 1, ReadOnly: true,
 			Doc: "VLArbitrationLowCap is the length of the low-priority VL arbitration table."},
 		{Name: "InitTypeReply", Script: "init_type_reply", Offset: 328, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 27, Components: 1, Hex: true,
-			Doc: "InitTypeReply is the initialisation the subnet manager did."},
+			Doc: "InitTypeReply is the initialisation that the subnet manager performed."},
 		{Name: "MTUCap", Script: "mtu_cap", Offset: 332, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsMTU, Component: 28, Components: 1, ReadOnly: true,
-			Doc: "MTUCap is the largest packet the port can do, in bytes."},
+			Doc: "MTUCap is the largest packet that the port supports, in bytes."},
 		{Name: "VLStallCount", Script: "vl_stall_count", Offset: 336, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 29, Components: 1,
 			Doc: "VLStallCount is the number of packets dropped at the head of a lane after which the lane counts as stalled."},
 		{Name: "HOQLife", Script: "hoq_life", Offset: 339, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 30, Components: 1,
-			Doc: "HOQLife is how long a packet may wait at the head of its lane, 4.096 us times two to this power; above 19 without limit."},
+			Doc: "HOQLife is the longest time of a packet at the head of its lane, 4.096 us * 2^value; above 19 unlimited."},
 		{Name: "OperationalVLs", Script: "operational_vls", Offset: 344, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsOperationalVLs, Component: 31, Components: 1,
-			Doc: "OperationalVLs are the data virtual lanes in use. In a Set, 0 should leave them as they are; not every agent knows (ibsim's does not), so smp_set sends what it read."},
+			Doc: "OperationalVLs are the data virtual lanes in use. In a Set, 0 should leave them unchanged; not every agent supports this (ibsim's does not), so smp_set sends the value that it read."},
 		{Name: "PartitionEnforcementInbound", Script: "partition_enforcement_inbound", Offset: 348, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 32, Components: 1,
-			Doc: "PartitionEnforcementInbound: a switch port checks the P_Key of packets it receives."},
+			Doc: "PartitionEnforcementInbound is set if a switch port checks the P_Key of packets it receives."},
 		{Name: "PartitionEnforcementOutbound", Script: "partition_enforcement_outbound", Offset: 349, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 33, Components: 1,
-			Doc: "PartitionEnforcementOutbound: a switch port checks the P_Key of packets it sends."},
+			Doc: "PartitionEnforcementOutbound is set if a switch port checks the P_Key of packets it sends."},
 		{Name: "FilterRawInbound", Script: "filter_raw_inbound", Offset: 350, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 34, Components: 1,
-			Doc: "FilterRawInbound: a switch port drops raw packets it receives."},
+			Doc: "FilterRawInbound is set if a switch port drops raw packets it receives."},
 		{Name: "FilterRawOutbound", Script: "filter_raw_outbound", Offset: 351, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 35, Components: 1,
-			Doc: "FilterRawOutbound: a switch port drops raw packets it should send."},
+			Doc: "FilterRawOutbound is set if a switch port drops raw packets to be sent."},
 		{Name: "M_KeyViolations", Script: "m_key_violations", Offset: 352, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 36, Components: 1,
 			Doc: "M_KeyViolations counts requests with a wrong M_Key; it stops at 65535."},
 		{Name: "P_KeyViolations", Script: "p_key_violations", Offset: 368, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 37, Components: 1,
@@ -517,35 +517,35 @@ var AttrPortInfo = &Attribute{
 		{Name: "MulticastP_KeyTrapSuppressionEnabled", Script: "multicast_p_key_trap_suppression_enabled", Offset: 409, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 41, Components: 1,
 			Doc: "MulticastP_KeyTrapSuppressionEnabled stops traps on wrong P_Keys of multicast packets."},
 		{Name: "SubnetTimeOut", Script: "subnet_time_out", Offset: 411, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 42, Components: 1,
-			Doc: "SubnetTimeOut is the longest time a packet needs through the subnet, 4.096 us times two to this power; traps wait as long."},
+			Doc: "SubnetTimeOut is the longest time of a packet through the subnet, 4.096 us * 2^value; traps are sent no more often than that."},
 		{Name: "RespTimeValue", Script: "resp_time_value", Offset: 419, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 44, Components: 1, ReadOnly: true,
-			Doc: "RespTimeValue is how long the agent takes to answer, 4.096 us times two to this power."},
+			Doc: "RespTimeValue is the longest time in which the agent answers, 4.096 us * 2^value."},
 		{Name: "LocalPhyErrors", Script: "local_phy_errors", Offset: 424, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 45, Components: 1,
 			Doc: "LocalPhyErrors is the number of physical errors above which a local link integrity error is counted."},
 		{Name: "OverrunErrors", Script: "overrun_errors", Offset: 428, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 46, Components: 1,
 			Doc: "OverrunErrors is the number of buffer overruns in a row above which an excessive buffer overrun error is counted."},
 		{Name: "MaxCreditHint", Script: "max_credit_hint", Offset: 432, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 47, Components: 1, ReadOnly: true,
-			Doc: "MaxCreditHint is the most credits a lane can have, in units of 64 bytes; 0 unknown."},
+			Doc: "MaxCreditHint is the largest number of credits of a lane, in units of 64 bytes; 0 is unknown."},
 		{Name: "LinkSpeedExtActive2", Script: "link_speed_ext_active2", Offset: 449, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsLinkSpeedExt2, Component: -1, Components: 0, ReadOnly: true,
-			Doc: "LinkSpeedExtActive2 is the speed in use from 200 Gb/s a lane on."},
+			Doc: "LinkSpeedExtActive2 is the speed in use, from 200 Gb/s a lane on."},
 		{Name: "LinkSpeedExtSupported2", Script: "link_speed_ext_supported2", Offset: 451, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeMask, Words: WordsLinkSpeedExt2, Component: -1, Components: 0, ReadOnly: true,
-			Doc: "LinkSpeedExtSupported2 are the speeds from 200 Gb/s a lane on that the port can do (known from rdma-core alone)."},
+			Doc: "LinkSpeedExtSupported2 are the supported speeds from 200 Gb/s a lane on (known only from rdma-core)."},
 		{Name: "LinkSpeedExtEnabled2", Script: "link_speed_ext_enabled2", Offset: 453, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeMask, Words: WordsLinkSpeedExt2, Component: -1, Components: 0, NoChange: true,
-			Doc: "LinkSpeedExtEnabled2 are the speeds from 200 Gb/s a lane on that may be negotiated (known from rdma-core alone)."},
+			Doc: "LinkSpeedExtEnabled2 are the speeds from 200 Gb/s a lane on that may be negotiated (known only from rdma-core)."},
 		{Name: "LinkRoundTripLatency", Script: "link_round_trip_latency", Offset: 456, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 49, Components: 1,
-			Doc: "LinkRoundTripLatency is the time that a signal needs to the neighbour and back, where CapabilityMask says so."},
+			Doc: "LinkRoundTripLatency is the time of a signal to the neighbour and back, if CapabilityMask has it."},
 		{Name: "CapabilityMask2", Script: "capability_mask2", Offset: 480, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeMask, Words: WordsCapabilityMask2, Component: 50, Components: 1, ReadOnly: true,
 			Doc: "CapabilityMask2 is what else the port supports."},
 		{Name: "LinkSpeedExtActive", Script: "link_speed_ext_active", Offset: 496, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsLinkSpeedExt.single(), Component: 51, Components: 1, ReadOnly: true,
-			Doc: "LinkSpeedExtActive is the speed in use from 14 to 100 Gb/s a lane."},
+			Doc: "LinkSpeedExtActive is the speed in use, from 14 to 100 Gb/s a lane."},
 		{Name: "LinkSpeedExtSupported", Script: "link_speed_ext_supported", Offset: 500, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsLinkSpeedExt.single(), Component: 52, Components: 1, ReadOnly: true,
-			Doc: "LinkSpeedExtSupported are the speeds from 14 to 100 Gb/s a lane that the port can do."},
+			Doc: "LinkSpeedExtSupported are the supported speeds from 14 to 100 Gb/s a lane."},
 		{Name: "LinkSpeedExtEnabled", Script: "link_speed_ext_enabled", Offset: 507, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeMask, Words: WordsLinkSpeedExt, Component: 54, Components: 1, NoChange: true,
 			Doc: "LinkSpeedExtEnabled are the speeds from 14 to 100 Gb/s a lane that may be negotiated."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PKeyTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -597,7 +597,7 @@ var AttrPKeyTable = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SLtoVLMappingTable) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -646,7 +646,7 @@ var AttrSLtoVLMappingTable = &Attribute{
 	Size:      8,
 	Section:   "14.2.5.8",
 	Sources:   []string{"rdma-core libibmad/dump.c ib_slvl_get_i", "opensm include/iba/ib_types.h ib_slvl_table_t"},
-	Doc:       "SLtoVLMappingTable says which virtual lane a packet of each service level leaves through. On a switch it depends on input and output port. A switch with OptimizedSLtoVLMappingProgramming takes bit 17 of the modifier for all input ports and bit 16 for all output ports.",
+	Doc:       "SLtoVLMappingTable is the virtual lane that a packet of each service level leaves through. On a switch it depends on input and output port. On a switch with OptimizedSLtoVLMappingProgramming, bit 17 of the modifier selects all input ports and bit 16 all output ports.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "SLtoVL", Script: "sl_to_vl", Offset: 0, Bits: 4, Count: 16, Stride: 4, Type: FieldTypeUint, Component: 0, Components: 16,
@@ -654,7 +654,7 @@ var AttrSLtoVLMappingTable = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VLArbitrationTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -711,11 +711,11 @@ var AttrVLArbitrationTable = &Attribute{
 		{Name: "VL", Script: "vl", Offset: 4, Bits: 4, Count: 32, Stride: 16, Type: FieldTypeUint, Component: -1, Components: 0,
 			Doc: "VL is the virtual lane of each entry."},
 		{Name: "Weight", Script: "weight", Offset: 8, Bits: 8, Count: 32, Stride: 16, Type: FieldTypeUint, Component: -1, Components: 0,
-			Doc: "Weight is how much that lane may send when its turn comes, in units of 64 bytes; 0 skips the entry."},
+			Doc: "Weight is the amount of data that the lane may send in its turn, in units of 64 bytes; 0 skips the entry."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SMInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 24 {
@@ -762,23 +762,23 @@ var AttrSMInfo = &Attribute{
 	Size:      24,
 	Section:   "14.2.5.13",
 	Sources:   []string{"rdma-core libibmad/fields.c SMInfo", "opensm include/iba/ib_types.h ib_sm_info_t"},
-	Doc:       "SMInfo is what subnet managers know of each other. In a Set, the modifier is what one asks of the other: 1 handover, 2 acknowledge, 3 disable, 4 standby, 5 discover.",
+	Doc:       "SMInfo is the information that subnet managers exchange. In a Set, the modifier is the request to the other: 1 handover, 2 acknowledge, 3 disable, 4 standby, 5 discover.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "GUID", Script: "guid", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 0, Components: 1,
 			Doc: "GUID is the port GUID of the subnet manager."},
 		{Name: "SM_Key", Script: "sm_key", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, Key: true, Hex: true,
-			Doc: "SM_Key is the SM_Key of the subnet manager; 0 unless the asker proved to be a trusted one."},
+			Doc: "SM_Key is the SM_Key of the subnet manager; 0 unless the requester is trusted."},
 		{Name: "ActCount", Script: "act_count", Offset: 128, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "ActCount grows with each thing the subnet manager does: its heartbeat."},
+			Doc: "ActCount increases with the activity of the subnet manager: its heartbeat."},
 		{Name: "Priority", Script: "priority", Offset: 160, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
-			Doc: "Priority decides which subnet manager becomes master; the highest, then the lowest GUID."},
+			Doc: "Priority selects the master subnet manager: the highest priority, then the lowest GUID."},
 		{Name: "SMState", Script: "sm_state", Offset: 164, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsSMState, Component: 4, Components: 1,
-			Doc: "SMState is the subnet manager's role."},
+			Doc: "SMState is the role of the subnet manager."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxExtPortInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -831,12 +831,12 @@ var AttrMlnxExtPortInfo = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "StateChangeEnable", Script: "state_change_enable", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
-			Doc: "StateChangeEnable says which of the fields below a Set changes."},
+			Doc: "StateChangeEnable selects the fields below that a Set changes."},
 		{Name: "LinkSpeedSupported", Script: "link_speed_supported", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "LinkSpeedSupported: bit 0 is FDR10."},
+			Doc: "LinkSpeedSupported is a mask of speeds that the port supports; bit 0 is FDR10."},
 		{Name: "LinkSpeedEnabled", Script: "link_speed_enabled", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
-			Doc: "LinkSpeedEnabled: bit 0 is FDR10."},
+			Doc: "LinkSpeedEnabled is a mask of speeds that may be negotiated; bit 0 is FDR10."},
 		{Name: "LinkSpeedActive", Script: "link_speed_active", Offset: 120, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "LinkSpeedActive: bit 0 is FDR10."},
+			Doc: "LinkSpeedActive is a mask of the speed in use; bit 0 is FDR10."},
 	},
 }

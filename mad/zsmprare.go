@@ -23,7 +23,7 @@ var WordsFECMode = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v FECMode) String() string { return WordsFECMode.Text(uint64(v)) }
 
 // WordsExtendedCapabilityMask are the words of ExtendedCapabilityMask.
@@ -37,13 +37,13 @@ var WordsExtendedCapabilityMask = &Words{
 	},
 }
 
-// Words are the words of the bits set in m, the lowest first.
+// Words returns the words of the bits set in m, the lowest first.
 func (m ExtendedCapabilityMask) Words() []string { return WordsExtendedCapabilityMask.Split(uint64(m)) }
 
-// String joins the words with commas.
+// String returns the words, separated by commas.
 func (m ExtendedCapabilityMask) String() string { return WordsExtendedCapabilityMask.Join(uint64(m)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VendorDiag) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -83,17 +83,17 @@ var AttrVendorDiag = &Attribute{
 	Size:      64,
 	Section:   "14.2.5.14",
 	Sources:   []string{"illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_vendor_diag_t", "wireshark epan/dissectors/packet-infiniband.c parse_VendorDiag", "python-rdma codegen/iba_14.xml SMPVendorDiag (DiagData 16 bits later)"},
-	Doc:       "VendorDiag is what a vendor's device tells of its health. The modifier is 0 first, then NextIndex of the answer before, for as long as it is not 0.",
+	Doc:       "VendorDiag is vendor-specific diagnostic data of a device. The modifier is 0 in the first request, then NextIndex of the last answer until that is 0.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "NextIndex", Script: "next_index", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "NextIndex is the modifier to ask for more with; 0 where there is no more."},
+			Doc: "NextIndex is the modifier of the next request; 0 at the end."},
 		{Name: "DiagData", Script: "diag_data", Offset: 16, Bits: 496, Count: 1, Stride: 496, Type: FieldTypeBytes, Component: 1, Components: 1,
-			Doc: "DiagData is the vendor's."},
+			Doc: "DiagData is the vendor-specific data."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LedInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 4 {
@@ -132,15 +132,15 @@ var AttrLedInfo = &Attribute{
 	Size:      4,
 	Section:   "14.2.5.15",
 	Sources:   []string{"python-rdma codegen/iba_14.xml SMPLedInfo", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t"},
-	Doc:       "LedInfo is the port's light, which tells people where it is.",
+	Doc:       "LedInfo is the port's beacon light, for people who look for the port.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "LedMask", Script: "led_mask", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "LedMask: the light is on."},
+			Doc: "LedMask is set if the light is on."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortInfoExtended) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -198,7 +198,7 @@ var AttrPortInfoExtended = &Attribute{
 	Size:      64,
 	Section:   "14.2.5.19",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_port_info_ext_t", "rdma-core libibmad/fields.c PortInfoExtended fields (of HDR and NDR, each two fields there are the other way round)"},
-	Doc:       "PortInfoExtended is what else a port has and is set to: the forward error correction of each speed.",
+	Doc:       "PortInfoExtended is further configuration and state of a port: the forward error correction of each speed.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "CapabilityMask", Script: "capability_mask", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeMask, Words: WordsExtendedCapabilityMask, Component: 0, Components: 1, ReadOnly: true,
@@ -206,25 +206,25 @@ var AttrPortInfoExtended = &Attribute{
 		{Name: "FECModeActive", Script: "fec_mode_active", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsFECMode, Component: 1, Components: 1, ReadOnly: true,
 			Doc: "FECModeActive is the forward error correction in use."},
 		{Name: "FDRFECModeSupported", Script: "fdr_fec_mode_supported", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "FDRFECModeSupported are the modes that the port can do at FDR, a bit each."},
+			Doc: "FDRFECModeSupported are the modes that the port supports at FDR, a bit each."},
 		{Name: "FDRFECModeEnabled", Script: "fdr_fec_mode_enabled", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
 			Doc: "FDRFECModeEnabled are the modes that may be used at FDR, a bit each."},
 		{Name: "EDRFECModeSupported", Script: "edr_fec_mode_supported", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "EDRFECModeSupported are the modes that the port can do at EDR, a bit each."},
+			Doc: "EDRFECModeSupported are the modes that the port supports at EDR, a bit each."},
 		{Name: "EDRFECModeEnabled", Script: "edr_fec_mode_enabled", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
 			Doc: "EDRFECModeEnabled are the modes that may be used at EDR, a bit each."},
 		{Name: "HDRFECModeSupported", Script: "hdr_fec_mode_supported", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "HDRFECModeSupported are the modes that the port can do at HDR, a bit each."},
+			Doc: "HDRFECModeSupported are the modes that the port supports at HDR, a bit each."},
 		{Name: "HDRFECModeEnabled", Script: "hdr_fec_mode_enabled", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
 			Doc: "HDRFECModeEnabled are the modes that may be used at HDR, a bit each."},
 		{Name: "NDRFECModeSupported", Script: "ndr_fec_mode_supported", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
-			Doc: "NDRFECModeSupported are the modes that the port can do at NDR, a bit each."},
+			Doc: "NDRFECModeSupported are the modes that the port supports at NDR, a bit each."},
 		{Name: "NDRFECModeEnabled", Script: "ndr_fec_mode_enabled", Offset: 160, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
 			Doc: "NDRFECModeEnabled are the modes that may be used at NDR, a bit each."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *LinkSpeedWidthPairsTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -262,14 +262,14 @@ var AttrLinkSpeedWidthPairsTable = &Attribute{
 	Size:    64,
 	Section: "14.2.5",
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_LINK_SPD_WIDTH_TABLE (the number alone)"},
-	Doc:     "LinkSpeedWidthPairsTable says which widths go with which speeds.",
+	Doc:     "LinkSpeedWidthPairsTable is the supported pairs of widths and speeds.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *VendorSpecificMadsTable) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -307,14 +307,14 @@ var AttrVendorSpecificMadsTable = &Attribute{
 	Size:    64,
 	Section: "14.2.5",
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_VENDOR_MADS_TABLE (the number alone)"},
-	Doc:     "VendorSpecificMadsTable says which vendor's MADs a node understands.",
+	Doc:     "VendorSpecificMadsTable is the vendor-specific MADs that a node supports.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *HierarchyInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -352,14 +352,14 @@ var AttrHierarchyInfo = &Attribute{
 	Size:    64,
 	Section: "14.2.5",
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_HIERARCHY_INFO (the number alone)"},
-	Doc:     "HierarchyInfo says where in its chassis a port is.",
+	Doc:     "HierarchyInfo is the position of a port in its chassis.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *CableInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {

@@ -4,7 +4,7 @@ package mad
 
 import "encoding/binary"
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SNMPHeader) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -41,10 +41,10 @@ var LayoutSNMPHeader = &Attribute{
 	Size:    8,
 	Section: "16.4.1",
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPFormat"},
-	Doc:     "SNMPHeader stands at byte 56 of the MADs that carry SNMP.",
+	Doc:     "SNMPHeader is at byte 56 of the MADs that carry SNMP.",
 	Fields: []Field{
 		{Name: "RAddress", Script: "r_address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
-			Doc: "RAddress is where the answer goes."},
+			Doc: "RAddress is the address for the answer."},
 		{Name: "PayloadLength", Script: "payload_length", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PayloadLength is the number of bytes of data."},
 		{Name: "SegmentNumber", Script: "segment_number", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
@@ -54,7 +54,7 @@ var LayoutSNMPHeader = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SNMPData) Decode(data []byte) {
 	b := data
 	if len(b) < 192 {
@@ -91,7 +91,7 @@ var AttrSNMPCommunityInfo = &Attribute{
 	Size:    64,
 	Section: "16.4.3.2",
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPCommunityInfo, SNMPPDUInfo"},
-	Doc:     "CommunityInfo is the community name of the messages that follow. SNMPData is what a MAD carries of SNMP.",
+	Doc:     "CommunityInfo is the community name of the messages that follow. SNMPData is the SNMP data of a MAD.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute's first 64 bytes as they came."},
@@ -108,7 +108,7 @@ var AttrSNMPPDUInfo = &Attribute{
 	Size:    192,
 	Section: "16.4.3.3",
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPCommunityInfo, SNMPPDUInfo"},
-	Doc:     "PDUInfo is a segment of a message. SNMPData is what a MAD carries of SNMP.",
+	Doc:     "PDUInfo is a segment of a message. SNMPData is the SNMP data of a MAD.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute's first 64 bytes as they came."},
@@ -117,7 +117,7 @@ var AttrSNMPPDUInfo = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *HostPing) Decode(data []byte) {
 	b := data
 	if len(b) < 216 {
@@ -153,14 +153,14 @@ var AttrHostPing = &Attribute{
 	Size:    216,
 	Section: "vendor",
 	Sources: []string{"rdma-core infiniband-diags/ibping.c ibping"},
-	Doc:     "HostPing asks whether somebody is there: ibping.",
+	Doc:     "HostPing checks whether a host answers: ibping.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came; ibping's server answers with the name of its host."},
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *SysStat) Decode(data []byte) {
 	b := data
 	if len(b) < 216 {
@@ -196,11 +196,11 @@ var AttrSysStatSysStatPing = &Attribute{
 	Size:      216,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/ibsysstat.c mk_reply", "python-rdma codegen/vend_ofa.xml OFASysStatHostInfo, OFASysStatCPUInfo"},
-	Doc:       "SysStatPing asks whether somebody is there. SysStat is what a host tells of itself: ibsysstat.",
+	Doc:       "SysStatPing checks whether the host answers. SysStat is information about a host: ibsysstat.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeText, Component: 0, Components: 1,
-			Doc: "Text is what the host says."},
+			Doc: "Text is the answer of the host."},
 	},
 }
 
@@ -215,11 +215,11 @@ var AttrSysStatHostInfo = &Attribute{
 	Size:      216,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/ibsysstat.c mk_reply", "python-rdma codegen/vend_ofa.xml OFASysStatHostInfo, OFASysStatCPUInfo"},
-	Doc:       "HostInfo is the name of the host. SysStat is what a host tells of itself: ibsysstat.",
+	Doc:       "HostInfo is the name of the host. SysStat is information about a host: ibsysstat.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeText, Component: 0, Components: 1,
-			Doc: "Text is what the host says."},
+			Doc: "Text is the answer of the host."},
 	},
 }
 
@@ -234,10 +234,10 @@ var AttrSysStatCPUInfo = &Attribute{
 	Size:      216,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/ibsysstat.c mk_reply", "python-rdma codegen/vend_ofa.xml OFASysStatHostInfo, OFASysStatCPUInfo"},
-	Doc:       "CPUInfo is a line for each processor. (python-rdma has it at 0x0112.) SysStat is what a host tells of itself: ibsysstat.",
+	Doc:       "CPUInfo is a line for each processor. (python-rdma has it at 0x0112.) SysStat is information about a host: ibsysstat.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeText, Component: 0, Components: 1,
-			Doc: "Text is what the host says."},
+			Doc: "Text is the answer of the host."},
 	},
 }

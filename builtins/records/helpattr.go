@@ -319,7 +319,7 @@ func componentWords(a *mad.Attribute, f *mad.Field) string {
 // ClassHelp is all that the tables say of a management class.
 func ClassHelp(c mad.ClassInfo) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s. It has to be understood by: %s.\n", c.Name, uint8(c.First), c.Doc, c.Support)
+	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s. Support: %s.\n", c.Name, uint8(c.First), c.Doc, c.Support)
 	if c.Last.WasReserved() {
 		b.WriteString("Version 1.0 of the specification reserves classes 0x20 to 0x80.\n")
 	}

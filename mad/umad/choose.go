@@ -9,9 +9,9 @@ import (
 	"fabsh/mad"
 )
 
-// choose finds the port that o says, as infiniband-diags do: the one named,
-// else the first that is ACTIVE, else the first whose link is up. Of a
-// planarized adapter it finds the SMI/GSI pair; otherwise they are the same.
+// choose finds the port for o, as infiniband-diags do: the one named, otherwise
+// the first that is ACTIVE, otherwise the first whose link is up. Of a planarized
+// adapter it finds the SMI/GSI pair; otherwise both are the same.
 func (s sysfs) choose(o Options) (gsi, smi port, err error) {
 	all, err := s.ports()
 	if err != nil {
@@ -40,13 +40,13 @@ func choose(all []port, o Options) (gsi, smi port, err error) {
 	case chosen == nil, o.Device == "" && rank(*chosen) == 0:
 		return gsi, smi, noUsablePort(fitting)
 	case chosen.umad == "":
-		return gsi, smi, fmt.Errorf("%v carries no management datagrams: ib_umad does not serve it, as is the case with iWARP", chosen)
+		return gsi, smi, fmt.Errorf("%v: carries no management datagrams: ib_umad does not serve it (an iWARP port?)", chosen)
 	}
 	gsi, smi = chosen.pair(all)
 	return gsi, smi, nil
 }
 
-// pair is p with the other half of it; p twice where it has none.
+// pair returns p with its other half; p twice if it has none.
 func (p port) pair(all []port) (gsi, smi port) {
 	switch other := partner(p, all); {
 	case other == nil:
@@ -58,14 +58,14 @@ func (p port) pair(all []port) (gsi, smi port) {
 	}
 }
 
-// pairRank is how well p will do with the other half of it: both are needed
-// (rdma-core libibumad/umad.c find_preferred_ports).
+// pairRank ranks p together with its other half: both are needed (rdma-core
+// libibumad/umad.c find_preferred_ports).
 func (p port) pairRank(all []port) int {
 	gsi, smi := p.pair(all)
 	return min(gsi.rank(), smi.rank())
 }
 
-// rank is how well a port will do.
+// rank ranks a port; higher is better.
 func (p port) rank() int {
 	switch {
 	case p.state == mad.PortStateActive:
@@ -76,8 +76,8 @@ func (p port) rank() int {
 	return 0
 }
 
-// best is the first of the highest rank. InfiniBand goes first; RoCE does only
-// on a device that was named, never by accident.
+// best returns the first of the highest rank. InfiniBand comes first; RoCE is only
+// chosen on a device that was named, never by accident.
 func best(ports []port, roce bool, rank func(port) int) *port {
 	var found *port
 	for i := range ports {
@@ -92,9 +92,9 @@ func best(ports []port, roce bool, rank func(port) int) *port {
 	return found
 }
 
-// partner is the other port of an SMI/GSI pair: it has the same GUID on another
-// device, and one of the two only admits a subnet manager (rdma-core,
-// libibumad: umad_get_smi_gsi_pairs).
+// partner returns the other port of an SMI/GSI pair: it has the same GUID on another
+// device, and only one of the two allows a subnet manager (rdma-core, libibumad:
+// umad_get_smi_gsi_pairs).
 func partner(p port, all []port) *port {
 	return best(slices.DeleteFunc(slices.Clone(all), func(other port) bool {
 		return p.guid == 0 || p.guid != other.guid || p.ethernet || other.ethernet || other.umad == "" ||
@@ -102,10 +102,10 @@ func partner(p port, all []port) *port {
 	}), false, port.rank)
 }
 
-// listed says how to see what a port can be called.
-const listed = "; to list them: fabsh ports"
+// listed is how to see the names of ports.
+const listed = "; fabsh ports lists them"
 
-// noSuchPort: nothing is called what o says.
+// noSuchPort returns the error that no port has the name in o.
 func noSuchPort(o Options, all []port) error {
 	var devices, ports []string
 	for _, p := range all {
@@ -120,19 +120,19 @@ func noSuchPort(o Options, all []port) error {
 	case len(devices) == 0:
 		return ErrNoDevice
 	case o.Device == "":
-		return fmt.Errorf("no device has a port %d: there are %s%s", o.Port, names(all), listed)
+		return fmt.Errorf("port %d: unknown; ports: %s%s", o.Port, names(all), listed)
 	case ports == nil:
-		return fmt.Errorf("no device %s: there is %s%s", o.Device, strings.Join(devices, ", "), listed)
+		return fmt.Errorf("device %s: unknown; devices: %s%s", o.Device, strings.Join(devices, ", "), listed)
 	}
-	return fmt.Errorf("%s has no port %d: it has %s%s", o.Device, o.Port, strings.Join(ports, ", "), listed)
+	return fmt.Errorf("device %s: unknown port %d; ports: %s%s", o.Device, o.Port, strings.Join(ports, ", "), listed)
 }
 
-// noUsablePort says what state the ports are in.
+// noUsablePort returns an error with the states of the ports.
 func noUsablePort(ports []port) error {
-	return fmt.Errorf("no InfiniBand port is up: %s; see to cable and switch, or name a device to use it all the same (-C)%s", names(ports), listed)
+	return fmt.Errorf("no InfiniBand port is up: %s; check cable and switch, or name a device to use it anyway (-C)%s", names(ports), listed)
 }
 
-// names lists ports with what matters to the choice.
+// names lists ports with the states that matter to the choice.
 func names(ports []port) string {
 	var list []string
 	for _, p := range ports {

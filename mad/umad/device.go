@@ -17,25 +17,25 @@ import (
 type device struct {
 	port
 	file     file
-	agents   map[mad.Class]uint32 // the sender's
-	userRMPP bool                 // tests do without the kernel's
+	agents   map[mad.Class]uint32 // of the sender
+	userRMPP bool                 // tests do not use the kernel's RMPP
 	tx, rx   []byte
 }
 
-// file is what a device is to us.
+// file is an open device.
 type file interface {
-	// Read takes one datagram, Write gives one.
+	// Read receives one datagram, Write sends one.
 	io.ReadWriteCloser
-	// beforeWait has Read call f each time before it waits, and look again if
-	// f returns true; false where that cannot be.
+	// beforeWait makes Read call f each time before it waits, and try again if f
+	// returns true; it returns false if that is unsupported.
 	beforeWait(f func() (again bool)) (ok bool)
-	// register has the kernel carry out a request for an agent.
+	// register makes the kernel execute a request for an agent.
 	register(*[requestSize]byte) error
-	// unregister takes an agent back.
+	// unregister removes an agent.
 	unregister(agent uint32) error
 }
 
-// deviceFolder is where udev, or the kernel itself, puts the devices.
+// deviceFolder is the directory where udev, or the kernel itself, creates the devices.
 const deviceFolder = "/dev/infiniband/"
 
 func (p port) path() string { return deviceFolder + p.umad }
@@ -44,13 +44,13 @@ func openDevice(p port, openFile func(path string) (file, error)) (*device, erro
 	f, err := openFile(p.path())
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%v: no permission to open %s: %s", p, p.path(), permit(groupOf(p.path())))
+		return nil, fmt.Errorf("%v: %s: permission denied; %s", p, p.path(), permit(groupOf(p.path())))
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%v: the kernel has %s, but %s does not exist: udev should make it; a container must be given it (--device %[3]s)", p, p.umad, p.path())
+		return nil, fmt.Errorf("%v: %s: the kernel has it, but %s does not exist; udev should create it; pass it to a container with --device %[3]s", p, p.umad, p.path())
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
 		return nil, goneError(p, err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return nil, fmt.Errorf("%v: %w: raise the limit (ulimit -n, fs.file-max), or close some", p, err)
+		return nil, fmt.Errorf("%v: %w; raise the limit (ulimit -n, fs.file-max), or close some files", p, err)
 	case err != nil:
 		return nil, fmt.Errorf("%v: %w", p, err)
 	}
@@ -70,7 +70,7 @@ func (v *device) send(d *engine.Datagram) error {
 		return &engine.SendError{Err: err}
 	}
 	if d.QKey != 0 && d.QKey != mad.GeneralQKey { // mad.c, ib_create_send_mad: IB_QP_SET_QKEY
-		return &engine.SendError{Err: fmt.Errorf("queue pair %#x wants Q_Key %#x, and the kernel sends management datagrams with %#x only", d.QP, d.QKey, mad.GeneralQKey)}
+		return &engine.SendError{Err: fmt.Errorf("queue pair %#x requires Q_Key %#x; the kernel sends management datagrams only with %#x", d.QP, d.QKey, mad.GeneralQKey)}
 	}
 	agent, ok := v.agents[class]
 	if !ok {
@@ -92,23 +92,23 @@ func (v *device) send(d *engine.Datagram) error {
 	return nil
 }
 
-// accept registers an agent that gets the requests of class c and method m. It
-// sends nothing: answers go out by the agent of what we send.
+// accept registers an agent that receives the requests of class c and method m. It
+// sends nothing: answers are sent by the sender's agent.
 func (v *device) accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	r := agentRequest(c, v.userRMPP)
 	acceptMethod(&r, m)
 	if err := v.file.register(&r); errors.Is(err, syscall.EINVAL) {
-		return nil, fmt.Errorf("%v: another program takes each %s of class %v that comes to this port (a subnet manager the traps, an event daemon the Reports), and the kernel gives them to one only: end it (fuser -v %s shows who has the device open), or use another port (-C, -P) (%w)",
+		return nil, fmt.Errorf("%v: another program receives each %s of class %v at this port (a subnet manager the traps, an event daemon the Reports), and the kernel delivers them to only one; stop it (fuser -v %s shows who has the device open), or use another port (-C, -P) (%w)",
 			v, m.Name(c, c.Version()), c, v.path(), err)
 	} else if err != nil {
 		return nil, v.registerError(c, err)
 	}
 	agent := binary.NativeEndian.Uint32(r[:])
-	return func() { v.file.unregister(agent) }, nil // it fails where the device is gone
+	return func() { v.file.unregister(agent) }, nil // fails if the device is gone
 }
 
-// checkRoute says why a directed route does not begin here. The kernel makes
-// the first hop itself, and refuses without a word.
+// checkRoute returns an error if a directed route does not begin here. The kernel
+// makes the first hop itself, and refuses without an error.
 func (v *device) checkRoute(m []byte) error {
 	if mad.Class(m[mad.ClassOffset]) != mad.ClassSubnDirected || v.num == 0 {
 		return nil
@@ -117,15 +117,15 @@ func (v *device) checkRoute(m []byte) error {
 	if m[mad.HopCountOffset] == 0 || first == v.num {
 		return nil
 	}
-	return fmt.Errorf("the route leaves this node through port %d, but we are on %v: begin with 0,%d, or choose another port (-P)", first, v, v.num)
+	return fmt.Errorf("the route leaves this node through port %d, but the port in use is %v; begin with 0,%d, or choose another port (-P)", first, v, v.num)
 }
 
 // recv reads into d.
 func (v *device) recv(d *engine.Datagram) error {
 	n, err := v.file.Read(v.rx)
 	for errors.Is(err, syscall.ENOSPC) {
-		// A table: it stays first in the queue, and the header, which was
-		// filled in, says how long it is.
+		// A table: it stays first in the queue, and the header that was filled
+		// in has its length.
 		need := int(binary.NativeEndian.Uint32(v.rx[offLength:]))
 		if need <= len(v.rx) {
 			break
@@ -147,8 +147,8 @@ func (v *device) recv(d *engine.Datagram) error {
 	return nil
 }
 
-// readError: every one is final. Of a device that went the runtime's poller may
-// hear before the kernel is asked; then the error is its own, and no errno.
+// readError describes an error of a read; all are final. If the device disappears,
+// the runtime's poller may notice first; then the error is its own, not an errno.
 func (v *device) readError(err error) error {
 	var errno syscall.Errno
 	if e := v.gone(err); e != nil {
@@ -157,14 +157,14 @@ func (v *device) readError(err error) error {
 		return goneError(v.port, err)
 	}
 	if errno == syscall.ENOSPC { // never seen
-		return fmt.Errorf("%v: the kernel has a datagram of %d bytes, which does not fit in as many (%w); start again", v, len(v.rx), err)
+		return fmt.Errorf("%v: a datagram of the kernel does not fit in %d bytes (%w); start again", v, len(v.rx), err)
 	}
-	return fmt.Errorf("%v: the kernel gives no more datagrams (%w); start again", v, err)
+	return fmt.Errorf("%v: the kernel delivers no more datagrams (%w); start again", v, err)
 }
 
 func (v *device) close() { v.file.Close() }
 
-// gone says that the device can be used no longer, if that is what err means.
+// gone returns an error if err means that the device can no longer be used.
 func (v *device) gone(err error) error {
 	switch {
 	case errors.Is(err, os.ErrClosed):
@@ -176,10 +176,10 @@ func (v *device) gone(err error) error {
 }
 
 func goneError(p port, err error) error {
-	return fmt.Errorf("%v is gone: the device was removed or reset, or its driver unloaded (%w); start again when it is back", p, err)
+	return fmt.Errorf("%v: the device was removed or reset, or its driver unloaded (%w); start again when it is back", p, err)
 }
 
-// writeError: what the kernel refuses concerns one datagram.
+// writeError describes an error of a write; it concerns one datagram.
 func (v *device) writeError(err error) error {
 	if e := v.gone(err); e != nil {
 		return e
@@ -187,20 +187,20 @@ func (v *device) writeError(err error) error {
 	var what string
 	switch {
 	case errors.Is(err, syscall.EINVAL):
-		what = "the kernel finds the address or the MAD invalid"
+		what = "the kernel rejects the address or the MAD as invalid"
 	case errors.Is(err, syscall.ENOMEM):
-		what = "the kernel has no memory for it: free some, or have less under way (--window)"
+		what = "the kernel has no memory for it; free some, or reduce the number of outstanding requests (--window)"
 	case errors.Is(err, fs.ErrPermission):
 		what = forbidden
 	case errors.Is(err, syscall.ENODATA), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		what = "the kernel finds no way to the GID"
+		what = "the kernel has no route to the GID"
 	default:
-		what = "the kernel refuses it"
+		what = "the kernel rejects it"
 	}
 	return &engine.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
 }
 
-// registerError says why there is no agent for class c.
+// registerError describes why the kernel created no agent for class c.
 func (v *device) registerError(c mad.Class, err error) error {
 	if e := v.gone(err); e != nil {
 		return e
@@ -208,24 +208,25 @@ func (v *device) registerError(c mad.Class, err error) error {
 	var what string
 	switch {
 	case errors.Is(err, syscall.EPROTONOSUPPORT):
-		what = "the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P)"
+		what = "the port has no subnet management interface (a virtual function or RoCE port?); choose another (-C, -P)"
 	case errors.Is(err, syscall.EINVAL):
-		what = fmt.Sprintf("the kernel sends nothing of class %v: its classes are 0x01 to 0x4f and 0x81", c)
+		what = fmt.Sprintf("the kernel does not send class %v; it supports classes 0x01 to 0x4f and 0x81", c)
 	case errors.Is(err, syscall.ENOMEM):
-		what = fmt.Sprintf("the kernel has no room for an agent of class %v: it gives a session %d, one for each class; use another session for further classes", c, maxAgents)
+		what = fmt.Sprintf("the kernel has no room for an agent of class %v: a session has up to %d, one for each class; use another session for further classes", c, maxAgents)
 	case errors.Is(err, fs.ErrPermission):
 		what = forbidden
 	case errors.Is(err, syscall.ENOTTY):
-		what = "the kernel is older than Linux 3.18: use a newer one"
+		what = "the kernel is older than Linux 3.18; use a newer one"
 	default:
-		what = fmt.Sprintf("the kernel gives no agent for class %v", c)
+		what = fmt.Sprintf("the kernel creates no agent for class %v", c)
 	}
 	return &engine.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
 }
 
-// forbidden: the device was opened, and now may not be used.
-const forbidden = "the host's security policy (SELinux) forbids it: allow it there (ausearch -m avc tells what was forbidden), or run as root"
+// forbidden describes a device that was opened, but may not be used.
+const forbidden = "the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root"
 
-// maxAgents of one open file (IB_UMAD_MAX_AGENTS). Classes above 0x4f it does
-// not know (mad_priv.h, MAX_MGMT_CLASS), but for directed routes.
+// maxAgents is the number of agents of one open file (IB_UMAD_MAX_AGENTS). The
+// kernel does not support classes above 0x4f (mad_priv.h, MAX_MGMT_CLASS), except
+// for directed routes.
 const maxAgents = 32

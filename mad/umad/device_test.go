@@ -127,7 +127,7 @@ func TestAgents(t *testing.T) {
 
 // What the kernel refuses to send, in words.
 func TestSendErrors(t *testing.T) {
-	const goneText = "mlx5_0/2 is gone: the device was removed or reset, or its driver unloaded (%s); start again when it is back"
+	const goneText = "mlx5_0/2: the device was removed or reset, or its driver unloaded (%s); start again when it is back"
 	for _, c := range []struct {
 		name     string
 		class    mad.Class
@@ -138,21 +138,21 @@ func TestSendErrors(t *testing.T) {
 		final    bool
 	}{
 		{"fine", mad.ClassSubnDirected, 0, nil, nil, "<nil>", false},
-		{"route", mad.ClassSubnDirected, 2, nil, nil, "the route leaves this node through port 1, but we are on mlx5_0/2: begin with 0,2, or choose another port (-P)", false},
-		{"no SMI", mad.ClassSubn, 0, syscall.EPROTONOSUPPORT, nil, "mlx5_0/2: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)", false},
-		{"class", 0x55, 0, syscall.EINVAL, nil, "mlx5_0/2: the kernel sends nothing of class unknown(0x55): its classes are 0x01 to 0x4f and 0x81 (ioctl: invalid argument)", false},
-		{"agents", mad.ClassPerf, 0, syscall.ENOMEM, nil, "mlx5_0/2: the kernel has no room for an agent of class Perf: it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)", false},
-		{"policy", mad.ClassPerf, 0, syscall.EACCES, nil, "mlx5_0/2: the host's security policy (SELinux) forbids it: allow it there (ausearch -m avc tells what was forbidden), or run as root (ioctl: permission denied)", false},
-		{"policy, write", mad.ClassPerf, 0, nil, syscall.EPERM, "mlx5_0/2: the host's security policy (SELinux) forbids it: allow it there (ausearch -m avc tells what was forbidden), or run as root (write /dev/infiniband/umad0: operation not permitted)", false},
-		{"old", mad.ClassPerf, 0, syscall.ENOTTY, nil, "mlx5_0/2: the kernel is older than Linux 3.18: use a newer one (ioctl: inappropriate ioctl for device)", false},
-		{"odd", mad.ClassPerf, 0, syscall.E2BIG, nil, "mlx5_0/2: the kernel gives no agent for class Perf (ioctl: argument list too long)", false},
+		{"route", mad.ClassSubnDirected, 2, nil, nil, "the route leaves this node through port 1, but the port in use is mlx5_0/2; begin with 0,2, or choose another port (-P)", false},
+		{"no SMI", mad.ClassSubn, 0, syscall.EPROTONOSUPPORT, nil, "mlx5_0/2: the port has no subnet management interface (a virtual function or RoCE port?); choose another (-C, -P) (ioctl: protocol not supported)", false},
+		{"class", 0x55, 0, syscall.EINVAL, nil, "mlx5_0/2: the kernel does not send class unknown(0x55); it supports classes 0x01 to 0x4f and 0x81 (ioctl: invalid argument)", false},
+		{"agents", mad.ClassPerf, 0, syscall.ENOMEM, nil, "mlx5_0/2: the kernel has no room for an agent of class Perf: a session has up to 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)", false},
+		{"policy", mad.ClassPerf, 0, syscall.EACCES, nil, "mlx5_0/2: the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root (ioctl: permission denied)", false},
+		{"policy, write", mad.ClassPerf, 0, nil, syscall.EPERM, "mlx5_0/2: the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root (write /dev/infiniband/umad0: operation not permitted)", false},
+		{"old", mad.ClassPerf, 0, syscall.ENOTTY, nil, "mlx5_0/2: the kernel is older than Linux 3.18; use a newer one (ioctl: inappropriate ioctl for device)", false},
+		{"odd", mad.ClassPerf, 0, syscall.E2BIG, nil, "mlx5_0/2: the kernel creates no agent for class Perf (ioctl: argument list too long)", false},
 		{"gone, agent", mad.ClassPerf, 0, syscall.EPIPE, nil, fmt.Sprintf(goneText, "ioctl: broken pipe"), true},
 		{"gone", mad.ClassPerf, 0, nil, syscall.EIO, fmt.Sprintf(goneText, "write /dev/infiniband/umad0: input/output error"), true},
 		{"closed", mad.ClassPerf, 0, nil, os.ErrClosed, "transport closed", true},
-		{"invalid", mad.ClassPerf, 0, nil, syscall.EINVAL, "mlx5_0/2: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)", false},
-		{"memory", mad.ClassPerf, 0, nil, syscall.ENOMEM, "mlx5_0/2: the kernel has no memory for it: free some, or have less under way (--window) (write /dev/infiniband/umad0: cannot allocate memory)", false},
-		{"neighbour", mad.ClassPerf, 0, nil, syscall.ETIMEDOUT, "mlx5_0/2: the kernel finds no way to the GID (write /dev/infiniband/umad0: connection timed out)", false},
-		{"other", mad.ClassPerf, 0, nil, syscall.E2BIG, "mlx5_0/2: the kernel refuses it (write /dev/infiniband/umad0: argument list too long)", false},
+		{"invalid", mad.ClassPerf, 0, nil, syscall.EINVAL, "mlx5_0/2: the kernel rejects the address or the MAD as invalid (write /dev/infiniband/umad0: invalid argument)", false},
+		{"memory", mad.ClassPerf, 0, nil, syscall.ENOMEM, "mlx5_0/2: the kernel has no memory for it; free some, or reduce the number of outstanding requests (--window) (write /dev/infiniband/umad0: cannot allocate memory)", false},
+		{"neighbour", mad.ClassPerf, 0, nil, syscall.ETIMEDOUT, "mlx5_0/2: the kernel has no route to the GID (write /dev/infiniband/umad0: connection timed out)", false},
+		{"other", mad.ClassPerf, 0, nil, syscall.E2BIG, "mlx5_0/2: the kernel rejects it (write /dev/infiniband/umad0: argument list too long)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr, files := openFake(t, fakePort("mlx5_0/2", "active", 0x12, 0), Options{})
@@ -235,7 +235,7 @@ func TestFull(t *testing.T) {
 	}
 	files["umad0"].refuseAgents = syscall.ENOMEM
 	var refused *engine.SendError
-	const want = "mlx5_0/1: the kernel has no room for an agent of class SubnAdm: it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
+	const want = "mlx5_0/1: the kernel has no room for an agent of class SubnAdm: a session has up to 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
 	if err := tr.Send(request(mad.ClassSubnAdm, 0)); !errors.As(err, &refused) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -253,7 +253,7 @@ func TestNoSpace(t *testing.T) {
 	long := entry(0, numbered(5000))
 	binary.NativeEndian.PutUint32(long[offLength:], 4000)
 	files["umad0"].queue <- long
-	const want = "mlx5_0/1: the kernel has a datagram of 4000 bytes, which does not fit in as many (read /dev/infiniband/umad0: no space left on device); start again"
+	const want = "mlx5_0/1: a datagram of the kernel does not fit in 4000 bytes (read /dev/infiniband/umad0: no space left on device); start again"
 	if err := tr.Recv(new(engine.Datagram)); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -265,9 +265,9 @@ func TestRecvErrors(t *testing.T) {
 		want string
 	}{
 		{os.ErrClosed, "transport closed"},
-		{syscall.EIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: input/output error); start again when it is back"},
-		{errors.New("not pollable"), "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: not pollable); start again when it is back"},
-		{syscall.EBADF, "mlx5_0/1: the kernel gives no more datagrams (read /dev/infiniband/umad0: bad file descriptor); start again"},
+		{syscall.EIO, "mlx5_0/1: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: input/output error); start again when it is back"},
+		{errors.New("not pollable"), "mlx5_0/1: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: not pollable); start again when it is back"},
+		{syscall.EBADF, "mlx5_0/1: the kernel delivers no more datagrams (read /dev/infiniband/umad0: bad file descriptor); start again"},
 	} {
 		tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
 		files["umad0"].fail(c.err)
@@ -282,10 +282,10 @@ func TestOpenErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{syscall.EACCES, `mlx5_0/1: no permission to open /dev/infiniband/umad0: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`},
-		{syscall.ENOENT, "mlx5_0/1: the kernel has umad0, but /dev/infiniband/umad0 does not exist: udev should make it; a container must be given it (--device /dev/infiniband/umad0)"},
-		{syscall.ENXIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad0: no such device or address); start again when it is back"},
-		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files: raise the limit (ulimit -n, fs.file-max), or close some"},
+		{syscall.EACCES, `mlx5_0/1: /dev/infiniband/umad0: permission denied; run as root; or allow a group to use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`},
+		{syscall.ENOENT, "mlx5_0/1: umad0: the kernel has it, but /dev/infiniband/umad0 does not exist; udev should create it; pass it to a container with --device /dev/infiniband/umad0"},
+		{syscall.ENXIO, "mlx5_0/1: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad0: no such device or address); start again when it is back"},
+		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files; raise the limit (ulimit -n, fs.file-max), or close some files"},
 	} {
 		p := port{device: "mlx5_0", num: 1, umad: "umad0"}
 		_, err := open(sysfs{}, p, p, func(path string) (file, error) {
@@ -337,12 +337,12 @@ func TestAccept(t *testing.T) {
 
 	f.refuse = syscall.EINVAL
 	_, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport)
-	const taken = "mlx5_0/1: another program takes each Report of class SubnAdm that comes to this port (a subnet manager the traps, an event daemon the Reports), and the kernel gives them to one only: end it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
+	const taken = "mlx5_0/1: another program receives each Report of class SubnAdm at this port (a subnet manager the traps, an event daemon the Reports), and the kernel delivers them to only one; stop it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
 	if err == nil || err.Error() != taken {
 		t.Errorf("got  %v\nwant %s", err, taken)
 	}
 	f.refuse = syscall.ENOMEM
-	if _, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport); err == nil || !strings.Contains(err.Error(), "it gives a session 32") {
+	if _, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport); err == nil || !strings.Contains(err.Error(), "a session has up to 32") {
 		t.Errorf("no room: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"fabsh/mad/internal/nowait"
 )
 
-// Requests of ib_umad: IB_USER_MAD_REGISTER_AGENT2, which brings the P_Key index
-// in headers with it, and IB_USER_MAD_UNREGISTER_AGENT.
+// Requests of ib_umad: IB_USER_MAD_REGISTER_AGENT2, which implies the P_Key index
+// in headers, and IB_USER_MAD_UNREGISTER_AGENT.
 const (
 	registerAgent2  = 0xc0281b04
 	unregisterAgent = 0x40041b02
@@ -44,7 +44,7 @@ func (c *character) Write(b []byte) (int, error) {
 	return n, c.failed("write", err)
 }
 
-// failed is err as a file's own methods would say it.
+// failed returns err as a file's own methods would.
 func (c *character) failed(op string, err error) error {
 	if err != nil {
 		err = &os.PathError{Op: op, Path: c.path, Err: err}

@@ -4,5 +4,5 @@ package umad
 
 import "errors"
 
-// openFile: only Linux has these devices.
+// openFile fails: only Linux has these devices.
 func openFile(string) (file, error) { return nil, errors.ErrUnsupported }

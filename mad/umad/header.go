@@ -9,14 +9,14 @@ import (
 	"fabsh/mad/engine"
 )
 
-// headerSize is the length of what stands before each MAD (struct
+// headerSize is the length of the header before each MAD (struct
 // ib_user_mad_hdr, with the P_Key index). Fields are in the host's byte order
-// unless they say big endian.
+// unless noted as big endian.
 const (
 	headerSize = 64
 
 	offAgent        = 0
-	offStatus       = 4  // 0, or why our request comes back
+	offStatus       = 4  // 0, or why our request was returned
 	offTimeout      = 8  // ms; 0: no answer is expected
 	offRetries      = 12 // the kernel's
 	offLength       = 16 // of all, on receive
@@ -24,7 +24,7 @@ const (
 	offQKey         = 24
 	offLID          = 28
 	offSL           = 30
-	offGRH          = 32 // 1: there is one
+	offGRH          = 32 // 1: present
 	offHopLimit     = 34 // after the index of our GID: the first
 	offTrafficClass = 35
 	offGID          = 36
@@ -52,24 +52,24 @@ func putHeader(b []byte, agent uint32, d *engine.Datagram) {
 	ne.PutUint16(b[offPKeyIndex:], d.PKeyIndex)
 }
 
-// The kernel sends a segment again that is not acknowledged within 2 s, up to
-// segmentRetries times (mad_rmpp.c, ib_retry_rmpp). But never where less is
-// allowed for the answer: send_next_seg then leaves an absolute time where the
+// The kernel repeats a segment that is not acknowledged within 2 s, up to
+// segmentRetries times (mad_rmpp.c, ib_retry_rmpp). It never does if the timeout
+// for the answer is shorter: send_next_seg then leaves an absolute time where the
 // relative one should be.
 const (
 	segmentRetries = 5
 	minTransfer    = 2001 // ms
 )
 
-// putTransfer says in header b how a request that the kernel is to cut into
-// segments is sent again.
+// putTransfer sets in header b how often the kernel repeats the segments of a
+// request.
 func putTransfer(b []byte) {
 	ne := binary.NativeEndian
 	ne.PutUint32(b[offTimeout:], max(ne.Uint32(b[offTimeout:]), minTransfer))
 	ne.PutUint32(b[offRetries:], segmentRetries)
 }
 
-// isTransfer: m is a request that goes by RMPP.
+// isTransfer reports whether m is a request that is sent by RMPP.
 func isTransfer(m []byte) bool {
 	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && !mad.Method(m[mad.MethodOffset]).IsResponse() &&
 		mad.RMPPFlags(m[mad.RMPPFlagsOffset])&mad.RMPPFlagsActive != 0
@@ -80,8 +80,8 @@ func millis(t time.Duration) uint32 {
 	return uint32(min((t+time.Millisecond-1)/time.Millisecond, math.MaxInt32))
 }
 
-// getAddress reads the far end out of a header: where an answer came from, or
-// where our request that comes back was to go.
+// getAddress reads the remote address in a header: the source of an answer, or the
+// destination of our request that was returned.
 func getAddress(b []byte) (a engine.Address) {
 	ne, be := binary.NativeEndian, binary.BigEndian
 	a.LID = mad.LID(be.Uint16(b[offLID:]))
@@ -101,11 +101,11 @@ func getAddress(b []byte) (a engine.Address) {
 // ib_user_mad_reg_req2). The kernel writes the agent's number into its start.
 const requestSize = 40
 
-// openibOUI stands in requests for classes that want a vendor; answers are
-// matched by transaction ID, so any will do.
+// openibOUI is in requests for agents of classes with a vendor; answers are
+// matched by transaction ID, so the vendor does not matter.
 const openibOUI = 0x001405
 
-// agentRequest asks for an agent that sends MADs of class c. It takes no
+// agentRequest requests an agent that sends MADs of class c. It receives no
 // requests: the masks of methods are empty.
 func agentRequest(c mad.Class, userRMPP bool) (b [requestSize]byte) {
 	ne := binary.NativeEndian
@@ -125,7 +125,7 @@ func agentRequest(c mad.Class, userRMPP bool) (b [requestSize]byte) {
 	return b
 }
 
-// acceptMethod has the agent get requests of method m, too.
+// acceptMethod makes the agent also receive requests of method m.
 func acceptMethod(b *[requestSize]byte, m mad.Method) {
 	mask := b[16:32] // two words of 64 bits, the first for the lower methods
 	ne := binary.NativeEndian

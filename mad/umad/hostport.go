@@ -14,28 +14,28 @@ import (
 // HostPort is a port of the host as the kernel shows it.
 type HostPort struct {
 	engine.Port
-	// Link is what kind of network it is on: "infiniband", "roce" or "iwarp".
+	// Link is the kind of network: "infiniband", "roce" or "iwarp".
 	Link          string
 	PhysicalState mad.PortPhysicalState
 	// Gbps is the data rate in Gb/s, Width and Speed are "4x" and "edr"; 0 and ""
-	// where the kernel does not say.
+	// if the kernel does not report them.
 	Gbps         float64
 	Width, Speed string
-	// Role is what management datagrams it sends: "smi" of subnet management
-	// alone, "gsi" all others alone, "both"; "" where ib_umad does not serve it.
+	// Role is the management datagrams that it sends: "smi" only those of subnet
+	// management, "gsi" only the others, "both"; "" if ib_umad does not serve it.
 	Role string
-	// Pair is the port that sends the others: "smi1/2"; "" where there is none.
+	// Pair is the port that sends the others: "smi1/2", or "".
 	Pair string
-	// Umad is its device: "umad0"; "" where ib_umad does not serve it.
+	// Umad is its device: "umad0"; "" if ib_umad does not serve it.
 	Umad     string
 	Firmware string
-	// Default: it is used where no port is named.
+	// Default is set if the port is used when no port is named.
 	Default bool
 }
 
-// HostPorts lists the ports of the host, by number those of a device. sys is the root
-// of the files, as in Options. The error may say what is amiss with ib_umad: then the
-// ports are listed all the same. It opens no device.
+// HostPorts lists the ports of the host, sorted by number within a device. sys is the
+// root of the files, as in Options. If the error is about ib_umad, the ports are also
+// returned. It opens no device.
 func HostPorts(sys fs.FS) (list []HostPort, err error) {
 	s := newSysfs(sys)
 	umads, noUmad := s.umads()
@@ -47,7 +47,7 @@ func HostPorts(sys fs.FS) (list []HostPort, err error) {
 	for _, p := range all {
 		h, err := s.hostPort(p, all)
 		if err != nil {
-			continue // it has just gone
+			continue // it has just been removed
 		}
 		h.Default = none == nil && (p == gsi || p == smi)
 		list = append(list, h)
@@ -90,11 +90,11 @@ func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
 	return h, nil
 }
 
-// nodeTypeRNIC is the kernel's number of an iWARP adapter (linux
+// nodeTypeRNIC is the kernel's number for an iWARP adapter (linux
 // include/rdma/ib_verbs.h RDMA_NODE_RNIC).
 const nodeTypeRNIC = 4
 
-// parseRate reads what the kernel says of a rate: "100 Gb/sec (4X EDR)" (linux
+// parseRate reads a rate as the kernel writes it: "100 Gb/sec (4X EDR)" (linux
 // drivers/infiniband/core/sysfs.c rate_show).
 func parseRate(text string) (gbps float64, width, speed string) {
 	number, rest, _ := strings.Cut(text, " Gb/sec")

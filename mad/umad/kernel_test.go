@@ -130,7 +130,7 @@ func TestKernelPort(t *testing.T) {
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	const noPort = "no InfiniBand port is up: rxe0/1 (RoCE); see to cable and switch, or name a device to use it all the same (-C); to list them: fabsh ports"
+	const noPort = "no InfiniBand port is up: rxe0/1 (RoCE); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"
 	if _, err := Open(Options{}); fmt.Sprint(err) != noPort {
 		t.Errorf("got  %v\nwant %s", err, noPort)
 	}

@@ -41,9 +41,9 @@ func TestKernelRefusals(t *testing.T) {
 		d    *engine.Datagram
 		want string
 	}{
-		{"SMP", request(mad.ClassSubn, 0), "rxe0/1: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)"},
-		{"class", get(0x55, to), "rxe0/1: the kernel sends nothing of class unknown(0x55): its classes are 0x01 to 0x4f and 0x81 (ioctl: invalid argument)"},
-		{"RoCE without GID", get(mad.ClassPerf, engine.Address{LID: 1, QP: 1}), "rxe0/1: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)"},
+		{"SMP", request(mad.ClassSubn, 0), "rxe0/1: the port has no subnet management interface (a virtual function or RoCE port?); choose another (-C, -P) (ioctl: protocol not supported)"},
+		{"class", get(0x55, to), "rxe0/1: the kernel does not send class unknown(0x55); it supports classes 0x01 to 0x4f and 0x81 (ioctl: invalid argument)"},
+		{"RoCE without GID", get(mad.ClassPerf, engine.Address{LID: 1, QP: 1}), "rxe0/1: the kernel rejects the address or the MAD as invalid (write /dev/infiniband/umad0: invalid argument)"},
 		{"fine", get(mad.ClassPerf, to), "<nil>"},
 	} {
 		if got := send(c.d); got != c.want {
@@ -51,7 +51,7 @@ func TestKernelRefusals(t *testing.T) {
 		}
 	}
 	sent := len(tr.gsi.agents)
-	const full = "rxe0/1: the kernel has no room for an agent of class Vendor(0x4f): it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
+	const full = "rxe0/1: the kernel has no room for an agent of class Vendor(0x4f): a session has up to 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
 	for c := mad.Class(0x30); sent < maxAgents; c++ {
 		if got := send(get(c, to)); got != "<nil>" {
 			t.Fatalf("class %v: %s", c, got)
@@ -78,7 +78,7 @@ func TestKernelTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "rxe0/1: another program takes each Report of class Vendor(0x09) that comes to this port (a subnet manager the traps, an event daemon the Reports), and the kernel gives them to one only: end it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
+	const want = "rxe0/1: another program receives each Report of class Vendor(0x09) at this port (a subnet manager the traps, an event daemon the Reports), and the kernel delivers them to only one; stop it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
 	if _, err := second.Accept(vendor, mad.MethodReport); fmt.Sprint(err) != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -107,7 +107,7 @@ func TestKernelRemoval(t *testing.T) {
 	t.Logf("calls ended %v after the removal began", time.Since(began).Round(time.Millisecond))
 	later := vendorGets(calls[0].To, 1)
 	e.Do(t.Context(), later...)
-	const want = ": rxe0/1 is gone: the device was removed or reset, or its driver unloaded ("
+	const want = ": rxe0/1: the device was removed or reset, or its driver unloaded ("
 	for i, c := range append(calls, later...) {
 		if c.Err == nil || !strings.Contains(c.Err.Error(), want) {
 			t.Fatalf("call %d:\ngot  %v\nwant %s...", i, c.Err, want)
@@ -154,7 +154,7 @@ func TestKernelPermission(t *testing.T) {
 		}
 		return string(out)
 	}
-	const want = "rxe0/1: no permission to open /dev/infiniband/umad0: run as root; or "
+	const want = "rxe0/1: /dev/infiniband/umad0: permission denied; run as root; or "
 	for _, allowed := range []bool{false, true, false} { // granted, and revoked
 		mode := os.FileMode(0o600)
 		if allowed {

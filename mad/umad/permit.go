@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// permit says what lets the user open a device whose group may; group is empty
-// where none may, or the user is in it, which then is not what is missing.
+// permit returns how the user can get permission to open a device; group is the
+// group that may open it and that the user is not in, or "".
 func permit(group string) string {
 	if group != "" {
-		return "run as root; or join its group, and log in again: sudo usermod -aG " + group + ` "$USER" (its members can change the fabric)`
+		return "run as root; or join its group and log in again: sudo usermod -aG " + group + ` "$USER" (its members can change the fabric)`
 	}
-	return `run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`
+	return `run as root; or allow a group to use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`
 }
 
-// groupOf is the name of the group that may read and write the file, of which this
-// process is none; empty if there is none.
+// groupOf returns the name of the group that may read and write the file, if this
+// process is not in it; otherwise "".
 func groupOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

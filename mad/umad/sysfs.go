@@ -20,7 +20,7 @@ import (
 // sysfs is /sys, below the root of the files.
 type sysfs struct{ root fs.FS }
 
-// newSysfs returns that below root; nil: the host's.
+// newSysfs returns the sysfs below root; nil is the host's.
 func newSysfs(root fs.FS) sysfs {
 	if root == nil {
 		root = os.DirFS("/")
@@ -28,7 +28,7 @@ func newSysfs(root fs.FS) sysfs {
 	return sysfs{root}
 }
 
-// absolute gives the path in err its "/", which is that of root's.
+// absolute restores the "/" of the path in err, which is relative to root.
 func absolute(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok && !path.IsAbs(e.Path) {
 		e.Path = "/" + e.Path
@@ -37,12 +37,12 @@ func absolute(err error) error {
 }
 
 const (
-	deviceClass = "/sys/class/infiniband"     // a folder for each device
-	umadClass   = "/sys/class/infiniband_mad" // one for each port that ib_umad serves
+	deviceClass = "/sys/class/infiniband"     // a directory for each device
+	umadClass   = "/sys/class/infiniband_mad" // a directory for each port that ib_umad serves
 	abiVersion  = 5
 )
 
-// port is a port as far as the choice goes.
+// port is a port with the facts for the choice.
 type port struct {
 	device   string
 	num      int
@@ -50,8 +50,8 @@ type port struct {
 	ethernet bool   // RoCE
 	state    mad.PortState
 	phys     mad.PortPhysicalState
-	// smDisabled: no subnet manager can run here (CapabilityMask). Such is
-	// the GSI port of a planarized adapter.
+	// smDisabled is set if no subnet manager can run here (CapabilityMask), as
+	// on the GSI port of a planarized adapter.
 	smDisabled bool
 	guid       mad.GUID
 }
@@ -60,19 +60,19 @@ func (p port) String() string { return fmt.Sprintf("%s/%d", p.device, p.num) }
 
 func (p port) folder() string { return path.Join(deviceClass, p.device, "ports", strconv.Itoa(p.num)) }
 
-// ErrNoDevice: the host has no RDMA device at all.
+// ErrNoDevice is the error of a host without RDMA devices.
 var ErrNoDevice = errors.New("no InfiniBand device on this host (nothing in " + deviceClass + ")")
 
-// ports lists all ports of the host, by number those of a device. Devices come
-// as the kernel lists them, for the first of them is to be infiniband-diags'
-// first, too (rdma-core libibumad umad.c, umad_get_ca_device_list).
+// ports lists all ports of the host, sorted by number within a device. Devices are
+// in the kernel's order, so that the first is also the first of infiniband-diags
+// (rdma-core libibumad umad.c, umad_get_ca_device_list).
 func (s sysfs) ports() ([]port, error) {
 	umads, noUmad := s.umads()
 	ports, err := s.portsOf(umads)
 	return ports, cmp.Or(err, noUmad)
 }
 
-// portsOf are the ports, whether or not ib_umad serves them.
+// portsOf returns the ports, whether or not ib_umad serves them.
 func (s sysfs) portsOf(umads map[string]string) ([]port, error) {
 	devices, err := s.names(deviceClass)
 	if err != nil || len(devices) == 0 {
@@ -87,7 +87,7 @@ func (s sysfs) portsOf(umads map[string]string) ([]port, error) {
 				continue
 			}
 			p := port{device: device, num: int(n), umad: umads[device+"/"+num]}
-			if s.describe(&p) == nil { // otherwise it has just gone
+			if s.describe(&p) == nil { // otherwise it has just been removed
 				ports = append(ports, p)
 			}
 		}
@@ -100,13 +100,13 @@ func (s sysfs) umads() (map[string]string, error) {
 	const version = umadClass + "/abi_version"
 	abi, err := s.uint(version)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("the kernel module ib_umad is not loaded (no " + umadClass + "): run modprobe ib_umad as root; the line ib_umad in a file of /etc/modules-load.d has it loaded at boot")
+		return nil, errors.New("the kernel module ib_umad is not loaded (no " + umadClass + "); run modprobe ib_umad as root; a line ib_umad in a file of /etc/modules-load.d loads it at boot")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if abi != abiVersion {
-		return nil, fmt.Errorf("the kernel's ib_umad has ABI version %d, but only %d is known (%s)", abi, abiVersion, version)
+		return nil, fmt.Errorf("the kernel's ib_umad has ABI version %d; supported: %d (%s)", abi, abiVersion, version)
 	}
 	names, err := s.list(umadClass)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s sysfs) describe(p *port) error {
 	p.ethernet = err == nil && layer == "Ethernet"
 	state, err1 := s.uint(path.Join(p.folder(), "state"))
 	if kind, err := s.uint(path.Join(deviceClass, p.device, "node_type")); err == nil && mad.NodeType(kind) == mad.NodeTypeSwitch && p.num == 0 {
-		state = uint64(mad.PortStateActive) // whatever it says (libibumad umad.c, resolve_ca_port)
+		state = uint64(mad.PortStateActive) // whatever the file has (libibumad umad.c, resolve_ca_port)
 	}
 	phys, err2 := s.uint(path.Join(p.folder(), "phys_state"))
 	mask, err3 := s.uint(path.Join(p.folder(), "cap_mask"))
@@ -143,7 +143,7 @@ func (s sysfs) describe(p *port) error {
 	return cmp.Or(err1, err2, err3, err4)
 }
 
-// facts reads what an engine.Port tells of p.
+// facts reads the facts of an engine.Port of p.
 func (s sysfs) facts(p port) (f engine.Port, err error) {
 	uint := func(name string) uint64 {
 		v, e := s.uint(path.Join(p.folder(), name))
@@ -174,7 +174,7 @@ func (s sysfs) facts(p port) (f engine.Port, err error) {
 	return f, err
 }
 
-// pkeys is the table of partitions up to the last that is in use.
+// pkeys returns the table of partitions up to the last that is in use.
 func (s sysfs) pkeys(p port) (keys []uint16, err error) {
 	folder := path.Join(p.folder(), "pkeys")
 	indices, err := s.list(folder)
@@ -195,7 +195,7 @@ func (s sysfs) pkeys(p port) (keys []uint16, err error) {
 	return keys, err
 }
 
-// gid is p's first: subnet prefix and port GUID.
+// gid returns the first GID of p: subnet prefix and port GUID.
 func (s sysfs) gid(p port) (mad.GID, error) {
 	name := path.Join(p.folder(), "gids/0")
 	text, err := s.text(name)
@@ -204,7 +204,7 @@ func (s sysfs) gid(p port) (mad.GID, error) {
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil || !a.Is6() {
-		return mad.GID{}, fmt.Errorf("%s: %q is no GID", name, text)
+		return mad.GID{}, fmt.Errorf("%s: invalid GID %q", name, text)
 	}
 	return a.As16(), nil
 }
@@ -218,13 +218,13 @@ func (s sysfs) nodeGUID(device string) (mad.GUID, error) {
 	}
 	a, err := netip.ParseAddr("::" + text)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %q is no GUID", name, text)
+		return 0, fmt.Errorf("%s: invalid GUID %q", name, text)
 	}
 	b := a.As16()
 	return mad.GUID(binary.BigEndian.Uint64(b[8:])), nil
 }
 
-// names returns what is in a folder, in the kernel's order: fs.ReadDir would sort it.
+// names returns the names in a directory, in the kernel's order: fs.ReadDir would sort them.
 func (s sysfs) names(folder string) ([]string, error) {
 	f, err := s.root.Open(strings.TrimPrefix(folder, "/"))
 	if err != nil {
@@ -233,7 +233,7 @@ func (s sysfs) names(folder string) ([]string, error) {
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, fmt.Errorf("%s: not a folder", folder)
+		return nil, fmt.Errorf("%s: not a directory", folder)
 	}
 	entries, err := dir.ReadDir(-1)
 	names := make([]string, len(entries))
@@ -243,7 +243,7 @@ func (s sysfs) names(folder string) ([]string, error) {
 	return names, absolute(err)
 }
 
-// list names what is in a folder, 9 before 10.
+// list returns the names in a directory, 9 before 10.
 func (s sysfs) list(folder string) ([]string, error) {
 	names, err := s.names(folder)
 	slices.SortFunc(names, func(a, b string) int {
@@ -274,7 +274,7 @@ func (s sysfs) uint(name string) (uint64, error) {
 	digits, _, _ := strings.Cut(text, ":")
 	v, err := strconv.ParseUint(digits, 0, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %q is no number", name, text)
+		return 0, fmt.Errorf("%s: invalid number %q", name, text)
 	}
 	return v, nil
 }

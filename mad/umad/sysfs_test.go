@@ -99,28 +99,28 @@ func TestChoose(t *testing.T) {
 	}{
 		{"none", none, "", 0, "no InfiniBand device on this host (nothing in /sys/class/infiniband)"},
 		{"none, named", none, "mlx5_0", 1, "no InfiniBand device on this host (nothing in /sys/class/infiniband)"},
-		{"no module", noModule, "", 0, "the kernel module ib_umad is not loaded (no /sys/class/infiniband_mad): run modprobe ib_umad as root; the line ib_umad in a file of /etc/modules-load.d has it loaded at boot"},
-		{"new ABI", newABI, "", 0, "the kernel's ib_umad has ABI version 6, but only 5 is known (/sys/class/infiniband_mad/abi_version)"},
+		{"no module", noModule, "", 0, "the kernel module ib_umad is not loaded (no /sys/class/infiniband_mad); run modprobe ib_umad as root; a line ib_umad in a file of /etc/modules-load.d loads it at boot"},
+		{"new ABI", newABI, "", 0, "the kernel's ib_umad has ABI version 6; supported: 5 (/sys/class/infiniband_mad/abi_version)"},
 		{"single", single, "", 0, "mlx5_0/1 umad0"},
 		{"single, named", single, "mlx5_0", 1, "mlx5_0/1 umad0"},
 		{"active goes first", dual, "", 0, "mlx4_0/2 umad1"},
 		{"named and down", dual, "mlx4_0", 1, "mlx4_0/1 umad0"},
-		{"port number alone, down", dual, "", 1, "no InfiniBand port is up: mlx4_0/1 (down, polling); see to cable and switch, or name a device to use it all the same (-C); to list them: fabsh ports"},
+		{"port number alone, down", dual, "", 1, "no InfiniBand port is up: mlx4_0/1 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
 		{"device alone", dual, "mlx4_0", 0, "mlx4_0/2 umad1"},
-		{"no such port", dual, "mlx4_0", 3, "mlx4_0 has no port 3: it has 1, 2; to list them: fabsh ports"},
-		{"no such port anywhere", dual, "", 3, "no device has a port 3: there are mlx4_0/1 (down, polling), mlx4_0/2 (active, link_up); to list them: fabsh ports"},
-		{"no such device", mixed, "mlx4_0", 0, "no device mlx4_0: there is irdma0, mlx5_0; to list them: fabsh ports"},
+		{"no such port", dual, "mlx4_0", 3, "device mlx4_0: unknown port 3; ports: 1, 2; fabsh ports lists them"},
+		{"no such port anywhere", dual, "", 3, "port 3: unknown; ports: mlx4_0/1 (down, polling), mlx4_0/2 (active, link_up); fabsh ports lists them"},
+		{"no such device", mixed, "mlx4_0", 0, "device mlx4_0: unknown; devices: irdma0, mlx5_0; fabsh ports lists them"},
 		{"in the order of the folder", many, "", 0, "mlx5_10/1 umad3"}, // here by name
 		{"link up", linkUp, "", 0, "mlx5_1/1 umad1"},
-		{"all down", down, "", 0, "no InfiniBand port is up: mlx5_0/1 (down, polling), mlx5_0/2 (down, polling); see to cable and switch, or name a device to use it all the same (-C); to list them: fabsh ports"},
+		{"all down", down, "", 0, "no InfiniBand port is up: mlx5_0/1 (down, polling), mlx5_0/2 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
 		{"all down, device named", down, "mlx5_0", 0, "mlx5_0/1 umad0"},
 		{"RoCE first in the list", mixed, "", 0, "mlx5_0/1 umad1"},
-		{"RoCE alone", roce, "", 0, "no InfiniBand port is up: rxe0/1 (RoCE); see to cable and switch, or name a device to use it all the same (-C); to list them: fabsh ports"},
+		{"RoCE alone", roce, "", 0, "no InfiniBand port is up: rxe0/1 (RoCE); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
 		{"RoCE named", roce, "rxe0", 0, "rxe0/1 umad0"},
 		{"device of both kinds", vpi, "mlx4_0", 0, "mlx4_0/2 umad1"},
 		{"device of both kinds, RoCE named", vpi, "mlx4_0", 1, "mlx4_0/1 umad0"},
 		{"iWARP beside", iwarp, "", 0, "mlx5_0/1 umad0"},
-		{"iWARP named", iwarp, "cxgb4_0", 0, "cxgb4_0/1 carries no management datagrams: ib_umad does not serve it, as is the case with iWARP"},
+		{"iWARP named", iwarp, "cxgb4_0", 0, "cxgb4_0/1: carries no management datagrams: ib_umad does not serve it (an iWARP port?)"},
 		{"planarized", planar, "", 0, "mlx5_0/1 umad0 + smi1/2 umad2"},
 		{"planarized, GSI named", planar, "mlx5_0", 1, "mlx5_0/1 umad0 + smi1/2 umad2"},
 		{"planarized, SMI named", planar, "smi1", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
@@ -200,10 +200,10 @@ func TestFacts(t *testing.T) {
 func TestFactsErrors(t *testing.T) {
 	good := fakePort("mlx5_0/1", "active", 0x11, 0)
 	for _, c := range []struct{ file, content, want string }{
-		{"ports/1/lid", "x", `/sys/class/infiniband/mlx5_0/ports/1/lid: "x" is no number`},
-		{"ports/1/gids/0", "1.2.3.4", `/sys/class/infiniband/mlx5_0/ports/1/gids/0: "1.2.3.4" is no GID`},
-		{"ports/1/pkeys/2", "-1", `/sys/class/infiniband/mlx5_0/ports/1/pkeys/2: "-1" is no number`},
-		{"node_guid", "?", `/sys/class/infiniband/mlx5_0/node_guid: "?" is no GUID`},
+		{"ports/1/lid", "x", `/sys/class/infiniband/mlx5_0/ports/1/lid: invalid number "x"`},
+		{"ports/1/gids/0", "1.2.3.4", `/sys/class/infiniband/mlx5_0/ports/1/gids/0: invalid GID "1.2.3.4"`},
+		{"ports/1/pkeys/2", "-1", `/sys/class/infiniband/mlx5_0/ports/1/pkeys/2: invalid number "-1"`},
+		{"node_guid", "?", `/sys/class/infiniband/mlx5_0/node_guid: invalid GUID "?"`},
 	} {
 		sys := fakeSys(t, good+"infiniband/mlx5_0/"+c.file+": "+c.content)
 		if _, err := sys.facts(port{device: "mlx5_0", num: 1}); err == nil || err.Error() != c.want {

@@ -2,20 +2,20 @@
 // Linux's /dev/infiniband/umadN, without C.
 //
 //	umad.go    the transport: a port, or an SMI/GSI pair of them
-//	device.go  one open umadN: agents, datagrams, what its errors mean; permit.go, what
-//	           lets the user open it; file_linux.go, file_other.go, system calls
+//	device.go  one open umadN: agents, datagrams, errors; permit.go, how to get
+//	           permission; file_linux.go, file_other.go, system calls
 //	header.go  the header of a datagram, the request for an agent
-//	choose.go  which port, where the host has several
+//	choose.go  the choice of a port
 //	hostport.go all ports of the host, to be listed; list.go, which are active
-//	sysfs.go   what the kernel tells of ports
+//	sysfs.go   the kernel's facts about ports
 //
 // Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),
-// drivers/infiniband/core/user_mad.c and mad.c (what they do), mad_rmpp.c.
+// drivers/infiniband/core/user_mad.c and mad.c (behaviour), mad_rmpp.c.
 //
-// All agents are for sending: they get answers and nothing else, so that no
-// subnet manager or other agent of the host misses what is meant for it. Only
-// who listens (Accept) has one that gets requests of one method. The issm
-// devices, which announce a subnet manager, are never opened.
+// All agents are for sending: they receive only answers, so that no subnet
+// manager or other agent of the host misses its requests. Only a listener
+// (Accept) has an agent that receives requests, of one method. The issm devices,
+// which announce a subnet manager, are never opened.
 package umad
 
 import (
@@ -28,30 +28,30 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Options say which port to use. A device that is named may be a RoCE one;
-// otherwise InfiniBand ports only are looked at.
+// Options select the port to use. A device that is named may be a RoCE device;
+// otherwise only InfiniBand ports are considered.
 type Options struct {
-	// Device is its name ("mlx5_0"); "" is the first with a port that will do.
+	// Device is its name ("mlx5_0"); "" is the first with a usable port.
 	Device string
-	// Port is its number; 0 is the device's first that is ACTIVE, else
-	// the first whose link is up.
+	// Port is its number; 0 is the device's first that is ACTIVE, otherwise the
+	// first whose link is up.
 	Port int
 	// FS is the root of the files, which has sys/class/infiniband; nil: the host's.
 	FS fs.FS
 }
 
-// Transport is an engine.Transport over a port of the host. As that says, one goroutine
-// sends at a time and another receives; Accept, Port and Close are safe for concurrent use.
-// Whoever opened it closes it, or the engine that it was given to.
+// Transport is an engine.Transport over a port of the host. As there, one goroutine
+// sends at a time and another receives; Accept, Port and Close are safe for concurrent
+// use. The opener closes it, or the engine that it was passed to.
 //
-// A planarized adapter (XDR) shows one port as two: of one device for general
-// services (mlx5_0), of another for subnet management (smi1). Then both are
-// open, and what is sent goes to the right one.
+// A planarized adapter (XDR) shows one port as two: on one device for general
+// services (mlx5_0), on another for subnet management (smi1). Then both are open,
+// and each datagram is sent through the right one.
 type Transport struct {
 	sys      sysfs
-	gsi, smi *device // one and the same, unless planarized
+	gsi, smi *device // the same, unless planarized
 
-	// What two devices receive comes by goroutines of their own.
+	// With two devices, a goroutine for each receives.
 	arrived chan arrival
 	closing chan struct{}
 	readers sync.WaitGroup
@@ -60,7 +60,7 @@ type Transport struct {
 
 var _ engine.Transport = (*Transport)(nil)
 
-// Open opens the port that o says.
+// Open opens the port that o selects.
 func Open(o Options) (*Transport, error) {
 	sys := newSysfs(o.FS)
 	gsi, smi, err := sys.choose(o)
@@ -92,39 +92,39 @@ func open(sys sysfs, gsi, smi port, openFile func(path string) (file, error)) (*
 	return t, nil
 }
 
-// Traits: the kernel cuts and joins the tables of SubnAdm. It sets no limit to
-// what is outstanding; recent ones queue what exceeds 128 SMPs or 16 requests
-// to SubnAdm.
+// Traits returns the traits of the transport: the kernel splits and reassembles the
+// tables of SubnAdm. It has no limit of outstanding requests; recent kernels queue
+// those beyond 128 SMPs or 16 requests to SubnAdm.
 func (t *Transport) Traits() engine.Traits { return engine.Traits{Name: "umad", RMPP: true} }
 
-// Send hands d to the kernel. What the kernel refuses is an *engine.SendError;
-// other errors mean that the device is gone.
+// Send passes d to the kernel. If the kernel rejects it, the error is an
+// *engine.SendError; other errors mean that the device was removed.
 func (t *Transport) Send(d *engine.Datagram) error {
 	return t.deviceFor(mad.Class(d.MAD[mad.ClassOffset])).send(d)
 }
 
-// TrySend is Send: what the kernel cannot send at once it keeps.
+// TrySend is Send: the kernel queues what it cannot send at once.
 func (t *Transport) TrySend(d *engine.Datagram) (bool, error) {
 	err := t.Send(d)
 	return err == nil, err
 }
 
-// BeforeWait has Recv call f before it waits. Where there are two devices it is
-// their readers that wait.
+// BeforeWait makes Recv call f before it waits. With two devices their readers
+// wait.
 func (t *Transport) BeforeWait(f func() (again bool)) bool {
 	return t.arrived == nil && t.gsi.file.beforeWait(f)
 }
 
-// Accept registers for requests of others. The kernel gives those of a class
+// Accept registers for requests of others. The kernel delivers those of a class
 // and method to one program.
 func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	return t.deviceFor(c).accept(c, m)
 }
 
-// GaveUp is of no use to the kernel: its own timeout is the same.
+// GaveUp does nothing: the kernel has the same timeout.
 func (t *Transport) GaveUp(*engine.Datagram) {}
 
-// deviceFor is the device for a class.
+// deviceFor returns the device for a class.
 func (t *Transport) deviceFor(c mad.Class) *device {
 	if c.Family() == mad.ClassSubn {
 		return t.smi
@@ -150,14 +150,14 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 	}
 }
 
-// arrival is a datagram on its way from a device to Recv.
+// arrival is a datagram passed from a device to Recv.
 type arrival struct {
 	d     *engine.Datagram
 	err   error
 	taken chan struct{}
 }
 
-// read hands what d receives to Recv, one at a time.
+// read passes the datagrams of d to Recv, one at a time.
 func (t *Transport) read(d *device) {
 	a := arrival{d: new(engine.Datagram), taken: make(chan struct{}, 1)}
 	for a.err == nil {
@@ -173,7 +173,7 @@ func (t *Transport) read(d *device) {
 	}
 }
 
-// Port reads the facts of the port afresh. Of a planarized one, the number is
+// Port reads the current facts of the port. For a planarized port, the number is
 // that of the SMI device: directed routes begin with it.
 func (t *Transport) Port() (engine.Port, error) {
 	p, err := t.sys.facts(t.gsi.port)
@@ -184,7 +184,7 @@ func (t *Transport) Port() (engine.Port, error) {
 	return p, nil
 }
 
-// Close wakes whoever waits in Recv.
+// Close ends a waiting Recv.
 func (t *Transport) Close() error {
 	t.close.Do(func() {
 		close(t.closing)
@@ -197,7 +197,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// String is the port's name: "mlx5_0/1", "mlx5_0/1+smi1/2".
+// String returns the port's name: "mlx5_0/1", "mlx5_0/1+smi1/2".
 func (t *Transport) String() string {
 	if t.smi == t.gsi {
 		return t.gsi.String()

@@ -103,7 +103,7 @@ func TestRemoval(t *testing.T) {
 		e.Do(t.Context(), later...)
 		for _, c := range append(list, later...) {
 			var pe *fs.PathError
-			if !errors.As(c.Err, &pe) || pe.Err != syscall.EIO || !strings.Contains(c.Err.Error(), " is gone: the device was removed or reset") {
+			if !errors.As(c.Err, &pe) || pe.Err != syscall.EIO || !strings.Contains(c.Err.Error(), ": the device was removed or reset") {
 				t.Errorf("%s: %v", half, c.Err)
 			}
 		}
@@ -114,7 +114,7 @@ func TestPortRemoved(t *testing.T) {
 	tr, _ := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
 	tr.sys = fakeSys(t, "")
 	_, err := tr.Port()
-	const want = "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (open /sys/class/infiniband/mlx5_0/ports/1/lid: file does not exist); start again when it is back"
+	const want = "mlx5_0/1: the device was removed or reset, or its driver unloaded (open /sys/class/infiniband/mlx5_0/ports/1/lid: file does not exist); start again when it is back"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

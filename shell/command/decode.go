@@ -53,7 +53,7 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 				return decodeRecording(ctx, p, m, words[0])
 			}
 			if len(m) < mad.HeaderSize {
-				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
+				return fmt.Errorf("decode: too short for the header of a MAD (%d bytes): %d bytes", mad.HeaderSize, len(m))
 			}
 			text, err := metrics.Render(records.Datagram(m), p.Settings.Output(), "datagram")
 			if err != nil {

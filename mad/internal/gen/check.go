@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// keywords are the keywords and reserved words of Starlark, which no script name
-// may be (Starlark specification, "Lexical elements").
+// keywords are the keywords and reserved words of Starlark, which are not valid as
+// script names (Starlark specification, "Lexical elements").
 var keywords = strings.Fields(`and break continue def elif else for if in lambda load not or pass return while
 	as assert async await class del except finally from global import is nonlocal raise try with yield`)
 
-// check adds an error for all that would be wrong on the wire or in a script,
-// and numbers the components.
+// check adds an error for each problem on the wire or in a script, and numbers the
+// components.
 func (p *pkg) check() {
 	p.placeRegisters()
 	ids := map[string]*attr{}
@@ -27,7 +27,7 @@ func (p *pkg) check() {
 				p.checkAttr(l, a)
 				key := fmt.Sprintf("class %s id %#04x", a.classWord(), a.id)
 				if other := ids[key]; other != nil && !a.header {
-					p.errs.add(a.pos, "%s: %s is that of %s", a.name, key, other.name)
+					p.errs.add(a.pos, "%s: %s is already used by %s", a.name, key, other.name)
 				}
 				ids[key] = a
 			}
@@ -59,10 +59,10 @@ func (p *pkg) checkWords(w *wordType) {
 	for i, c := range w.consts {
 		for _, d := range w.consts[:i] {
 			if c.word == d.word {
-				p.errs.add(c.pos, "%s: word %q is there twice", w.name, c.word)
+				p.errs.add(c.pos, "%s: word %q occurs twice", w.name, c.word)
 			}
 			if c.value == d.value {
-				p.errs.add(c.pos, "%s: value %d is there twice", w.name, c.value)
+				p.errs.add(c.pos, "%s: value %d occurs twice", w.name, c.value)
 			}
 		}
 		if c.word == "" {
@@ -128,7 +128,7 @@ func (p *pkg) checkPlaces(l *layout) {
 	group, before := 0, 0 // first bit of the fields that share bytes with this one; first bit of the field before
 	for _, f := range l.fields {
 		if f.offset+f.span() > size {
-			p.errs.add(f.pos, "%s: bits %d to %d are outside of %d bytes", f.goName, f.offset, f.offset+f.span()-1, size/8)
+			p.errs.add(f.pos, "%s: bits %d to %d are outside the %d bytes", f.goName, f.offset, f.offset+f.span()-1, size/8)
 			continue
 		}
 		if f.stride < f.bits {
@@ -136,7 +136,7 @@ func (p *pkg) checkPlaces(l *layout) {
 			continue
 		}
 		if !f.encodable() {
-			p.errs.add(f.pos, "%s: %d bits at %d do not suit %s", f.goName, f.bits, f.offset, f.goType)
+			p.errs.add(f.pos, "%s: %d bits at %d do not fit type %s", f.goName, f.bits, f.offset, f.goType)
 		}
 		if f.offset < before {
 			p.errs.add(f.pos, "%s: bit %d comes before the field above", f.goName, f.offset)
@@ -165,7 +165,7 @@ func (p *pkg) checkPlaces(l *layout) {
 	}
 }
 
-// encodable: f's Go type fits its place, and the generator has code for it.
+// encodable reports whether f's Go type fits its place, and the generator has code for it.
 func (f *field) encodable() bool {
 	aligned := f.offset%8 == 0 && f.stride%8 == 0
 	switch f.fieldType {
@@ -190,7 +190,7 @@ func (f *field) encodable() bool {
 	return aligned && f.bits == f.typeBits
 }
 
-// isFlat: l has no array and no struct, so that there may be an array of l.
+// isFlat reports whether l has no array and no struct, so that an array of l is possible.
 func (l *layout) isFlat() bool {
 	return !slices.ContainsFunc(l.fields, func(f *field) bool { return f.count > 1 || f.structure != nil })
 }
@@ -214,14 +214,14 @@ func (p *pkg) checkVariant(v *variant) {
 		base.variants = append(base.variants, placement{i, v})
 	}
 	if len(base.variants) == 0 || base.variants[len(base.variants)-1].variant != v {
-		p.errs.add(v.pos, "%s: there is no %s.%s", v.layout.goName, v.of, v.field)
+		p.errs.add(v.pos, "%s: unknown field %s.%s", v.layout.goName, v.of, v.field)
 	}
 	for _, c := range v.when {
 		if name, is := strings.CutPrefix(c.name, "modifier."); is {
 			if !slices.ContainsFunc(base.attrs, func(a *attr) bool {
 				return slices.ContainsFunc(a.modifier, func(m modifierPart) bool { return m.name == name })
 			}) {
-				p.errs.add(v.pos, "%s: no modifier of %s has %q", v.layout.goName, v.of, name)
+				p.errs.add(v.pos, "%s: the modifiers of %s have no part %q", v.layout.goName, v.of, name)
 			}
 		} else if f := base.named(c.name); f == nil || f.count != 1 || f.bits > 64 && f.fieldType != "Bytes" {
 			p.errs.add(v.pos, "%s: %s has no number %q", v.layout.goName, v.of, c.name)
@@ -229,7 +229,7 @@ func (p *pkg) checkVariant(v *variant) {
 	}
 	for _, only := range v.only {
 		if !slices.ContainsFunc(base.attrs, func(a *attr) bool { return a.name == only || a.classWord() == only }) {
-			p.errs.add(v.pos, "%s: %s is no attribute %s", v.layout.goName, v.of, only)
+			p.errs.add(v.pos, "%s: %s has no attribute %s", v.layout.goName, v.of, only)
 		}
 	}
 }
@@ -274,8 +274,8 @@ func (l *layout) numberComponents(done map[*layout]int) int {
 	return next
 }
 
-// checkNames checks that no two fields have one script name, and none that of a
-// keyword.
+// checkNames checks that no two fields have the same script name, and that no
+// script name is a keyword.
 func (p *pkg) checkNames(l *layout) {
 	seen := map[string]*field{}
 	var walk func(*layout)
@@ -286,10 +286,10 @@ func (p *pkg) checkNames(l *layout) {
 			}
 			for _, name := range f.scriptNames() {
 				if name == "data" && f.offset != 0 {
-					p.errs.add(f.pos, "%s: \"data\" are all bytes of a record; call a part of them otherwise", f.goName)
+					p.errs.add(f.pos, "%s: \"data\" is the name of all bytes of a record; choose another name for a part", f.goName)
 				}
 				if slices.Contains(keywords, name) {
-					p.errs.add(f.pos, "%s: %q is a word of Starlark", f.goName, name)
+					p.errs.add(f.pos, "%s: %q is a keyword of Starlark", f.goName, name)
 				}
 				if o := seen[name]; o != nil && in == l {
 					p.errs.add(f.pos, "%s: script name %q is also that of %s", f.goName, name, o.goName)

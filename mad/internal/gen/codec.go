@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// bytes are the first and the last byte of f, or of its first element.
+// bytes returns the first and the last byte of f, or of its first element.
 func (f *field) bytes() (first, last int) { return f.offset / 8, (f.offset + f.bits - 1) / 8 }
 
-// decode writes the Decode method, which reads each field by itself.
+// decode writes the Decode method, which reads each field separately.
 func (w *writer) decode(l *layout) {
 	if !slices.ContainsFunc(l.fields, func(f *field) bool { return !f.reserved() }) {
 		w.p("// Decode does nothing: t has no content.\nfunc (t *%s) Decode([]byte) {}\n\n", l.goName)
 		return
 	}
-	w.p("// Decode reads t from data; what data lacks reads as 0.\n")
+	w.p("// Decode reads t from data; bytes beyond the end of data read as 0.\n")
 	w.p("func (t *%s) Decode(data []byte) {\nb := data\nif len(b) < %d {\nvar pad [%d]byte\ncopy(pad[:], b)\nb = pad[:]\n}\nb = b[:%d]\n", l.goName, l.size, l.size, l.size)
 	w.decodeFields(l, "t")
 	w.p("}\n\n")
@@ -65,7 +65,7 @@ func (w *writer) decodeFields(l *layout, t string) {
 	}
 }
 
-// read is an expression for the value of a field other than an array.
+// read returns an expression for the value of a field other than an array.
 func (f *field) read() string {
 	first, last := f.bytes()
 	e := load(first, last, f.loadType())
@@ -78,7 +78,7 @@ func (f *field) read() string {
 	return e
 }
 
-// loadType is the type of the expression that read gives.
+// loadType returns the type of the expression of read.
 func (f *field) loadType() string {
 	first, last := f.bytes()
 	bits := 8
@@ -88,7 +88,7 @@ func (f *field) loadType() string {
 	return fmt.Sprintf("uint%d", bits)
 }
 
-// convert is expression e, of type from, converted to type to.
+// convert returns expression e, of type from, converted to type to.
 func convert(to, from, e string) string {
 	if to == from {
 		return e
@@ -96,7 +96,7 @@ func convert(to, from, e string) string {
 	return fmt.Sprintf("%s(%s)", to, e)
 }
 
-// load is an expression for bytes first to last as one number of the given type.
+// load returns an expression for bytes first to last as one number of the given type.
 func load(first, last int, typ string) string {
 	switch n := last - first + 1; n {
 	case 1:
@@ -143,10 +143,10 @@ func (w *writer) encode(l *layout) {
 	w.p("}\n\n")
 }
 
-// packed: several elements share a byte.
+// packed reports whether several elements share a byte.
 func (f *field) packed() bool { return f.array && f.bits < 8 }
 
-// whole: f shares no byte with another field, and is written by one statement.
+// whole reports whether f shares no byte with another field, and is written by one statement.
 func (f *field) whole() bool {
 	return f.structure != nil || f.array || f.fieldType == "GID" || f.fieldType == "Text" || f.fieldType == "Bytes" || f.reserved() && f.offset%8 == 0 && f.bits%8 == 0
 }

@@ -12,10 +12,10 @@ import (
 
 // A directive is a line of a type's doc comment that begins with //mad:.
 //
-// The tables of this file and of field.go are the whole tag grammar. The
+// The tables of this file and of field.go are the complete grammar of tags. The
 // package doc of mad describes it for authors; TestGrammar compares the two.
 type directive struct {
-	// declare notes the type before any struct is read, for fields and
+	// declare records the type before any struct is read, because fields and
 	// constants of all files refer to it.
 	declare func(p *pkg, f *file, t *ast.TypeSpec, c *ast.Comment)
 	// read reads the text after the directive, for layout l.
@@ -44,7 +44,7 @@ var attrFlags = map[string]func(a *attr) *bool{
 	"unconfirmed": func(a *attr) *bool { return &a.unconfirmed },
 }
 
-// attrOptions are those with a value. errValue refuses the option as a whole.
+// attrOptions are those with a value. errValue rejects the whole option.
 var attrOptions = map[string]func(a *attr, value string) error{
 	"alias":    func(a *attr, value string) error { a.aliases = strings.Split(value, ","); return nil },
 	"answer":   func(a *attr, value string) error { a.answer = value; return nil },
@@ -71,12 +71,12 @@ var variantOptions = map[string]func(v *variant, value string) (ok bool){
 	"when": func(v *variant, value string) (ok bool) { v.when, ok = conditions(value); return ok },
 }
 
-// errValue is the error of a value that an option cannot take.
-var errValue = errors.New("not understood")
+// errValue is the error of an invalid value of an option.
+var errValue = errors.New("invalid")
 
-func notUnderstood(text string) error { return fmt.Errorf("%q is not understood", text) }
+func errInvalid(text string) error { return fmt.Errorf("%q is invalid", text) }
 
-// declareLayout notes that the struct is a layout.
+// declareLayout records that the struct is a layout.
 func declareLayout(p *pkg, f *file, t *ast.TypeSpec, _ *ast.Comment) {
 	if p.layouts[t.Name.Name] == nil {
 		l := &layout{goName: t.Name.Name, pos: t.Pos()}
@@ -85,7 +85,7 @@ func declareLayout(p *pkg, f *file, t *ast.TypeSpec, _ *ast.Comment) {
 	}
 }
 
-// declareWords notes that the number type is an enumeration or a mask.
+// declareWords records that the number type is an enumeration or a mask.
 func declareWords(p *pkg, f *file, t *ast.TypeSpec, c *ast.Comment) {
 	verb := strings.TrimPrefix(c.Text, "//mad:")
 	under, _ := t.Type.(*ast.Ident)
@@ -108,12 +108,12 @@ func (p *pkg) readAttr(l *layout, a *attr, text string) {
 		switch option, flag := attrOptions[key], attrFlags[key]; {
 		case option != nil:
 			if err = option(a, value); err == errValue {
-				err = notUnderstood(w)
+				err = errInvalid(w)
 			}
 		case flag != nil && !valued:
 			*flag(a) = true
 		default:
-			err = notUnderstood(w)
+			err = errInvalid(w)
 		}
 		if err != nil {
 			p.errs.add(a.pos, "%s: %v", l.goName, err)
@@ -125,7 +125,7 @@ func (p *pkg) readAttr(l *layout, a *attr, text string) {
 	l.attrs = append(l.attrs, a)
 }
 
-// readClass takes a class by its name in the table of classes.
+// readClass reads a class by its name in the table of classes.
 func (a *attr) readClass(value string) error {
 	i := slices.IndexFunc(classes, func(c class) bool { return c.name == value })
 	if i < 0 {
@@ -140,12 +140,12 @@ func (a *attr) readModifier(value string) error {
 	for text := range strings.SplitSeq(value, ",") {
 		f := strings.Split(text, ":")
 		if len(f) != 3 {
-			return notUnderstood(text)
+			return errInvalid(text)
 		}
 		shift, err1 := strconv.Atoi(f[1])
 		bits, err2 := strconv.Atoi(f[2])
 		if err1 != nil || err2 != nil || shift < 0 || bits < 1 || shift+bits > 32 {
-			return notUnderstood(text)
+			return errInvalid(text)
 		}
 		a.modifier = append(a.modifier, modifierPart{f[0], shift, bits})
 	}
@@ -188,7 +188,7 @@ func (p *pkg) readVariant(l *layout, pos token.Pos, text string) {
 	for _, w := range strings.Fields(text) {
 		key, value, _ := strings.Cut(w, "=")
 		if option := variantOptions[key]; option == nil || value == "" || !option(v, value) {
-			p.errs.add(pos, "%s: %v", l.goName, notUnderstood(w))
+			p.errs.add(pos, "%s: %v", l.goName, errInvalid(w))
 		}
 	}
 	l.variantOf = append(l.variantOf, v)

@@ -10,7 +10,7 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// field reads one struct field and its tag; nil where it has no place or type.
+// field reads one struct field and its tag; nil if it has no place or type.
 func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 	f := &field{pos: name.Pos(), goName: name.Name, name: name.Name, count: 1, components: 1}
 	if sf.Tag == nil {
@@ -39,7 +39,7 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 	}
 	f.script = snake.Name(f.name)
 	if !p.resolveType(f, sf.Type) {
-		p.errs.add(f.pos, "%s: a field of this type has no form on the wire", f.goName)
+		p.errs.add(f.pos, "%s: unsupported type of a field", f.goName)
 		return nil
 	}
 	if f.stride == 0 {

@@ -2,13 +2,13 @@
 // that package mad declares as tagged structs. The package doc of mad describes
 // the tags.
 //
-// It reads syntax only, and so works while mad does not compile.
+// It reads only syntax, and so works while mad does not compile.
 //
 //	gen.go        Generate: the files and their tables
 //	parse.go      reads the types and constants of mad
 //	directive.go  the directives and their options; field.go, those of a field
-//	model.go      what was read
-//	check.go      what must hold before anything is generated
+//	model.go      the declarations that were read
+//	check.go      the checks before generation
 //	codec.go      Decode and Encode
 //	register.go   the registers that an attribute carries
 //	reference.go  ATTRIBUTES.md
@@ -23,9 +23,8 @@ import (
 	"strings"
 )
 
-// Generate reads the package in dir and returns the files to be in it, by
-// name. Its error lists everything that is wrong, one per line, each with
-// file:line:column.
+// Generate reads the package in dir and returns its generated files, by name. Its
+// error lists all problems, one per line, each with file:line:column.
 func Generate(dir string) (map[string][]byte, error) {
 	p, err := parse(dir)
 	if err != nil {
@@ -100,13 +99,13 @@ func (w *writer) words(t *wordType) {
 	}
 	w.p("},\n}\n\n")
 	if t.mask {
-		w.p("// Words are the words of the bits set in m, the lowest first.\n")
+		w.p("// Words returns the words of the bits set in m, the lowest first.\n")
 		w.p("func (m %s) Words() []string { return Words%s.Split(uint64(m)) }\n\n", t.name, t.name)
-		w.p("// String joins the words with commas.\n")
+		w.p("// String returns the words, separated by commas.\n")
 		w.p("func (m %s) String() string { return Words%s.Join(uint64(m)) }\n\n", t.name, t.name)
 		return
 	}
-	w.p("// String is the word of v, unknown(9) where there is none.\n")
+	w.p("// String returns the word of v, or unknown(9).\n")
 	w.p("func (v %s) String() string { return Words%s.Text(uint64(v)) }\n\n", t.name, t.name)
 }
 
@@ -262,7 +261,7 @@ func (w *writer) registry(p *pkg) {
 		w.p("}\n\n")
 	}
 	list("attributes", "all attributes by class and ID", attrs)
-	list("headers", "the layouts that are no attributes", headers)
+	list("headers", "the layouts that are not attributes", headers)
 }
 
 // codecs pairs the tables with the structs, for tests of all.

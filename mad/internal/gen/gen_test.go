@@ -77,10 +77,10 @@ var WordsColour = &Words{
 	},
 }
 
-// String is the word of v, unknown(9) where there is none.
+// String returns the word of v, or unknown(9).
 func (v Colour) String() string { return WordsColour.Text(uint64(v)) }
 
-// Decode reads t from data; what data lacks reads as 0.
+// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *Thing) Decode(data []byte) {
 	b := data
 	if len(b) < 8 {
@@ -180,14 +180,14 @@ type Wide struct {
 		want           string // the error's lines
 	}{
 		{"syntax", "type Thing struct {", "type Thing struct", "thing.go:23:2: expected '{', found Flag"},
-		{"overlap", `"16:16,`, `"12:20,`, "thing.go:28:2: Number: 20 bits at 12 do not suit LID\nthing.go:28:2: Number: bit 12 is also in Colour"},
+		{"overlap", `"16:16,`, `"12:20,`, "thing.go:28:2: Number: 20 bits at 12 do not fit type LID\nthing.go:28:2: Number: bit 12 is also in Colour"},
 		{"overlap of the reserved", `"1:7"`, `"0:8"`, "thing.go:24:2: _: bit 0 is also in Flag"},
 		{"gap", `"1:7"`, `"2:6"`, "thing.go:21:6: Thing: bit 1 is in no field; declare reserved bits as _"},
-		{"outside", `"32:8"`, `"40:8"`, "thing.go:30:2: List: bits 40 to 71 are outside of 8 bytes"},
+		{"outside", `"32:8"`, `"40:8"`, "thing.go:30:2: List: bits 40 to 71 are outside the 8 bytes"},
 		{"order", `"8:8"`, `"0:8"`, "thing.go:26:2: Colour: bit 0 comes before the field above"},
 		{"stride", `"32:8"`, `"32:8,stride=4"`, "thing.go:30:2: List: stride 4 is less than an element"},
-		{"a part called data", "name=MasterSMLID", "name=Data", `thing.go:28:2: Number: "data" are all bytes of a record; call a part of them otherwise`},
-		{"too wide", `Colour Colour `, `Colour bool `, "thing.go:26:2: Colour: 8 bits at 8 do not suit bool"},
+		{"a part called data", "name=MasterSMLID", "name=Data", `thing.go:28:2: Number: "data" is the name of all bytes of a record; choose another name for a part`},
+		{"too wide", `Colour Colour `, `Colour bool `, "thing.go:26:2: Colour: 8 bits at 8 do not fit type bool"},
 		{"no comment on a field", "	// Colour is a colour.\n", "", "thing.go:25:2: Colour has no comment"},
 		{"no comment on the struct", "// Thing is an attribute.\n//\n", "", "thing.go:19:6: Thing has no comment"},
 		{"no tag", "`mad:\"8:8\"`", "", "thing.go:26:2: Colour has no mad tag"},
@@ -195,14 +195,14 @@ type Wide struct {
 		{"bad place", `"8:8"`, `"8:b"`, "thing.go:26:2: Colour: \"8:b\" is not offset:bits"},
 		{"unknown tag", `"8:8"`, `"8:8,read-only"`, `thing.go:26:2: Colour: unknown tag "read-only"`},
 		{"unknown tag with a value", `"8:8"`, `"8:8,nochange=1"`, `thing.go:26:2: Colour: unknown tag "nochange=1"`},
-		{"unknown type", "Number LID", "Number Lid", "thing.go:28:2: Number: a field of this type has no form on the wire"},
-		{"embedded", "	// Number is a number.\n	Number LID", "	LID", "thing.go:27:2: Thing: an embedded field has no place on the wire"},
-		{"keyword", "name=MasterSMLID", "name=From", `thing.go:28:2: Number: "from" is a word of Starlark`},
-		{"keyword in snake case", "name=MasterSMLID", "name=As_", `thing.go:28:2: Number: "as" is a word of Starlark`},
+		{"unknown type", "Number LID", "Number Lid", "thing.go:28:2: Number: unsupported type of a field"},
+		{"embedded", "	// Number is a number.\n	Number LID", "	LID", "thing.go:27:2: Thing: embedded fields are not supported"},
+		{"keyword", "name=MasterSMLID", "name=From", `thing.go:28:2: Number: "from" is a keyword of Starlark`},
+		{"keyword in snake case", "name=MasterSMLID", "name=As_", `thing.go:28:2: Number: "as" is a keyword of Starlark`},
 		{"collision", "name=MasterSMLID", "name=colour", `thing.go:28:2: Number: script name "colour" is also that of Colour`},
 		{"collision in a record", "package mad\n", "package mad\n" + strings.ReplaceAll(thing2, "Other uint16", "Flag uint16"), `thing.go:8:6: Thing2: script name "flag" of Thing.Flag is also that of Flag`},
-		{"record of the wrong size", "package mad\n", "package mad\n" + strings.ReplaceAll(thing2, "16:64", "16:56"), "thing.go:12:2: Thing: 56 bits at 16 do not suit Thing"},
-		{"id twice", "package mad\n", "package mad\n" + strings.ReplaceAll(thing2, "class=SubnAdm", "class=Subn"), "thing.go:30:1: Thing: class Subn id 0x0011 is that of Thing2"},
+		{"record of the wrong size", "package mad\n", "package mad\n" + strings.ReplaceAll(thing2, "16:64", "16:56"), "thing.go:12:2: Thing: 56 bits at 16 do not fit type Thing"},
+		{"id twice", "package mad\n", "package mad\n" + strings.ReplaceAll(thing2, "class=SubnAdm", "class=Subn"), "thing.go:30:1: Thing: class Subn id 0x0011 is already used by Thing2"},
 		{"one source", "//mad:source beta b.c thing\n", "", "thing.go:18:1: Thing: the layout needs sources from two projects, or the word unconfirmed"},
 		{"two sources of one project", "//mad:source beta", "//mad:source alpha", "thing.go:18:1: Thing: the layout needs sources from two projects, or the word unconfirmed"},
 		{"incomplete source", "beta b.c thing", "beta b.c", "thing.go:20:1: //mad:source wants project, file and symbol"},
@@ -210,19 +210,19 @@ type Wide struct {
 		{"no size", "size=8 ", "", "thing.go:18:1: Thing: no size"},
 		{"no section", "section=1.2.3 ", "", "thing.go:18:1: Thing: no section"},
 		{"size within a field", "//mad:source alpha", "//mad:attr class=Perf id=1 methods=Get size=5 section=1\n//mad:source alpha", "thing.go:19:1: Thing: 5 bytes end within a field"},
-		{"unknown class", "class=Subn", "class=Subnet", "thing.go:18:1: Thing: \"class=Subnet\" is not understood\nthing.go:18:1: Thing: class, id and methods are needed"},
+		{"unknown class", "class=Subn", "class=Subnet", "thing.go:18:1: Thing: \"class=Subnet\" is invalid\nthing.go:18:1: Thing: class, id and methods are needed"},
 		{"unknown method", "Get,Set", "Get,Put", `thing.go:18:1: Thing: unknown method "Put"`},
-		{"bad id", "id=0x0011", "id=0x10011", `thing.go:18:1: Thing: "id=0x10011" is not understood`},
-		{"bad modifier", "port:0:8", "port:0", `thing.go:18:1: Thing: "port:0" is not understood`},
-		{"modifier too long", "flag:31:1", "flag:31:2", `thing.go:18:1: Thing: "flag:31:2" is not understood`},
+		{"bad id", "id=0x0011", "id=0x10011", `thing.go:18:1: Thing: "id=0x10011" is invalid`},
+		{"bad modifier", "port:0:8", "port:0", `thing.go:18:1: Thing: "port:0" is invalid`},
+		{"modifier too long", "flag:31:1", "flag:31:2", `thing.go:18:1: Thing: "flag:31:2" is invalid`},
 		{"modifier's parts overlap", "flag:31:1", "flag:7:1", `thing.go:18:1: Thing: part "flag" of the modifier overlaps another`},
-		{"unknown word", "section=1.2.3", "section=1.2.3 smowner", `thing.go:18:1: Thing: "smowner" is not understood`},
+		{"unknown word", "section=1.2.3", "section=1.2.3 smowner", `thing.go:18:1: Thing: "smowner" is invalid`},
 		{"words for nothing", "section=1.2.3", "section=1.2.3 words=Nothing:Colour", `thing.go:18:1: Thing: no field or no words for "Nothing:Colour"`},
 		{"unknown directive", "//mad:enum", "//mad:enumeration", "thing.go:8:1: unknown directive //mad:enumeration"},
-		{"enumeration of a struct", "type Colour uint8", "type Colour struct{}", "thing.go:8:1: //mad:enum on Colour, which is not a uint8, uint16, uint32 or uint64\nthing.go:26:2: Colour: a field of this type has no form on the wire"},
+		{"enumeration of a struct", "type Colour uint8", "type Colour struct{}", "thing.go:8:1: //mad:enum on Colour, which is not a uint8, uint16, uint32 or uint64\nthing.go:26:2: Colour: unsupported type of a field"},
 		{"enumeration without constants", "Colour = ", "other = ", "thing.go:9:6: Colour has no constants"},
-		{"word twice", `// "gruen" in this language`, `// "red"`, `thing.go:13:2: Colour: word "red" is there twice`},
-		{"value twice", "Colour = 2", "Colour = 1", "thing.go:13:2: Colour: value 1 is there twice"},
+		{"word twice", `// "gruen" in this language`, `// "red"`, `thing.go:13:2: Colour: word "red" occurs twice`},
+		{"value twice", "Colour = 2", "Colour = 1", "thing.go:13:2: Colour: value 1 occurs twice"},
 		{"value too large", "Colour = 2", "Colour = 256", `thing.go:13:2: Colour: "gruen" does not fit`},
 		{"value that is no number", "Colour = 2", "Colour = two", "thing.go:13:2: ColourGreen: the value of a word must be a number or a shift of one"},
 		{"no word", "ColourRed ", "Colour ", "thing.go:12:2: Colour: a constant without a word"},

@@ -36,7 +36,7 @@ type wordType struct {
 	consts []wordConst
 }
 
-// joins: t is a mask that has words for several bits too.
+// joins reports whether t is a mask that also has words for several bits.
 func (t *wordType) joins() bool {
 	return t.mask && slices.ContainsFunc(t.consts, func(c wordConst) bool { return bits.OnesCount64(c.value) > 1 })
 }
@@ -60,7 +60,7 @@ type layout struct {
 	variants  []placement // the variants of its fields
 }
 
-// fieldsIn are the fields that have a name and are within a's size.
+// fieldsIn returns the fields that have a name and are within a's size.
 func (l *layout) fieldsIn(a *attr) (list []*field) {
 	for _, f := range l.fields {
 		if !f.reserved() && f.offset < 8*a.size {
@@ -70,7 +70,7 @@ func (l *layout) fieldsIn(a *attr) (list []*field) {
 	return list
 }
 
-// variantsOf are the variants that a can have.
+// variantsOf returns the variants that a can have.
 func (l *layout) variantsOf(a *attr) (list []placement) {
 	for _, v := range l.variants {
 		if len(v.only) == 0 || slices.Contains(v.only, a.name) || slices.Contains(v.only, a.classWord()) {
@@ -80,8 +80,8 @@ func (l *layout) variantsOf(a *attr) (list []placement) {
 	return list
 }
 
-// named is the field with a Go name; nil: there is none. Outer.Inner is a field
-// of the layout inside.
+// named returns the field with a Go name; nil if it is unknown. Outer.Inner is a
+// field of the layout inside.
 func (l *layout) named(goName string) *field {
 	outer, inner, nested := strings.Cut(goName, ".")
 	i := slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == outer })
@@ -149,7 +149,7 @@ type attr struct {
 	wordsOption string
 }
 
-// text is the documentation of a.
+// text returns the documentation of a.
 func (a *attr) text(l *layout) string {
 	if a.doc == "" {
 		return l.doc
@@ -181,7 +181,7 @@ type field struct {
 	name       string // in the specification
 	script     string
 	also       []string // other script names
-	vendor     string   // its name in the specification where a vendor defines the attribute
+	vendor     string   // its name in the specification if a vendor defines the attribute
 	doc        string
 	goType     string // of one element
 	typeBits   int    // of an element's Go type
@@ -199,7 +199,7 @@ type field struct {
 	union      bool // it has variants
 	inSelect2  bool // the tag has select2=
 	select2    int
-	scale      int // the number on the wire is so many times the value; 0: it is the value
+	scale      int // the number on the wire is the value times this; 0: it is the value
 	tagOptions
 }
 
@@ -210,7 +210,7 @@ type tagOptions struct {
 
 func (f *field) reserved() bool { return f.goName == "_" }
 
-// scriptNames are f's names in scripts.
+// scriptNames returns f's names in scripts.
 func (f *field) scriptNames() []string {
 	names := append([]string{f.script}, f.also...)
 	if f.vendor != "" {

@@ -15,7 +15,7 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// errorList collects refusals.
+// errorList collects errors.
 type errorList struct {
 	fset *token.FileSet
 	errs []error
@@ -103,7 +103,7 @@ func eachDirective(doc *ast.CommentGroup, do func(verb, text string, c *ast.Comm
 	}
 }
 
-// typeDecl notes number types, and what the type's directives declare.
+// typeDecl records number types, and what the type's directives declare.
 func (p *pkg) typeDecl(f *file, t *ast.TypeSpec, doc *ast.CommentGroup) {
 	if under, ok := t.Type.(*ast.Ident); ok && p.types[under.Name] >= 8 {
 		p.types[t.Name.Name] = p.types[under.Name]
@@ -118,7 +118,7 @@ func (p *pkg) typeDecl(f *file, t *ast.TypeSpec, doc *ast.CommentGroup) {
 	})
 }
 
-// constants gives the constants of enumerations and masks their words.
+// constants adds the words of the constants of enumerations and masks.
 func (p *pkg) constants(f *ast.File) {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -142,7 +142,7 @@ func (p *pkg) constants(f *ast.File) {
 	}
 }
 
-// constantWord is the word of constant v of the named type.
+// constantWord returns the word of constant v of the named type.
 func constantWord(v *ast.ValueSpec, typ string) string {
 	if v.Comment != nil {
 		text := strings.TrimSpace(strings.TrimPrefix(v.Comment.List[0].Text, "//"))
@@ -201,10 +201,10 @@ func (p *pkg) structDecl(t *ast.TypeSpec, s *ast.StructType, doc *ast.CommentGro
 			}
 		}
 		if len(sf.Names) == 0 {
-			p.errs.add(sf.Pos(), "%s: an embedded field has no place on the wire", l.goName)
+			p.errs.add(sf.Pos(), "%s: embedded fields are not supported", l.goName)
 		}
 	}
 }
 
-// oneLine puts a comment's text on one line; an empty line becomes a space too.
+// oneLine puts a comment's text on one line; an empty line also becomes a space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

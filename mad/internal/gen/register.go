@@ -6,8 +6,8 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// registerAccess are the attributes that carry a device's register: the bytes
-// where it stands, and the number that says which it is.
+// registerAccess are the attributes that carry a device's register: its bytes, and
+// the number that identifies it.
 var registerAccess = []struct{ of, field, number, also string }{
 	{"MlnxAccessRegister", "Register", "Operation.RegisterID", ""},
 	{"AccessRegisterLong", "Register", "Operation.RegisterID", ""},

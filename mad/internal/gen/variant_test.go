@@ -64,15 +64,15 @@ func TestVariedRefusals(t *testing.T) {
 	}{
 		{"unknown old method", "v1=Get,GetBulk", "v1=Get,GetMulti", `thing.go:5:1: Box: unknown method "GetMulti"`},
 		{"no such layout", "of=Box.", "of=Bag.", "thing.go:19:1: Ball: a variant needs of=Layout.Field and name="},
-		{"no such field", "of=Box.Inside", "of=Box.Outside", "thing.go:19:1: Ball: there is no Box.Outside"},
-		{"no field", "of=Box.Inside", "of=Box", "thing.go:19:1: Ball: \"of=Box\" is not understood\nthing.go:19:1: Ball: there is no Box."},
+		{"no such field", "of=Box.Inside", "of=Box.Outside", "thing.go:19:1: Ball: unknown field Box.Outside"},
+		{"no field", "of=Box.Inside", "of=Box", "thing.go:19:1: Ball: \"of=Box\" is invalid\nthing.go:19:1: Ball: unknown field Box."},
 		{"no name", " name=ball", "", "thing.go:19:1: Ball: a variant needs of=Layout.Field and name="},
-		{"unknown word", "name=ball", "name=ball also=1", `thing.go:19:1: Ball: "also=1" is not understood`},
-		{"bad range", "1-3", "3-1", `thing.go:19:1: Ball: "when=Kind:3-1|7,modifier.mode:2" is not understood`},
+		{"unknown word", "name=ball", "name=ball also=1", `thing.go:19:1: Ball: "also=1" is invalid`},
+		{"bad range", "1-3", "3-1", `thing.go:19:1: Ball: "when=Kind:3-1|7,modifier.mode:2" is invalid`},
 		{"unknown number", "when=Kind:", "when=Sort:", `thing.go:19:1: Ball: Box has no number "Sort"`},
-		{"unknown part of the modifier", "modifier.mode:", "modifier.way:", `thing.go:19:1: Ball: no modifier of Box has "way"`},
+		{"unknown part of the modifier", "modifier.mode:", "modifier.way:", `thing.go:19:1: Ball: the modifiers of Box have no part "way"`},
 		{"too long", "size=4 section=1.2.4", "size=12 section=1.2.4", "thing.go:19:1: Ball: does not fit in Box.Inside"},
-		{"only for another", "name=ball", "name=ball only=Bag", "thing.go:19:1: Ball: Box is no attribute Bag"},
+		{"only for another", "name=ball", "name=ball only=Bag", "thing.go:19:1: Ball: Box has no attribute Bag"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			source := strings.Replace(varied, test.old, test.new, 1)

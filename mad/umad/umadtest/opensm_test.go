@@ -244,7 +244,7 @@ func testSpeed(t *testing.T, s *subnet) {
 // the first that is not disabled.
 func testPortChoice(t *testing.T, s *subnet) {
 	describe := regexp.MustCompile(`host-[0-9-]+`)
-	const none = "no InfiniBand port is up: vib1/1 (down, polling), vib0/1 (down, polling); see to cable and switch, or name a device to use it all the same (-C); to list them: fabsh ports\n"
+	const none = "no InfiniBand port is up: vib1/1 (down, polling), vib0/1 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them\n"
 	states := []mad.PortState{mad.PortStateActive, mad.PortStateInitialize, mad.PortStateDown}
 	set := func(c *cable, state mad.PortState) {
 		t.Helper()
@@ -300,8 +300,8 @@ func testRemoval(t *testing.T, s *subnet) {
 	}
 	r.Wait()
 	t.Logf("fabsh ended %v later", time.Since(pulled).Round(time.Millisecond))
-	if !strings.Contains(got, "vib1/1 is gone: the device was removed or reset, or its driver unloaded (") || r.ProcessState.ExitCode() != 3 {
+	if !strings.Contains(got, "vib1/1: the device was removed or reset, or its driver unloaded (") || r.ProcessState.ExitCode() != 3 {
 		t.Errorf("fabsh: %v, %s", r.ProcessState, got)
 	}
-	is(t, "afterwards", fabsh(t.Context(), "1", "-F", "umad"), "fabsh: no device vib1: there is vib0; to list them: fabsh ports\n[exit status 3]\n")
+	is(t, "afterwards", fabsh(t.Context(), "1", "-F", "umad"), "fabsh: device vib1: unknown; devices: vib0; fabsh ports lists them\n[exit status 3]\n")
 }

@@ -95,7 +95,7 @@ print(len(sa_gettable("InformInfoRecord")), stats().dropped)
 	r.says("subscribed")
 	is(t, "saquery", fmt.Sprint(subscriptions(t)), "[128 64 65]")
 	other := fabsh(t.Context(), "sa_subscribe(trap=128)")
-	if !strings.Contains(other, "vib1/1: another program takes each Report of class SubnAdm that comes to this port") || !strings.HasSuffix(other, "[exit status 3]\n") {
+	if !strings.Contains(other, "vib1/1: another program receives each Report of class SubnAdm at this port") || !strings.HasSuffix(other, "[exit status 3]\n") {
 		t.Errorf("another program: %s", other)
 	}
 	s.sim.Console(t, `Unlink "leaf-3"[2]`)
@@ -138,7 +138,7 @@ func testTrapAgent(t *testing.T, s *subnet) {
 	const code = `sa_subscribe(source="traps").next(timeout="100ms")`
 	is(t, "fabsh", fabsh(t.Context(), code, "--write", "--trap-agent"), "")
 	beside := fabsh(t.Context(), code, "--write", "--trap-agent", "-C", "vib0")
-	if !strings.Contains(beside, "sa_subscribe: traps to this port: vib0/1: another program takes each Trap of class Subn that comes to this port (a subnet manager the traps, ") || !strings.HasSuffix(beside, "[exit status 3]\n") {
+	if !strings.Contains(beside, "sa_subscribe: traps to this port: vib0/1: another program receives each Trap of class Subn at this port (a subnet manager the traps, ") || !strings.HasSuffix(beside, "[exit status 3]\n") {
 		t.Errorf("beside OpenSM: %s", beside)
 	}
 }
