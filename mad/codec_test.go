@@ -196,7 +196,7 @@ func TestFlat(t *testing.T) {
 	})
 }
 
-// TestShort: what data lacks reads as 0, and is not written.
+// TestShort: bytes beyond the end of data read as 0, and are not written.
 func TestShort(t *testing.T) {
 	eachLayout(t, func(t *testing.T, a *Attribute, c codec, r *rand.Rand) {
 		full := randomBytes(r, a.Size)

@@ -75,8 +75,8 @@ func wordLen(s string) int {
 	return max(n, 1)
 }
 
-// endsAcronym: an acronym may end before rest. It does not where rest continues
-// the word in small letters ("SMart").
+// endsAcronym reports whether an acronym may end before rest. It does not if rest
+// continues the word in small letters ("SMart").
 func endsAcronym(rest string) bool {
 	if rest == "" || !isLower(rest[0]) {
 		return true
