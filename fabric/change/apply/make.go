@@ -65,6 +65,9 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	if err != nil {
 		return Stuck, fmt.Errorf("change apply: %w", err)
 	}
+	if p.Certificate != nil {
+		r.certify = func(ctx context.Context) error { return h.checkCertificate(ctx, p, r.Live, b) }
+	}
 	return r.Apply(ctx, f, manager, b)
 }
 
@@ -82,21 +85,15 @@ func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live
 	if err := h.provePorts(ctx, p, f, live, &port, b); err != nil {
 		return nil, err
 	}
-	if err := h.checkCertificate(ctx, p, live, b); err != nil {
-		return nil, err
-	}
 	if o.Stage != "" {
 		b.Staged, err = newStaged(o.Stage, o.Reload, live, cells)
 	}
 	return b, err
 }
 
-// checkCertificate checks the certificate of a plan, if it has one, besides the proof of
-// the order in which the change is made.
+// checkCertificate checks the certificate of a plan, besides the proof of the order in
+// which the change is made.
 func (h *Host) checkCertificate(ctx context.Context, p *plan.Plan, live *routes.Routes, b *Begin) error {
-	if p.Certificate == nil {
-		return nil
-	}
 	t := &plan.Tables{Live: live}
 	h.levels(b.Levels).InForce(t, h.Engine)
 	_, err := p.CheckCertificate(ctx, t)

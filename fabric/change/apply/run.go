@@ -28,6 +28,10 @@ type Run struct {
 	Live *routes.Routes
 	// AcceptCreditLoops takes a change back though packets may deadlock without end.
 	AcceptCreditLoops bool
+
+	// certify checks the certificate of the plan after its order is proven; nil: there
+	// is none, or the change was begun before.
+	certify func(context.Context) error
 }
 
 // Outcome is how a change ended.
@@ -284,6 +288,15 @@ func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 		p.Live = r.Live
 	}
 	c := &Change{Engine: r.Host.Engine, Journal: j, Order: p.Order, Sleep: r.Host.Clock.Sleep, Tell: r.Host.tell}
+	if r.certify != nil && !back {
+		c.Order = func(ctx context.Context, now, want [][]byte) ([]Round, error) {
+			rounds, err := p.Order(ctx, now, want)
+			if err == nil {
+				err = r.certify(ctx)
+			}
+			return rounds, err
+		}
+	}
 	if b.Staged != nil {
 		process, err := b.Staged.process()
 		if err != nil {
