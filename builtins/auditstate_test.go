@@ -135,8 +135,8 @@ another job: a.window None since 20m0s b.window None since 20m0s[counters were n
 looks only: a.window 600.0 since 10m0s b.window 600.0 since 10m0s[] []
 third: a.window 900.0 since 10m0s b.window 900.0 since 10m0s[] []
 other audits: a.window None since 35m0s[counters were not judged: no run of this job has read them before] []
-locked:[] [{a perf_rates: over="last": another run is under way: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock false}]
-locked, and only seen:[what runs before have seen of ports is not known: another run is under way: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock] []
+locked:[] [{a perf_rates: over="last": another run is in progress: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock false}]
+locked, and only seen:[what runs before have seen of ports is not known: another run is in progress: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock] []
 damaged: a.window None since 50m0s[counters were not judged: no run of this job has read them before] []
 `
 		text := strings.NewReplacer(state, "DIR", fmt.Sprint("process ", os.Getpid()), "process PID").Replace(got.String())

@@ -180,10 +180,10 @@ for p in leaves[0].ports[4], leaves[1].ports[3]:
 print(port_disable(leaves[1].ports[1]).port_physical_state) # a host's, whom nobody else needs
 `)
 		if diff := cmp.Diff(strings.Join([]string{
-			`error(port_disable: port 4 of "leaf-1" (0x0002c90300100000): not taken down, for this session (LID 14) reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
-			`error(port_disable: port 1 of "spine-2" (0x0002c90300100050): not taken down, for the node reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
-			`error(port_disable: port 3 of "leaf-4" (0x0002c90300100030): not taken down, for the subnet manager (LID 7) reaches this session (LID 14) through it; force=True does it all the same)`,
-			`error(port_disable: port 4 of "spine-1" (0x0002c90300100040): not taken down, for this session reaches the node through it; force=True does it all the same)`,
+			`error(port_disable: port 4 of "leaf-1" (0x0002c90300100000): not taken down: this session (LID 14) reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
+			`error(port_disable: port 1 of "spine-2" (0x0002c90300100050): not taken down: the node reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
+			`error(port_disable: port 3 of "leaf-4" (0x0002c90300100030): not taken down: the subnet manager (LID 7) reaches this session (LID 14) through it; force=True does it all the same)`,
+			`error(port_disable: port 4 of "spine-1" (0x0002c90300100040): not taken down: this session reaches the node through it; force=True does it all the same)`,
 			"disabled\n",
 		}, "\n"), out+explained); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

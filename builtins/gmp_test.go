@@ -175,7 +175,7 @@ func TestPKeyNotThere(t *testing.T) {
 		o.Engine, o.SA = engine.New(a, engine.Options{}), &sa.Client{PKey: 0x8002}
 	}, func(t *testing.T, f *fixture) {
 		defer f.Env.Engine.Close()
-		const want = "the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; others are for the subnet manager to give (OpenSM: partitions.conf)"
+		const want = "the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; the subnet manager sets them (OpenSM: partitions.conf)"
 		for _, code := range []string{`perf_get("PortCounters", 2, 1)`, `sa_get("NodeRecord", lid=1)`, `discover(via="sa")`} {
 			if _, explained, _ := f.run(code); !strings.Contains(explained, want) {
 				t.Errorf("%s: %s", code, explained)

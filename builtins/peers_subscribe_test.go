@@ -89,7 +89,7 @@ links.close()
 	}
 	const all128 = "trap_num 128, trap_type 0xFFFF, is_generic 0x1, node_type 0xFFFFFF, lid_range_begin 65535, subscribe 0x1, \n"
 	want := all128 + "\nNone None 0\n" +
-		"the subnet manager at LID SM has started anew; subscribed again, but what happened in between was not told\n" +
+		"the subnet manager at LID SM has restarted; subscribed again, but events in between were not reported\n" +
 		all128 + "\nTrue\n"
 	got := f.stderr.String()
 	if i := strings.Index(got, "at LID "); i >= 0 {

@@ -34,7 +34,7 @@ func TestViaSA(t *testing.T) {
 				f.eval(t, &told, `discover(via="sa").dump("ibnetdiscover")`)
 				if strings.Contains(swept, "FDR10") {
 					swept = strings.ReplaceAll(swept, "FDR10", "QDR")
-					if warned := f.stderr.String(); !strings.Contains(warned, "that show QDR may run FDR10, which no record tells") {
+					if warned := f.stderr.String(); !strings.Contains(warned, "that show QDR may run FDR10, which records do not show") {
 						t.Errorf("warned: %s", warned)
 					}
 				}

@@ -148,7 +148,7 @@ func TestServiceLevels(t *testing.T) {
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
 		defer f.Env.Engine.Close()
 		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
-		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port (its SM LID is 0), so there is no subnet administrator to ask: start one (systemctl start opensm on one host, or in a managed switch), or name it with --sm-lid; discover() needs none\n"
+		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): the local port has no subnet manager (its SM LID is 0); start one (systemctl start opensm on one host, or in a managed switch) or give its LID with --sm-lid; discover() works without one\n"
 		if got := f.stderr.String(); got != want {
 			t.Errorf("warned\n%swant\n%s", got, want)
 		}

@@ -9,19 +9,19 @@ import (
 	"fabsh/mad"
 )
 
-// NodeSpec is what a Builder is told of a node.
+// NodeSpec describes a node to a Builder.
 type NodeSpec struct {
-	// Info says how many ports there are. PortGUID is that of port
+	// Info has the number of ports. PortGUID is that of port
 	// LocalPortNum, of a switch that of port 0.
 	Info   mad.NodeInfo
 	Name   string
 	FileID string            // see Node.FileID
 	Switch *mad.SwitchInfo   // of switches, where known
-	Route  mad.DirectedRoute // on which Info was answered, if on any
+	Route  mad.DirectedRoute // that Info was read on, if any
 }
 
-// Builder collects what a Fabric is made of. Nodes have the handles that
-// AddNode returned, which are not the ids of the Fabric's. A Builder is not safe for
+// Builder collects the parts of a Fabric. Nodes have the handles that
+// AddNode returned, which differ from their ids in the Fabric. A Builder is not safe for
 // concurrent use. It keeps the slices that it is given, and the Fabric has them after
 // Build, which must be the last call.
 type Builder struct {
@@ -72,11 +72,11 @@ func (b *Builder) AddNode(s NodeSpec) int {
 // SetLFT gives a switch its linear forwarding table, by LID.
 func (b *Builder) SetLFT(node int, lft []byte) { b.nodes[node].lft = lft }
 
-// AddAnswer adds what a node, or the subnet administrator, answered besides. Node is a
-// handle.
+// AddAnswer adds another attribute that a node, or the subnet administrator, answered
+// with. Node is a handle.
 func (b *Builder) AddAnswer(a Answer) { b.answers = append(b.answers, a) }
 
-// SetCountersRead says when the counters among the answers began to be read.
+// SetCountersRead records when reading the counters among the answers began.
 func (b *Builder) SetCountersRead(t time.Time) { b.read = t }
 
 // SetPort gives a port its PortInfo, which is copied. Numbers of ports that
@@ -94,7 +94,7 @@ func (b *Builder) SetPortGUID(node, num int, guid mad.GUID) {
 	}
 }
 
-// SetFDR10 says whether a port whose PortInfo shows QDR runs FDR10, Mellanox'
+// SetFDR10 records whether a port whose PortInfo shows QDR runs FDR10, Mellanox'
 // own speed.
 func (b *Builder) SetFDR10(node, num int, fdr10 bool) {
 	if p := b.port(node, num); p != nil {
@@ -102,7 +102,7 @@ func (b *Builder) SetFDR10(node, num int, fdr10 bool) {
 	}
 }
 
-// Port is what has been set of a port: its PortInfo, nil where it is unknown,
+// Port returns what has been set of a port: its PortInfo, nil where it is unknown,
 // and whether it is linked. ok is false where the node has no such port.
 func (b *Builder) Port(node, num int) (info *mad.PortInfo, linked, ok bool) {
 	p := b.port(node, num)
@@ -115,16 +115,16 @@ func (b *Builder) Port(node, num int) (info *mad.PortInfo, linked, ok bool) {
 	return info, p.peer >= 0, true
 }
 
-// SetFrom says which port the sweep began at.
+// SetFrom records the port that the sweep began at.
 func (b *Builder) SetFrom(node, num int) { b.from, b.fromPort = node, num }
 
-// SetScope says in words what part of the subnet this is: "within 2 hops of 0,1".
+// SetScope describes in words which part of the subnet this is: "within 2 hops of 0,1".
 func (b *Builder) SetScope(s string) { b.scope = s }
 
 // AddProblem adds p to what Fabric.Problems returns.
 func (b *Builder) AddProblem(p Problem) { b.problems = append(b.problems, p) }
 
-// Link connects two external ports, which may be one and the same (a loopback
+// Link connects two external ports, which may be the same port (a loopback
 // plug). It is an error when one of them does not exist or is connected to
 // another.
 func (b *Builder) Link(n, num, m, mnum int) error {
@@ -134,24 +134,24 @@ func (b *Builder) Link(n, num, m, mnum int) error {
 		node, num int
 	}{{p, n, num}, {q, m, mnum}} {
 		if e.p == nil || e.num == 0 {
-			return fmt.Errorf("%s has no port %d to connect", b.Label(e.node), e.num)
+			return fmt.Errorf("%s has no port %d", b.Label(e.node), e.num)
 		}
 	}
 	if p.peer == m && p.peerPort == mnum && q.peer == n && q.peerPort == num {
 		return nil
 	}
 	if p.peer >= 0 {
-		return fmt.Errorf("port %d of %s is connected to port %d of %s already", num, b.Label(n), p.peerPort, b.Label(p.peer))
+		return fmt.Errorf("port %d of %s is already connected to port %d of %s", num, b.Label(n), p.peerPort, b.Label(p.peer))
 	}
 	if q.peer >= 0 {
-		return fmt.Errorf("port %d of %s is connected to port %d of %s already", mnum, b.Label(m), q.peerPort, b.Label(q.peer))
+		return fmt.Errorf("port %d of %s is already connected to port %d of %s", mnum, b.Label(m), q.peerPort, b.Label(q.peer))
 	}
 	p.peer, p.peerPort = m, mnum
 	q.peer, q.peerPort = n, num
 	return nil
 }
 
-// Build makes the Fabric. The Builder must not be used any more.
+// Build makes the Fabric. The Builder must not be used afterwards.
 func (b *Builder) Build() *Fabric {
 	order := make([]int32, len(b.nodes)) // id to handle
 	for i := range order {

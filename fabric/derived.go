@@ -2,14 +2,14 @@ package fabric
 
 import "sync"
 
-// derived is what others have made of a fabric.
+// derived is what other packages have derived from a fabric.
 type derived struct {
 	mu sync.Mutex
 	by map[any]any
 }
 
-// Derived is what make gives, which is called once for each key: a fabric never changes,
-// so what is made of it can stay with it. The key is of a type of the caller's own.
+// Derived returns what make returns; make is called once for each key. A fabric never
+// changes, so derived values can be kept with it. The key is of a type of the caller's own.
 func (f *Fabric) Derived(key any, make func() any) any {
 	f.derived.mu.Lock()
 	defer f.derived.mu.Unlock()

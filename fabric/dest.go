@@ -11,11 +11,11 @@ import (
 type Dest struct {
 	Route mad.DirectedRoute
 	LID   mad.LID
-	// Guard says whose M_Key they need, as far as that is known.
+	// Guard is the node whose M_Key they need, as far as known.
 	Guard engine.Guard
 }
 
-// Put makes c an SMP to d, and returns c. data is what a Set carries.
+// Put makes c an SMP to d and returns c. data is the payload of a Set.
 func (d Dest) Put(c *engine.Call, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
 	c.PutSMP(m, a.ID, modifier, data)
 	d.Address(c)
@@ -40,7 +40,7 @@ func (n *Node) Guard() engine.Guard {
 // Guard is whose M_Key SMPs to p need.
 func (p *Port) Guard() engine.Guard { return engine.Guard{Port: p.GUID(), Node: p.Node().GUID()} }
 
-// LMCs are the LIDs that ports have, and their LMCs: what engines want to know
+// LMCs are the LIDs that ports have, and their LMCs, which engines need
 // (engine.Engine.KnowLMCs).
 func (f *Fabric) LMCs() iter.Seq2[mad.LID, uint8] {
 	return func(yield func(mad.LID, uint8) bool) {

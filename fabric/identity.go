@@ -1,8 +1,8 @@
 package fabric
 
-// Same: n and m are one node, be it in two snapshots: they have one node GUID.
-// Where that is 0, or not unique in its own snapshot, nothing in another one is
-// the same.
+// Same reports whether n and m are one node, also across two snapshots: they have the
+// same node GUID. A node whose GUID is 0, or not unique in its snapshot, has no
+// counterpart in another snapshot.
 func (n *Node) Same(m *Node) bool {
 	switch {
 	case n == m:
@@ -13,5 +13,5 @@ func (n *Node) Same(m *Node) bool {
 	return len(n.fabric.NodeByGUID(n.GUID())) == 1 && len(m.fabric.NodeByGUID(m.GUID())) == 1
 }
 
-// Same: p and q are one port: they have one number, and their nodes are the same.
+// Same reports whether p and q are one port: the same number of the same node.
 func (p *Port) Same(q *Port) bool { return p.num == q.num && p.Node().Same(q.Node()) }

@@ -41,24 +41,24 @@ func (f *Fabric) inspectGUIDs() {
 		for len(ids) > 0 && f.nodes[ids[0]].info.NodeGUID == guid {
 			n := &f.nodes[ids[0]]
 			if ids = ids[1:]; guid == 0 {
-				f.problem(ProblemZeroGUID, "%s has node GUID 0; give it one with its vendor's tool, for subnet managers cannot tell such nodes apart", n.place())
+				f.problem(ProblemZeroGUID, "%s has node GUID 0; set one with its vendor's tool: subnet managers cannot distinguish such nodes", n.place())
 			}
 			if len(who) > 0 || len(ids) > 0 && f.nodes[ids[0]].info.NodeGUID == guid {
 				who = append(who, n.place())
 			}
 		}
 		if guid != 0 && len(who) > 0 {
-			f.problem(ProblemDuplicateGUID, "node GUID %s is that of %d nodes: %s; give all but one another with their vendor's tool, for subnet managers take them for one",
+			f.problem(ProblemDuplicateGUID, "node GUID %s belongs to %d nodes: %s; change all but one with their vendor's tool: subnet managers treat them as one node",
 				guid, len(who), strings.Join(who, ", "))
 		}
 	}
 }
 
-// isPlaneOf: p and q are planes of one port (XDR), which has one GUID and one LID
+// isPlaneOf reports whether p and q are planes of one port (XDR), which has one GUID and one LID
 // for all (rdma-core libibumad/umad.c umad_get_smi_gsi_pairs).
 func (p *Port) isPlaneOf(q *Port) bool { return p.node == q.node && p.guid == q.guid && p.guid != 0 }
 
-// inspectLIDs reports LIDs that two ports have, once a port.
+// inspectLIDs reports LIDs that two ports have, once for each port.
 func (f *Fabric) inspectLIDs() {
 	for i := range f.ports {
 		p := &f.ports[i]
@@ -67,7 +67,7 @@ func (f *Fabric) inspectLIDs() {
 		}
 		for lid := int(p.LID()); lid <= p.lastLID(); lid++ {
 			if q := f.port(f.byLID[lid]); q != p && !p.isPlaneOf(q) {
-				f.problem(ProblemDuplicateLID, "LID %d belongs to %s and to %s; have the subnet manager assign LIDs anew", lid, q.Label(), p.Label())
+				f.problem(ProblemDuplicateLID, "LID %d belongs to %s and to %s; have the subnet manager assign LIDs again", lid, q.Label(), p.Label())
 				break
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // Label is n in messages: its name, quoted, and its GUID.
 func (n *Node) Label() string { return NodeLabel(n.name, n.info.NodeGUID) }
 
-// place names n where its GUID says nothing: `switch "leaf-1" on route 0,1`.
+// place names n where its GUID does not identify it: `switch "leaf-1" on route 0,1`.
 func (n *Node) place() string {
 	s := typeWord(n.Type()) + " " + strconv.Quote(n.name)
 	if n.route != nil {
@@ -30,8 +30,8 @@ const mellanox = 0x2c9
 // plugins/UFM_NDT_Plugin, ports "1/16/1").
 const twoInCage = 0xd2f2
 
-// Panel is where p is on the front of its switch, as its label says: "cage 2/1";
-// empty where that is not known.
+// Panel is the label of p on the front of its switch: "cage 2/1"; empty where
+// unknown.
 func (p *Port) Panel() string {
 	n := p.Node()
 	if !n.IsSwitch() || n.info.VendorID != mellanox || n.info.DeviceID != twoInCage || p.Num() < 1 || p.Num() > 64 {

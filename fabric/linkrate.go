@@ -7,14 +7,14 @@ import (
 	"fabsh/mad"
 )
 
-// LinkSpeeds and LinkWidths are those that PortInfo can say, the slowest first.
+// LinkSpeeds and LinkWidths are those that PortInfo can report, slowest first.
 // FDR10, which it shows as "qdr", is not among them.
 var (
 	LinkSpeeds = []string{"sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr", "xdr"}
 	LinkWidths = mad.Widths()
 )
 
-// RateSet is a set of speeds or of widths: bit i is element i of LinkSpeeds or
+// RateSet is a set of speeds or of widths: bit i stands for element i of LinkSpeeds or
 // of LinkWidths.
 type RateSet uint16
 
@@ -36,7 +36,7 @@ func (s RateSet) best(all []string) string {
 	return all[bits.Len16(uint16(s))-1]
 }
 
-// SupportedSpeeds are those that a port is made for. caps is the PortInfo whose
+// SupportedSpeeds are those that the port supports. caps is the PortInfo whose
 // capability masks count: of a switch, port 0's.
 func SupportedSpeeds(caps, i *mad.PortInfo) RateSet {
 	return speedSet(caps, i.LinkSpeedSupported, i.LinkSpeedExtSupported, i.LinkSpeedExtSupported2)
@@ -70,8 +70,8 @@ func WidthSet(w mad.LinkWidth) (s RateSet) {
 	return s
 }
 
-// FastestSpeed is the fastest speed that p supports, or of those that it supports
-// has enabled; "" where it is unknown.
+// FastestSpeed is the fastest speed that p supports or, of those, has enabled; ""
+// where it is unknown.
 func (p *Port) FastestSpeed(enabled bool) string {
 	i, caps := p.Info(), p.management().Info()
 	if i == nil || caps == nil {
@@ -125,8 +125,8 @@ func (p *Port) common(set func(caps, i *mad.PortInfo) RateSet) RateSet {
 	return s
 }
 
-// Degraded: p's link is up and slower, or narrower, than both ends could. It is
-// known where the link is up, and what it runs at and could run at are.
+// Degraded reports whether p's link is up and slower, or narrower, than both ends
+// allow. It is known where the link is up and its actual and possible rates are.
 func (p *Port) Degraded() (degraded, known bool) {
 	width, speed, bestWidth, bestSpeed := p.Width(), p.Speed(), p.BestWidth(), p.BestSpeed()
 	if p.PhysicalState() != mad.PortPhysicalStateLinkUp || width == "" || speed == "" || bestWidth == "" || bestSpeed == "" {

@@ -3,13 +3,13 @@
 //
 //	model.go    Fabric, Node, Port: immutable, with dense ids
 //	builder.go  how a Fabric is made
-//	problem.go  what is wrong with a fabric, or missing from it; inspect.go finds it
+//	problem.go  problems of a fabric, and what is missing from it; inspect.go finds them
 //	subnet.go   Subnet, the key of what is kept between runs
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
 //	derived.go  values computed once from a fabric
-//	reading.go  what nodes were asked beyond a sweep
+//	reading.go  attributes read beyond a sweep
 //	label.go    nodes and ports in messages
 //	tier.go     how far nodes are from the hosts
 //	rename.go   names from a node name map; nearest.go, the name that was meant;
@@ -59,7 +59,7 @@ type Fabric struct {
 	from     int32 // port id, or -1
 	scope    string
 	problems []Problem
-	lfts     [][]byte // by node id; nil: there are none
+	lfts     [][]byte // by node id; nil: without tables
 	answers  []Answer // sorted
 	derived  *derived
 
@@ -79,13 +79,13 @@ func (f *Fabric) Links() int { return f.links }
 // From is the port the sweep began at, or nil.
 func (f *Fabric) From() *Port { return f.port(f.from) }
 
-// Scope says in words what part of the subnet this is; "" where it is all.
+// Scope describes in words which part of the subnet this is; "" for all of it.
 func (f *Fabric) Scope() string { return f.scope }
 
-// Problems says what is wrong with the fabric or with the view of it.
+// Problems are the problems of the fabric, and of the view of it.
 func (f *Fabric) Problems() []Problem { return f.problems }
 
-// Complete: nothing that was asked for is missing.
+// Complete reports whether nothing that was requested is missing.
 func (f *Fabric) Complete() bool {
 	return !slices.ContainsFunc(f.problems, func(p Problem) bool { return p.Kind.Missing() })
 }
@@ -138,7 +138,7 @@ func (f *Fabric) PortByGUID(g mad.GUID) []*Port {
 }
 
 // PortByLID returns the port that answers to lid, LMC included; of a switch,
-// port 0. Nil when there is none.
+// port 0. Nil when no port does.
 func (f *Fabric) PortByLID(lid mad.LID) *Port {
 	if int(lid) >= len(f.byLID) {
 		return nil
@@ -149,7 +149,7 @@ func (f *Fabric) PortByLID(lid mad.LID) *Port {
 // TopLID is the highest unicast LID that a port answers to; 0 where none does.
 func (f *Fabric) TopLID() mad.LID { return mad.LID(max(len(f.byLID)-1, 0)) }
 
-// String is one line: how much there is, and whether it is all.
+// String is one line: the numbers of nodes and links, and whether that is all.
 func (f *Fabric) String() string {
 	var b strings.Builder
 	b.WriteString("fabric: " + plural.Count(len(f.nodes), "node", "nodes") + " (")
@@ -202,10 +202,10 @@ func (n *Node) ID() int { return int(n.id) }
 // GUID is the node GUID.
 func (n *Node) GUID() mad.GUID { return n.info.NodeGUID }
 
-// Type is what n is.
+// Type is the type of n.
 func (n *Node) Type() mad.NodeType { return n.info.NodeType }
 
-// IsSwitch: n forwards packets, and has a port 0.
+// IsSwitch reports whether n forwards packets and has a port 0.
 func (n *Node) IsSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
 
 // Name is the node description up to its first NUL, byte for byte: it may be
@@ -222,7 +222,7 @@ func (n *Node) NumPorts() int { return int(n.info.NumPorts) }
 // Info is the NodeInfo, as answered along Route. It must not be changed.
 func (n *Node) Info() *mad.NodeInfo { return &n.info }
 
-// SwitchInfo is nil where n is no switch or did not answer. It must not be changed.
+// SwitchInfo is nil where n is not a switch or did not answer. It must not be changed.
 func (n *Node) SwitchInfo() *mad.SwitchInfo {
 	if n.sw < 0 {
 		return nil
@@ -231,7 +231,7 @@ func (n *Node) SwitchInfo() *mad.SwitchInfo {
 }
 
 // LFT is the linear forwarding table that came with the fabric, by LID, as in a
-// snapshot; nil where none did. It must not be changed.
+// snapshot; nil without one. It must not be changed.
 func (n *Node) LFT() []byte {
 	if n.fabric.lfts == nil {
 		return nil
@@ -239,7 +239,7 @@ func (n *Node) LFT() []byte {
 	return n.fabric.lfts[n.id]
 }
 
-// HasLFTs: forwarding tables came with the fabric.
+// HasLFTs reports whether forwarding tables came with the fabric.
 func (f *Fabric) HasLFTs() bool { return f.lfts != nil }
 
 // Route is the directed route on which n was found first; nil in a fabric that
@@ -260,7 +260,7 @@ func (n *Node) LID() mad.LID {
 	return 0
 }
 
-// Port returns port num, or nil where there is none, as port 0 of a CA.
+// Port returns port num, or nil where it does not exist, as port 0 of a CA.
 func (n *Node) Port(num int) *Port {
 	first := 1
 	if n.IsSwitch() {
@@ -342,7 +342,7 @@ func (p *Port) LMC() int {
 	return 0
 }
 
-// State is the logical state; 0 where unknown. It and the accessors above look at
+// State is the logical state; 0 where unknown. It and the accessors above check
 // whether the port was read first: that spares routing the memory of PortInfo.
 func (p *Port) State() mad.PortState {
 	if i := p.Info(); i != nil {
@@ -370,7 +370,7 @@ func (p *Port) Name() string {
 }
 
 // Route is the directed route to p's node, of a CA or router the one that
-// comes in through p. Nil where there is none.
+// comes in through p. Nil without one.
 func (p *Port) Route() mad.DirectedRoute {
 	n := p.Node()
 	if n.IsSwitch() || n.route == nil || p.num == n.info.LocalPortNum {

@@ -55,8 +55,8 @@ CA "host" (0x0000000000000050) lid 11 at 0,1,4
 router "gate/1" (0x0000000000000010) lid 5 at 0,1,3
   2 - node 0 leaf/3
 unknown(7) 0x0000000000000020 lid 0 at 
-duplicate guid: node GUID 0x0000000000000050 is that of 2 nodes: CA "host" on route 0, CA "host" on route 0,1,4; give all but one another with their vendor's tool, for subnet managers take them for one
-duplicate lid: LID 11 belongs to port 1 of "host" (0x0000000000000050) and to port 1 of "host" (0x0000000000000050); have the subnet manager assign LIDs anew
+duplicate guid: node GUID 0x0000000000000050 belongs to 2 nodes: CA "host" on route 0, CA "host" on route 0,1,4; change all but one with their vendor's tool: subnet managers treat them as one node
+duplicate lid: LID 11 belongs to port 1 of "host" (0x0000000000000050) and to port 1 of "host" (0x0000000000000050); have the subnet manager assign LIDs again
 loopback: port 1 of "leaf" (0x0000000000000090) is connected to itself
 `
 	if d := cmp.Diff(want, outline(f)); d != "" {
@@ -100,12 +100,12 @@ func TestLinkErrors(t *testing.T) {
 	}{
 		{s, 1, h, 1, ""},
 		{h, 1, s, 1, ""}, // the same again
-		{s, 0, h, 2, `"s" (0x0000000000000001) has no port 0 to connect`},
-		{s, 4, h, 2, `"s" (0x0000000000000001) has no port 4 to connect`},
-		{s, 2, h, 3, `"h" (0x0000000000000002) has no port 3 to connect`},
-		{s, 2, h, -1, `"h" (0x0000000000000002) has no port -1 to connect`},
-		{s, 1, h, 2, `port 1 of "s" (0x0000000000000001) is connected to port 1 of "h" (0x0000000000000002) already`},
-		{s, 2, h, 1, `port 1 of "h" (0x0000000000000002) is connected to port 1 of "s" (0x0000000000000001) already`},
+		{s, 0, h, 2, `"s" (0x0000000000000001) has no port 0`},
+		{s, 4, h, 2, `"s" (0x0000000000000001) has no port 4`},
+		{s, 2, h, 3, `"h" (0x0000000000000002) has no port 3`},
+		{s, 2, h, -1, `"h" (0x0000000000000002) has no port -1`},
+		{s, 1, h, 2, `port 1 of "s" (0x0000000000000001) is already connected to port 1 of "h" (0x0000000000000002)`},
+		{s, 2, h, 1, `port 1 of "h" (0x0000000000000002) is already connected to port 1 of "s" (0x0000000000000001)`},
 	} {
 		err := b.Link(test.n, test.p, test.m, test.q)
 		if got := fmt.Sprint(err); err != nil && got != test.want || err == nil && test.want != "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CompareNames orders names as people do: numbers in them by value, as in leaf-2, leaf-10.
+// CompareNames orders names with the numbers in them by value: leaf-2, leaf-10.
 func CompareNames(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

@@ -11,7 +11,7 @@ import (
 type Problem struct {
 	Kind ProblemKind
 	Text string // what, where, how often tried, what to do
-	// Attribute is the one that a sweep asked for in vain; "": it is about
+	// Attribute is the one that did not arrive in a sweep; "": the problem is about
 	// something else, or comes from a file.
 	Attribute string
 }
@@ -25,22 +25,22 @@ type ProblemKind string
 
 const (
 	ProblemTimedOut      ProblemKind = "timed out"          // no answer
-	ProblemFailed        ProblemKind = "failed"             // an answer that says no
-	ProblemCut           ProblemKind = "cut short"          // the sweep was ended before it was done
+	ProblemFailed        ProblemKind = "failed"             // the answer was an error
+	ProblemCut           ProblemKind = "cut short"          // the sweep ended early
 	ProblemTooFar        ProblemKind = "too far"            // beyond the longest directed route
 	ProblemDuplicateGUID ProblemKind = "duplicate guid"     // two nodes with one GUID
 	ProblemZeroGUID      ProblemKind = "zero guid"          // a node without a GUID
 	ProblemDuplicateLID  ProblemKind = "duplicate lid"      // two ports that answer to one LID
 	ProblemChanged       ProblemKind = "changed"            // the fabric changed during the sweep
 	ProblemLoopback      ProblemKind = "loopback"           // a port connected to its own node
-	ProblemInvalid       ProblemKind = "invalid"            // an answer that makes no sense
+	ProblemInvalid       ProblemKind = "invalid"            // an answer that is not valid
 	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // the file has none
-	ProblemLeftOut       ProblemKind = "left out"           // the source does not tell all
+	ProblemLeftOut       ProblemKind = "left out"           // the source is not complete
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
-	ProblemPlan          ProblemKind = "a plan of cables" // the file tells no more
+	ProblemPlan          ProblemKind = "a plan of cables" // the file has cables only
 )
 
-// Missing: something that was asked for is not in the fabric.
+// Missing reports whether something that was requested is not in the fabric.
 func (k ProblemKind) Missing() bool {
 	switch k {
 	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid:
@@ -49,7 +49,7 @@ func (k ProblemKind) Missing() bool {
 	return false
 }
 
-// Missing says in a few words what was asked for and is not in f: "3 timed out,
+// Missing summarizes the requests without a result in f: "3 timed out,
 // 1 failed".
 func (f *Fabric) Missing() string {
 	n := map[ProblemKind]int{}
@@ -68,7 +68,7 @@ func (f *Fabric) Missing() string {
 	return strings.Join(words, ", ")
 }
 
-// FirstMissing says what was asked for first and is not in f, and how many more there are.
+// FirstMissing describes the first request without a result in f, and counts the others.
 func (f *Fabric) FirstMissing() string {
 	text, n := "", 0
 	for _, p := range f.problems {

@@ -8,20 +8,20 @@ import (
 	"fabsh/mad"
 )
 
-// Reading is what nodes were asked beyond what a sweep asks. Fabric.With keeps its tables
+// Reading is what was read from nodes beyond a sweep. Fabric.With keeps its tables
 // and data: they must not be modified afterwards.
 type Reading struct {
 	// LFTs are linear forwarding tables, by node id and LID; nil where none was
 	// read.
 	LFTs    [][]byte
 	Answers []Answer
-	// CountersRead is when the counters among Answers began to be read; zero: not known.
+	// CountersRead is when reading the counters among Answers began; zero: unknown.
 	CountersRead time.Time
 	// Problems are requests without an answer.
 	Problems []Problem
 }
 
-// Answer is an attribute as a node, or the subnet administrator, has answered with
+// Answer is an attribute as a node, or the subnet administrator, returned
 // it: raw, with keys of 0 in a file.
 type Answer struct {
 	Node     int32 // id; NoNode: the subnet administrator, whose record it is
@@ -32,13 +32,13 @@ type Answer struct {
 	Data     []byte
 }
 
-// NoNode and NoPort stand in an Answer for none.
+// NoNode and NoPort mark an Answer without a node or a port.
 const (
 	NoNode = -1
 	NoPort = -1
 )
 
-// With is f with what was read of it besides. It keeps what it had where r has
+// With returns f with what was read in addition. It keeps what it had where r has
 // nothing.
 func (f *Fabric) With(r Reading) *Fabric {
 	g := f.clone()
@@ -58,7 +58,7 @@ func (f *Fabric) With(r Reading) *Fabric {
 // ports, classes, attributes, modifiers. They must not be changed.
 func (f *Fabric) Answers() []Answer { return f.answers }
 
-// CountersRead is when the counters among Answers began to be read; zero: not known.
+// CountersRead is when reading the counters among Answers began; zero: unknown.
 func (f *Fabric) CountersRead() time.Time { return f.countersRead }
 
 // AnswersOf are those of a node; of NoNode, the records of the subnet administrator.

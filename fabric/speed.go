@@ -26,12 +26,12 @@ func (p *Port) Speed() string {
 	return speed
 }
 
-// HasExtendedSpeeds: PortInfo has the fields for the speeds from FDR on.
+// HasExtendedSpeeds reports whether PortInfo has the fields for the speeds from FDR on.
 func HasExtendedSpeeds(caps *mad.PortInfo) bool {
 	return caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0
 }
 
-// HasExtendedSpeeds2: PortInfo has the fields for the speeds from XDR on
+// HasExtendedSpeeds2 reports whether PortInfo has the fields for the speeds from XDR on
 // (rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED).
 func HasExtendedSpeeds2(caps *mad.PortInfo) bool {
 	return caps.CapabilityMask&mad.CapabilityMaskIsCapabilityMask2Supported != 0 && caps.CapabilityMask2&mad.CapabilityMask2IsExtendedSpeeds2Supported != 0
@@ -51,7 +51,7 @@ func ActiveSpeed(caps, i *mad.PortInfo) string {
 	return mad.ActiveSpeed(&x)
 }
 
-// HasExtPortInfo: the device has MlnxExtPortInfo; others must not be asked for it
+// HasExtPortInfo reports whether the device has MlnxExtPortInfo, which others must not be asked for
 // (rdma-core libibnetdisc/ibnetdisc.c, is_mlnx_ext_port_info_supported).
 func HasExtPortInfo(n *mad.NodeInfo) bool {
 	const bull = 0x119f

@@ -11,17 +11,17 @@ import (
 // Subnet identifies a subnet across runs. LIDs and names of nodes change, so it has
 // neither.
 type Subnet struct {
-	Given  string   // the name that the administrator gives it; "": none
-	Prefix uint64   // of its GIDs; 0: not known
-	SM     mad.GUID // port GUID of the master subnet manager; 0: not known
+	Given  string   // the name that the administrator gave it; "": unnamed
+	Prefix uint64   // of its GIDs; 0: unknown
+	SM     mad.GUID // port GUID of the master subnet manager; 0: unknown
 }
 
-// DefaultPrefix is the GID prefix of subnets that were given none (IBA 4.1.1): it
+// DefaultPrefix is the GID prefix of subnets without one of their own (IBA 4.1.1): it
 // identifies nothing.
 const DefaultPrefix = 0xfe80_0000_0000_0000
 
-// SubnetOf returns the subnet of f, which may have a given name. It is known by what the port of the sweep says,
-// or, of a file, the first that says something.
+// SubnetOf returns the subnet of f, which may have a given name. The PortInfo of the
+// port of the sweep identifies it or, in a file, the first PortInfo that does.
 func SubnetOf(f *Fabric, given string) Subnet {
 	s := Subnet{Given: given}
 	ports := f.Ports()
@@ -68,18 +68,18 @@ func (s Subnet) Key() string {
 	return "unknown"
 }
 
-// IsKnown reports whether something tells s from another subnet.
+// IsKnown reports whether something distinguishes s from other subnets.
 func (s Subnet) IsKnown() bool { return s.Key() != (Subnet{}).Key() }
 
-// Folder returns the folder below dir for what is kept of s.
+// Folder returns the directory below dir for the state kept of s.
 func (s Subnet) Folder(dir string) string { return filepath.Join(dir, s.Key()) }
 
-// CheckSubnetName returns why text cannot be a given name, or nil.
+// CheckSubnetName returns nil if text is valid as the name of a subnet.
 func CheckSubnetName(text string) error {
 	if text == "" || len(text) > 64 || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}) {
-		return fmt.Errorf("%q is no name of a subnet: use up to 64 letters, digits, - _ and ., which is not the first", text)
+		return fmt.Errorf("invalid subnet name %q; use up to 64 letters, digits, - _ and . (not first)", text)
 	}
 	return nil
 }

@@ -2,10 +2,10 @@ package fabric
 
 import "strings"
 
-// Tiers are how far nodes are from the hosts, by node id: CAs and routers are 0, leaves
-// 1, switches above these 2; -1 where there is no way to a host. A CA that sits in a
-// switch, for reductions in the network (SHARP), makes no leaf of it; such are told
-// by name, as by graph.DefaultRules.
+// Tiers are the distances of nodes from the hosts, by node id: CAs and routers are 0,
+// leaves 1, the switches above these 2; -1 without a path to a host. A CA that sits in
+// a switch, for reductions in the network (SHARP), makes no leaf of it; such CAs are
+// recognized by name, as by graph.DefaultRules.
 func (f *Fabric) Tiers() []int {
 	tier := make([]int, len(f.nodes))
 	var edge []*Node

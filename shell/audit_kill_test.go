@@ -33,7 +33,7 @@ func TestJobLocked(t *testing.T) {
 		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "-t", "1m", "--state", dir, "audit", "counters", "--over", "last", "--job", job)
 		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
 		out, err := c.CombinedOutput()
-		locked := fmt.Sprintf("another run is under way: process %d holds %s/counters.state.lock", os.Getpid(), folder)
+		locked := fmt.Sprintf("another run is in progress: process %d holds %s/counters.state.lock", os.Getpid(), folder)
 		status := c.ProcessState.ExitCode()
 		if job == "counters" && (status != 3 || !strings.Contains(string(out), locked)) || job != "counters" && status != 0 {
 			t.Errorf("job %s: status %d, %v\n%s", job, status, err, out)
@@ -66,7 +66,7 @@ func TestJobsAtOneTime(t *testing.T) {
 	}
 	for job, want := range map[string]int{"a": 3, "b": 0} {
 		out, _ := run("links", "--job", job).CombinedOutput()
-		held := fmt.Sprintf("fabsh: audit: another run is under way: process %d holds %s/sm-0x0002c90310000001/a.run.lock\n", first.Process.Pid, dir)
+		held := fmt.Sprintf("fabsh: audit: another run is in progress: process %d holds %s/sm-0x0002c90310000001/a.run.lock\n", first.Process.Pid, dir)
 		if want == 3 && string(out) != held || !strings.Contains(string(out), "another run") != (want == 0) {
 			t.Errorf("job %s: status is to be %d\n%s", job, want, out)
 		}

@@ -156,7 +156,7 @@ func TestIbsimKilled(t *testing.T) {
 	if got := cmd.ProcessState.ExitCode(); got != 3 {
 		t.Errorf("exit status %d, want 3", got)
 	}
-	want := regexp.MustCompile(`^discover: (the sweep ended after \d+ nodes?|the node at route 0 does not answer): SubnGet\(\w+( \d+)?\) to route [0-9,]+: ` +
+	want := regexp.MustCompile(`^discover: (the sweep ended after \d+ nodes?|the node at route 0 did not answer): SubnGet\(\w+( \d+)?\) to route [0-9,]+: ` +
 		regexp.QuoteMeta(fmt.Sprintf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", f.Name)) +
 		`\n  <command>:2:13: in <toplevel>\n    while True: discover\(\)\n +\^\n$`)
 	if !want.MatchString(errs.String()) {

@@ -120,7 +120,7 @@ func TestLoss(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	lid := strings.TrimSuffix(outcome(on(t, f, "-c", `print([n for n in discover().cas if n.name == "host-2-1 HCA-1"][0].lid)`)), "\n[exit status 0]\n")
 	f.Console(t, `Error "host-2-1"[1] 100`)
-	const lost = `what is behind port 2 of "leaf-2" (0x0002c903000000f0) is unknown: SubnGet(NodeInfo) to route 0,1,5,3,2: timed out after 6 attempts; the link is up, so look at the node behind it, and at the cable`
+	const lost = `port 2 of "leaf-2" (0x0002c903000000f0): the node at the other end is unknown: SubnGet(NodeInfo) to route 0,1,5,3,2: timed out after 6 attempts; the link is up, so check that node and the cable`
 	for _, test := range []struct{ name, code, want string }{ // LID is that of the port
 		{"discover", "f = discover(); print(f); print(stats().timed_out)",
 			"warning: discover: " + lost + "\nfabric: 21 nodes (6 switches, 15 CAs), 23 links, incomplete: 1 timed out\n1\n1 request got no answer: exit status 3\n[exit status 3]\n"},

@@ -37,7 +37,7 @@ func (v *report) Display() string {
 	for _, f := range r.Failures {
 		why := firstLine(f.Err.Error())
 		if f.Skipped {
-			why = "it asks a live fabric, and this is a file"
+			why = "it needs a live fabric; this is a file"
 		}
 		line("not done", "%s: %s", f.Audit, why)
 	}

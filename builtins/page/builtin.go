@@ -40,7 +40,7 @@ var Builtin = lang.Builtin{
 The page is what "fabsh report html" writes: findings, topology, heat maps, routing. It needs no network and no script; fs.write puts it into a file below --out. The fabric is swept anew. What was not answered is told on the page, and counts for no exit status.`,
 	Example: `
 > page = report("links", "topology")
-> "Nothing wrong was found" in page
+> "No problems found" in page
 True
 > sim.unlink("leaf-1/5")
 > "There are findings" in report("links")

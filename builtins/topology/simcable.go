@@ -182,7 +182,7 @@ The new one knows of no subscriptions.`,
 > sub = sa_subscribe(trap=128)
 > sim.restart_sm()
 > sub.next(timeout="2m").reason
-"the subnet administrator had forgotten the subscription; subscribed again, but what happened in between was not told"
+"the subnet administrator had lost the subscription; subscribed again, but events in between were not reported"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
 		s := c.Recv.(*Sim)

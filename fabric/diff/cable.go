@@ -7,7 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// cables tells of links between nodes that both sides have.
+// cables reports links between nodes that both sides have.
 func (c *comparison) cables() {
 	w := c.wiring()
 	w.moves()
@@ -20,7 +20,7 @@ type wiring struct {
 	*comparison
 	ports   []fabric.Port // of the newer side
 	old     []int32       // the port at the other end before; none
-	new     []int32       // and now; both are none where they are equal
+	new     []int32       // and now; both have the value none where they are equal
 	before  map[int32]*fabric.Port
 	changes []*Change
 }
@@ -38,14 +38,14 @@ func (c *comparison) wiring() *wiring {
 		}
 		x, y := c.port(sideOld, p), c.port(sideOld, q)
 		switch {
-		case x == nil || y == nil || p == q || x == y: // no such port any more; a loopback plug
+		case x == nil || y == nil || p == q || x == y: // the port no longer exists; a loopback plug
 			if p != q || x == nil || x.Peer() != x {
 				w.gone(p, q)
 			}
 		case x.Peer() == y:
 			w.rates(p, x)
 		case x.Peer() == nil && y.Peer() == nil && (c.unknown(sideNew, x) || c.unknown(sideNew, y)):
-			c.Unread = append(c.Unread, "link "+linkName(p, q)+": the newer fabric did not read what is there")
+			c.Unread = append(c.Unread, "link "+linkName(p, q)+": unread in the newer fabric")
 		default:
 			w.old[x.ID()], w.old[y.ID()] = int32(y.ID()), int32(x.ID())
 			w.before[int32(x.ID())], w.before[int32(y.ID())] = p, q
@@ -65,7 +65,7 @@ func (c *comparison) wiring() *wiring {
 		case x == y:
 			w.come(x, y)
 		case p.Peer() == nil && q.Peer() == nil && (c.unknown(sideOld, p) || c.unknown(sideOld, q)):
-			c.Unread = append(c.Unread, "link "+linkName(x, y)+": the older fabric did not read what is there")
+			c.Unread = append(c.Unread, "link "+linkName(x, y)+": unread in the older fabric")
 		default:
 			w.new[x.ID()], w.new[y.ID()] = int32(y.ID()), int32(x.ID())
 		}
@@ -73,14 +73,14 @@ func (c *comparison) wiring() *wiring {
 	return w
 }
 
-// gone tells of a link of the older side that went.
+// gone reports a link of the older side that went.
 func (w *wiring) gone(p, q *fabric.Port) {
 	x := ofLink(LinkGone, p, q)
 	x.Before = rateOf(p)
 	w.changes = append(w.changes, x)
 }
 
-// come tells of a link of the newer side that came.
+// come reports a link of the newer side that came.
 func (w *wiring) come(p, q *fabric.Port) {
 	x := ofLink(LinkNew, p, q)
 	x.After = rateOf(p)

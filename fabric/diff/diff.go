@@ -1,7 +1,7 @@
 // Package diff compares two snapshots of a subnet: which cables, nodes, ports,
 // settings and tables differ.
 //
-//	diff.go      Compare, and what it tells: Report, Change
+//	diff.go      Compare and its results: Report, Change
 //	name.go      nodes, ports and links in texts
 //	match.go     which nodes of both snapshots are one
 //	place.go     nodes known again by their cables
@@ -13,7 +13,7 @@
 //	table.go     other tables, and records of the subnet administrator
 //	unread.go    what one side did not read, which is neither gone nor new
 //
-// What a snapshot does not tell is never taken for a change. Names are those that
+// Data missing from a snapshot is never taken for a change. Names are those that
 // nodes give themselves, so all texts have them quoted where they hold more than
 // plain letters.
 package diff
@@ -36,10 +36,10 @@ type Report struct {
 	Unread []string
 }
 
-// Same: nothing differs of all that was compared.
+// Same reports whether nothing differs of all that was compared.
 func (r *Report) Same() bool { return len(r.Changes) == 0 }
 
-// Complete: both sides got all that they asked for.
+// Complete reports whether both sides got all that they requested.
 func (r *Report) Complete() bool { return len(r.Unread) == 0 }
 
 // Change is one difference. Text is for people: the subject is a name, not a key.
@@ -50,7 +50,7 @@ type Change struct {
 	After   string // "" where there is nothing
 	Effect  string // what follows, counted; what to do
 	// GUID and Port are those of the node and port of Subject, of a link those
-	// of its first end. GUID is 0 where there is none, and Port is NoPort.
+	// of its first end. Without them GUID is 0 and Port is NoPort.
 	GUID mad.GUID
 	Port int
 	// Effects are changes that this one explains.
@@ -77,7 +77,7 @@ const (
 	TableLFT      = "table.lft"
 )
 
-// Compare says what differs from old to new. It fails when ctx ends, or where no
+// Compare returns the differences from old to new. It fails when ctx ends, or where no
 // graph can be made of a fabric whose tables are to be compared.
 //
 // Time: O(P) for P ports, and O(S) for each destination whose paths may differ.
@@ -101,7 +101,7 @@ type comparison struct {
 	nodeChange [2]map[int32]*Change // those of nodes that only one side has, by node id
 }
 
-// add tells of a cause.
+// add reports a cause.
 func (c *comparison) add(x *Change) *Change {
 	c.Changes = append(c.Changes, x)
 	return x

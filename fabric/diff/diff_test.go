@@ -105,10 +105,10 @@ func TestRoutes(t *testing.T) {
 		"    table.lft leaf-4 [14 LIDs > 14 LIDs] 2 entries differ\n"+
 		"    table.lft spine-1 [14 LIDs > 14 LIDs] 4 entries differ\n"+
 		"    table.lft spine-2 [14 LIDs > 14 LIDs] 1 entry differs\n")
-	check(t, f, tree(t), "not compared: linear forwarding tables: the newer fabric has none\n")
+	check(t, f, tree(t), "not compared: linear forwarding tables: missing in the newer fabric\n")
 	d = draftOf(f)
 	d.node("leaf-1").lft = nil
-	check(t, f, d.build(), "unread: linear forwarding table of leaf-1: the newer fabric has none\n")
+	check(t, f, d.build(), "unread: linear forwarding table of leaf-1: missing in the newer fabric\n")
 }
 
 // check compares what Compare tells with want, and that nothing is unread.

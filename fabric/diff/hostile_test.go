@@ -18,21 +18,21 @@ func TestUnread(t *testing.T) {
 		want string
 	}{
 		{"a silent host", func(d *draft) { d.drop("node-0003") },
-			"unread: node-0003 (0x0002c90310000020): the newer fabric did not read what is there\nunread: the newer fabric is incomplete: 1 timed out\n"},
+			"unread: node-0003 (0x0002c90310000020): unread in the newer fabric\nunread: the newer fabric is incomplete: 1 timed out\n"},
 		{"a silent leaf, and all behind it", func(d *draft) { d.drop("leaf-2"); d.drop("node-0003"); d.drop("node-0004") }, "" +
-			"unread: leaf-2 (0x0002c90300100010): the newer fabric did not read what is there\n" +
-			"unread: node-0003 (0x0002c90310000020): the newer fabric did not read what is there\n" +
-			"unread: node-0004 (0x0002c90310000030): the newer fabric did not read what is there\n" +
+			"unread: leaf-2 (0x0002c90300100010): unread in the newer fabric\n" +
+			"unread: node-0003 (0x0002c90310000020): unread in the newer fabric\n" +
+			"unread: node-0004 (0x0002c90310000030): unread in the newer fabric\n" +
 			"unread: the newer fabric is incomplete: 1 timed out\n"},
 		{"a name that did not come", func(d *draft) { d.node("node-0003").name = "" },
-			"unread: name of node-0003: the newer fabric did not read it\nunread: the newer fabric is incomplete: 1 timed out\n"},
+			"unread: name of node-0003: unread in the newer fabric\nunread: the newer fabric is incomplete: 1 timed out\n"},
 		{"a silent link", func(d *draft) { d.unlink("leaf-1/3") },
-			"unread: link leaf-1/3 - spine-1/1: the newer fabric did not read what is there\nunread: the newer fabric is incomplete: 1 timed out\n"},
+			"unread: link leaf-1/3 - spine-1/1: unread in the newer fabric\nunread: the newer fabric is incomplete: 1 timed out\n"},
 		{"a link that is down, another node silent", func(d *draft) {
 			d.down("leaf-1/3")
 			d.drop("node-0003")
 		}, "link.gone leaf-1/3 - spine-1/1 [4x hdr > ]\n" +
-			"unread: node-0003 (0x0002c90310000020): the newer fabric did not read what is there\nunread: the newer fabric is incomplete: 1 timed out\n"},
+			"unread: node-0003 (0x0002c90310000020): unread in the newer fabric\nunread: the newer fabric is incomplete: 1 timed out\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := tree(t)

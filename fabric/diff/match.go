@@ -22,18 +22,18 @@ var sideNames = [2]string{"the older", "the newer"}
 // none stands for no node and no port.
 const none = -1
 
-// match says which nodes of two fabrics are one.
+// match has which nodes of two fabrics are the same.
 type match struct {
 	fabrics [2]*fabric.Fabric
 	// to has, by side and node id, the id of the same node on the other side;
-	// none: there is no such node.
+	// or none.
 	to [2][]int32
 	// replaced are nodes whose place another node has, by id on the older side.
 	replaced map[int32]bool
-	// ambiguous: nodes share a GUID with others, and their cables do not tell
-	// them apart; by side and node id.
+	// ambiguous are nodes that share a GUID with others, where cables do not distinguish
+	// them; by side and node id.
 	ambiguous [2]map[int32]bool
-	// byName: one side has no GUIDs of its own.
+	// byName means that one side has no GUIDs of its own.
 	byName bool
 }
 
@@ -59,7 +59,7 @@ func matchNodes(old, new *fabric.Fabric) *match {
 	return m
 }
 
-// only is the node of f that has the GUID of n, or its name; nil: there is none,
+// only is the node of f that has the GUID of n, or its name; nil: there is no such node,
 // or more than one.
 func (m *match) only(n *fabric.Node, f *fabric.Fabric) *fabric.Node {
 	var list []*fabric.Node
@@ -100,7 +100,7 @@ func (m *match) findAmbiguous() {
 	}
 }
 
-// node is the node of the other side that is n; nil: there is none.
+// node is the node of the other side that is n; or nil.
 func (m *match) node(side int, n *fabric.Node) *fabric.Node {
 	if id := m.to[side][n.ID()]; id != none {
 		return &m.fabrics[other(side)].Nodes()[id]
@@ -108,7 +108,7 @@ func (m *match) node(side int, n *fabric.Node) *fabric.Node {
 	return nil
 }
 
-// port is the port of the other side that is p; nil: there is none.
+// port is the port of the other side that is p; or nil.
 func (m *match) port(side int, p *fabric.Port) *fabric.Port {
 	if n := m.node(side, p.Node()); n != nil {
 		return n.Port(p.Num())
@@ -116,7 +116,7 @@ func (m *match) port(side int, p *fabric.Port) *fabric.Port {
 	return nil
 }
 
-// has: f has a problem of that kind.
+// has reports whether f has a problem of that kind.
 func has(f *fabric.Fabric, kind fabric.ProblemKind) bool {
 	return slices.ContainsFunc(f.Problems(), func(p fabric.Problem) bool { return p.Kind == kind })
 }

@@ -10,10 +10,10 @@ import (
 // The links that differ are a graph in which each port has at most one old link
 // and one new link. So it falls apart into paths and cycles in which old and new
 // links alternate. A path of one old and one new link is a cable of which one end
-// has moved. A cycle is an exchange of the ends of its cables, and of all ways to
-// undo it that which moves ends at one switch is told.
+// has moved. A cycle is an exchange of the ends of its cables; of all moves that
+// undo it, the report has that which moves ends at one switch.
 
-// moves tells of the links that differ, path by path, then cycle by cycle.
+// moves reports the links that differ, path by path, then cycle by cycle.
 func (w *wiring) moves() {
 	seen := make([]bool, len(w.ports))
 	for id := range w.ports {
@@ -30,7 +30,7 @@ func (w *wiring) moves() {
 }
 
 // follow are the ports along old and new links by turns, from a port on; old: the
-// first link is an old one. It ends where there is none, or where it began.
+// first link is an old one. It ends where no link follows, or where it began.
 func (w *wiring) follow(at int32, old bool, seen []bool) (ports []int32, first bool) {
 	first = old
 	for at != none && !seen[at] {
@@ -46,7 +46,7 @@ func (w *wiring) follow(at int32, old bool, seen []bool) (ports []int32, first b
 	return ports, first
 }
 
-// path tells of a path: pairs of an old and a new link are cables of which one end
+// path reports a path: pairs of an old and a new link are cables of which one end
 // has moved.
 func (w *wiring) path(ports []int32, old bool) {
 	for len(ports) > 1 {
@@ -67,7 +67,7 @@ func (w *wiring) path(ports []int32, old bool) {
 	}
 }
 
-// moved tells of a cable that stays at one port, and moved from one to another.
+// moved reports a cable that stays at one port, and moved from one to another.
 func (w *wiring) moved(stays, from, to int32) {
 	x := ofLink(LinkMoved, &w.ports[stays], &w.ports[from])
 	x.Before, x.After = portName(&w.ports[from]), portName(&w.ports[to])
@@ -75,10 +75,10 @@ func (w *wiring) moved(stays, from, to int32) {
 	w.changes = append(w.changes, x)
 }
 
-// maxNamed is how many ends a text names.
+// maxNamed is the number of ends that a text names.
 const maxNamed = 8
 
-// cycle tells of cables whose ends are exchanged: cable i was from ports[2*i] to
+// cycle reports cables whose ends are exchanged: cable i was from ports[2*i] to
 // ports[2*i+1], and is now from ports[2*i+2] to ports[2*i+1].
 func (w *wiring) cycle(ports []int32) {
 	var ends, others []int32
@@ -119,7 +119,7 @@ func (w *wiring) cycle(ports []int32) {
 	w.changes = append(w.changes, x)
 }
 
-// rank says how easy ends of cables are to exchange: 0 at one switch, 1 at
+// rank is how easily ends of cables can be exchanged: 0 at one switch, 1 at
 // switches, 2 else.
 func (w *wiring) rank(ends []int32) int {
 	first := w.ports[ends[0]].Node()
@@ -135,7 +135,7 @@ func (w *wiring) rank(ends []int32) int {
 	return rank
 }
 
-// listed joins the first names of a list, and says how many more there are.
+// listed joins the first names of a list, and counts the others.
 func listed(names []string, sep string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, sep)

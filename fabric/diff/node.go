@@ -7,7 +7,7 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// nodes tells of nodes that are gone, new, replaced or renamed, with the links
+// nodes reports nodes that are gone, new, replaced or renamed, with the links
 // that went or came with them.
 func (c *comparison) nodes() {
 	c.nodeChange = [2]map[int32]*Change{{}, {}}
@@ -25,7 +25,7 @@ func (c *comparison) nodes() {
 			x.Before, x.After = replacedName(n, same), replacedName(same, n)
 			c.add(x)
 		} else if side := c.unnamed(n, same); side != none {
-			c.Unread = append(c.Unread, fmt.Sprintf("name of %s: %s fabric did not read it", nodeName([2]*fabric.Node{same, n}[side]), sideNames[side]))
+			c.Unread = append(c.Unread, fmt.Sprintf("name of %s: unread in %s fabric", nodeName([2]*fabric.Node{same, n}[side]), sideNames[side]))
 		} else if n.Name() != same.Name() {
 			x := ofNode(NodeName, same)
 			x.Before, x.After = plain(n.Name()), plain(same.Name())
@@ -52,7 +52,7 @@ func replacedName(n, m *fabric.Node) string {
 	return n.GUID().String() + " " + nodeName(n)
 }
 
-// onlyOn tells of the nodes that only one side has. A node whose cables all lead
+// onlyOn reports the nodes that only one side has. A node whose cables all lead
 // to a switch that went, or came, is an effect of that.
 func (c *comparison) onlyOn(side int, nodeKind, linkKind string) {
 	unread := c.unreadNodes(side)
@@ -65,10 +65,10 @@ func (c *comparison) onlyOn(side int, nodeKind, linkKind string) {
 		n := &nodes[i]
 		switch id := int32(i); {
 		case c.ambiguous[side][id]:
-			c.NotCompared = append(c.NotCompared, fmt.Sprintf("%s, node GUID %s, of %s fabric: that is no GUID of one node alone", nodeName(n), n.GUID(), sideNames[side]))
+			c.NotCompared = append(c.NotCompared, fmt.Sprintf("%s, node GUID %s, of %s fabric: the GUID is not unique", nodeName(n), n.GUID(), sideNames[side]))
 			continue
 		case unread[id]:
-			c.Unread = append(c.Unread, fmt.Sprintf("%s (%s): %s fabric did not read what is there", nodeName(n), n.GUID(), sideNames[other(side)]))
+			c.Unread = append(c.Unread, fmt.Sprintf("%s (%s): unread in %s fabric", nodeName(n), n.GUID(), sideNames[other(side)]))
 			continue
 		case !alone(n):
 			continue
@@ -97,7 +97,7 @@ func (c *comparison) onlyOn(side int, nodeKind, linkKind string) {
 		if x == nil {
 			x = c.nodeChange[side][int32(q.Node().ID())]
 		}
-		if x == nil || !c.told(side, p, unread) || !c.told(side, q, unread) {
+		if x == nil || !c.linkKnown(side, p, unread) || !c.linkKnown(side, q, unread) {
 			continue
 		}
 		l := ofLink(linkKind, p, q)
@@ -113,14 +113,14 @@ func (c *comparison) onlyOn(side int, nodeKind, linkKind string) {
 	}
 }
 
-// told: what is known of p's node allows to say whether its link is there.
-func (c *comparison) told(side int, p *fabric.Port, unread map[int32]bool) bool {
+// linkKnown reports whether p's node is known well enough to judge whether its link exists.
+func (c *comparison) linkKnown(side int, p *fabric.Port, unread map[int32]bool) bool {
 	id := int32(p.Node().ID())
 	return !unread[id] && !c.ambiguous[side][id]
 }
 
 // behind is the change of the switch that all cables of n lead to, or of the first
-// of these, where n is no switch and they have all gone or come; else nil.
+// of these, where n is not a switch and they have all gone or come; else nil.
 func (c *comparison) behind(side int, n *fabric.Node, alone func(*fabric.Node) bool) *Change {
 	if n.IsSwitch() {
 		return nil
@@ -134,7 +134,7 @@ func (c *comparison) behind(side int, n *fabric.Node, alone func(*fabric.Node) b
 		if !q.Node().IsSwitch() || !alone(q.Node()) {
 			return nil
 		}
-		if cause == nil { // switches come first, and are told of before others
+		if cause == nil { // switches come first, and are reported before others
 			cause = c.nodeChange[side][int32(q.Node().ID())]
 		}
 	}

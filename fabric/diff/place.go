@@ -34,7 +34,7 @@ func (m *match) matchPlaces() {
 }
 
 // atPlace is the node without a match that has at least half of the cables of n;
-// nil: there is none.
+// or nil.
 func (m *match) atPlace(n *fabric.Node) *fabric.Node {
 	cables := 0
 	votes := map[*fabric.Node]int{}

@@ -32,7 +32,7 @@ func (c *comparison) routes(ctx context.Context) error {
 		a, b := trimmed(n.LFT()), trimmed(m.LFT())
 		switch {
 		case (n.LFT() == nil) != (m.LFT() == nil):
-			c.Unread = append(c.Unread, fmt.Sprintf("linear forwarding table of %s: %s fabric has none", nodeName(m), sideNames[sideOf(n.LFT() != nil)]))
+			c.Unread = append(c.Unread, fmt.Sprintf("linear forwarding table of %s: missing in %s fabric", nodeName(m), sideNames[sideOf(n.LFT() != nil)]))
 		case !bytes.Equal(a, b):
 			y := ofNode(TableLFT, m)
 			y.Before, y.After = entries(a), entries(b)
@@ -61,11 +61,11 @@ func (c *comparison) routes(ctx context.Context) error {
 	return nil
 }
 
-// lacking says that a side has none of what is to be compared; where both have
-// none there is nothing to say.
+// lacking reports that a side has no data of a kind to compare; where both have
+// none there is nothing to report.
 func (c *comparison) lacking(what string, old, new bool) {
 	if old != new {
-		c.NotCompared = append(c.NotCompared, fmt.Sprintf("%s: %s fabric has none", what, sideNames[sideOf(old)]))
+		c.NotCompared = append(c.NotCompared, fmt.Sprintf("%s: missing in %s fabric", what, sideNames[sideOf(old)]))
 	}
 }
 
@@ -102,7 +102,7 @@ func entries(lft []byte) string {
 	return plural.Count(len(lft)-bytes.Count(lft, []byte{mad.NoPort}), "LID", "LIDs")
 }
 
-// cablesDiffer: some node or link is not on both sides.
+// cablesDiffer reports whether some node or link is not on both sides.
 func (c *comparison) cablesDiffer() bool {
 	return slices.ContainsFunc(c.Changes, func(x *Change) bool {
 		return strings.HasPrefix(x.Kind, "link.") || x.Kind == NodeGone || x.Kind == NodeNew
@@ -125,7 +125,7 @@ func (c *comparison) onlyCause() *Change {
 	return cause
 }
 
-// countPaths tells of the pairs whose paths differ, and of the load on links, in the
+// countPaths reports the pairs whose paths differ, and of the load on links, in the
 // effect of x. It is "" where none does.
 func (c *comparison) countPaths(ctx context.Context, x *Change) error {
 	var r [2]*routes.Routes

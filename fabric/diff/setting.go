@@ -8,7 +8,7 @@ import (
 	"fabsh/mad"
 )
 
-// Fields that are not settings: what links tell, what depends on the way to the
+// Fields that are not settings: what links show, what depends on the route to the
 // node, counters, and requests of agents.
 var (
 	notOfNode = words("base_version class_version node_guid port_guid local_port_num")
@@ -73,11 +73,11 @@ func (c *comparison) settings() {
 	}
 }
 
-// whole: the port has answered with its PortInfo, all of which have an MTU. Readers
+// whole reports whether the port has answered with its PortInfo, all of which have an MTU. Readers
 // of files that have none make one of LID, width and speed.
 func whole(p *fabric.Port) bool { return p.Info() != nil && p.Info().MTUCap != 0 }
 
-// answered: the node has answered itself.
+// answered reports whether the node has answered itself.
 func answered(n *fabric.Node) bool {
 	if n.IsSwitch() {
 		return whole(n.Port(0))
@@ -104,7 +104,7 @@ func (c *comparison) portFields(p, q *fabric.Port, noLIDs bool) {
 		switch {
 		case noLIDs && ofLIDs[name], external && notOfExternal[name], !both && name != "lid" && name != "lmc":
 			return true
-		case name == "port_state": // a link that went, or came, is told as such
+		case name == "port_state": // a link that went, or came, is reported as such
 			return !linked
 		case name == "port_physical_state": // of free ports that were disabled
 			return linked || a.PortPhysicalState != mad.PortPhysicalStateDisabled && b.PortPhysicalState != mad.PortPhysicalStateDisabled
@@ -113,7 +113,7 @@ func (c *comparison) portFields(p, q *fabric.Port, noLIDs bool) {
 	})
 }
 
-// fields tells of each field that differs. x has the subject.
+// fields reports each field that differs. x has the subject.
 func (c *comparison) fields(prefix string, attr *mad.Attribute, old, new func([]byte), x *Change, skip func(name string) bool) {
 	a, b := make([]byte, attr.Size), make([]byte, attr.Size)
 	old(a)

@@ -86,7 +86,7 @@ func (c *comparison) tablesOf(k *table, m *fabric.Node, old, new []fabric.Answer
 		}
 		for side := range sides {
 			if len(sides[side]) == 0 && c.linkedOn(side, m, port) {
-				c.Unread = append(c.Unread, fmt.Sprintf("%s of %s: %s fabric has none", k.attr.Name, x.Subject, sideNames[side]))
+				c.Unread = append(c.Unread, fmt.Sprintf("%s of %s: missing in %s fabric", k.attr.Name, x.Subject, sideNames[side]))
 			}
 		}
 		if len(sides[sideOld]) == 0 || len(sides[sideNew]) == 0 {
@@ -102,7 +102,7 @@ func (c *comparison) tablesOf(k *table, m *fabric.Node, old, new []fabric.Answer
 	}
 }
 
-// linkedOn: the table of a port of m, a node of the newer side, should have been read
+// linkedOn reports whether the table of a port of m, a node of the newer side, should have been read
 // on a side: the port has a link there. Tables of free ports are not asked for.
 func (c *comparison) linkedOn(side int, m *fabric.Node, port int16) bool {
 	if port == fabric.NoPort {
@@ -175,7 +175,7 @@ func keysOf(blocks []fabric.Answer) []uint16 {
 	return slices.Compact(keys)
 }
 
-// elsewhere are records of what is told of nodes and links, and of the administrator
+// elsewhere are records of nodes and links, compared elsewhere, and of the administrator
 // itself.
 var elsewhere = []mad.AttributeID{mad.AttrNodeRecord.ID, mad.AttrLinkRecord.ID, mad.AttrSubnAdmClassPortInfo.ID}
 

@@ -35,9 +35,9 @@ func TestTables(t *testing.T) {
 		"table.mft leaf-1 2 port masks differ\n"+
 		"sa.mc_member_record MCMemberRecord [2 records > 2 records] 1 gone, 1 new\n")
 	check(t, old, with(answer(0, 0, mad.AttrPKeyTable, 0, 0xff, 0xff)), ""+
-		"not compared: SLtoVLMappingTable: the newer fabric has none\n"+
-		"not compared: VLArbitrationTable: the newer fabric has none\n"+
-		"not compared: MulticastForwardingTable: the newer fabric has none\n"+
-		"not compared: records of the subnet administrator: the newer fabric has none\n"+
-		"unread: P_KeyTable of leaf-1/1: the newer fabric has none\n")
+		"not compared: SLtoVLMappingTable: missing in the newer fabric\n"+
+		"not compared: VLArbitrationTable: missing in the newer fabric\n"+
+		"not compared: MulticastForwardingTable: missing in the newer fabric\n"+
+		"not compared: records of the subnet administrator: missing in the newer fabric\n"+
+		"unread: P_KeyTable of leaf-1/1: missing in the newer fabric\n")
 }

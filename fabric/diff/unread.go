@@ -8,8 +8,8 @@ import (
 )
 
 // unreadNodes are nodes of one side that the other may have too, by id: it did not
-// read what is behind the ports that they were connected to. Nothing is said of
-// them but that.
+// read what is behind the ports that they were connected to. Only that is
+// reported of them.
 //
 // Time: O(P) for P ports.
 func (m *match) unreadNodes(side int) map[int32]bool {
@@ -52,7 +52,7 @@ func (m *match) unreadNodes(side int) map[int32]bool {
 	return unread
 }
 
-// unknown: nothing is known of what is behind a port of one side.
+// unknown reports whether nothing is known of the other end of a port of one side.
 func (m *match) unknown(side int, p *fabric.Port) bool {
 	f := m.fabrics[side]
 	if p.Peer() != nil || f.Complete() && f.Scope() == "" {
@@ -61,7 +61,7 @@ func (m *match) unknown(side int, p *fabric.Port) bool {
 	return p.Info() == nil || p.PhysicalState() == mad.PortPhysicalStateLinkUp
 }
 
-// coverage tells what one side did not get, and what it cannot hold.
+// coverage reports what one side did not get, and what it cannot hold.
 func (c *comparison) coverage() {
 	for side, f := range c.fabrics {
 		if !f.Complete() {
@@ -72,14 +72,14 @@ func (c *comparison) coverage() {
 		}
 	}
 	if c.byName {
-		c.NotCompared = append(c.NotCompared, "GUIDs: a file has none, so nodes are known again by name")
+		c.NotCompared = append(c.NotCompared, "GUIDs: missing in a file; nodes are matched by name")
 	}
 	if c.assignedLIDs() {
-		c.NotCompared = append(c.NotCompared, "LIDs: a file has none")
+		c.NotCompared = append(c.NotCompared, "LIDs: missing in a file")
 	}
 }
 
-// assignedLIDs: the LIDs of one side were given out by its reader.
+// assignedLIDs reports whether the LIDs of one side were assigned by its reader.
 func (m *match) assignedLIDs() bool {
 	return has(m.fabrics[sideOld], fabric.ProblemAssignedLIDs) || has(m.fabrics[sideNew], fabric.ProblemAssignedLIDs)
 }

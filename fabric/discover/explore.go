@@ -8,7 +8,7 @@ import (
 	"fabsh/mad"
 )
 
-// explorer reads nodes and their ports, and goes through the links. What an answer tells
+// explorer reads nodes and their ports, and goes through the links. What an answer shows
 // of a link, and what may identify a far end, is news for the joiner.
 type explorer struct {
 	queue       *queue
@@ -26,18 +26,18 @@ type news struct {
 	port  int
 }
 
-// allPorts: see news.
+// allPorts is the port of news about all ports of a group.
 const allPorts = -1
 
-// tell makes news of a port of n.
-func (x *explorer) tell(n *found, port int) {
+// publish makes news of a port of n.
+func (x *explorer) publish(n *found, port int) {
 	x.news = append(x.news, news{x.findings.groupOf(n), port})
 }
 
 // see notes what is known of the far end of a port of n, which is news.
 func (x *explorer) see(n *found, port int, v view) {
 	n.ports[port].view = v
-	x.tell(n, port)
+	x.publish(n, port)
 }
 
 // addFarEnd begins to identify f.
@@ -108,7 +108,7 @@ func (x *explorer) gotPort0(r *request) {
 				n.ports[i].view = viewSomething
 			}
 		}
-		x.tell(n, allPorts)
+		x.publish(n, allPorts)
 		return
 	}
 	n.ports[0].info.Decode(r.Data())
@@ -192,7 +192,7 @@ func (x *explorer) gotFar(r *request) {
 		} else {
 			port := r.port
 			x.findings.note(fabric.ProblemInvalid, func() string {
-				return fmt.Sprintf("the node behind port %d of %s is left out, for %v; look at its management agent", port, n.label(), err)
+				return fmt.Sprintf("the node behind port %d of %s is left out: %v; check its management agent", port, n.label(), err)
 			})
 		}
 		x.see(n, r.port, viewSomething)
@@ -219,7 +219,7 @@ func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 		local = int(r.node.route[h])
 	}
 	if n := int(info.NumPorts); n == 0 || int(info.LocalPortNum) > n || local < least || local > n {
-		return info, 0, fmt.Errorf("its NodeInfo says that it was asked through port %d of %d", local, n)
+		return info, 0, fmt.Errorf("its NodeInfo claims that the request came in through port %d of %d", local, n)
 	}
 	return info, local, nil
 }

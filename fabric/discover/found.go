@@ -80,7 +80,7 @@ func (n *found) behind(port int) mad.DirectedRoute {
 	return n.route.Append(uint8(port))
 }
 
-// unlink takes back link.
+// unlink undoes link.
 func (n *found) unlink(port int) {
 	p := &n.ports[port]
 	if p.peer == nil {
@@ -112,7 +112,7 @@ type guidGroup struct {
 	rechecked *farEnd   // the one of open that is asked about again
 }
 
-// farEnd is the far end of a link, as NodeInfo asked through a port tells it.
+// farEnd is the far end of a link, as NodeInfo requested through a port shows it.
 type farEnd struct {
 	from  *found // the near end
 	port  int
@@ -132,7 +132,7 @@ type nodePort struct {
 	port int
 }
 
-// upward: the request went towards the local port.
+// upward reports whether the request went towards the local port.
 func (f *farEnd) upward() bool { return len(f.route) < len(f.from.route) }
 
 // group is the group of a node GUID.
@@ -168,7 +168,7 @@ func (g *guidGroup) close(f *farEnd) {
 	}
 }
 
-// sameNode: a and b may be answers of one node, asked on two routes.
+// sameNode reports whether a and b may be answers of one node on two routes.
 func sameNode(a, b *mad.NodeInfo) bool {
 	x, y := *a, *b
 	x.LocalPortNum, y.LocalPortNum = 0, 0

@@ -18,7 +18,7 @@ type joiner struct {
 	rechecker rechecker
 }
 
-// match says whether a far end is a known node's.
+// match reports whether a far end is a known node's.
 type match uint8
 
 const (
@@ -27,8 +27,8 @@ const (
 	matchYes
 )
 
-// loopTest: does a link lead from a node to itself, or to another of the same
-// GUID that is cabled alike, port for port?
+// loopTest is the question whether a link leads from a node to itself, or to another of the same
+// GUID that is cabled alike, port for port.
 type loopTest uint8
 
 const (
@@ -49,7 +49,7 @@ func (j *joiner) settleNews() {
 // settle identifies those far ends of g that can be by now. It is called
 // whenever something that this depends on has become known: of far ends at one
 // port, or at allPorts. A switch has as many open far ends as ports, and each is
-// looked at a few times, not once for each of the others.
+// checked a few times, not once for each of the others.
 func (j *joiner) settle(g *guidGroup, port int) {
 	for i := g.next(0, port); i < len(g.open); i = g.next(i+1, port) {
 		f := g.open[i]
@@ -78,7 +78,7 @@ func (j *joiner) settle(g *guidGroup, port int) {
 	}
 }
 
-// match says whether f is an end of one of g's nodes, and of which. Of matchNo,
+// match reports whether f is an end of one of g's nodes, and of which. Of matchNo,
 // f.candidates are those that are the same but for their links.
 func (j *joiner) match(g *guidGroup, f *farEnd) (match, *found) {
 	if f == g.rechecked {
@@ -104,7 +104,7 @@ func (j *joiner) match(g *guidGroup, f *farEnd) (match, *found) {
 	return m, nil
 }
 
-// confirms says whether n, asked what is behind its end of the link, names the
+// confirms reports whether n, asked what is behind its end of the link, names the
 // near end of f. Where n was not asked yet, it is now.
 func (j *joiner) confirms(n *found, f *farEnd) match {
 	p, q := &n.ports[f.local], &f.from.ports[f.port]
@@ -131,7 +131,7 @@ func (j *joiner) confirms(n *found, f *farEnd) match {
 	return matchUnknown
 }
 
-// identify: f is an end of n.
+// identify makes f an end of n.
 func (j *joiner) identify(n *found, f *farEnd) {
 	p := &n.ports[f.local]
 	if p.peer == nil {
@@ -171,8 +171,8 @@ func (j *joiner) link(n *found, port int, m *found, mport int) {
 	j.relax(m, n)
 }
 
-// relax is the relaxation of the link from n to m: m is no further away than n
-// and one link. Answers come in any order, so the first way found to a node need
+// relax is the relaxation of the link from n to m: m is at most n's distance
+// plus one link away. Answers come in any order, so the first route found to a node need
 // not be the shortest.
 func (j *joiner) relax(n, m *found) {
 	if n.hops+1 >= m.hops || n.behind(n.via()) == nil && !n.isSwitch() {
@@ -205,13 +205,13 @@ func (j *joiner) conclude(r *request, o outcome) {
 	switch o.is {
 	case isElsewhere:
 		all.changed(f.from, f.port, func() string {
-			return fmt.Sprintf("it led to port %d of node %s, and then no longer", f.local, f.info.NodeGUID)
+			return fmt.Sprintf("it led to port %d of node %s and later did not", f.local, f.info.NodeGUID)
 		})
 		j.relink(r)
 		j.settleNews()
 	case isCandidate:
 		all.changed(o.node, f.local, func() string {
-			return fmt.Sprintf("it is connected to port %d of %s now", f.port, f.from.label())
+			return fmt.Sprintf("it is now connected to port %d of %s", f.port, f.from.label())
 		})
 		o.node.unlink(f.local)
 		f.from.unlink(f.port)
@@ -237,7 +237,7 @@ func (j *joiner) relink(r *request) {
 	j.explorer.gotFar(r)
 }
 
-// endLoopTest notes whether f leads back to the node that it comes from.
+// endLoopTest records whether f leads back to the node that it comes from.
 func (g *guidGroup) endLoopTest(f *farEnd, is verdict) {
 	f.loop = loopFalse
 	if is == isLoop {

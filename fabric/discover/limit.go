@@ -9,15 +9,15 @@ import (
 )
 
 // What a subnet can have at most: a node needs a LID, of 16 bits (IBA 4.1.3), and
-// of the ports nearly all are switches'. A node that lies may invent as many
-// behind it as it is asked for.
+// of the ports nearly all are switches'. A faulty node may invent as many behind it
+// as requests are sent.
 const (
 	maxNodes = 1 << 16
 	maxPorts = 1 << 20
 )
 
 // errTooMany ends a sweep that has found more. What was found is kept.
-var errTooMany = errors.New("there are more nodes than a subnet can have")
+var errTooMany = errors.New("more nodes than a subnet can have")
 
 // tooMany reports whether with one more node there are too many, and notes it: that ends
 // the sweep.
@@ -26,14 +26,14 @@ func (f *findings) tooMany(info *mad.NodeInfo) bool {
 	return f.full
 }
 
-// tooManyText says where they are.
+// tooManyText names where they are.
 func (f *findings) tooManyText() string {
-	return fmt.Sprintf("the sweep was ended at %s with %s, for a subnet cannot have more; most are behind %s at route %s: look at its management agent",
+	return fmt.Sprintf("the sweep stopped at %s with %s, the most that a subnet can have; most are behind %s at route %s; check its management agent",
 		plural.Count(len(f.nodes), "node", "nodes"), plural.Count(f.ports, "port", "ports"), f.crowded().label(), f.crowded().route)
 }
 
 // crowded is the node furthest from the local port with more than half of all
-// nodes behind it: who invents them, or is nearest to who does.
+// nodes behind it: the node that invents them, or the nearest to it.
 func (f *findings) crowded() *found {
 	at := f.nodes[0]
 	behind := f.nodes

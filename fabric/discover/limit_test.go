@@ -91,8 +91,8 @@ func TestLyingSwitch(t *testing.T) {
 		ports uint8
 		want  string
 	}{
-		{254, "the sweep was ended at 4114 nodes with 1048571 ports, for a subnet cannot have more; most are behind \"liar\" (0xd94d11186c0f2e03) at route 0,1,7: look at its management agent"},
-		{3, "the sweep was ended at 65536 nodes with 262147 ports, for a subnet cannot have more; most are behind \"liar\" (0xd94d11186c0f2e03) at route 0,1,7: look at its management agent"},
+		{254, "the sweep stopped at 4114 nodes with 1048571 ports, the most that a subnet can have; most are behind \"liar\" (0xd94d11186c0f2e03) at route 0,1,7; check its management agent"},
+		{3, "the sweep stopped at 65536 nodes with 262147 ports, the most that a subnet can have; most are behind \"liar\" (0xd94d11186c0f2e03) at route 0,1,7; check its management agent"},
 	} {
 		e := engine.New(&liar{ports: test.ports, out: make(chan engine.Datagram, 1<<12), done: make(chan bool)}, engine.Options{Window: 512})
 		began := time.Now()

@@ -5,7 +5,7 @@ import "fabsh/mad"
 // A link whose far end looks like its near end may be a loopback, or lead to
 // another node of the same GUID that is cabled alike, port for port.
 
-// loops says whether f leads back to the node that it comes from. Where that is
+// loops reports whether f leads back to the node that it comes from. Where that is
 // not known yet it is asked for: is the node's other neighbour behind f too?
 func (c *rechecker) loops(g *guidGroup, f *farEnd) bool {
 	if f.loop == loopReal || f.from.ports[f.port].peer != nil {
@@ -43,7 +43,7 @@ func (c *rechecker) gotLoopPort(r *request) outcome {
 	return loopOutcome(r.farEnd, r.Err != nil || i.PortPhysicalState == mad.PortPhysicalStateLinkUp)
 }
 
-// loopOutcome: f is a loop, unless the neighbour contradicts it.
+// loopOutcome concludes that f is a loop, unless the neighbour contradicts it.
 func loopOutcome(f *farEnd, real bool) outcome {
 	if real {
 		return outcome{farEnd: f, is: isLoop}

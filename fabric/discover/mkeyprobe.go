@@ -10,7 +10,7 @@ import (
 )
 
 // The M_Key probe. A node with M_KeyProtectBits 2 or 3 does not answer a Get
-// without its M_Key, but tells the subnet manager of each (trap 256, IBA
+// without its M_Key, but notifies the subnet manager of each (trap 256, IBA
 // 14.2.4). To spare a fabric of such nodes a storm of traps, the sweep asks a
 // few neighbours of its first node for NodeInfo, and all others only when one
 // has answered; if none does, the others are asked once each.
@@ -25,7 +25,7 @@ type keyProbe struct {
 // probeFirst is how many neighbours are asked first.
 const probeFirst = 4
 
-// defers reports whether what is behind port of n is not asked for yet.
+// defers reports whether the request through port of n is still deferred.
 func (x *explorer) defers(n *found, port int) bool {
 	p := &x.probe
 	switch {
@@ -80,16 +80,16 @@ func (x *explorer) retryCross(port int) {
 	x.cross(first, port)
 }
 
-// keyAdvice says in words how to ask nodes with an M_Key, where that may help: the first
+// keyAdvice describes how to query nodes with an M_Key, where that may help: the first
 // node has neighbours, and none of them answers. Else it is empty.
 func (x *explorer) keyAdvice(keys *engine.Keys) string {
 	switch {
 	case x.probe.done || len(x.findings.nodes) != 1:
 		return ""
 	case keys == nil:
-		return `an M_Key: give it with --keys FILE, or ask the subnet administrator with discover(via="sa")`
+		return `an M_Key: give it with --keys FILE, or query the subnet administrator with discover(via="sa")`
 	}
-	return `another M_Key than that of --keys; or ask the subnet administrator with discover(via="sa")`
+	return `another M_Key than that of --keys; or query the subnet administrator with discover(via="sa")`
 }
 
 // guards are whose M_Keys requests need.

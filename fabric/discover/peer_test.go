@@ -44,18 +44,18 @@ func TestIbsimOddities(t *testing.T) {
 		return regexp.MustCompile(`after ([6-9]|[1-9][0-9]) attempts`).ReplaceAllString(s, "after 6 attempts")
 	}
 	hosts := func(route string) string {
-		return `duplicate guid: node GUID 0x0002c90300000010 is that of 2 nodes: CA "host-0-0 HCA-1" on route 0, CA "host-1-1 HCA-1" on route ` + route +
-			"; give all but one another with their vendor's tool, for subnet managers take them for one\n"
+		return `duplicate guid: node GUID 0x0002c90300000010 belongs to 2 nodes: CA "host-0-0 HCA-1" on route 0, CA "host-1-1 HCA-1" on route ` + route +
+			"; change all but one with their vendor's tool: subnet managers treat them as one node\n"
 	}
-	leaves := `duplicate guid: node GUID 0x0002c90300000030 is that of 2 nodes: switch "leaf-0" on route 0,1, switch "leaf-2" on route 0,1,3,3` +
-		"; give all but one another with their vendor's tool, for subnet managers take them for one\n"
+	leaves := `duplicate guid: node GUID 0x0002c90300000030 belongs to 2 nodes: switch "leaf-0" on route 0,1, switch "leaf-2" on route 0,1,3,3` +
+		"; change all but one with their vendor's tool: subnet managers treat them as one node\n"
 	for _, step := range []struct{ command, want string }{
 		{"", "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n"},
 		{`Guid "host-1-1" 0x2c90300000010`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n" + hosts("0,1,3,2,2")},
 		{`Guid "leaf-2" 0x2c90300000030`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n" + hosts("0,1,3,2,2") + leaves},
 		{`Unlink "leaf-1"[3]`, "fabric: 11 nodes (5 switches, 6 CAs), 11 links, complete\n" + hosts("0,1,4,2,2") + leaves},
 		{`Error "host-0-1"[1] 100`, "fabric: 10 nodes (5 switches, 5 CAs), 10 links, incomplete: 1 timed out\n" + hosts("0,1,4,2,2") + leaves +
-			`timed out: what is behind port 2 of "leaf-0" (0x0002c90300000030) is unknown: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts; the link is up, so look at the node behind it, and at the cable` + "\n"},
+			`timed out: port 2 of "leaf-0" (0x0002c90300000030): the node at the other end is unknown: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts; the link is up, so check that node and the cable` + "\n"},
 	} {
 		if step.command != "" {
 			sim.Console(t, "%s", step.command)

@@ -72,13 +72,13 @@ func (f *findings) report(b *fabric.Builder, ended error, keyAdvice string) {
 	case errTooMany:
 		add(fabric.ProblemCut, "%s", f.tooManyText())
 	default:
-		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", ended)
+		add(fabric.ProblemCut, "the sweep ended early: %v; discover again", ended)
 	}
 	f.reportFailures(b, keyAdvice)
 	for _, n := range f.nodes {
 		for i, p := range n.ports {
 			if n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops {
-				add(fabric.ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
+				add(fabric.ProblemTooFar, "the node behind port %d of %s is more than %d hops away; start from a nearer node", i, n.label(), mad.MaxHops)
 			}
 		}
 	}
@@ -119,17 +119,17 @@ func (all *findings) reportFailures(b *fabric.Builder, keyAdvice string) {
 		}
 		switch {
 		case k.attr == mad.AttrNodeInfo && keyAdvice != "":
-			add(k.kind, "what is behind %s of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable; or else what is there wants %s", what, k.node.label(), fs[0].text(), keyAdvice)
+			add(k.kind, "%s of %s: the node at the other end is unknown: %s; the link is up, so check that node and the cable; or that node requires %s", what, k.node.label(), fs[0].text(), keyAdvice)
 		case k.attr == mad.AttrNodeInfo:
 			for _, f := range fs {
-				add(k.kind, "what is behind port %d of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.text())
+				add(k.kind, "port %d of %s: the node at the other end is unknown: %s; the link is up, so check that node and the cable", f.port, k.node.label(), f.text())
 			}
 		case k.attr != mad.AttrPortInfo:
-			add(k.kind, "%s of %s is unknown: %s; look at the node's management agent", k.attr.Name, k.node.label(), fs[0].text())
+			add(k.kind, "%s of %s is unknown: %s; check the node's management agent", k.attr.Name, k.node.label(), fs[0].text())
 		case k.node.isSwitch() && fs[0].port == 0:
-			add(k.kind, "PortInfo of %s is unknown: %s, and its other ports were not asked; look at the node's management agent", k.node.label(), fs[0].text())
+			add(k.kind, "PortInfo of %s is unknown: %s; its other ports were not read; check the node's management agent", k.node.label(), fs[0].text())
 		default:
-			add(k.kind, "PortInfo of %s of %s is unknown: %s; look at the node's management agent", what, k.node.label(), fs[0].text())
+			add(k.kind, "PortInfo of %s of %s is unknown: %s; check the node's management agent", what, k.node.label(), fs[0].text())
 		}
 	}
 }

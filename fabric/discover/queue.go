@@ -18,7 +18,7 @@ type queue struct {
 	engine *engine.Engine
 	guards guards
 	handle func(*request) error // what follows from an answer; an error ends the sweep
-	done   chan struct{}        // closed when nothing is open any more
+	done   chan struct{}        // closed when nothing is open
 
 	mu      sync.Mutex // guards all that follows, and all that handle touches
 	waiting []question // to be asked, in this order, from asked on
@@ -29,8 +29,8 @@ type queue struct {
 	retries int        // of requests for NodeInfo: 0, the engine's; -1, none
 }
 
-// maxOpen requests are at the engine at most: as many as it can have out, silent
-// ones too. The others wait in a form that takes a tenth of the memory.
+// maxOpen bounds the requests at the engine: as many as it can have out, with
+// requests that time out too. The others wait in a form that takes a tenth of the memory.
 const maxOpen = 4096
 
 // question is what a request is to ask, and what it is about.
@@ -63,7 +63,7 @@ func (q *queue) ask(p purpose, n *found, port int, route mad.DirectedRoute, a *m
 	return &q.waiting[len(q.waiting)-1]
 }
 
-// run starts what waits, and returns when nothing is open any more, or ctx has ended: why
+// run starts what waits, and returns when nothing is open, or ctx has ended: why
 // the sweep ended, if it was not done.
 func (q *queue) run(ctx context.Context) error {
 	q.mu.Lock()
@@ -143,7 +143,7 @@ func (r *request) Complete(*engine.Call) {
 }
 
 // stop ends all that is open. It must not be called with mu held, for the
-// engine tells of each end before Cancel returns.
+// engine reports each end before Cancel returns.
 func (q *queue) stop(cause error) {
 	q.mu.Lock()
 	if q.ended == nil {

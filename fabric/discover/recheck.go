@@ -12,7 +12,7 @@ import (
 // candidates. Of a group one far end is rechecked at a time, for the result may
 // identify the others.
 
-// rechecker asks again. It changes nothing that was found, but for what it is told of
+// rechecker asks again. It changes nothing that was found, except what answers show of
 // candidates' ports: the joiner does, by the outcome.
 type rechecker struct{ queue *queue }
 
@@ -31,7 +31,7 @@ const (
 	undecided   verdict = iota // more is asked
 	isCandidate                // it is a known node's after all: the cabling changed
 	isNew                      // it is a new node's
-	isElsewhere                // it is not there any more: the cabling changed
+	isElsewhere                // it has moved: the cabling changed
 	isLoop                     // it is the near end's node
 	isNoLoop                   // it is another node
 )
@@ -118,7 +118,7 @@ func (c *rechecker) gotCandidateFar(r *request) outcome {
 	return outcome{farEnd: f, is: isCandidate, node: f.candidates[0]}
 }
 
-// reject: f is not the candidate's.
+// reject concludes that f is not the candidate's.
 func (c *rechecker) reject(f *farEnd) outcome {
 	f.candidates = f.candidates[1:]
 	return c.checkCandidate(f)

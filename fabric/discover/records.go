@@ -63,13 +63,13 @@ func (r *records) addNodes(b *fabric.Builder, local *engine.Port) map[mad.LID]pl
 	return places
 }
 
-// addLinks adds the links of LinkRecords, which tell of a link once or twice.
+// addLinks adds the links of LinkRecords, which contain a link once or twice.
 func (r *records) addLinks(b *fabric.Builder, places map[mad.LID]place) {
 	for _, l := range r.links {
 		from, ok := places[l.FromLID]
 		to, also := places[l.ToLID]
 		if !ok || !also {
-			r.problem(fabric.ProblemInvalid, "a LinkRecord leads from port %d of LID %d to port %d of LID %d, and there are not NodeRecords of both; discover again", l.FromPort, l.FromLID, l.ToPort, l.ToLID)
+			r.problem(fabric.ProblemInvalid, "a LinkRecord leads from port %d of LID %d to port %d of LID %d, but one of them has no NodeRecord; discover again", l.FromPort, l.FromLID, l.ToPort, l.ToLID)
 			continue
 		}
 		from.port, to.port = int(l.FromPort), int(l.ToPort)
@@ -106,14 +106,14 @@ func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
 			}
 		}
 		if len(unknown) > 0 && len(r.ports) > 0 {
-			r.problem(fabric.ProblemFailed, "there is no PortInfoRecord of %s of %s; look at the subnet manager", portWords(unknown), b.Label(at.node))
+			r.problem(fabric.ProblemFailed, "no PortInfoRecord of %s of %s; check the subnet manager", portWords(unknown), b.Label(at.node))
 		}
 		if len(open) > 0 && len(r.links) > 0 {
-			r.problem(fabric.ProblemFailed, "what is behind %s of %s is unknown: there is no LinkRecord, though the link is up; look at the node behind it", portWords(open), b.Label(at.node))
+			r.problem(fabric.ProblemFailed, "%s of %s: the node at the other end is unknown: no LinkRecord although the link is up; check that node", portWords(open), b.Label(at.node))
 		}
 	}
 	if qdr > 0 && !r.opt.PlainSpeeds {
-		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", plural.Count(qdr, "port that shows", "ports that show"))
+		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which records do not show", plural.Count(qdr, "port that shows", "ports that show"))
 	}
 }
 

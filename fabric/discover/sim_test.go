@@ -182,8 +182,8 @@ func TestKeys(t *testing.T) {
 	}{
 		{"level 1 without", spec + "1", nil, nil, "", 9},
 		{"level 2 with", spec + "2", &engine.Keys{M: 0x1234}, nil, "", 9},
-		{"level 2 without", spec + "2", nil, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
-		{"level 3 with the wrong one", spec + "3", &engine.Keys{M: 0x1235}, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
+		{"level 2 without", spec + "2", nil, nil, "the node at route 0 did not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
+		{"level 3 with the wrong one", spec + "3", &engine.Keys{M: 0x1235}, nil, "the node at route 0 did not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
 		{"each its own, and nobody knows who is behind a port", spec + "2", own, nil, "", 1},
 		{"each its own, and known", spec + "2", own, want, "", 9},
 		{"each its own, by node", spec + "2", byNode, want, "", 9},

@@ -23,7 +23,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Options say how much of the subnet to look at. A sweep only reads them; those of
+// Options choose how much of the subnet to read. A sweep only reads them; those of
 // several may share Known and Names.
 type Options struct {
 	// Around is where the sweep begins; nil: the local port.
@@ -31,24 +31,24 @@ type Options struct {
 	// Hops is how far it goes from there. 0: as far as it can.
 	Hops int
 	// Known is what is known of the subnet already, or nil: of nodes that want
-	// their own M_Keys even for NodeInfo, it says who they are.
+	// their own M_Keys even for NodeInfo, it has their GUIDs.
 	Known *fabric.Fabric
-	// Names are what nodes are called, whatever they say themselves.
+	// Names replace the names that nodes report.
 	Names map[mad.GUID]string
-	// PlainSpeeds: no vendor's own speeds are asked for.
+	// PlainSpeeds leaves out vendors' own speeds.
 	PlainSpeeds bool
-	// Progress is told, each time a node is found, how many there are. It is
+	// Progress gets the number of nodes each time one is found. It is
 	// called on the engine's goroutines and must not block. It may be nil.
 	Progress func(nodes int)
 }
 
 // Sweep sweeps the subnet with directed-route SMPs. Sweeps of one engine may run at the
-// same time; the fabric is the caller's, and never changes. It comes back
-// even where something did not answer: its Problems say what. The error is for
+// same time; the fabric is the caller's and never changes. It is returned
+// even where something did not answer: see its Problems. The error is for
 // a sweep whose first node did not answer, and for one that was ended by ctx
 // or by a broken transport; the fabric is then what was found before.
 //
-// It asks what ibnetdiscover asks, and as often: NodeInfo through each end of
+// It sends the requests of ibnetdiscover, as many of each: NodeInfo through each end of
 // each link but the one a node was found through, NodeDescription, SwitchInfo,
 // and PortInfo of all ports of switches and of the ports of other nodes that
 // links lead to. It is a breadth-first search that waits for no level to be
@@ -60,7 +60,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 		o.Around = mad.DirectedRoute{0}
 	}
 	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {
-		return nil, fmt.Errorf("%s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
+		return nil, fmt.Errorf("invalid directed route %s; it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
 	}
 	q := &queue{engine: e, done: make(chan struct{}), guards: guards{known: o.Known, around: o.Around}}
 	if e.Options().Keys != nil && o.Around.Hops() == 0 {
@@ -77,7 +77,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	q.askNode(readStart, nil, 0, o.Around)
 	ended := q.run(ctx)
 	if len(all.nodes) == 0 {
-		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, ended)
+		return nil, fmt.Errorf("the node at route %s did not answer: %w", o.Around, ended)
 	}
 	f := all.fabric(&o, ended, x.keyAdvice(e.Options().Keys))
 	e.KnowLMCs(f.LMCs())
@@ -88,7 +88,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 }
 
 // sweep is what follows from answers: each is read by the explorer, or is of a recheck.
-// What that tells of links is news, from which the joiner makes nodes.
+// What that shows of links is news, from which the joiner makes nodes.
 type sweep struct {
 	explorer *explorer
 	joiner   joiner

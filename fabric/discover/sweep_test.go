@@ -180,9 +180,9 @@ func TestNobody(t *testing.T) {
 			around mad.DirectedRoute
 			want   string
 		}{
-			{nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s"},
-			{mad.DirectedRoute{0, 1, 2}, "the node at route 0,1,2 does not answer: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts in 3s"},
-			{mad.DirectedRoute{1}, "1 is no directed route: it must begin with 0 and have at most 63 hops"},
+			{nil, "the node at route 0 did not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s"},
+			{mad.DirectedRoute{0, 1, 2}, "the node at route 0,1,2 did not answer: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts in 3s"},
+			{mad.DirectedRoute{1}, "invalid directed route 1; it must begin with 0 and have at most 63 hops"},
 		} {
 			f, err := Sweep(t.Context(), e, Options{Around: test.around})
 			if f != nil || err == nil || err.Error() != test.want {
@@ -202,7 +202,7 @@ func TestTooFar(t *testing.T) {
 		want     string
 	}{
 		{"chain", 70, false, `fabric: 64 nodes (63 switches, 1 CA), 63 links, incomplete: 1 too far
-too far: what is behind port 2 of "s62" (0x0000000000000063) is more than 63 hops away; start from a node nearer to it
+too far: the node behind port 2 of "s62" (0x0000000000000063) is more than 63 hops away; start from a nearer node
 `},
 		{"ring", 120, true, "fabric: 121 nodes (120 switches, 1 CA), 121 links, complete\n"},
 	} {

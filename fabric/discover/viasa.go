@@ -13,18 +13,18 @@ import (
 	"fabsh/mad/engine"
 )
 
-// ViaSA makes a fabric of what the subnet administrator knows, where the nodes
-// cannot be asked: for want of their M_Keys, or of a queue pair 0. Of o, Names,
+// ViaSA makes a fabric of the records of the subnet administrator, where the nodes
+// cannot be read: for want of their M_Keys, or of a queue pair 0. Of o, Names,
 // PlainSpeeds and Progress count.
 //
-// It has no directed routes, nor what the administrator does not know or does
-// not tell: nodes without a LID, those in none of our partitions, M_Keys,
+// It has no directed routes, nor what the administrator does not know or
+// report: nodes without a LID, those in none of our partitions, M_Keys,
 // vendors' own speeds, and in OpenSM's case all but the states of ports that
 // are down. Where the transport cannot carry a table, records are asked for one
 // by one, in a breadth-first search.
 //
-// A fabric comes back even where a part of the records does not: its Problems
-// say what. The error is for an administrator that tells of no node, and for the
+// A fabric is returned even where a part of the records is missing: its Problems
+// name it. The error is for an administrator that has no node, and for the
 // end of ctx; the fabric is then what is known so far, nil where nothing is.
 func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error) {
 	port, err := c.Engine.Port()
@@ -38,15 +38,15 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 	}
 	switch {
 	case len(r.nodes) == 0:
-		return nil, cmp.Or(err, r.nodesErr, errors.New("the subnet administrator knows of no node"))
+		return nil, cmp.Or(err, r.nodesErr, errors.New("the subnet administrator has no nodes"))
 	case err != nil:
-		r.problem(fabric.ProblemCut, "the records were not read to their end: %v; discover again", err)
+		r.problem(fabric.ProblemCut, "the records are incomplete: %v; discover again", err)
 		return r.known(&port), fmt.Errorf("reading the records ended after %s: %w", plural.Count(len(r.nodes), "port", "ports"), err)
 	}
 	return r.known(&port), nil
 }
 
-// known is the fabric, of which the engine is told.
+// known is the fabric, whose LMCs the engine gets.
 func (r *records) known(port *engine.Port) *fabric.Fabric {
 	f := r.fabric(port)
 	r.client.Engine.KnowLMCs(f.LMCs())
@@ -103,7 +103,7 @@ func (r *records) tables(ctx context.Context) error {
 			if a == mad.AttrNodeRecord {
 				r.nodesErr = err
 			}
-			r.problem(kindOf(err), "the %ss are unknown: %v; look at the subnet manager", a.Name, err)
+			r.problem(kindOf(err), "the %ss are unknown: %v; check the subnet manager", a.Name, err)
 		}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (r *records) search(ctx context.Context, from mad.LID) error {
 	}
 	for _, a := range recordKinds {
 		if errs := failed[a]; len(errs) > 0 {
-			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", plural.Count(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
+			r.problem(kindOf(errs[0]), "%s unknown: %v; check the subnet manager", plural.Count(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
 		}
 	}
 	return nil

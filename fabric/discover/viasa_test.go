@@ -149,9 +149,9 @@ func TestDiscoverSAPartial(t *testing.T) {
 		err      string
 	}{
 		{"no LinkRecords", drop(mad.AttrLinkRecord), "fabric: 6 nodes (3 switches, 3 CAs), 0 links, incomplete: 1 timed out by the records of the subnet administrator",
-			[]string{"timed out: the LinkRecords are unknown: SubnAdmGetTable(LinkRecord) to LID 4: timed out after 3 attempts in 3s; look at the subnet manager"}, ""},
+			[]string{"timed out: the LinkRecords are unknown: SubnAdmGetTable(LinkRecord) to LID 4: timed out after 3 attempts in 3s; check the subnet manager"}, ""},
 		{"no PortInfoRecords", drop(mad.AttrPortInfoRecord), "fabric: 6 nodes (3 switches, 3 CAs), 6 links, incomplete: 1 timed out by the records of the subnet administrator",
-			[]string{"timed out: the PortInfoRecords are unknown: SubnAdmGetTable(PortInfoRecord) to LID 4: timed out after 3 attempts in 3s; look at the subnet manager"}, ""},
+			[]string{"timed out: the PortInfoRecords are unknown: SubnAdmGetTable(PortInfoRecord) to LID 4: timed out after 3 attempts in 3s; check the subnet manager"}, ""},
 		{"no NodeRecords", drop(mad.AttrNodeRecord), "", nil, "SubnAdmGetTable(NodeRecord) to LID 4: timed out after 3 attempts in 3s"},
 		{"no administrator", filter{drop: func([]byte) bool { return true }}, "", nil, "SubnAdmGetTable(NodeRecord) to LID 4: timed out after 3 attempts in 3s"},
 		{"records of a port and a node that nobody knows", filter{change: func(d *engine.Datagram) {
@@ -166,8 +166,8 @@ func TestDiscoverSAPartial(t *testing.T) {
 			binary.BigEndian.PutUint16(d.MAD[at:], 999)
 		}}, "fabric: 6 nodes (3 switches, 3 CAs), 6 links, incomplete: 1 failed, 1 invalid by the records of the subnet administrator",
 			[]string{
-				`failed: there is no PortInfoRecord of port 0 of "switch-1" (0x0002c90300100000); look at the subnet manager`,
-				"invalid: a LinkRecord leads from port 1 of LID 1 to port 1 of LID 999, and there are not NodeRecords of both; discover again",
+				`failed: no PortInfoRecord of port 0 of "switch-1" (0x0002c90300100000); check the subnet manager`,
+				"invalid: a LinkRecord leads from port 1 of LID 1 to port 1 of LID 999, but one of them has no NodeRecord; discover again",
 			}, ""},
 		{"links one way only, and one of them missing", filter{change: func(d *engine.Datagram) {
 			if attributeOf(d.MAD) != mad.AttrLinkRecord || d.MAD[31] != 1 {
@@ -180,8 +180,8 @@ func TestDiscoverSAPartial(t *testing.T) {
 				}
 			}
 		}}, "fabric: 6 nodes (3 switches, 3 CAs), 5 links, incomplete: 2 failed by the records of the subnet administrator", []string{
-			`failed: what is behind port 2 of "switch-2" (0x0002c90300100010) is unknown: there is no LinkRecord, though the link is up; look at the node behind it`,
-			`failed: what is behind port 3 of "switch-1" (0x0002c90300100000) is unknown: there is no LinkRecord, though the link is up; look at the node behind it`,
+			`failed: port 2 of "switch-2" (0x0002c90300100010): the node at the other end is unknown: no LinkRecord although the link is up; check that node`,
+			`failed: port 3 of "switch-1" (0x0002c90300100000): the node at the other end is unknown: no LinkRecord although the link is up; check that node`,
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 const maxFindings = 1000
 
 // Audit adds a run of audits: the fabric, the counters that it read, what it found,
-// and what it covered. totals are those of a program that runs them again and again;
+// and what it covered. totals are those of a program that runs them repeatedly;
 // nil: the run stands for itself.
 func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
 	if r.Model != nil {
@@ -30,7 +30,7 @@ func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
 	ended := float64(r.Ended.UnixMilli()) / 1e3
 	s.Add("fabsh_audit_timestamp_seconds", Gauge, "When the run ended, in Unix time", s.Labels(), ended)
 	if r.Complete() {
-		s.Add("fabsh_audit_last_success_timestamp_seconds", Gauge, "When a run ended in which all that was asked for was answered, in Unix time", s.Labels(), ended)
+		s.Add("fabsh_audit_last_success_timestamp_seconds", Gauge, "When the last run ended in which all requests were answered, in Unix time", s.Labels(), ended)
 	}
 	s.Add("fabsh_audit_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())
 	return d.Metrics(s, r.Metrics)
@@ -60,9 +60,9 @@ func findings(s *Set, found []audit.Finding) {
 		number[kind{found[i].Check, found[i].Severity.String()}]++
 	}
 	for k, n := range number {
-		s.Add("fabsh_audit_findings_total", Untyped, "Findings of the run; those that have no series of their own are among them", s.Labels("check", k.check, "severity", k.severity), float64(n))
+		s.Add("fabsh_audit_findings_total", Untyped, "Findings of the run, including those without a series of their own", s.Labels("check", k.check, "severity", k.severity), float64(n))
 	}
-	s.Add("fabsh_audit_findings_left_out", Gauge, "Findings of the run that have no series of their own", s.Labels(), float64(max(0, len(found)-maxFindings)))
+	s.Add("fabsh_audit_findings_left_out", Gauge, "Findings of the run without a series of their own", s.Labels(), float64(max(0, len(found)-maxFindings)))
 	order := slices.Clone(found)
 	slices.SortStableFunc(order, func(a, b audit.Finding) int { return cmp.Compare(b.Severity, a.Severity) })
 	for i := range order[:min(len(order), maxFindings)] {
@@ -71,11 +71,11 @@ func findings(s *Set, found []audit.Finding) {
 		if f.Subject.Kind == audit.KindLink {
 			name, peer = f.Subject.Ends[0].Label(), f.Subject.Ends[1].Label()
 		}
-		s.Add("fabsh_audit_finding", Gauge, "1: something is wrong", s.Labels("id", f.ID(), "check", f.Check, "severity", f.Severity.String(), "subject", name, "peer", peer), 1)
+		s.Add("fabsh_audit_finding", Gauge, "1: the finding exists", s.Labels("id", f.ID(), "check", f.Check, "severity", f.Severity.String(), "subject", name, "peer", peer), 1)
 	}
 }
 
-// coverage adds how much of what was asked for was answered, by attribute. What
+// coverage adds the share of requests that were answered, by attribute. What
 // agents do not have was not wanted.
 func coverage(s *Set, c *audit.Coverage) {
 	wanted, answered := map[string]int{}, map[string]int{}
@@ -85,7 +85,7 @@ func coverage(s *Set, c *audit.Coverage) {
 	}
 	for attribute, n := range wanted {
 		if n > 0 {
-			s.Add("fabsh_audit_coverage_ratio", Gauge, "Requests that were answered, of all", s.Labels("attribute", attribute), float64(answered[attribute])/float64(n))
+			s.Add("fabsh_audit_coverage_ratio", Gauge, "Share of requests that were answered", s.Labels("attribute", attribute), float64(answered[attribute])/float64(n))
 		}
 	}
 }

@@ -27,8 +27,8 @@ var counters = []counter{
 	{name: "port_unicast_rcv_pkts", port: "port_unicast_receive_packets_total", guilbaults: "portunicastrcvpkts_total", help: "Unicast packets received"},
 	{name: "port_multicast_xmit_pkts", port: "port_multicast_transmit_packets_total", guilbaults: "portmulticastxmitpkts_total", help: "Multicast packets sent"},
 	{name: "port_multicast_rcv_pkts", port: "port_multicast_receive_packets_total", guilbaults: "portmulticastrcvpkts_total", help: "Multicast packets received"},
-	{name: "symbol_error_counter", port: "port_symbol_error_total", guilbaults: "symbolerrorcounter_total", help: "Minor link errors of one or more lanes; with FEC those that it did not mend"},
-	{name: "link_error_recovery_counter", port: "port_link_error_recovery_total", guilbaults: "linkerrorrecoverycounter_total", help: "Times the link recovered from errors by itself"},
+	{name: "symbol_error_counter", port: "port_symbol_error_total", guilbaults: "symbolerrorcounter_total", help: "Minor link errors of one or more lanes; with FEC, only those that it did not correct"},
+	{name: "link_error_recovery_counter", port: "port_link_error_recovery_total", guilbaults: "linkerrorrecoverycounter_total", help: "Times the link recovered from errors"},
 	{name: "link_downed_counter", port: "port_link_downed_total", guilbaults: "linkdownedcounter_total", help: "Times the link went down"},
 	{name: "port_rcv_errors", port: "port_receive_errors_total", guilbaults: "portrcverrors_total", help: "Packets received with an error"},
 	{name: "port_rcv_remote_physical_errors", port: "port_receive_remote_physical_errors_total", guilbaults: "portrcvremotephysicalerrors_total", help: "Packets received that another switch had marked as bad"},
@@ -39,14 +39,14 @@ var counters = []counter{
 	{name: "local_link_integrity_errors", port: "port_local_link_integrity_errors_total", guilbaults: "locallinkintegrityerrors_total", help: "Times local physical errors crossed their threshold"},
 	{name: "excessive_buffer_overrun_errors", port: "port_excessive_buffer_overrun_errors_total", guilbaults: "excessivebufferoverrunerrors_total", help: "Times buffers overran in consecutive flow control periods"},
 	{name: "vl15_dropped", port: "port_vl15_dropped_total", guilbaults: "vl15dropped_total", help: "Subnet management packets dropped for lack of buffers"},
-	{name: "port_xmit_wait", port: "port_transmit_wait_total", guilbaults: "portxmitwait_total", help: "Ticks in which there was data to be sent, and none was; how long a tick is depends on the device"},
+	{name: "port_xmit_wait", port: "port_transmit_wait_total", guilbaults: "portxmitwait_total", help: "Ticks in which data waited and none could be sent; the length of a tick depends on the device"},
 	{name: "qp1_dropped", port: "port_qp1_dropped_total", help: "Packets for queue pair 1 dropped"},
 	{name: "port_local_physical_errors", port: "port_local_physical_errors_total", guilbaults: "portlocalphysicalerrors_total", help: "Packets received with physical errors of this link"},
 	{name: "port_malformed_packet_errors", port: "port_malformed_packet_errors_total", guilbaults: "portmalformedpkterrors_total", help: "Malformed packets received"},
 	{name: "port_buffer_overrun_errors", port: "port_buffer_overrun_errors_total", guilbaults: "portbufferoverrunerrors_total", help: "Packets received and dropped because buffers were full"},
 	{name: "port_dlid_mapping_errors", port: "port_dli_mapping_errors_total", portNew: "port_dlid_mapping_errors_total", guilbaults: "portdlidmappingerrors_total", help: "Packets received for a LID without a port"},
 	{name: "port_vl_mapping_errors", port: "port_vl_mapping_errors_total", help: "Packets received whose service level has no lane"},
-	{name: "port_looping_errors", port: "port_looping_errors_total", help: "Packets received that were to go back through the same port"},
+	{name: "port_looping_errors", port: "port_looping_errors_total", help: "Packets received that would have left through the same port"},
 	{name: "port_inactive_discards", guilbaults: "portinactivediscards_total", help: "Packets dropped because the port was not active"},
 	{name: "port_neighbor_mtu_discards", guilbaults: "portneighbormtudiscards_total", help: "Packets dropped because they were longer than the neighbour's MTU"},
 	{name: "port_sw_lifetime_limit_discards", guilbaults: "portswlifetimelimitdiscards_total", help: "Packets dropped because they were too long in the switch"},
@@ -56,7 +56,7 @@ var counters = []counter{
 // Port is what was read of the counters of a port.
 type Port struct {
 	*fabric.Port
-	// Value is a counter of audit.Counters by name; false: it is not known.
+	// Value is a counter of audit.Counters by name; false: unknown.
 	Value func(name string) (uint64, bool)
 	// BER is the bit error rate, and the window in seconds that it is of; nil: it is
 	// not known.
@@ -65,7 +65,7 @@ type Port struct {
 	TimedOut bool // why it did not answer
 }
 
-// BER is how many bits of a link were wrong.
+// BER is a bit error rate of a link.
 type BER struct{ Rate, Window float64 }
 
 // PortOf is a port as a run of audits read it.

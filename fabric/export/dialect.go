@@ -9,7 +9,7 @@ import (
 	"fabsh/fabric"
 )
 
-// Dialect says whose names, labels and units metrics have.
+// Dialect is the choice of names, labels and units of metrics.
 type Dialect string
 
 // The dialects.
@@ -28,7 +28,7 @@ func ParseDialect(name string) (Dialect, error) {
 	case SckyzO, Treydock, Guilbaults:
 		return d, nil
 	}
-	return "", fmt.Errorf("no dialect %q%s: it may be %s", name, fabric.DidYouMean(name, Dialects), strings.Join(Dialects, " or "))
+	return "", fmt.Errorf("unknown dialect %q%s; supported: %s", name, fabric.DidYouMean(name, Dialects), strings.Join(Dialects, " or "))
 }
 
 // Fabric adds what is known of nodes and links.
@@ -77,7 +77,7 @@ type column struct {
 	renamed bool // SckyzO's name
 }
 
-// of is the metric of a counter. name is only asked where it is new.
+// of is the metric of a counter. name is only called where it is new.
 func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *family {
 	f := c.families[k]
 	if f == nil {
@@ -96,15 +96,15 @@ func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *
 	return f
 }
 
-// run adds what is said of a run that read ports; complete: all that it asked for
-// was answered.
+// run adds the metrics of a run that read ports; complete: all its requests
+// were answered.
 func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took time.Duration, totals *Totals) {
 	if d == Guilbaults {
 		ok := 0.0
 		if complete {
 			ok = 1
 		}
-		s.Add("infiniband_scrape_ok", Gauge, "1: all that was asked for was answered", s.Labels(), ok)
+		s.Add("infiniband_scrape_ok", Gauge, "1: all requests were answered", s.Labels(), ok)
 		s.Add("infiniband_scrape_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())
 		return
 	}
@@ -114,8 +114,8 @@ func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took 
 // word is a name as the incumbents have it: without blanks around.
 func word(name string) string { return strings.TrimSpace(name) }
 
-// guidOf is the GUID of a port, of a switch that of its port 0; where a file does
-// not say, the node's.
+// guidOf is the GUID of a port, of a switch that of its port 0; where a file has
+// none, the node's.
 func guidOf(p *fabric.Port) string {
 	if g := p.GUID(); g != 0 {
 		return g.String()

@@ -57,11 +57,11 @@ func guilbaultsLabels(p *fabric.Port) ([]string, bool) {
 	}, true
 }
 
-// guilbaultsCounters adds the counters of a port, or that it did not tell them.
+// guilbaultsCounters adds the counters of a port, or that reading them failed.
 func guilbaultsCounters(at *columns, p *Port) {
 	s := at.set
 	if p.Value == nil {
-		s.Add("infiniband_query_failed_error", Gauge, "1: a port did not tell its counters",
+		s.Add("infiniband_query_failed_error", Gauge, "1: reading the counters of a port failed",
 			s.Labels("counter_name", "PortCounters", "local_name", p.Node().Name(), "lid", lidOf(p.Port), "port", strconv.Itoa(p.Num())), 1)
 		return
 	}

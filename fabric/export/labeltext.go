@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// labelTexts are labels as they are written, each once: `guid="0x...",port="1"`. Of
+// labelTexts are labels in their written form, each once: `guid="0x...",port="1"`. Of
 // large fabrics there are hundreds of thousands, so that they lie in few pieces.
 type labelTexts struct {
 	texts [][]byte

@@ -26,12 +26,12 @@ func links(s *Set, f *fabric.Fabric) {
 }
 
 // ber adds the bit error rate of the link at a port. Symbol errors are those that
-// FEC, where the link has it, did not mend.
+// FEC, where the link has it, did not correct.
 func ber(s *Set, p *Port) {
 	if p.BER == nil {
 		return
 	}
 	l := s.Labels("guid", guidOf(p.Port), "port", strconv.Itoa(p.Num()), "kind", "symbol")
-	s.Add("fabsh_link_ber", Gauge, "Bit error rate in the window: symbol errors received, by the bits that the link carries", l, p.BER.Rate)
-	s.Add("fabsh_link_ber_window_seconds", Gauge, "The window", l, p.BER.Window)
+	s.Add("fabsh_link_ber", Gauge, "Bit error rate in the window: symbol errors received per bit that the link carries", l, p.BER.Rate)
+	s.Add("fabsh_link_ber_window_seconds", Gauge, "Length of the window in seconds", l, p.BER.Window)
 }

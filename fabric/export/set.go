@@ -50,7 +50,7 @@ type family struct {
 	name, help string
 	kind       Type
 	values     []value
-	at         map[Labels]int // of values, as far as known; nil: nobody has asked
+	at         map[Labels]int // of values, as far as known; nil: not needed yet
 	known      int
 }
 
@@ -74,7 +74,7 @@ func (s *Set) Labels(pairs ...string) Labels {
 	return s.labels.intern(b)
 }
 
-// Common gives a label to all that follows; an empty value takes it away.
+// Common gives a label to all that follows; an empty value removes it.
 func (s *Set) Common(name, value string) {
 	s.common = nil
 	if value != "" {
@@ -82,7 +82,7 @@ func (s *Set) Common(name, value string) {
 	}
 }
 
-// family is the one of a name. What was said first of its type and help holds.
+// family is the one of a name. Its first type and help apply.
 func (s *Set) family(name string, kind Type, help string) *family {
 	f := s.families[name]
 	if f == nil {
@@ -104,7 +104,7 @@ func (s *Set) Add(name string, kind Type, help string, l Labels, v float64) {
 	s.family(name, kind, help).add(l, v)
 }
 
-// AddOnce is Add for who does not know what there is already. Another value with
+// AddOnce is Add for callers that do not know what exists already. Another value with
 // the same labels is an error.
 func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) error {
 	f := s.family(name, kind, help)
@@ -119,7 +119,7 @@ func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) 
 	}
 	if i, ok := f.at[l]; ok {
 		if old := f.values[i].value; old != v && !(math.IsNaN(old) && math.IsNaN(v)) {
-			return fmt.Errorf("%s{%s} is both %v and %v: labels must tell values apart", name, s.labels.texts[l], old, v)
+			return fmt.Errorf("%s{%s} is both %v and %v: labels must distinguish values", name, s.labels.texts[l], old, v)
 		}
 		return nil
 	}
@@ -173,7 +173,7 @@ func (s *sorter) sort(values []value) {
 	switch {
 	case slices.IsSortedFunc(values, byRank):
 		return
-	case len(values) < len(s.rank)/16: // to look at all ranks would take longer
+	case len(values) < len(s.rank)/16: // visiting all ranks would take longer
 		slices.SortStableFunc(values, byRank)
 		return
 	case s.next == nil:
@@ -211,10 +211,10 @@ func appendNumber(b []byte, v float64) []byte {
 }
 
 // appendEscaped appends the value of a label, or help, which keeps its quotes. What
-// is no UTF-8 or no character to be seen becomes U+FFFD: texts of a fabric may be
+// is not UTF-8 or not visible becomes U+FFFD: texts of a fabric may be
 // anything.
 func appendEscaped(b []byte, text string, quotes bool) []byte {
-	plain := 0 // what follows is to be written as it is
+	plain := 0 // what follows is written unchanged
 	for i := 0; i < len(text); {
 		if c := text[i]; c >= ' ' && c <= '~' && c != '\\' && c != '"' {
 			i++

@@ -56,7 +56,7 @@ func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
 		}
 		if n.IsSwitch() {
 			p := n.Port(0)
-			s.Add("infiniband_switch_info", Gauge, "1: the switch is there", s.Labels("guid", guidOf(p), "switch", word(n.Name()), "lid", lidOf(p)), 1)
+			s.Add("infiniband_switch_info", Gauge, "1: the switch exists", s.Labels("guid", guidOf(p), "switch", word(n.Name()), "lid", lidOf(p)), 1)
 		}
 		for p := range n.Ports() {
 			d.treydockPort(s, p, what, tier)
@@ -78,7 +78,7 @@ func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 	}
 	rateName, rateLabels := "infiniband_switch_port", labels
 	if what == "hca" {
-		s.Add("infiniband_hca_info", Gauge, "1: the port of a channel adapter is there", s.Labels("guid", guid, "hca", name, "lid", lidOf(p)), 1)
+		s.Add("infiniband_hca_info", Gauge, "1: the port of a channel adapter exists", s.Labels("guid", guid, "hca", name, "lid", lidOf(p)), 1)
 		rateName, rateLabels = "infiniband_hca_port", []string{"guid", guid, "hca", name}
 		if d == Treydock {
 			rateName, rateLabels = "infiniband_hca", []string{"guid", guid}
@@ -96,7 +96,7 @@ func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 	if d != Treydock {
 		labels = append(labels, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()]))
 	}
-	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: what is at the other end of the cable. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels(labels...), 1)
+	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: the port at the other end of the cable. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels(labels...), 1)
 }
 
 // portLabels are those of a port's counters: treydock has GUID and port, SckyzO
@@ -188,7 +188,7 @@ func (t *Totals) add(collector string, errors, timeouts float64) (float64, float
 	return t.errors[collector], t.timeouts[collector]
 }
 
-// treydockRun adds who answered, and when that was. Where both exporters run once,
+// treydockRun adds which devices answered, and when. Where both exporters run once,
 // for the textfile collector, these have names of their own.
 func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Duration, totals *Totals) {
 	type device struct {
@@ -230,10 +230,10 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Du
 			continue
 		}
 		for _, x := range order {
-			s.Add("infiniband_"+what+"_collect_error", Gauge, "1: a port of the device refused to tell its counters", x.labels, x.errors)
+			s.Add("infiniband_"+what+"_collect_error", Gauge, "1: a port of the device refused to report its counters", x.labels, x.errors)
 			s.Add("infiniband_"+what+"_collect_timeout", Gauge, "1: a port of the device did not answer", x.labels, x.timeouts)
 			if d != Treydock {
-				s.Add("infiniband_"+what+"_up", Gauge, "1: all ports of the device told their counters", x.up, 1-max(x.errors, x.timeouts))
+				s.Add("infiniband_"+what+"_up", Gauge, "1: all ports of the device reported their counters", x.up, 1-max(x.errors, x.timeouts))
 			}
 		}
 		l := s.Labels("collector", collector)
@@ -243,10 +243,10 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Du
 		} else if totals != nil {
 			errors, timeouts = totals.add(collector, errors, timeouts)
 		}
-		s.Add("infiniband_exporter_collect_errors"+suffix, kind, "Ports that refused to tell their counters", l, errors)
+		s.Add("infiniband_exporter_collect_errors"+suffix, kind, "Ports that refused to report their counters", l, errors)
 		s.Add("infiniband_exporter_collect_timeouts"+suffix, kind, "Ports that did not answer", l, timeouts)
 		s.Add("infiniband_exporter_collector_duration_seconds", Gauge, "How long the run took; switches and HCAs are read in one", l, took.Seconds())
-		s.Add("infiniband_exporter_last_execution", Gauge, "When the run was, in Unix time", l, float64(began.Unix()))
+		s.Add("infiniband_exporter_last_execution", Gauge, "When the run began, in Unix time", l, float64(began.Unix()))
 	}
 }
 

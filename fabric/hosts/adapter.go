@@ -37,7 +37,7 @@ type adapter struct {
 	leaf  int
 }
 
-// newNetwork takes what is there now first, and of the baseline what takes nobody's
+// newNetwork takes the current fabric first, and of the baseline what takes no other's
 // place: nodes are known by their GUIDs, and a port has one cable.
 func newNetwork(f *fabric.Fabric, o Options) *network {
 	n := &network{dns: o.DNS}
@@ -72,7 +72,7 @@ func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []i
 			n.names, n.guids, n.links = append(n.names, node.Name()), append(n.guids, node.GUID()), append(n.links, nil)
 		}
 	}
-	// taken: the port has a cable now, or is none now.
+	// taken reports whether the port now has a cable, or no longer exists.
 	taken := func(p *fabric.Port) bool {
 		if m := same[p.Node().ID()]; m != nil {
 			q := m.Port(p.Num())
@@ -102,7 +102,7 @@ func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []i
 	return own
 }
 
-// attach adds a port of a CA, where it is a host's that is told.
+// attach adds a port of a CA, where it is of a host.
 func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	if graph.Classify(o.Rules, p)&graph.ClassCN == 0 {
 		return
@@ -111,9 +111,9 @@ func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	node := p.Node()
 	host, ok := hostName(node.Name(), n.dns)
 	if !ok {
-		what := "no name of a host and its adapter, so they are left out"
+		what := "name is not that of a host and its adapter; left out"
 		if n.dns {
-			what = "no name of a Kubernetes node and its adapter, so they are left out"
+			what = "name is not that of a Kubernetes node and its adapter; left out"
 		}
 		n.notes.add(what, node.Name())
 		return
@@ -121,7 +121,7 @@ func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf})
 }
 
-// Made when a name is first read: that takes a millisecond, which no other run is to wait.
+// Made when a name is first read: that takes a millisecond, for which other runs need not wait.
 var (
 	// A host and perhaps one word for the adapter: "node-7 HCA-1", "node-7 mlx5_0".
 	// That is what rdma-ndd and the drivers write; what vendors ship, such as "MT4123
@@ -138,7 +138,7 @@ var (
 // maxHostName is the length of a host's name, in bytes, at most (RFC 1123).
 const maxHostName = 253
 
-// hostName is the host that a node's name says; false where it says none.
+// hostName is the host in a node's name; false without one.
 func hostName(name string, dns bool) (string, bool) {
 	m := hostWords().FindStringSubmatch(name)
 	switch {

@@ -1,7 +1,7 @@
 // Package hosts groups the hosts of a fabric, for schedulers of jobs: by leaf, and by
 // how far packets between leaves have to climb.
 //
-//	hosts.go   Find: groups in groups, and what is no part of them
+//	hosts.go   Find: groups in groups, and what is left out
 //	adapter.go which host an adapter is of, and which switch it is at
 //	unit.go    leaves that serve the same hosts, one for each rail
 //	tree.go    units in subtrees
@@ -19,9 +19,9 @@ import (
 	"fabsh/fabric/routing/graph"
 )
 
-// Options say which hosts are told, and how.
+// Options choose the hosts to report, and how.
 type Options struct {
-	// Rules say what adapters are for, nil: graph.DefaultRules. Those of compute nodes
+	// Rules determine what adapters are for, nil: graph.DefaultRules. Those of compute nodes
 	// are hosts.
 	Rules    []graph.Rule
 	Baseline *fabric.Fabric // what is absent now is where it is there; may be nil
@@ -37,10 +37,10 @@ type Options struct {
 // any other.
 type Groups struct {
 	Roots []*Group // of each connected part one
-	// NoTree says why there are no groups between those of level 0 and the roots,
+	// NoTree has the reason why there are no groups between those of level 0 and the roots,
 	// where Options ask for them; "" where there are.
 	NoTree string
-	// Notes say what is left out, and what is odd.
+	// Notes list what is left out, and what is odd.
 	Notes []string
 }
 
@@ -56,7 +56,7 @@ type Group struct {
 	Switches []string // on level 0: names of its leaves
 }
 
-// Find groups the hosts of f. The error says that there are none.
+// Find groups the hosts of f. The error is that there are no hosts.
 //
 // Time: O(H*(S + N) + A*R) for S switches with N links in H levels, and A adapters of
 // hosts with R each, beyond sorting.
@@ -81,12 +81,12 @@ func Find(f *fabric.Fabric, o Options) (*Groups, error) {
 // nothing is why there are no hosts.
 func (n *network) nothing() error {
 	if n.ports == 0 {
-		return errors.New("there are no hosts: no adapter of a compute node (class cn) is at a switch")
+		return errors.New("no hosts: no adapter of a compute node (class cn) is at a switch")
 	}
-	return fmt.Errorf("no host can be told: %s", strings.Join(n.notes.list(), "; "))
+	return fmt.Errorf("no host can be identified: %s", strings.Join(n.notes.list(), "; "))
 }
 
-// notes are things of one kind, which are told in one line.
+// notes are things of one kind, which are reported in one line.
 type notes struct {
 	kinds []string
 	of    map[string][]string

@@ -149,20 +149,20 @@ func TestFind(t *testing.T) {
 		{"rails are one unit", rails, Options{}, "root\n unit-A1 n[1-2]\n unit-B1 n[3-4]\n"},
 		{"rails in subnets of their own", []string{"A1 - n1~r0 n2~r0", "A2 - n1~r1 n2~r1", "B1 - n3~r0 n4~r0 S1", "B2 - n3~r1 n4~r1 S2", "A1 - S1", "A2 - S2"}, Options{}, "root\n unit-A1 n[1-2]\n unit-B1 n[3-4]\n"},
 		{"one cable at another unit", append([]string{"A1 - n5~r0 n6~r0 n7~r0", "B2 - n5~r1", "A2 - n6~r1 n7~r1", "A3 - n5~r2 n6~r2 n7~r2"}, rails...), Options{},
-			"root\n unit-A1 n[1-2,5-7]\n unit-B1 n[3-4]\n! adapters at leaves of several units: the host is where most of them are, or at the first: \"n5\"\n"},
+			"root\n unit-A1 n[1-2,5-7]\n unit-B1 n[3-4]\n! adapters at leaves of several units: host placed where most of them are, or at the first: \"n5\"\n"},
 		{"one host at two leaves", append([]string{"L1 - n9~r0", "L2 - n9~r1"}, tree...), Options{},
-			"root\n L1 n[1-2,9]\n L2 n[3-4]\n L10 n5\n! adapters at leaves of several units: the host is where most of them are, or at the first: \"n9\"\n"},
+			"root\n L1 n[1-2,9]\n L2 n[3-4]\n L10 n5\n! adapters at leaves of several units: host placed where most of them are, or at the first: \"n9\"\n"},
 		{"a name twice", []string{"L1 - n1 n2~mlx5_0 S1", "L2 - n3 n2~mlx5_0#2 S1", "L3 - n4 S1"}, Options{},
-			"root\n L1 n1\n L2 n3\n L3 n4\n! adapters of the same name at leaves of several units: which host is it? They are left out: \"n2 mlx5_0\"\n"},
+			"root\n L1 n1\n L2 n3\n L3 n4\n! adapters of the same name at leaves of several units: host unclear; left out: \"n2 mlx5_0\"\n"},
 		{"names that are no hosts'", []string{"L1 - n1 n~a~b a[1] x,y q\"r -f _ üb n2~\x1b[31m \xff S1", "L2 - n2 S1"}, Options{},
-			"root\n L1 n1\n L2 n2\n! no name of a host and its adapter, so they are left out: \"-f\", \"_\", \"a[1]\" and 6 more\n"},
+			"root\n L1 n1\n L2 n2\n! name is not that of a host and its adapter; left out: \"-f\", \"_\", \"a[1]\" and 6 more\n"},
 		{"names of Kubernetes", []string{"L1 - n_1 S1", "L2 - nODE-7 n1.EXAMPLE n1.a_b S1"}, Options{DNS: true},
-			"L2 n1.example,node-7\n! no name of a Kubernetes node and its adapter, so they are left out: \"n1.a_b\", \"n_1\"\n"},
+			"L2 n1.example,node-7\n! name is not that of a Kubernetes node and its adapter; left out: \"n1.a_b\", \"n_1\"\n"},
 		{"switches of the same name, or none to speak of", []string{"L - n1 S1", "L#2 - n2 S1", "L_1 - n3 S1", "L-1 - n4 S1", "LEAF\x00 - n5 S1", "?/é - n6 S1", "S2 - S1", "Leaf~of~a~name~that~is~longer~than~forty~characters~is - n7"}, Options{},
 			"root\n L-1-0000000000000107 n4\n L-0000000000000100 n1\n L-0000000000000103 n2\n LEAF n5\n L_1-0000000000000105 n3\n switch-000000000000010b n6\nroot-Leaf-of-a-name-that-is-000000000000010e\n Leaf-of-a-name-that-is-000000000000010e n7\n"},
-		{"no tree", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, Options{}, "root\n L1 n1\n L2 n2\n L3 n3\n! the switches form no tree, for L1/2 and L2/1 are linked, and both switches have hosts\n"},
+		{"no tree", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, Options{}, "root\n L1 n1\n L2 n2\n L3 n3\n! the switches do not form a tree: L1/2 and L2/1 are linked, and both switches have hosts\n"},
 		{"no tree is needed", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, Options{Levels: 1}, "root\n L1 n1\n L2 n2\n L3 n3\n"},
-		{"no tree above", []string{"L1 - n1 S1", "L2 - n2 S2", "S1 - S2"}, Options{}, "root\n L1 n1\n L2 n2\n! the switches form no tree, for S1/2 and S2/2 are linked, and both switches are 1 links away from hosts\n"},
+		{"no tree above", []string{"L1 - n1 S1", "L2 - n2 S2", "S1 - S2"}, Options{}, "root\n L1 n1\n L2 n2\n! the switches do not form a tree: S1/2 and S2/2 are linked, and both switches are 1 link away from hosts\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g, err := Find(net(test.lines...).build(t), test.o)
@@ -206,8 +206,8 @@ func TestBaseline(t *testing.T) {
 // TestNoHosts: that there are none is an error, which says why.
 func TestNoHosts(t *testing.T) {
 	for want, lines := range map[string][]string{
-		`there are no hosts: no adapter of a compute node (class cn) is at a switch`:                            {"L1 - storage-1 S1"},
-		`no host can be told: no name of a host and its adapter, so they are left out: "MT4123 ConnectX6 by V"`: {"L1 - MT4123~ConnectX6~by~V"},
+		`no hosts: no adapter of a compute node (class cn) is at a switch`:                                         {"L1 - storage-1 S1"},
+		`no host can be identified: name is not that of a host and its adapter; left out: "MT4123 ConnectX6 by V"`: {"L1 - MT4123~ConnectX6~by~V"},
 	} {
 		d := net(lines...)
 		d.types["MT4123 ConnectX6 by V"] = mad.NodeTypeCA

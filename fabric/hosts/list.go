@@ -10,7 +10,7 @@ import (
 )
 
 // Slurm's bounds: MAX_RANGE of src/common/hostlist.c is 64k names in one range, and
-// names that end in more than 18 digits are no numbers to it.
+// names that end in more than 18 digits are not numbers to it.
 const (
 	maxRange  = 64 << 10
 	maxDigits = 18
@@ -19,7 +19,7 @@ const (
 // maxNames is how many names a list may stand for: the LIDs of a subnet are 48k.
 const maxNames = 1 << 20
 
-// errLongName: a few thousand bytes could stand for gigabytes.
+// errLongName prevents that a few thousand bytes stand for gigabytes.
 var errLongName = fmt.Errorf("host list: a name of more than %d bytes", maxHostName)
 
 // Fold writes names as Slurm does: "login,node[01-18,20]". Numbers are folded at the
@@ -66,7 +66,7 @@ func Fold(names []string) string {
 	return strings.Join(parts, ",")
 }
 
-// split cuts a name before the number at its end; digits is "" where there is none
+// split cuts a name before the number at its end; digits is "" without a number
 // that can be folded.
 func split(name string) (prefix, digits string) {
 	i := len(name)
@@ -177,7 +177,7 @@ func expandItem(names []string, item string) ([]string, error) {
 	return append(names, begun...), nil
 }
 
-// expandRanges are the numbers of what is between brackets, as they are written.
+// expandRanges are the numbers of what is between brackets, as written.
 func expandRanges(inner string) ([]string, error) {
 	var out []string
 	for part := range strings.SplitSeq(inner, ",") {
@@ -191,7 +191,7 @@ func expandRanges(inner string) ([]string, error) {
 		lo, errLo := strconv.ParseUint(from, 10, 63)
 		hi, errHi := strconv.ParseUint(to, 10, 63)
 		if errLo != nil || errHi != nil || hi < lo {
-			return nil, fmt.Errorf("host list: [%.60s] is no list of numbers and ranges, such as [1-18,20]", inner)
+			return nil, fmt.Errorf("host list: invalid list of numbers and ranges [%.60s]; example: [1-18,20]", inner)
 		}
 		if hi-lo >= maxRange || len(out) > maxNames {
 			return nil, fmt.Errorf("host list: [%.60s] has more than %d names", inner, maxRange)

@@ -24,7 +24,7 @@ type namer struct {
 const longest = 40
 
 // leaves names groups of level 0: by its switch, where there is one, else after the
-// first of them. Switches of one name are told apart by GUIDs.
+// first of them. Switches of one name are distinguished by GUIDs.
 func (m *namer) leaves(groups map[int]*Group) {
 	first := map[int]int{} // switch by group
 	for s, is := range m.n.leaf() {

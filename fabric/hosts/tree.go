@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // partitions are the groups of each level, from level 0 up to the roots: each has, by
@@ -45,7 +46,7 @@ func (n *network) leaf() []bool {
 	return leaf
 }
 
-// distances are those of switches from the nearest leaf, in links; -1: there is no way.
+// distances are those of switches from the nearest leaf, in links; -1: no path.
 func (n *network) distances() []int {
 	distance := slices.Repeat([]int{-1}, len(n.names))
 	var queue []int
@@ -91,8 +92,8 @@ func (n *network) parts(p joined) int {
 	return len(found)
 }
 
-// noTree says which link is none of a tree, in which links join neighbouring levels;
-// "" if there is none such.
+// noTree describes a link that does not belong to a tree, in which links join
+// neighbouring levels; "" without such a link.
 func (n *network) noTree(distance []int) string {
 	for s, d := range distance {
 		for _, e := range n.links[s] {
@@ -101,9 +102,9 @@ func (n *network) noTree(distance []int) string {
 			}
 			where := "have hosts"
 			if d > 0 {
-				where = fmt.Sprintf("are %d links away from hosts", d)
+				where = "are " + plural.Count(d, "link", "links") + " away from hosts"
 			}
-			return fmt.Sprintf("the switches form no tree, for %s and %s are linked, and both switches %s", e.port.Name(), e.port.Peer().Name(), where)
+			return fmt.Sprintf("the switches do not form a tree: %s and %s are linked, and both switches %s", e.port.Name(), e.port.Peer().Name(), where)
 		}
 	}
 	return ""

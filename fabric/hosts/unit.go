@@ -7,8 +7,8 @@ import (
 	"fabsh/fabric"
 )
 
-// manyLeaves is from how many leaves on a host is none: whatever has its name are
-// several.
+// manyLeaves is the number of leaves from which a name is not that of one host:
+// several hosts have it.
 const manyLeaves = 64
 
 // joinUnits joins leaves that serve the same hosts: where hosts have an adapter for
@@ -98,12 +98,12 @@ func (n *network) placeHost(own []adapter) (unit int, ok bool) {
 	for _, a := range own {
 		b, found := named[a.whole]
 		if found && b.node != a.node && n.unit.of(a.leaf) != n.unit.of(b.leaf) {
-			n.notes.add("adapters of the same name at leaves of several units: which host is it? They are left out", a.whole)
+			n.notes.add("adapters of the same name at leaves of several units: host unclear; left out", a.whole)
 			return 0, false
 		}
 		named[a.whole] = a
 	}
-	n.notes.add("adapters at leaves of several units: the host is where most of them are, or at the first", own[0].host)
+	n.notes.add("adapters at leaves of several units: host placed where most of them are, or at the first", own[0].host)
 	return best, true
 }
 

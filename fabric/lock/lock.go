@@ -18,7 +18,7 @@ import (
 )
 
 // ErrHeld reports that another process holds the lock.
-var ErrHeld = errors.New("another run is under way")
+var ErrHeld = errors.New("another run is in progress")
 
 // Lock is a lock that this process holds. The end of the process releases it,
 // however it ends.
@@ -30,16 +30,16 @@ func Acquire(path string) (*Lock, error) {
 	f, err := format.OpenPlain(path, os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, fs.ErrPermission) {
 		if st, e := os.Lstat(path); e == nil {
-			return nil, fmt.Errorf("%s is user %d's, who alone can take it: %w", path, format.Owner(st), fs.ErrPermission)
+			return nil, fmt.Errorf("%s: owned by user %d, the only one who can lock it: %w", path, format.Owner(st), fs.ErrPermission)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	// In a folder of another user it may be a file that must not be emptied.
+	// In a directory of another user it may be a file that must not be emptied.
 	if st, err := f.Stat(); err != nil || st.Sys().(*syscall.Stat_t).Nlink != 1 {
 		f.Close()
-		return nil, cmp.Or(err, fmt.Errorf("%s is no lock: the file has another name, too", path))
+		return nil, cmp.Or(err, fmt.Errorf("%s: not a lock file: it has another name (a hard link)", path))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 20))
@@ -60,7 +60,7 @@ func Acquire(path string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
-// Release releases the lock; a nil lock, or one that is released, stays as it is. The
+// Release releases the lock; on a nil lock, or one already released, it does nothing. The
 // file stays: to remove it would let two processes in.
 func (l *Lock) Release() {
 	if l != nil {

@@ -29,11 +29,11 @@ type Process struct {
 	start string // of the process, in the kernel's clock
 }
 
-// proc is the folder of proc(5).
+// proc is the directory of proc(5).
 const proc = "/proc"
 
-// ErrEnded reports that the process that Reload would signal has ended.
-var ErrEnded = errors.New("nobody reads the file any more")
+// ErrEnded reports that the process to reload has exited.
+var ErrEnded = errors.New("the process to reload has exited")
 
 // Find finds the process of arg, an ID or a file that holds one.
 func Find(arg string) (*Process, error) {
@@ -59,15 +59,15 @@ func (p *Process) look() error {
 		p.pid = pid
 	}
 	if p.pid <= 1 {
-		return fmt.Errorf("%d is no process to be signalled", p.pid)
+		return fmt.Errorf("process %d: cannot be signalled; give the ID of the subnet manager", p.pid)
 	}
 	dir := filepath.Join(proc, strconv.Itoa(p.pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if errors.Is(err, os.ErrNotExist) {
 		if p.PIDFile != "" {
-			return fmt.Errorf("there is no process %d, which the file names: is it left over from an earlier run?", p.pid)
+			return fmt.Errorf("process %d, named by the file, does not exist; the file may be left from an earlier run", p.pid)
 		}
-		return fmt.Errorf("there is no process %d", p.pid)
+		return fmt.Errorf("process %d does not exist", p.pid)
 	} else if err != nil {
 		return err
 	}
@@ -75,14 +75,14 @@ func (p *Process) look() error {
 		return fmt.Errorf("%s/stat: %w", dir, err)
 	}
 	if err := syscall.Kill(p.pid, 0); err != nil {
-		return fmt.Errorf("%v is not ours to signal (%w): run fabsh as its user", p, err)
+		return fmt.Errorf("%v: cannot be signalled: %w; run fabsh as its user", p, err)
 	}
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
 		return err
 	}
 	if !catchesHUP(string(status)) {
-		return fmt.Errorf("%v does not catch SIGHUP, which would end it: is it the subnet manager?", p)
+		return fmt.Errorf("%v does not handle SIGHUP, which would end it; is it the subnet manager?", p)
 	}
 	return nil
 }
@@ -98,9 +98,9 @@ func (p *Process) Reload() (string, error) {
 	err := p.look()
 	switch {
 	case err == nil && p.PIDFile == "" && p.start != before.start:
-		err = fmt.Errorf("process %d is %s now, another process", p.pid, p.name)
+		err = fmt.Errorf("process %d is now %s, another process", p.pid, p.name)
 	case err == nil && p.name != before.name:
-		err = fmt.Errorf("process %d, which %s names, is %s, and not %s", p.pid, p.PIDFile, p.name, before.name)
+		err = fmt.Errorf("process %d, named by %s, is %s, not %s", p.pid, p.PIDFile, p.name, before.name)
 	case err == nil:
 		err = syscall.Kill(p.pid, syscall.SIGHUP)
 	}
@@ -109,7 +109,7 @@ func (p *Process) Reload() (string, error) {
 	}
 	*p = before
 	if p.PIDFile == "" {
-		return "", fmt.Errorf("%w: %v is gone: %w", ErrEnded, p, err)
+		return "", fmt.Errorf("%w: %v: %w", ErrEnded, p, err)
 	}
 	return "", err
 }
@@ -127,7 +127,7 @@ func readPID(path string) (int, error) {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
-		return 0, fmt.Errorf("it holds no process ID, but %.20q", b)
+		return 0, fmt.Errorf("invalid process ID %.20q", b)
 	}
 	return pid, nil
 }
@@ -137,17 +137,17 @@ func readPID(path string) (int, error) {
 func parseStat(stat string) (name, start string, err error) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
-		return "", "", fmt.Errorf("not understood: %.40q", stat)
+		return "", "", fmt.Errorf("invalid content %.40q", stat)
 	}
 	fields := strings.Fields(stat[end+1:]) // from field 3 on
 	if len(fields) < 20 {
-		return "", "", fmt.Errorf("not understood: %.40q", stat)
+		return "", "", fmt.Errorf("invalid content %.40q", stat)
 	}
 	return stat[open+1 : end], fields[19], nil
 }
 
-// catchesHUP: of the signals that the process catches, SigCgt in
-// /proc/PID/status, SIGHUP is one.
+// catchesHUP reports whether the process handles SIGHUP: whether SigCgt in
+// /proc/PID/status, the mask of caught signals, has it.
 func catchesHUP(status string) bool {
 	for line := range strings.Lines(status) {
 		if digits, ok := strings.CutPrefix(line, "SigCgt:"); ok {

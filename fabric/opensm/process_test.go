@@ -90,11 +90,11 @@ func TestReload(t *testing.T) {
 		t.Fatal(err1, err2)
 	}
 	byID.start += "0"
-	if _, err := byID.Reload(); !errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "process "+pid+" is listener now, another process") {
+	if _, err := byID.Reload(); !errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "process "+pid+" is now listener, another process") {
 		t.Errorf("another process of that ID: %v", err)
 	}
 	byFile.name = "opensm"
-	if _, err := byFile.Reload(); err == nil || errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
+	if _, err := byFile.Reload(); err == nil || errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "is listener, not opensm") {
 		t.Errorf("another program in the file: %v", err)
 	}
 	byID, _ = Find(pid)
@@ -104,7 +104,7 @@ func TestReload(t *testing.T) {
 	if _, err := byID.Reload(); !errors.Is(err, ErrEnded) {
 		t.Errorf("no process: %v", err)
 	}
-	if _, err := byFile.Reload(); err == nil || !strings.Contains(err.Error(), "left over from an earlier run") {
+	if _, err := byFile.Reload(); err == nil || !strings.Contains(err.Error(), "left from an earlier run") {
 		t.Errorf("no process of the file's: %v", err)
 	}
 	other, lines := listener(t)
@@ -126,17 +126,17 @@ func TestFindReader(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]string{
-		"0":                            "0 is no process to be signalled",
-		"-5":                           "-5 is no process to be signalled",
-		"1":                            "1 is no process to be signalled",
-		"4194305":                      "there is no process 4194305",
+		"0":                            "process 0: cannot be signalled; give the ID of the subnet manager",
+		"-5":                           "process -5: cannot be signalled; give the ID of the subnet manager",
+		"1":                            "process 1: cannot be signalled; give the ID of the subnet manager",
+		"4194305":                      "process 4194305 does not exist",
 		filepath.Join(dir, "none"):     "no such file or directory",
-		filepath.Join(dir, "empty"):    `it holds no process ID, but ""`,
-		filepath.Join(dir, "text"):     `it holds no process ID, but "opensm"`,
-		filepath.Join(dir, "one"):      "1 is no process to be signalled",
-		filepath.Join(dir, "gone"):     "there is no process 4194305, which the file names: is it left over from an earlier run?",
-		filepath.Join(dir, "long"):     `it holds no process ID, but "11111111111111111111"`,
-		strconv.Itoa(deaf.Process.Pid): "does not catch SIGHUP, which would end it: is it the subnet manager?",
+		filepath.Join(dir, "empty"):    `invalid process ID ""`,
+		filepath.Join(dir, "text"):     `invalid process ID "opensm"`,
+		filepath.Join(dir, "one"):      "process 1: cannot be signalled; give the ID of the subnet manager",
+		filepath.Join(dir, "gone"):     "process 4194305, named by the file, does not exist; the file may be left from an earlier run",
+		filepath.Join(dir, "long"):     `invalid process ID "11111111111111111111"`,
+		strconv.Itoa(deaf.Process.Pid): "does not handle SIGHUP, which would end it; is it the subnet manager?",
 	} {
 		if _, err := Find(arg); err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "--reload "+arg+": ") {
 			t.Errorf("%s: %v, want %s", arg, err, want)

@@ -13,7 +13,7 @@ import (
 	"fabsh/fabric/format"
 )
 
-// settings are the settings of OpenSM that say what it routes by.
+// settings are the settings of OpenSM that determine its routing.
 type settings struct{ engine, lfts, config string }
 
 // maxConfig bounds what is read of the configuration, in bytes.
@@ -23,8 +23,8 @@ const maxConfig = 16 << 20
 // opensm main.c, OSM_DEFAULT_CONFIG_FILE).
 const defaultConfig = "/etc/opensm/opensm.conf"
 
-// CheckTables returns why OpenSM, which p is, does not take its tables from the file, and
-// from there alone; nil if it does.
+// CheckTables returns nil if OpenSM, which p is, takes its tables from the file alone,
+// else the reason why it does not.
 func (p *Process) CheckTables(file string) error {
 	dir := filepath.Join(proc, strconv.Itoa(p.pid))
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
@@ -38,14 +38,14 @@ func (p *Process) CheckTables(file string) error {
 	if err != nil {
 		return err
 	}
-	const configure = "start OpenSM with -R file,no_fallback -U FILE, or say routing_engine file,no_fallback and lfts_file FILE in its configuration"
+	const configure = "start OpenSM with -R file,no_fallback -U FILE, or set routing_engine file,no_fallback and lfts_file FILE in its configuration"
 	switch {
 	case set.engine == "":
-		return fmt.Errorf("%v routes by its default engine, not by a file: %s", p, configure)
+		return fmt.Errorf("%v routes by its default engine, not by a file; %s", p, configure)
 	case set.engine != "file,no_fallback":
-		return fmt.Errorf("%v routes by %q: %s", p, set.engine, configure)
+		return fmt.Errorf("%v routes by %q; %s", p, set.engine, configure)
 	case set.lfts == "":
-		return fmt.Errorf("%v has no file of tables: %s", p, configure)
+		return fmt.Errorf("%v has no file of tables; %s", p, configure)
 	}
 	theirs, err := os.Stat(within(cwd, set.lfts))
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Process) CheckTables(file string) error {
 		return format.FileError(err)
 	}
 	if !os.SameFile(theirs, ours) {
-		return fmt.Errorf("%v reads %s, which is not %s", p, set.lfts, file)
+		return fmt.Errorf("%v reads %s, not %s", p, set.lfts, file)
 	}
 	return nil
 }

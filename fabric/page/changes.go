@@ -12,10 +12,10 @@ import (
 	"fabsh/mad"
 )
 
-// changesView is what differs from the baseline.
+// changesView are the differences from the baseline.
 type changesView struct {
 	Baseline string // in one line
-	Why      string // it is not known
+	Why      string // the reason why it is unknown
 	Rows     []changeRow
 	More     int
 	Unknown  []string // what was not compared
@@ -156,7 +156,7 @@ func (v *changesView) grids(old, new *fabric.Fabric) {
 	}
 }
 
-// class is how links differ; "": they do not. What one side may not have seen is unknown.
+// class is how links differ; "": they do not. What one side may not have read is unknown.
 func (w *wired) class(old, new *fabric.Fabric) string {
 	for side := range w {
 		slices.Sort(w[side])

@@ -27,7 +27,7 @@ type checkCount struct {
 	Count int
 }
 
-// maxRows is how many findings the page has: a browser is slow at more. The first of
+// maxRows is how many findings the page has: a browser is slow with more. The first of
 // a check are kept before the next of another.
 const (
 	maxRows    = 3000

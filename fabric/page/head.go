@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// head is the verdict, and what it is worth.
+// head is the verdict and its coverage.
 type head struct {
 	Class    string // of the verdict: bad, unknown or fine
 	Verdict  string
@@ -32,7 +32,7 @@ type coverageRow struct {
 	Asked, Answered, TimedOut, Failed, Unsupported int
 }
 
-// How many silent subjects, and notes, the page names.
+// How many subjects without an answer, and notes, the page names.
 const (
 	maxMissing = 200
 	maxNotes   = 200
@@ -66,12 +66,12 @@ func (p *Page) head() head {
 		h.Missing = append(h.Missing, clean(s.Name()))
 	}
 	for _, s := range r.Silent {
-		h.Missing = append(h.Missing, clean(s.Name())+" (acknowledged, and left out)")
+		h.Missing = append(h.Missing, clean(s.Name())+" (acknowledged, left out)")
 	}
 	for _, f := range r.Failures {
 		why := f.Err.Error()
 		if f.Skipped {
-			why = "it asks a live fabric, and this is a file"
+			why = "it needs a live fabric; this is a file"
 		}
 		h.Failures = append(h.Failures, clean(f.Audit+": "+why))
 	}
@@ -85,7 +85,7 @@ func (p *Page) head() head {
 	return h
 }
 
-// verdict is a class and a sentence. Nothing is fine that was not judged.
+// verdict is a class and a sentence. Nothing is called fine that was not judged.
 func (p *Page) verdict() (class, text string) {
 	r := p.Report
 	whole := r.Complete() && (r.Model == nil || r.Model.Complete())
@@ -101,16 +101,16 @@ func (p *Page) verdict() (class, text string) {
 	case r.Model == nil:
 		return "unknown", "Nothing was judged"
 	case !whole:
-		return "unknown", "Nothing wrong was found, but not all could be judged"
+		return "unknown", "No problems found, but not everything could be judged"
 	case skipped:
-		return "unknown", "Nothing wrong was found in what was judged; some audits were not done"
+		return "unknown", "No problems found in what was judged; some audits did not run"
 	case len(r.Findings) > 0:
-		return "fine", "Nothing was found that is as severe as " + p.FailOn.String()
+		return "fine", "No findings at or above severity " + p.FailOn.String()
 	default:
-		return "fine", "Nothing wrong was found"
+		return "fine", "No problems found"
 	}
 	if !whole || skipped {
-		text += "; and not all could be judged"
+		text += "; not everything could be judged"
 	}
 	return "bad", text
 }
@@ -123,7 +123,7 @@ func (p *Page) counts() string {
 		parts = append(parts, fmt.Sprintf("%d acknowledged", n))
 	}
 	if r.Known > 0 {
-		parts = append(parts, fmt.Sprintf("%d in the baseline too, and not told", r.Known))
+		parts = append(parts, fmt.Sprintf("%d also in the baseline, not reported", r.Known))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -47,16 +47,16 @@ func (p *Page) heat(t *topology) (views []heatView, none []string) {
 	if p.Balance != nil {
 		figures = append(figures, figure{title: "LIDs whose packets leave by the port", unit: "LIDs", value: p.lids, scale: picture.Steps})
 	} else {
-		none = append(none, "LIDs per port: "+cmp.Or(clean(p.NoRoutes), "the forwarding tables are not known")+".")
+		none = append(none, "LIDs per port: "+cmp.Or(clean(p.NoRoutes), "the forwarding tables are unknown")+".")
 	}
 	if rates := p.rates(); rates != nil {
 		figures = append(figures,
-			figure{title: "Utilisation: sent, of what the link can", unit: "%", value: rates.use, scale: picture.Even},
-			figure{title: "Share of waiting for credits (PortXmitWait) in waiting and sending", unit: "%", value: rates.wait, scale: picture.Even},
+			figure{title: "Utilisation: data sent, share of the link's rate", unit: "%", value: rates.use, scale: picture.Even},
+			figure{title: "Time waiting for credits (PortXmitWait), share of waiting and sending", unit: "%", value: rates.wait, scale: picture.Even},
 			figure{title: "Bit errors (symbol errors)", unit: "of 10^15 bits", value: rates.bits, scale: powers},
-			figure{title: "Errors that came in between two reads", unit: "errors", value: rates.errors, scale: powers})
+			figure{title: "Errors between two reads", unit: "errors", value: rates.errors, scale: powers})
 	} else {
-		none = append(none, "Utilisation, waiting and errors: counters were not read twice; fabsh report html counters --over 10s does.")
+		none = append(none, "Utilisation, waiting and errors: counters were read only once; run fabsh report html counters --over 10s.")
 	}
 	for _, x := range figures {
 		for i := 0; i < len(t.Matrices); {
@@ -105,10 +105,10 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 	}
 	switch {
 	case unknown == v.Ports:
-		v.Note = "Unknown of all of " + plural.Count(v.Ports, "port", "ports") + "."
+		v.Note = "Unknown for all " + plural.Count(v.Ports, "port", "ports") + "."
 		return v
 	case unknown == 0 && lowest == highest:
-		v.Note = number(highest) + " " + x.unit + " at all of " + plural.Count(v.Ports, "port", "ports") + "."
+		v.Note = number(highest) + " " + x.unit + " for all " + plural.Count(v.Ports, "port", "ports") + "."
 		return v
 	}
 	v.Unknown = unknown

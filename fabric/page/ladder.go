@@ -120,7 +120,7 @@ func (v *ladderView) lines(edges []picture.Edge, boxes map[*picture.Group]box) {
 		if !ok || !too || e.A == e.B || len(v.Lines) == maxLines {
 			continue
 		}
-		l := line{X1: a.X + a.W/2, Y1: a.Y + boxHeight, X2: b.X + b.W/2, Y2: b.Y, Class: e.States.Worst().Class(), Title: fmt.Sprintf("%s to %s: %s", span(e.A.Nodes), span(e.B.Nodes), e.Told())}
+		l := line{X1: a.X + a.W/2, Y1: a.Y + boxHeight, X2: b.X + b.W/2, Y2: b.Y, Class: e.States.Worst().Class(), Title: fmt.Sprintf("%s to %s: %s", span(e.A.Nodes), span(e.B.Nodes), e.Described())}
 		if a.Y == b.Y {
 			l.Y1, l.Y2 = a.Y+boxHeight/2, b.Y+boxHeight/2
 		}

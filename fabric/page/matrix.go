@@ -15,7 +15,7 @@ type sectionView struct {
 	Size           string // in words
 	Findings, Look string // how many, in words; "": none
 	Matrix, Hosts  *grid
-	Bad            []string // what is not as it should be, in words
+	Bad            []string // irregular links, in words
 	More           int      // of these
 	Note           string
 }
@@ -34,7 +34,7 @@ type label struct {
 
 type layer struct{ Class, Path string }
 
-// How large a matrix is drawn, and how much is told of it.
+// Limits of the drawing of a matrix, and of the text about it.
 const (
 	maxMatrixRows = 128
 	maxBad        = 50
@@ -59,27 +59,27 @@ func (s *section) show() *sectionView {
 	}
 	v.hosts(s.hosts)
 	if n := len(v.Bad) + v.More; n > 0 {
-		v.Look = plural.Count(n, "place", "places") + " to look at"
+		v.Look = plural.Count(n, "place", "places") + " to check"
 	}
 	return v
 }
 
-// links draws m, and tells what is not as it should be.
+// links draws m, and lists irregular links.
 func (v *sectionView) links(m *picture.Matrix) {
 	drawn := sheet{wide: cellSize, high: cellSize, gap: 1}
 	for r, n := range m.Rows {
 		for c, o := range m.Columns {
 			links, missing, states := len(m.Links[r][c]), m.Missing(r, c), m.States(r, c)
 			worst := states.Worst()
-			if m.Tiers[0] != m.Tiers[1] || n.ID() < o.ID() { // else it is told twice
+			if m.Tiers[0] != m.Tiers[1] || n.ID() < o.ID() { // else it is listed twice
 				pair := func() string { return name(n) + " – " + name(o) }
 				switch {
 				case worst > picture.Up:
-					v.tell("%s: %d of %s %s", pair(), states[worst], plural.Count(links, "link", "links"), worst)
+					v.list("%s: %d of %s %s", pair(), states[worst], plural.Count(links, "link", "links"), worst)
 				case missing > 0 && links == 0:
-					v.tell("%s: no link; most pairs here have %d", pair(), m.Expected)
+					v.list("%s: no link; most pairs here have %d", pair(), m.Expected)
 				case missing > 0:
-					v.tell("%s: %s; most pairs here have %d", pair(), plural.Count(links, "link", "links"), m.Expected)
+					v.list("%s: %s; most pairs here have %d", pair(), plural.Count(links, "link", "links"), m.Expected)
 				}
 			}
 			switch {
@@ -97,7 +97,7 @@ func (v *sectionView) links(m *picture.Matrix) {
 	v.Matrix = newGrid(&drawn, m.Rows, m.Columns, len(m.Columns))
 }
 
-// hosts draws the links of leaves to hosts, and tells what is not as it should be.
+// hosts draws the links of leaves to hosts, and lists irregular ones.
 func (v *sectionView) hosts(leaves []*fabric.Node) {
 	drawn, most := sheet{wide: cellSize, high: cellSize, gap: 1}, 0
 	for y, n := range leaves {
@@ -106,7 +106,7 @@ func (v *sectionView) hosts(leaves []*fabric.Node) {
 		for x, p := range ports {
 			s := picture.StateOf(p)
 			if s > picture.Unknown {
-				v.tell("%s – %s: %s", clean(p.Name()), clean(p.Peer().Name()), s)
+				v.list("%s – %s: %s", clean(p.Name()), clean(p.Peer().Name()), s)
 			}
 			drawn.add(s.Class(), x, y)
 		}
@@ -116,7 +116,7 @@ func (v *sectionView) hosts(leaves []*fabric.Node) {
 	}
 }
 
-func (v *sectionView) tell(format string, args ...any) {
+func (v *sectionView) list(format string, args ...any) {
 	if len(v.Bad) == maxBad {
 		v.More++
 		return

@@ -31,26 +31,26 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// Page is what a page tells.
+// Page is the content of a page.
 type Page struct {
 	Report *audit.Report
 	FailOn audit.Severity // from which on a finding counts for the verdict
 	// Verdict and Balance are about the tables of the fabric that the report is about;
-	// nil: NoRoutes says why they are not known.
+	// nil: NoRoutes has the reason why they are unknown.
 	Verdict  *verify.Verdict
 	Balance  *traffic.Balance
 	NoRoutes string
-	Shift    *traffic.Congestion // of shifts, each of which Shifts tells of
+	Shift    *traffic.Congestion // of shifts, which Shifts lists
 	Shifts   []Shift
-	// Baseline is an earlier fabric, nil: there is none. Diff is how the report's differs
-	// from it; nil: NoDiff says why that is not known.
+	// Baseline is an earlier fabric, or nil. Diff is how the report's differs
+	// from it; nil: NoDiff has the reason why that is unknown.
 	Baseline *fabric.Fabric
 	Diff     *diff.Report
 	NoDiff   string
 
 	Version  string   // of the program
 	Commands []string // that make the page again
-	Dated    bool     // tell when the report was made: of a live fabric
+	Dated    bool     // show when the report was made: of a live fabric
 }
 
 // Shift is each endpoint sending to the one that is so far on in their order, all at
@@ -95,12 +95,12 @@ type view struct {
 	ScriptHash string
 	Head       head
 	Findings   findings
-	Changes    *changesView // nil: there is no baseline
-	Tree       *ladderView  // nil: there is no fabric
+	Changes    *changesView // nil: no baseline
+	Tree       *ladderView  // nil: no fabric
 	Heat       []heatView
 	NoHeat     []string // what there is no heat map of, and why
 	Routes     routesView
-	Trends     *trendView // nil: there are none
+	Trends     *trendView // nil: no trends
 }
 
 func (p *Page) view() (*view, error) {

@@ -130,13 +130,13 @@ func TestVerdict(t *testing.T) {
 		edit func(p *Page)
 		want string
 	}{
-		{"clean", func(*Page) {}, "fine: Nothing wrong was found"},
-		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: Nothing wrong was found, but not all could be judged"},
-		{"an audit that was skipped", func(p *Page) { p.Report.Failures = []audit.Failure{{Audit: "sm", Skipped: true}} }, "unknown: Nothing wrong was found in what was judged; some audits were not done"},
+		{"clean", func(*Page) {}, "fine: No problems found"},
+		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: No problems found, but not everything could be judged"},
+		{"an audit that was skipped", func(p *Page) { p.Report.Failures = []audit.Failure{{Audit: "sm", Skipped: true}} }, "unknown: No problems found in what was judged; some audits did not run"},
 		{"nothing", func(p *Page) { p.Report.Model = nil }, "unknown: Nothing was judged"},
 		{"a finding", func(p *Page) { p.Report.Findings = warning }, "bad: There are findings"},
-		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: Nothing was found that is as severe as error"},
-		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; and not all could be judged"},
+		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: No findings at or above severity error"},
+		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; not everything could be judged"},
 		{"a credit loop", func(p *Page) { p.Verdict = &verify.Verdict{} }, "bad: The routing is wrong"},
 	} {
 		p := &Page{Report: &audit.Report{Model: f}, FailOn: audit.Warning}

@@ -27,7 +27,7 @@ func (p *Page) rates() portRates {
 		r := &p.Report.Rates[i]
 		key := keyOf(r.Port)
 		if old := m[key]; old != nil && old.Port.Node().Fabric() == r.Port.Node().Fabric() {
-			m[key] = &audit.PortRates{Port: r.Port} // of two nodes with one GUID: nobody knows which
+			m[key] = &audit.PortRates{Port: r.Port} // of two nodes with one GUID: it is unknown which
 			continue
 		}
 		m[key] = r
@@ -42,7 +42,7 @@ func (p *Page) rates() portRates {
 	return m
 }
 
-// window is the newest of a port; nil: nothing is known.
+// window is the newest of a port; nil: unknown.
 func (m portRates) window(p *fabric.Port) *audit.Window {
 	r := m[keyOf(p)]
 	if r == nil || len(r.Windows) == 0 {
@@ -55,7 +55,7 @@ func (m portRates) window(p *fabric.Port) *audit.Window {
 }
 
 // errors is how many errors of all kinds a port has counted; a counter that stands at
-// its largest value tells nothing.
+// its largest value is useless.
 func (m portRates) errors(p *fabric.Port) (sum float64, known bool) {
 	w := m.window(p)
 	if w == nil {
@@ -87,11 +87,11 @@ func percent(share float64, known bool) (float64, bool) {
 	return math.Round(1000*share) / 10, known // less is noise
 }
 
-// berTarget is the bit error rate from which on none seen tells that there are few.
+// berTarget is the bit error rate up to which a window without errors counts as good.
 const berTarget = 1e-12
 
-// bits is how many of 10^15 bits were wrong. None in a window that is too short to tell
-// is unknown.
+// bits is how many of 10^15 bits were wrong. No errors in a window that is too short
+// count as unknown.
 func (m portRates) bits(p *fabric.Port) (float64, bool) {
 	r := m[keyOf(p)]
 	if r == nil {

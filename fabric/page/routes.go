@@ -12,7 +12,7 @@ import (
 // routesView is what is known of the forwarding tables.
 type routesView struct {
 	Class, Verdict string
-	Why            string // they are not known
+	Why            string // the reason why they are unknown
 	Lines          []string
 	Notes          []string
 	Broken         []string
@@ -65,11 +65,11 @@ func (p *Page) routes() (v routesView) {
 	case d.OK():
 		v.Class, v.Verdict = "fine", "All packets arrive, and none can deadlock"
 	default:
-		v.Class, v.Verdict = "unknown", "Nothing wrong was found, but not all could be judged"
+		v.Class, v.Verdict = "unknown", "No problems found, but not everything could be judged"
 	}
 	add := func(format string, args ...any) { v.Lines = append(v.Lines, clean(fmt.Sprintf(format, args...))) }
 	add("Judged: %s, between %s.", d.Judged, d.Endpoints)
-	add("%s; %d do not reach each other, and of these %d go round in circles.", plural.Count(int(d.Pairs), "pair", "pairs"), d.Unreachable, d.Loops)
+	add("%s; %d do not reach each other, %d of these because of loops.", plural.Count(int(d.Pairs), "pair", "pairs"), d.Unreachable, d.Loops)
 	switch {
 	case !d.Acyclic:
 		add("There is a credit loop of %s.", plural.Count(len(d.Cycle), "channel", "channels"))
@@ -77,7 +77,7 @@ func (p *Page) routes() (v routesView) {
 		add("There is no credit loop among %d channels.", d.Channels)
 	}
 	if n := len(d.LeftOut); n > 0 {
-		add("%s left out, for want of a LID of their own.", plural.Count(n, "port is", "ports are"))
+		add("%s left out: no LID of their own.", plural.Count(n, "port is", "ports are"))
 	}
 	for _, n := range d.Notes[:min(len(d.Notes), maxNotes)] {
 		v.Notes = append(v.Notes, clean(n))
@@ -104,7 +104,7 @@ func (p *Page) routes() (v routesView) {
 	return v
 }
 
-// shifts tells how much links are shared when all endpoints send at once.
+// shifts reports how much links are shared when all endpoints send at once.
 func (p *Page) shifts(v *routesView) {
 	if p.Shift == nil || len(p.Shifts) == 0 {
 		return
@@ -125,12 +125,12 @@ func (p *Page) shifts(v *routesView) {
 	if len(rows) > maxBars {
 		rows = nil
 	}
-	v.Shift = clean(fmt.Sprintf("Of %s, in which each of %s sends to the one so far on: on the busiest link %.4g flows in the mean, and %d at most, in shift %d; effective bandwidth %.1f %%.",
+	v.Shift = clean(fmt.Sprintf("In %s, each of %s sends to the endpoint that many places on: the busiest link carries %.4g flows on average and at most %d, in shift %d; effective bandwidth %.1f %%.",
 		plural.Count(p.Shift.Samples, "shift", "shifts"), plural.Count(p.Shift.Endpoints, "endpoint", "endpoints"), p.Shift.Mean, p.Shift.Max, p.Shift.Worst, 100*p.Shift.Bandwidth))
 	if n := p.Shift.Lost; n > 0 {
 		v.Shift += fmt.Sprintf(" %d flows do not arrive.", n)
 	}
-	if len(counted) > 1 { // else words tell it all
+	if len(counted) > 1 { // else the text has it all
 		v.Curve = newCurve(points, 600, 120)
 	}
 	if len(rows) > 0 {
@@ -180,7 +180,7 @@ func newChart(title, across, along string, rows []histRow) chart {
 	return c
 }
 
-// loop tells of a credit loop: in words, and if it is short as a ring.
+// loop describes a credit loop: in words, and if it is short as a ring.
 func (p *Page) loop(v *routesView) {
 	cycle := p.Verdict.Cycle
 	for i, c := range cycle {

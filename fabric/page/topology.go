@@ -23,7 +23,7 @@ func clean(s string) string {
 // name is what a node is called.
 func name(n *fabric.Node) string { return picture.NodeName(n, longest) }
 
-// topology is a fabric as picture has it, and the sections of the page that tell of its
+// topology is a fabric as picture has it, and the sections of the page about its
 // links: one for each matrix, and one for each group of switches that are in none.
 type topology struct {
 	*picture.Ladder
@@ -89,7 +89,7 @@ func newTopology(f *fabric.Fabric, r *audit.Report) (*topology, error) {
 	return t, nil
 }
 
-// hostPorts are the ports of a switch to what is no switch.
+// hostPorts are the ports of a switch to other nodes than switches.
 func hostPorts(n *fabric.Node) (list []*fabric.Port) {
 	for p := range n.Ports() {
 		if q := p.Peer(); q != nil && !q.Node().IsSwitch() {
@@ -100,7 +100,7 @@ func hostPorts(n *fabric.Node) (list []*fabric.Port) {
 }
 
 // sectionAt is the section that a subject is in: of a host, that of its leaf; of a link
-// that of its matrix. Nil: there is none.
+// that of its matrix. Nil without one.
 func (t *topology) sectionAt(s *audit.Subject) *section {
 	var switches []*fabric.Node
 	for _, e := range s.Ends {
@@ -126,7 +126,7 @@ func (t *topology) sectionAt(s *audit.Subject) *section {
 	return t.of[switches[0]][0]
 }
 
-// anchor is where the page tells of s; "" where it does not.
+// anchor is the place of the page about s; "" without one.
 func (s *section) anchor() string {
 	if s == nil || s.num > maxSections {
 		return ""

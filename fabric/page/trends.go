@@ -84,7 +84,7 @@ func (p *Page) trends() *trendView {
 }
 
 // errorsOf is how many errors of all kinds came in a window; a counter that stands at its
-// largest value tells nothing.
+// largest value is useless.
 func errorsOf(w *audit.Window) (sum float64, known bool) {
 	rates, known := w.Erred()
 	for _, r := range rates {

@@ -46,7 +46,7 @@ func (l *Ladder) DOT(w io.Writer) error {
 			attributes = append(attributes, fmt.Sprintf("label=%d, penwidth=%s", e.Links, thickness(e.Links)))
 		}
 		if e.States.Worst() >= Slow {
-			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.Told())))
+			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.Described())))
 		}
 		list := ""
 		if len(attributes) > 0 {

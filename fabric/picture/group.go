@@ -9,13 +9,13 @@ import (
 	"fabsh/fabric"
 )
 
-// together says which nodes are drawn as one, by node id: those of a tier that have the
+// together has which nodes are drawn as one, by node id: those of a tier that have the
 // same number.
 //
 // Of switches it is those that links between two tiers join: a leaf and the next
 // tier, any other and the tier below. So the leaves of a pod are one group, the
 // switches above these another, and so are those at the top that have the same
-// neighbours. A link that is missing changes nothing: Group.MinUp tells of it. Of CAs and
+// neighbours. A link that is missing changes nothing: Group.MinUp shows it. Of CAs and
 // routers it is those at the switches of the same groups.
 func (l *Ladder) together(single bool) []int {
 	of := make([]int, len(l.shown))

@@ -16,7 +16,7 @@ import (
 func TierName(t int) string {
 	switch t {
 	case -1:
-		return "no way to a host"
+		return "no path to a host"
 	case 0:
 		return "hosts"
 	case 1:
@@ -61,7 +61,7 @@ func (g *Group) names(limit int) []string {
 	return list
 }
 
-// uplinks are the links of a switch of the group to the next tier, "" where there are none.
+// uplinks are the links of a switch of the group to the next tier, "" without any.
 func (g *Group) uplinks() string {
 	switch {
 	case g.MaxUp == 0:
@@ -74,8 +74,8 @@ func (g *Group) uplinks() string {
 	return fmt.Sprintf("%d to %d up", g.MinUp, g.MaxUp)
 }
 
-// Told is an edge in words.
-func (e *Edge) Told() string {
+// Described is an edge in words.
+func (e *Edge) Described() string {
 	text := plural.Count(e.Links, "link", "links")
 	for s := Slow; s < states; s++ {
 		if e.States[s] > 0 {
@@ -97,7 +97,7 @@ func NodeName(n *fabric.Node, limit int) string {
 	return Text(n.Name(), limit)
 }
 
-// Text is anybody's text, printable, of at most limit characters. What is written from
+// Text is untrusted text made printable, of at most limit characters. What is written from
 // right to left stands apart, so that it turns round nothing else (Unicode annex 9).
 func Text(text string, limit int) string {
 	const isolate, end = "\u2068", "\u2069"

@@ -26,7 +26,7 @@ type Ladder struct {
 	Around []*fabric.Node // whose neighbourhood it is; nil: all is drawn
 	Tiers  []Tier         // the top first
 	Edges  []Edge         // by group A, then B
-	Notes  []string       // what is not drawn as it is
+	Notes  []string       // what is drawn in a simplified form
 	// Matrices are the links between switches; none of a neighbourhood, of which they
 	// would not be whole.
 	Matrices []*Matrix
@@ -38,7 +38,7 @@ type Ladder struct {
 	tier   []int // by node id
 }
 
-// GroupOf is the group that a node is in; nil: it is not drawn.
+// GroupOf is the group that a node is in; nil if it is not drawn.
 func (l *Ladder) GroupOf(n *fabric.Node) *Group {
 	if id := l.group[n.ID()]; id >= 0 {
 		return l.groups[id]
@@ -72,7 +72,7 @@ type Edge struct {
 	Missing int    // how many links cells of matrices have less than most
 }
 
-// Options say what is drawn.
+// Options choose what is drawn.
 type Options struct {
 	Around []*fabric.Node // their links alone, and who is at the other end; nil: all
 	// Single is up to how many nodes each is drawn for itself. Of more, those that are
@@ -189,7 +189,7 @@ func (l *Ladder) connect() {
 	}
 }
 
-// isCentre: g is one of the nodes whose neighbourhood is drawn.
+// isCentre reports whether g is one of the nodes whose neighbourhood is drawn.
 func (l *Ladder) isCentre(g *Group) bool {
 	return len(g.Nodes) == 1 && slices.Contains(l.Around, g.Nodes[0])
 }

@@ -105,7 +105,7 @@ func (l *Ladder) matrices() (list []*Matrix, notes []string) {
 			parts[p] = s
 		}
 		s.rows, s.columns = append(s.rows, k.a), append(s.columns, k.b)
-		if p.low == p.high { // it is told from both ends
+		if p.low == p.high { // it is listed from both ends
 			s.rows, s.columns = append(s.rows, k.b), append(s.columns, k.a)
 		}
 	}
@@ -124,7 +124,7 @@ func (l *Ladder) matrices() (list []*Matrix, notes []string) {
 	for _, s := range all {
 		n := len(s.rows) * len(s.columns)
 		if len(s.rows) > maxSide || len(s.columns) > maxSide || cells+n > maxCells {
-			notes = append(notes, fmt.Sprintf("the matrix of %d x %d switches (%s, %s) is too large to draw: name nodes to see theirs", len(s.rows), len(s.columns), TierName(s.low), TierName(s.high)))
+			notes = append(notes, fmt.Sprintf("the matrix of %d x %d switches (%s, %s) is too large to draw; name nodes to see theirs", len(s.rows), len(s.columns), TierName(s.low), TierName(s.high)))
 			continue
 		}
 		cells += n

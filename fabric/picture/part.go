@@ -12,7 +12,7 @@ import (
 var TierWords = []string{"host", "leaf", "spine", "core"}
 
 // Tiers are the nodes of f by their distance from the hosts, which are tier 0, each by
-// name. Nodes that have no way to a host are in none.
+// name. Nodes without a path to a host are in none.
 func Tiers(ctx context.Context, f *fabric.Fabric) ([][]*fabric.Node, error) {
 	l, err := New(ctx, f, Options{})
 	if err != nil {
@@ -93,7 +93,7 @@ func Parts(f *fabric.Fabric, rows, columns []*fabric.Node) (list []*Matrix, alon
 	cells := 0
 	for _, s := range order {
 		if cells += len(s.rows) * len(s.columns); cells > maxCells {
-			return nil, alone, fmt.Errorf("more than %d cells: take fewer nodes", maxCells)
+			return nil, alone, fmt.Errorf("more than %d cells; choose fewer nodes", maxCells)
 		}
 	}
 	for _, s := range order {

@@ -24,8 +24,8 @@ const (
 	labelled  = 40 // edges between two tiers: of more, the counts are only in tooltips
 )
 
-// style is for light and dark screens; colors are told apart by the color-blind (Okabe and
-// Ito), and what they say is said in numbers too.
+// style is for light and dark screens; colors are distinct for the color-blind (Okabe and
+// Ito), and numbers show the same.
 const style = `
 .bg{fill:#fff}.t{fill:#222}.s{fill:#666}.bad{fill:#b34700;font-weight:bold}.box{fill:#eef3f8;stroke:#456}.centre{stroke-width:3}.odd{stroke:#d55e00;stroke-width:2.5}.edge{stroke:#678;stroke-opacity:.65;fill:none}.slow{stroke:#d55e00}
 .n{fill:#222;stroke:#fff;stroke-width:3px;paint-order:stroke}.frame{fill:#fff;stroke:#999}.same{fill:#56b4e9}.less{fill:#e69f00}.more{fill:#0072b2}.none{fill:#d55e00}.cs{fill:none;stroke:#d55e00;stroke-width:2}.grid{stroke:#fff;stroke-width:1;fill:none}.w{fill:#fff}.k{fill:#000}
@@ -127,11 +127,11 @@ func (d *drawing) head() {
 		class = "bad"
 	}
 	d.printf(`<text class="%s" x="%d" y="%d" font-size="13">%s</text>`, class, margin, y, escape(Text(l.Fabric.String(), tooltip)))
-	d.text("s", margin, y+lineText+2, "Tiers are distances from the hosts. A box is nodes that are connected alike, a line the links between them.")
-	d.text("s", margin, y+2*lineText+2, "Orange: a box whose nodes have different numbers of links up, a line with links slower than they could be, or not active.")
+	d.text("s", margin, y+lineText+2, "Tiers are distances from the hosts. A box stands for nodes with the same connections, a line for the links between them.")
+	d.text("s", margin, y+2*lineText+2, "Orange: a box whose nodes have different numbers of links up; a line with links that are slower than possible or not active.")
 }
 
-// edges are lines from box to box, below these; what is within a box is told in it.
+// edges are lines from box to box, below these; links within a box are counted in it.
 func (d *drawing) edges() {
 	type tiers [2]int
 	between := map[tiers]int{}
@@ -156,7 +156,7 @@ func (d *drawing) edges() {
 		if e.States.Worst() >= Slow {
 			class = "edge slow"
 		}
-		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, thickness(e.Links), path, escape(ends(e)), e.Told())
+		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, thickness(e.Links), path, escape(ends(e)), e.Described())
 		if between[tiers{e.A.Tier, e.B.Tier}] <= labelled {
 			fmt.Fprintf(&labels, `<text class="n" x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", x, y, e.Links)
 		}

@@ -17,7 +17,7 @@ const (
 	sideText  = 22  // characters of a name beside a matrix
 	charWidth = 6   // of these, about
 	numbered  = 600 // cells of a matrix that may have their numbers
-	allDrawn  = 12  // matrices: of more, those in which all is alike are only told
+	allDrawn  = 12  // matrices: of more, uniform ones are only listed
 )
 
 // matrices are side by side as far as the width goes.
@@ -32,7 +32,7 @@ func (d *drawing) matrices(list []*Matrix) {
 	d.y += 3 * lineText
 	d.printf(`<text class="t" x="%d" y="%d" font-size="13">Links between switches</text>`, margin, d.y)
 	legend := margin
-	for _, l := range []struct{ class, text string }{{"same", "as most of the matrix"}, {"less", "fewer"}, {"none", "none"}, {"more", "more"}, {"cs", "some slower than they could be, or not active"}} {
+	for _, l := range []struct{ class, text string }{{"same", "as most of the matrix"}, {"less", "fewer"}, {"none", "none"}, {"more", "more"}, {"cs", "some slower than possible or not active"}} {
 		d.printf(`<rect class="%s" x="%d" y="%d" width="11" height="11"/>`, l.class, legend, d.y+8)
 		d.text("s", legend+16, d.y+17, l.text)
 		legend += 40 + 6*len(l.text)
@@ -55,7 +55,7 @@ func (d *drawing) matrices(list []*Matrix) {
 	d.y = bottom
 }
 
-// matrix draws m at a place and tells how high it is.
+// matrix draws m at a place and returns its height.
 func (d *drawing) matrix(m *Matrix, x, y int) int {
 	d.printf(`<g font-size="10"><text class="t" x="%d" y="%d" font-size="11">%s</text>`, x, y, m.title())
 	left, top := x+side(m.Rows), y+side(m.Columns)
@@ -105,13 +105,13 @@ func apart(list []*Matrix) (drawn []*Matrix, alike []string) {
 	return drawn, alike
 }
 
-// bad: a link of the cell is slow, or not active.
+// bad reports whether a link of the cell is slow or not active.
 func (m *Matrix) bad(r, c int) bool {
 	s := m.States(r, c)
 	return s.Worst() >= Slow
 }
 
-// uniform: no cell differs from another, and no link is slow, or not active.
+// uniform reports whether no cell differs from another and no link is slow or not active.
 func (m *Matrix) uniform() bool {
 	for r := range m.Rows {
 		for c := range m.Columns {

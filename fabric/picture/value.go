@@ -7,7 +7,7 @@ import (
 	"fabsh/fabric"
 )
 
-// Value is a figure of a port; what is not known is no 0.
+// Value is a figure of a port; unknown is not 0.
 type Value func(p *fabric.Port) (v float64, known bool)
 
 // Figure is the value of a cell: the highest of its links.

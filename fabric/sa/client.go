@@ -3,7 +3,7 @@
 //
 //	client.go        the Client: one record, whole tables
 //	path.go          paths; the service levels that general packets take
-//	guard.go         is there a subnet manager, and which
+//	guard.go         finds the subnet manager that is running
 //	subscribe.go     subscriptions to events; report.go hands the reports out,
 //	                 subscription.go queues them, watch.go renews what was lost,
 //	                 poll.go reads the notices of devices without traps
@@ -28,8 +28,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Client asks the subnet administrator. All its fields but Engine may be zero:
-// the local port then says what they would.
+// Client queries the subnet administrator. All its fields but Engine may be zero:
+// the values of the local port then apply.
 type Client struct {
 	Engine *engine.Engine
 	// SMLID is the LID of the subnet administrator. 0: the port's SMLID.
@@ -44,10 +44,10 @@ type Client struct {
 	levels serviceLevels
 }
 
-// ErrNoSM: there is no subnet administrator to ask.
-var ErrNoSM = errors.New("no subnet manager has set up the local port (its SM LID is 0), so there is no subnet administrator to ask: start one (systemctl start opensm on one host, or in a managed switch), or name it with --sm-lid; discover() needs none")
+// ErrNoSM reports that the local port has no subnet manager.
+var ErrNoSM = errors.New("the local port has no subnet manager (its SM LID is 0); start one (systemctl start opensm on one host, or in a managed switch) or give its LID with --sm-lid; discover() works without one")
 
-// PKeyError: the local port does not have Client.PKey. Nothing was sent.
+// PKeyError reports that the local port does not have Client.PKey. Nothing was sent.
 type PKeyError struct {
 	PKey uint16
 	Has  []uint16 // what the port has, 0 where an entry of its table is empty
@@ -66,12 +66,12 @@ func (e *PKeyError) Error() string {
 	}
 	text := fmt.Sprintf("the local port is not in the partition of --pkey %#04x", e.PKey)
 	if has == nil {
-		return text + ": it has no P_Key yet, which a subnet manager gives it"
+		return text + ": it has no P_Key yet; the subnet manager sets them"
 	}
-	return text + ": it has " + strings.Join(has, ", ") + "; others are for the subnet manager to give (OpenSM: partitions.conf)"
+	return text + ": it has " + strings.Join(has, ", ") + "; the subnet manager sets them (OpenSM: partitions.conf)"
 }
 
-// Request asks about the records of Attr that agree with Record in the
+// Request queries the records of Attr that agree with Record in the
 // components of Mask.
 type Request struct {
 	Method   mad.Method
@@ -95,7 +95,7 @@ func NewRequest(m mad.Method, a *mad.Attribute, record interface{ Encode(data []
 	return r
 }
 
-// Query asks for one record, or has it set or deleted, and returns it.
+// Query gets, sets or deletes one record, and returns it.
 func (c *Client) Query(ctx context.Context, r Request) ([]byte, error) {
 	calls, err := c.Do(ctx, r)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Client) Query(ctx context.Context, r Request) ([]byte, error) {
 	return calls[0].Data(), calls[0].Err
 }
 
-// Table asks for all records that r fits, which may be none.
+// Table gets all records that r fits; there may be 0.
 func (c *Client) Table(ctx context.Context, r Request) (iter.Seq[[]byte], error) {
 	calls, err := c.Do(ctx, r)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Client) Table(ctx context.Context, r Request) (iter.Seq[[]byte], error)
 }
 
 // Records are the records of an answer, each at least a.Size bytes long. An
-// administrator may say that there are none by a status (IBA 15.2.3,
+// administrator may report an empty result by a status (IBA 15.2.3,
 // ERR_NO_RECORDS).
 func Records(call *engine.Call, a *mad.Attribute) (iter.Seq[[]byte], error) {
 	if e, ok := errors.AsType[*engine.Error](call.Err); ok && e.Err == nil && e.Status == mad.StatusNoRecords {
@@ -123,8 +123,8 @@ func Records(call *engine.Call, a *mad.Attribute) (iter.Seq[[]byte], error) {
 	return call.Records(a.Size)
 }
 
-// Do sends requests and waits for all answers; what became of each is in its
-// Err. The error is why none was sent, or the end of ctx.
+// Do sends requests and waits for all answers; the outcome of each is in its
+// Err. The error is that nothing was sent, or the end of ctx.
 func (c *Client) Do(ctx context.Context, requests ...Request) ([]*engine.Call, error) {
 	port, err := c.Engine.Port()
 	if err != nil {

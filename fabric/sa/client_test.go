@@ -152,9 +152,9 @@ func TestClientRefuses(t *testing.T) {
 		sm   string // the error of FindSM
 	}{
 		{"no subnet manager", func(p *engine.Port) { p.SMLID = 0 }, 0,
-			"no subnet manager has set up the local port (its SM LID is 0), so there is no subnet administrator to ask: start one (systemctl start opensm on one host, or in a managed switch), or name it with --sm-lid; discover() needs none", "<nil>"},
+			"the local port has no subnet manager (its SM LID is 0); start one (systemctl start opensm on one host, or in a managed switch) or give its LID with --sm-lid; discover() works without one", "<nil>"},
 		{"no P_Key", func(p *engine.Port) { p.PKeys = []uint16{0xffff, 0x8001} }, 0x8002,
-			"the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; others are for the subnet manager to give (OpenSM: partitions.conf)", "the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; others are for the subnet manager to give (OpenSM: partitions.conf)"},
+			"the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; the subnet manager sets them (OpenSM: partitions.conf)", "the local port is not in the partition of --pkey 0x8002: it has 0xffff, 0x8001; the subnet manager sets them (OpenSM: partitions.conf)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

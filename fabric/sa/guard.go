@@ -11,7 +11,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// SM is a subnet manager that is at work.
+// SM is a subnet manager that is running.
 type SM struct {
 	LID mad.LID
 	// Info is its SMInfo; nil where only its subnet administrator, or an
@@ -19,7 +19,7 @@ type SM struct {
 	Info *mad.SMInfo
 }
 
-// String is the subnet manager in words.
+// String describes the subnet manager.
 func (s *SM) String() string {
 	if s.Info == nil {
 		return fmt.Sprintf("a subnet manager at LID %d", s.LID)
@@ -27,15 +27,15 @@ func (s *SM) String() string {
 	return fmt.Sprintf("a subnet manager with GUID %v at LID %d, priority %d, state %v", s.Info.GUID, s.LID, s.Info.Priority, s.Info.SMState)
 }
 
-// FindSM looks for the subnet manager of the local port: it asks the LIDs of
+// FindSM looks for the subnet manager of the local port: it queries the LIDs of
 // Client.SMLID and of the port's SMLID, where they differ both, for
 //
 //   - SMInfo, by LID and, where f knows the port, by directed route;
 //   - ClassPortInfo of the subnet administrator.
 //
-// Any answer but SMInfo NOT-ACTIVE, and that the request is not supported, means that
-// there is a subnet manager. Nil without an error means that there is none: no LID
-// is known, or all stay silent after all retries. f may be nil.
+// Any answer but SMInfo NOT-ACTIVE, and that the request is not supported, shows that
+// there is a subnet manager. Nil without an error means that none was found: no LID
+// is known, or all requests time out after all retries. f may be nil.
 func (c *Client) FindSM(ctx context.Context, f *fabric.Fabric) (*SM, error) {
 	port, err := c.Engine.Port()
 	if err != nil {
@@ -105,8 +105,8 @@ func (c *Client) smQueries(p *engine.Port, lid mad.LID, f *fabric.Fabric) (queri
 	return queries, err
 }
 
-// answer is the subnet manager that the answer tells of, nil: none. The error
-// is for a request that was not sent: that is not silence.
+// answer is the subnet manager of the answer, nil without one. The error
+// is for a request that was not sent: that is not a timeout.
 func (q *smQuery) answer() (*SM, error) {
 	var e *engine.Error
 	switch {

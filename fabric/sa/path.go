@@ -11,7 +11,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Path asks for a path from the local port to the port that has a GID.
+// Path requests a path from the local port to the port that has a GID.
 func (c *Client) Path(ctx context.Context, to mad.GID) (path mad.PathRecord, err error) {
 	port, err := c.Engine.Port()
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Client) Path(ctx context.Context, to mad.GID) (path mad.PathRecord, err
 	return path, err
 }
 
-// Resolve asks for the LID behind a GID over e. It is an engine's
+// Resolve requests the LID behind a GID over e. It is an engine's
 // Options.Resolve, for agents that redirect to a GID; c's Engine may be nil.
 func (c *Client) Resolve(ctx context.Context, e *engine.Engine, gid mad.GID) (mad.LID, error) {
 	path, err := (&Client{Engine: e, SMLID: c.SMLID, SL: c.SL, PKey: c.PKey}).Path(ctx, gid)
@@ -36,17 +36,17 @@ func (c *Client) Resolve(ctx context.Context, e *engine.Engine, gid mad.GID) (ma
 }
 
 // bulkPaths is the number of targets from which on one table of all paths from
-// the local port is asked for, instead of a path to each.
+// the local port is requested, instead of a path to each.
 const bulkPaths = 64
 
 // serviceLevels are the service levels of paths from the local port.
 type serviceLevels struct {
 	mu      sync.Mutex // guards all below
 	byLID   map[mad.LID]uint8
-	unknown bool // the subnet administrator does not tell: no more is asked
+	unknown bool // the subnet administrator does not answer: no more requests
 }
 
-// PathError: the service levels of some paths are not known, and 0 stands for
+// PathError reports that the service levels of some paths are unknown, and 0 stands for
 // them.
 type PathError struct{ Err error }
 
@@ -88,8 +88,8 @@ func (c *Client) PutGMP(call *engine.Call, p *engine.Port, lid mad.LID) error {
 	return nil
 }
 
-// learnTable asks for one path to each port there is. Where that fails,
-// nothing more is asked.
+// learnTable requests one path to each port. Where that fails,
+// no more requests are sent.
 func (c *Client) learnTable(ctx context.Context, p *engine.Port) error {
 	query := mad.PathRecord{SLID: p.LID, NumbPath: 1}
 	calls, err := c.calls(p, NewRequest(mad.MethodGetTable, mad.AttrPathRecord, &query, "slid", "numb_path"))
@@ -113,7 +113,7 @@ func (c *Client) learnTable(ctx context.Context, p *engine.Port) error {
 	return nil
 }
 
-// learnEach asks for a path to each of lids.
+// learnEach requests a path to each of lids.
 func (c *Client) learnEach(ctx context.Context, p *engine.Port, lids []mad.LID) (first error) {
 	requests := make([]Request, len(lids))
 	for i, lid := range lids {
@@ -149,7 +149,7 @@ func (c *Client) learnEach(ctx context.Context, p *engine.Port, lids []mad.LID) 
 	return first
 }
 
-// missing are those of lids that are to be asked for, sorted.
+// missing are those of lids still to be requested, sorted.
 func (s *serviceLevels) missing(lids []mad.LID) (ask []mad.LID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *serviceLevels) missing(lids []mad.LID) (ask []mad.LID) {
 	return slices.Compact(ask)
 }
 
-// of is the service level of the path to lid, 0 where it is not known.
+// of is the service level of the path to lid, 0 where it is unknown.
 func (s *serviceLevels) of(lid mad.LID) uint8 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *serviceLevels) add(levels map[mad.LID]uint8) {
 	maps.Copy(s.byLID, levels)
 }
 
-// stop has nothing more asked, for what err says.
+// stop prevents further requests, with err as the reason.
 func (s *serviceLevels) stop(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

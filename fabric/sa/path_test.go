@@ -164,7 +164,7 @@ func TestLearnPathsGiven(t *testing.T) {
 		t.Errorf("to %+v, want %+v", call.To, want)
 	}
 	c.PKey = 0x8002
-	const want = "the local port is not in the partition of --pkey 0x8002: it has 0x8001, 0xffff; others are for the subnet manager to give (OpenSM: partitions.conf)"
+	const want = "the local port is not in the partition of --pkey 0x8002: it has 0x8001, 0xffff; the subnet manager sets them (OpenSM: partitions.conf)"
 	for _, err := range []error{c.LearnPaths(t.Context(), &port, []mad.LID{5}), c.PutGMP(&call, &port, 5)} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

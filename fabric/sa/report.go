@@ -23,7 +23,7 @@ func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
 			}
 			return
 		case dropped > 0:
-			s.lost(dropped, fmt.Sprintf("%d came faster than they could be taken", dropped))
+			s.lost(dropped, fmt.Sprintf("%d arrived faster than they could be read", dropped))
 		default:
 			if !s.handOut(&d) {
 				l.Foreign()
@@ -32,7 +32,7 @@ func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
 	}
 }
 
-// counts: d, a Report, comes from the subnet administrator; a trap comes from the
+// counts reports whether d, a Report, comes from the subnet administrator; a trap comes from the
 // port that it says has issued it. The engine calls it, with its lock held.
 func (s *Subscriber) counts(d *engine.Datagram) bool {
 	is := func(lid mad.LID) bool {
@@ -66,9 +66,9 @@ func noticeData(d *engine.Datagram) (data [noticeSize]byte) {
 // are on their way at a time.
 const maxCopies = 1024
 
-// handOut gives a report to those who subscribed to it; false: nobody did. An
+// handOut gives a report to its subscribers, and reports whether it has any. An
 // event that fits several subscriptions is reported once for each, in equal
-// reports that do not say for which: the first is for the first subscription, and
+// reports that do not show for which: the first is for the first subscription, and
 // so on.
 func (s *Subscriber) handOut(d *engine.Datagram) (asked bool) {
 	h := mad.ParseHeader(d.MAD)
@@ -111,7 +111,7 @@ func (s *Subscriber) handOut(d *engine.Datagram) (asked bool) {
 // noticeSize is the length of a Notice with the issuer's GID.
 const noticeSize = 80
 
-// lost tells all subscriptions that events may be missing.
+// lost notifies all subscriptions that events may be missing.
 func (s *Subscriber) lost(count uint64, reason string) {
 	s.mu.Lock()
 	clear(s.copies)

@@ -16,8 +16,8 @@ import (
 // does nothing, and takes nothing from other programs of the host.
 type Subscriber struct {
 	e      *engine.Engine
-	client *Client // nil: nothing is asked of the subnet administrator for events
-	poll   *Client // nil: it does not poll; else what says whom to poll
+	client *Client // nil: no events are requested from the subnet administrator
+	poll   *Client // nil: it does not poll; else it has whom to poll
 
 	// op is a lock, to be waited for with a context: held while subscriptions
 	// are made, ended or verified.
@@ -62,7 +62,7 @@ func newSubscriber(e *engine.Engine, c *Client) *Subscriber {
 	return &Subscriber{e: e, client: c, op: make(chan struct{}, 1), copies: map[mad.Notice]int{}}
 }
 
-// Subscribe asks for what each of infos says; QPN, Subscribe and RespTimeValue
+// Subscribe subscribes to what each of infos describes; QPN, Subscribe and RespTimeValue
 // are filled in. On an error nothing is subscribed to.
 func (s *Subscriber) Subscribe(ctx context.Context, infos ...mad.InformInfo) (*Subscription, error) {
 	release, err := s.acquire(ctx)
@@ -97,7 +97,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, infos ...mad.InformInfo) (*S
 // manager may be dead.
 const closeTimeout = time.Second
 
-// drop takes sub out of all that it shares, and ends what nobody shares.
+// drop takes sub out of all that it shares, and ends what no subscription shares.
 func (s *Subscriber) drop(ctx context.Context, sub *Subscription) {
 	unwanted, last := s.remove(sub)
 	if s.client != nil {
@@ -217,7 +217,7 @@ func (s *Subscriber) add(sub *Subscription, infos []mad.InformInfo) (fresh []*in
 // respTimeValue is how long a ReportResp takes at most: 4.096 us << 18, 1.07 s.
 const respTimeValue = 18
 
-// remove undoes add, and returns what nobody shares any more.
+// remove undoes add, and returns what no subscription shares now.
 func (s *Subscriber) remove(sub *Subscription) (unwanted []*inform, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

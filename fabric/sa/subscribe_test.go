@@ -156,7 +156,7 @@ func TestSubscribe(t *testing.T) {
 
 // TestSubscribeAgain: subscriptions that were lost are renewed, and that is told.
 func TestSubscribeAgain(t *testing.T) {
-	const again = "; subscribed again, but what happened in between was not told"
+	const again = "; subscribed again, but events in between were not reported"
 	for _, c := range []struct {
 		name   string
 		change func(s *subnet) // afterwards the subscriptions are gone
@@ -167,9 +167,9 @@ func TestSubscribeAgain(t *testing.T) {
 			s.bounce("switch-4") // ActCount 3
 			time.Sleep(5 * time.Second)
 			s.SM.Restart(0)
-		}, 5 * time.Second, "the subnet manager at LID 5 has started anew"},
-		{"restart, unseen", func(s *subnet) { s.SM.Restart(0) }, time.Minute, "the subnet administrator had forgotten the subscription"},
-		{"elsewhere", func(s *subnet) { s.SM.Restart(s.guid("node-0004 HCA-1")) }, 5 * time.Second, "the subnet manager is at LID 8 now, no longer at 5"},
+		}, 5 * time.Second, "the subnet manager at LID 5 has restarted"},
+		{"restart, unseen", func(s *subnet) { s.SM.Restart(0) }, time.Minute, "the subnet administrator had lost the subscription"},
+		{"elsewhere", func(s *subnet) { s.SM.Restart(s.guid("node-0004 HCA-1")) }, 5 * time.Second, "the subnet manager moved from LID 5 to LID 8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onSubnet(t, func(t *testing.T, s *subnet) {
@@ -294,7 +294,7 @@ func TestSubscribeStorm(t *testing.T) {
 			s.bounce("switch-3")
 		}
 		got := told(sub)
-		if n := len(got); n != 1025 || got[1023] != "128 of LID 3" || got[1024] != "lost 176: 176 came while 1024 waited to be taken" {
+		if n := len(got); n != 1025 || got[1023] != "128 of LID 3" || got[1024] != "lost 176: 176 arrived while 1024 waited to be read" {
 			t.Errorf("%d told, the last %q", n, got[n-1])
 		}
 		s.bounce("switch-3")

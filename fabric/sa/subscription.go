@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// Event is one item of a subscription: a notice, or, where Lost says why, that
+// Event is one item of a subscription: a notice, or, where Lost has the reason, that
 // notices may be missing.
 type Event struct {
 	// Class that the notice came in: SubnAdm of a report, Subn of a trap.
@@ -18,7 +18,7 @@ type Event struct {
 	Source mad.LID
 	Notice [noticeSize]byte
 	Lost   string
-	Count  uint64 // of the missing notices; 0: not known
+	Count  uint64 // of the missing notices; 0: unknown
 }
 
 // Subscription is a queue of events.
@@ -97,9 +97,9 @@ func (sub *Subscription) pop() (ev Event, ok bool, err error) {
 	return ev, true, nil
 }
 
-// unqueued is the event that tells of those dropped.
+// unqueued is the event that reports those dropped.
 func (sub *Subscription) unqueued() Event {
-	ev := Event{Lost: fmt.Sprintf("%d came while %d waited to be taken", sub.dropped, maxEvents), Count: sub.dropped}
+	ev := Event{Lost: fmt.Sprintf("%d arrived while %d waited to be read", sub.dropped, maxEvents), Count: sub.dropped}
 	sub.dropped = 0
 	return ev
 }
@@ -118,7 +118,7 @@ func (sub *Subscription) push(ev Event) {
 	sub.wake()
 }
 
-// end has Next return err once the queue is empty. The first end counts.
+// end makes Next return err once the queue is empty. The first end counts.
 func (sub *Subscription) end(err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

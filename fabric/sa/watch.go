@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// askEvery is how often the subnet manager is asked who it is.
+	// askEvery is the interval at which the subnet manager is queried for its identity.
 	askEvery = 5 * time.Second
-	// verifyEvery is how often the subnet administrator is asked which
-	// subscriptions it has.
+	// verifyEvery is the interval at which the subscriptions that the subnet
+	// administrator has are verified.
 	verifyEvery = time.Minute
 	// silentFor is how long neither answers before that is an event.
 	silentFor = time.Minute
@@ -31,7 +31,7 @@ type manager struct {
 	answered time.Time // its latest answer
 	verified time.Time // the latest comparison of the subscriptions
 	recheck  bool      // it may have lost the subscriptions since verified
-	silent   bool      // that it does not answer was told
+	silent   bool      // it was reported that it does not answer
 	renewFor string    // why the subscriptions must be renewed; "": they need not
 }
 
@@ -87,11 +87,11 @@ func (s *Subscriber) administrator() (engine.Port, mad.LID, error) {
 	return port, to.LID, err
 }
 
-// check looks whether the subscriptions may be lost, and renews them if so.
+// check finds whether the subscriptions may be lost, and renews them if so.
 func (m *manager) check(ctx context.Context, s *Subscriber) {
 	port, lid, err := s.administrator()
 	if err != nil {
-		m.noAnswer(s) // no subnet manager; if the transport is gone, receive tells
+		m.noAnswer(s) // no subnet manager; if the transport is gone, receive reports it
 		return
 	}
 	info, err := m.ask(ctx, s, lid)
@@ -120,8 +120,8 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 			return
 		}
 		m.recheck = false
-		if err == nil && !complete { // an error tells nothing of the subscriptions
-			m.renewFor = "the subnet administrator had forgotten the subscription"
+		if err == nil && !complete { // an error shows nothing about the subscriptions
+			m.renewFor = "the subnet administrator had lost the subscription"
 		}
 	}
 	if m.renewFor != "" {
@@ -129,38 +129,38 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 	}
 }
 
-// renew makes the subscriptions again, and tells why. If the Sets time out, the
+// renew makes the subscriptions again, and reports why. If the Sets time out, the
 // next check does so.
 func (m *manager) renew(ctx context.Context, s *Subscriber) {
-	reason := m.renewFor + "; subscribed again, but what happened in between was not told"
+	reason := m.renewFor + "; subscribed again, but events in between were not reported"
 	if err := s.set(ctx, s.all(), true); err != nil {
 		if e, ok := errors.AsType[*engine.Error](err); !ok || e.Err != nil {
 			return
 		}
-		reason = fmt.Sprintf("%s, and it refuses to be subscribed to again: %v", m.renewFor, err)
+		reason = fmt.Sprintf("%s, and subscribing again failed: %v", m.renewFor, err)
 	}
 	s.lost(0, reason)
 	m.renewFor, m.recheck, m.verified = "", false, time.Now()
 }
 
-// changed says what differs from when the subscriptions were made.
+// changed describes what differs from when the subscriptions were made.
 func (m *manager) changed(port *engine.Port, lid mad.LID, info *mad.SMInfo) string {
 	switch {
 	case lid != m.lid:
-		return fmt.Sprintf("the subnet manager is at LID %d now, no longer at %d", lid, m.lid)
+		return fmt.Sprintf("the subnet manager moved from LID %[2]d to LID %[1]d", lid, m.lid)
 	case port.LID != m.localLID:
-		return fmt.Sprintf("this port has LID %d now, no longer %d", port.LID, m.localLID)
+		return fmt.Sprintf("this port's LID changed from %[2]d to %[1]d", port.LID, m.localLID)
 	case m.info == nil || info == nil:
 		return ""
 	case info.GUID != m.info.GUID:
 		return fmt.Sprintf("another subnet manager, with GUID %v, is at LID %d", info.GUID, lid)
 	case info.ActCount < m.info.ActCount:
-		return fmt.Sprintf("the subnet manager at LID %d has started anew", lid)
+		return fmt.Sprintf("the subnet manager at LID %d has restarted", lid)
 	}
 	return ""
 }
 
-// noAnswer tells, once, that the subnet manager has not answered for long.
+// noAnswer reports, once, that the subnet manager has not answered for long.
 func (m *manager) noAnswer(s *Subscriber) {
 	if m.silent || time.Since(m.answered) < silentFor {
 		return
@@ -169,9 +169,9 @@ func (m *manager) noAnswer(s *Subscriber) {
 	s.lost(0, fmt.Sprintf("the subnet manager at LID %d has not answered for %v", m.lid, time.Since(m.answered).Round(time.Second)))
 }
 
-// ask asks the subnet manager at lid who it is; where it answers no SMP, as from
+// ask queries the subnet manager at lid for its SMInfo; where it answers no SMP, as from
 // virtual functions, the subnet administrator. A nil SMInfo without an error
-// means that it answers, but does not say.
+// means that it answers, but without SMInfo.
 func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMInfo, error) {
 	if !m.noSMP {
 		var c engine.Call
@@ -200,14 +200,14 @@ func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMI
 	return &record.SMInfo, nil
 }
 
-// all is what the subnet administrator is asked for.
+// all is the request to the subnet administrator.
 func (s *Subscriber) all() []*inform {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.informs)
 }
 
-// verify: the subnet administrator has all subscriptions of the local port.
+// verify reports whether the subnet administrator has all subscriptions of the local port.
 func (s *Subscriber) verify(ctx context.Context, port *engine.Port) (bool, error) {
 	subscriber := mad.InformInfoRecord{SubscriberGID: mad.MakeGID(port.GIDPrefix, port.PortGUID)}
 	records, err := s.client.Table(ctx, NewRequest(mad.MethodGetTable, mad.AttrInformInfoRecord, &subscriber, "subscriber_gid"))
@@ -218,7 +218,7 @@ func (s *Subscriber) verify(ctx context.Context, port *engine.Port) (bool, error
 	for data := range records {
 		var r mad.InformInfoRecord
 		r.Decode(data)
-		// Only who is trusted is told the queue pair (IBA C15-0.2-1.16).
+		// Only trusted requesters get the queue pair (IBA C15-0.2-1.16).
 		r.InformInfo.QPN, r.InformInfo.Subscribe = 0, 1
 		has[r.InformInfo] = true
 	}

@@ -91,24 +91,24 @@ func TestManager(t *testing.T) {
 		}, 6 * time.Second, "another subnet manager, with GUID 0x0002c90310000002, is at LID 5; subscribed again"},
 		{"another LID of ours", nil, func(s *subnet) {
 			s.on.faults.Store(&faults{port: func(p *engine.Port) { p.LID = 99 }})
-		}, 6 * time.Second, "this port has LID 99 now, no longer 6; subscribed again"},
+		}, 6 * time.Second, "this port's LID changed from 6 to 99; subscribed again"},
 		{"restart while it was away", nil, func(s *subnet) {
 			s.on.cut.Store(true)
 			time.Sleep(30 * time.Second)
 			s.SM.Restart(0)
 			s.on.cut.Store(false)
-		}, 16 * time.Second, "had forgotten the subscription; subscribed again"},
+		}, 16 * time.Second, "had lost the subscription; subscribed again"},
 		{"restart, no SMPs come through", &faults{lost: smps}, func(s *subnet) { s.bounce("switch-4"); time.Sleep(7 * time.Second); s.SM.Restart(0) },
-			6 * time.Second, "has started anew; subscribed again"},
+			6 * time.Second, "has restarted; subscribed again"},
 		{"it does not say who it is", &faults{lost: smps, answer: status(mad.AttrSMInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) { s.SM.Restart(0) },
-			time.Minute + 10*time.Second, "had forgotten the subscription; subscribed again"},
+			time.Minute + 10*time.Second, "had lost the subscription; subscribed again"},
 		{"it does not say what it knows", &faults{answer: status(mad.AttrInformInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) {}, 5 * time.Minute, ""},
 		{"it refuses", nil, func(s *subnet) {
 			s.bounce("switch-4")
 			time.Sleep(6 * time.Second)
 			s.on.faults.Store(&faults{answer: status(mad.AttrInformInfo, mad.StatusRequestInvalid)})
 			s.SM.Restart(0)
-		}, 6 * time.Second, "has started anew, and it refuses to be subscribed to again: SubnAdmSet(InformInfo) to LID 5: request invalid"},
+		}, 6 * time.Second, "has restarted, and subscribing again failed: SubnAdmSet(InformInfo) to LID 5: request invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onSubnet(t, func(t *testing.T, s *subnet) {

@@ -10,8 +10,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Records are the records of the subnet administrator that a file has which has its
-// ClassPortInfo: one of these of which there is none was asked for, and there was none.
+// Records are the records of the subnet administrator in a file that has its
+// ClassPortInfo: a kind without records in the file was read, and was empty.
 var Records = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrLinkRecord, mad.AttrMCMemberRecord, mad.AttrServiceRecord, mad.AttrInformInfoRecord, mad.AttrSMInfoRecord}
 
 // records makes the answer of the subnet administrator to a request with header h.
@@ -70,7 +70,7 @@ func (t *Transport) records(h *mad.Header, m []byte) ([]byte, error) {
 	return out, nil
 }
 
-// matches: the record has the components that mask chooses. A selector that is not
+// matches reports whether the record has the components that mask chooses. A selector that is not
 // "exactly" matches nothing.
 func matches(attr *mad.Attribute, mask uint64, record, want []byte) bool {
 	for i := range attr.Flat() {

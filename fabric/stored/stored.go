@@ -1,5 +1,5 @@
-// Package stored is an engine.Transport to the answers that a file holds: what asks a live
-// fabric can be asked of a snapshot in the same way.
+// Package stored is an engine.Transport to the answers in a file: a snapshot can be
+// queried in the same way as a live fabric.
 //
 //	stored.go   the Transport: requests to nodes
 //	records.go  requests to the subnet administrator
@@ -16,13 +16,13 @@ import (
 	"fabsh/mad/engine"
 )
 
-// ErrNotInFile is why a request has no answer that nobody made when the file was written,
-// or whose answer was that there is nothing.
-var ErrNotInFile = errors.New("the file does not say")
+// ErrNotInFile reports that the file has no answer to a request, because the request was
+// not made when the file was written, or failed.
+var ErrNotInFile = errors.New("not in the file")
 
-// Transport answers as the nodes of a fabric, and its subnet administrator, have answered:
+// Transport answers as the nodes of a fabric, and its subnet administrator, answered:
 // with NodeInfo, NodeDescription, PortInfo and SwitchInfo, and with fabric.Answers. What
-// was asked for in vain is so again, at once.
+// failed when the file was written fails again, at once.
 type Transport struct {
 	engine.Basic
 
@@ -55,7 +55,7 @@ func compare(a, b *fabric.Answer) int {
 // anyPort stands for whatever port an answer has: where the modifier names it.
 const anyPort = -2
 
-// answer is the one that key names; nil: there is none.
+// answer is the one that key names; nil without one.
 func (t *Transport) answer(key fabric.Answer) *fabric.Answer {
 	all := t.f.Answers()
 	i, _ := slices.BinarySearchFunc(t.order, &key, func(i int32, key *fabric.Answer) int { return compare(&all[i], key) })
@@ -72,7 +72,7 @@ func (t *Transport) answer(key fabric.Answer) *fabric.Answer {
 	return a
 }
 
-// Traits: all that becomes of a request is known at once.
+// Traits reports that the outcome of every request is known at once.
 func (t *Transport) Traits() engine.Traits {
 	return engine.Traits{Name: "file", RMPP: true, NoACK: true, Recorded: true}
 }
@@ -215,7 +215,7 @@ func (t *Transport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, err
 
 type encoder interface{ Encode([]byte) }
 
-// swept is an attribute that the sweep has read; nil: it is none, or it did not.
+// swept is an attribute that the sweep has read; nil: it is another attribute, or was not read.
 func swept(n *fabric.Node, in *fabric.Port, h *mad.Header) encoder {
 	switch h.Attribute {
 	case mad.AttrNodeInfo.ID:

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// general reads an attribute by general packets to the LIDs of ports; of names what each
-// answer is, without its data. It gives the data, nil where there is none.
+// general reads an attribute by general packets to the LIDs of ports; of describes each
+// answer, without its data. It returns the data, or nil.
 func (r *answerReader) general(local *engine.Port, attr *mad.Attribute, ports []*fabric.Port, modifier uint32) ([][]byte, error) {
 	calls, open := make([]engine.Call, len(ports)), make([]*engine.Call, len(ports))
 	for i, p := range ports {
@@ -178,7 +178,7 @@ func (r *answerReader) management(attr *mad.Attribute, ports []*fabric.Port, mod
 	return nil
 }
 
-// congestion reads congestion control of who has it.
+// congestion reads congestion control of ports that have it.
 func (r *answerReader) congestion() error {
 	agents, _, _ := r.agentPorts()
 	local, err := r.learn(agents)
@@ -221,7 +221,7 @@ func (r *answerReader) congestion() error {
 	return nil
 }
 
-// managers reads SMInfo of all ports that say they have a subnet manager, or that others
+// managers reads SMInfo of all ports that report a subnet manager, or that others
 // take for the master's, and the records of the subnet administrator.
 func (r *answerReader) managers() error {
 	local, err := r.client.Engine.Port()

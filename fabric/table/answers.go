@@ -15,13 +15,13 @@ import (
 // answerBatch is how many nodes are read at once: it bounds memory.
 const answerBatch = 128
 
-// ReadAnswers reads what audits look at beyond a sweep and forwarding tables: the
+// ReadAnswers reads what audits need beyond a sweep and forwarding tables: the
 // P_Key, SLtoVL and VL arbitration tables and the multicast forwarding tables of all
 // nodes, the counters of all ports with a link, congestion control, SMInfo of the subnet
 // managers, and nodes, links, groups and services of the subnet administrator, where one
 // answers.
 // What a node does not have, or refuses, is left out; what got no answer is in
-// Problems, and an Answer without data. now tells the time. The error is the end of ctx.
+// Problems, and an Answer without data. now returns the time. The error is the end of ctx.
 func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric, now func() time.Time) (fabric.Reading, error) {
 	r := answerReader{ctx: ctx, client: c, f: f}
 	for first := 0; first < len(f.Nodes()); first += answerBatch {
@@ -111,8 +111,8 @@ func (r *answerReader) tables(nodes []fabric.Node) error {
 	return nil
 }
 
-// failed notes a request without an answer, which a would be. That something is not
-// supported is one.
+// failed notes a request without an answer, which a would be. An unsupported
+// attribute counts as answered.
 func (r *answerReader) failed(a fabric.Answer, what string, err error) {
 	var e *engine.Error
 	var unsupported *UnsupportedError

@@ -84,7 +84,7 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 		switch {
 		case t.Err == nil:
 		case done[i] > 0:
-			t.Err = fmt.Errorf("%d of %d changed blocks are written, but: %w", done[i], count[i], t.Err)
+			t.Err = fmt.Errorf("%d of %d changed blocks are written, then: %w", done[i], count[i], t.Err)
 		case count[i] > 0 && errors.Is(t.Err, engine.ErrTimeout):
 			lost = append(lost, lostSet{t.Dest, &t.Err})
 		}

@@ -9,7 +9,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// UnsupportedError reports why a node cannot do what is asked of it: it is of another
+// UnsupportedError reports why a node cannot do what was requested: it is of another
 // type, or has no such port or entry. The request is wrong, not the node.
 type UnsupportedError struct{ Reason string }
 
@@ -27,9 +27,9 @@ type KeyError struct {
 
 func (e *KeyError) Error() string {
 	if e.Given {
-		return fmt.Sprintf("%v: the port has another M_Key than the one that was sent, and answers no Set without it", e.Err)
+		return fmt.Sprintf("%v: the port has another M_Key than the one that was sent and requires it for a Set", e.Err)
 	}
-	return fmt.Sprintf("%v: the port has an M_Key, and answers no Set without it", e.Err)
+	return fmt.Sprintf("%v: the port has an M_Key and requires it for a Set", e.Err)
 }
 
 func (e *KeyError) Unwrap() error { return e.Err }
@@ -41,7 +41,7 @@ type lostSet struct {
 }
 
 // checkKeys makes KeyErrors of the errors of those Sets whose ports have an M_Key
-// that was not sent: PortInfo shows it, or says by M_KeyProtectBits that it is
+// that was not sent: PortInfo shows it, or indicates by M_KeyProtectBits that it is
 // not shown (IBA 14.2.4.1).
 func checkKeys(ctx context.Context, e *engine.Engine, sets []lostSet) error {
 	var calls []*engine.Call

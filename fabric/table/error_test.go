@@ -34,7 +34,7 @@ func TestSilentTable(t *testing.T) {
 		e := writable(t, "mkey=0x1234", nil)
 		defer e.Close()
 		c := linear(fabric.Dest{LID: 2}, map[mad.LID]uint8{9: 1}, false)
-		want := "SubnSet(LinearForwardingTable) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"
+		want := "SubnSet(LinearForwardingTable) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key and requires it for a Set"
 		var k *table.KeyError
 		if err := edit(t, e, c); err == nil || err.Error() != want || !errors.As(err, &k) {
 			t.Errorf("%v, want %s", err, want)
@@ -49,9 +49,9 @@ func TestSilentSet(t *testing.T) {
 		keys       *engine.Keys
 		want       string
 	}{
-		{"none given", "mkey=0x1234", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"},
-		{"none given, level 0", "mkey=0x1234,mkey_level=0", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"},
-		{"wrong", "mkey=0x1234", &engine.Keys{M: 0x99}, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has another M_Key than the one that was sent, and answers no Set without it"},
+		{"none given", "mkey=0x1234", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key and requires it for a Set"},
+		{"none given, level 0", "mkey=0x1234,mkey_level=0", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key and requires it for a Set"},
+		{"wrong", "mkey=0x1234", &engine.Keys{M: 0x99}, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has another M_Key than the one that was sent and requires it for a Set"},
 		{"right", "mkey=0x1234", &engine.Keys{M: 0x1234}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

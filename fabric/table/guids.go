@@ -38,7 +38,7 @@ func GUIDs(t *Table) []mad.GUID {
 }
 
 // EditGUIDs makes t a change of a GUID table: entries are merged into it, or
-// replace all of it but entry 0, for which 0 means what it is.
+// replace all of it but entry 0, where 0 leaves it unchanged.
 func EditGUIDs(t *Table, entries map[int]mad.GUID, replace bool) {
 	t.Kind = GUIDKind
 	t.Edit = func(t *Table) error {

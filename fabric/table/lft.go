@@ -32,7 +32,7 @@ var LinearKind = &Kind{
 		return fmt.Sprintf("port %d", b[0])
 	},
 	// The top is raised when the entries below it are written, and never
-	// lowered, for that would hide entries that the change does not name.
+	// lowered: that would hide entries that the change does not name.
 	after: func(t *Table) *Set {
 		if t.Rows <= linearTop(t)+1 {
 			return nil
@@ -95,12 +95,12 @@ func ReplaceLinear(t *Table, entries []uint8) {
 	}
 }
 
-// noPort: an entry names a port that the switch does not have.
+// noPort returns an error if an entry names a port that the switch does not have.
 func (t *Table) noPort(lid mad.LID, port uint8) error {
-	return unsupported("LID %d: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
+	return unsupported("LID %d: no port %d; the switch has ports 0..%d", lid, port, t.Node.NumPorts)
 }
 
-// LFT is the linear forwarding table of a switch, or why it could not be read.
+// LFT is the linear forwarding table of a switch, or the reason why it could not be read.
 type LFT struct {
 	Entries []byte // ports by LID, up to LinearFDBTop
 	Err     error

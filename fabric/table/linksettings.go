@@ -11,10 +11,10 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Choice says which speeds or widths a link may use.
+// Choice is a choice of speeds or widths that a link may use.
 type Choice struct {
-	Words []string // none: leave them as they are
-	// UpTo: Words is one word, which stands for itself and for all slower or
+	Words []string // empty: leave them unchanged
+	// UpTo means that Words is one word, which stands for itself and for all slower or
 	// narrower ones that the port supports.
 	UpTo bool
 }
@@ -24,11 +24,11 @@ type Choice struct {
 type LinkSettings struct {
 	Port
 	Speed, Width Choice
-	// Force makes the change where it would be refused by a CautionError.
+	// Force makes the change even where a CautionError would refuse it.
 	Force bool
 }
 
-// SetLinks makes all changes at once; what became of each is in its Err.
+// SetLinks makes all changes at once; the outcome of each is in its Err.
 // The Sets are sent once. The error is the end of ctx.
 func SetLinks(ctx context.Context, e *engine.Engine, changes ...*LinkSettings) error {
 	var targets, peers []*Port
@@ -69,7 +69,7 @@ func SetLinks(ctx context.Context, e *engine.Engine, changes ...*LinkSettings) e
 }
 
 // set is the Set of PortInfo. peer is the port at the other end of the link, nil
-// or with an error where it is not known.
+// or with an error where it is unknown.
 func (c *LinkSettings) set(peer *Port) (*Set, error) {
 	now := c.PortInfo()
 	values := map[string]uint64{}
@@ -114,7 +114,7 @@ func (c Choice) among(all []string, supported fabric.RateSet) (chosen fabric.Rat
 	for _, word := range c.Words {
 		i := slices.Index(all, word)
 		if supported>>i&1 == 0 {
-			return 0, unsupported("%s is not among what the port supports: %s", word, strings.Join(supported.Words(all), ", "))
+			return 0, unsupported("%s: not supported by the port; supported: %s", word, strings.Join(supported.Words(all), ", "))
 		}
 		chosen |= 1 << i
 		if c.UpTo {
@@ -124,12 +124,12 @@ func (c Choice) among(all []string, supported fabric.RateSet) (chosen fabric.Rat
 	return chosen, nil
 }
 
-// meets: the peer has some of them enabled, too.
+// meets returns an error unless the peer has some of them enabled, too.
 func meets(what string, all []string, mine, theirs fabric.RateSet) error {
 	if mine&theirs != 0 {
 		return nil
 	}
-	return &CautionError{fmt.Sprintf("not set, for of these %s (%s) the neighbour has none enabled, but %s: the link would not come up again", what, strings.Join(mine.Words(all), ", "), strings.Join(theirs.Words(all), ", "))}
+	return &CautionError{fmt.Sprintf("not set: of these %s (%s) the neighbour has enabled none, only %s; the link would not come up again", what, strings.Join(mine.Words(all), ", "), strings.Join(theirs.Words(all), ", "))}
 }
 
 // speeds are those of the port.
@@ -147,9 +147,9 @@ func (c *LinkSettings) putSpeeds(values map[string]uint64, speeds fabric.RateSet
 	const xdr = 1 << 7
 	switch {
 	case speeds&1 == 0:
-		return unsupported("sdr must be among the speeds: links begin with it, and sets without it are reserved")
+		return unsupported("the speeds must include sdr: links begin with it, and sets without it are reserved")
 	case fabric.HasExtendedSpeeds2(&c.caps) && speeds&xdr == 0 && now.LinkSpeedExtEnabled2 != 0:
-		return unsupported("xdr is enabled, and no public source says how it is switched off: it must be among the speeds")
+		return unsupported("xdr is enabled and no public source documents how to disable it; the speeds must include it")
 	}
 	values["link_speed_enabled"] = uint64(speeds & 7)
 	if fabric.HasExtendedSpeeds(&c.caps) && now.LinkSpeedExtSupported != 0 {

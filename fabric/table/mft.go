@@ -47,7 +47,7 @@ func multicastLID(row int) mad.LID { return mad.MinMulticastLID + mad.LID(row) }
 // mftPositions is how many masks cover a switch's ports, port 0 included.
 func mftPositions(t *Table) int { return int(t.Node.NumPorts)/mftPorts + 1 }
 
-// multicastTop: the switch has MulticastFDBTop. Others leave it 0, while 0xBFFF
+// multicastTop reports whether the switch has MulticastFDBTop. Others leave it 0, while 0xBFFF
 // means that no multicast LID is forwarded (opensm
 // opensm/osm_mcast_mgr.c mcast_mgr_set_mfttop; rdma-core
 // infiniband-diags/ibroute.c dump_multicast_tables).
@@ -102,7 +102,7 @@ func EditMulticast(t *Table, entries map[mad.LID][]uint8, replace bool) {
 			masks := make([]uint16, mftPositions(t))
 			for _, port := range ports {
 				if port > t.Node.NumPorts {
-					return unsupported("multicast LID %#x: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
+					return unsupported("multicast LID %#x: no port %d; the switch has ports 0..%d", lid, port, t.Node.NumPorts)
 				}
 				masks[port/mftPorts] |= 1 << (port % mftPorts)
 			}

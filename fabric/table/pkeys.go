@@ -39,7 +39,7 @@ func PartitionCap(t *Table) int {
 	return int(t.Node.PartitionCap)
 }
 
-// PKeys are the entries of a P_Key table; 0 where there is none.
+// PKeys are the entries of a P_Key table; 0 where empty.
 func PKeys(t *Table) []uint16 {
 	keys := make([]uint16, PartitionCap(t))
 	for i := range keys {

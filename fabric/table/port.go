@@ -12,12 +12,12 @@ import (
 // Port is a port that is to be changed, with its attributes.
 type Port struct {
 	Dest fabric.Dest
-	// GUID is the node GUID that must answer; 0: whatever does.
+	// GUID is the node GUID that must answer; 0: any.
 	GUID mad.GUID
 	// Num is the port; NoPortNumber: of a CA, the port where the request comes
 	// in.
 	Num int
-	// Known is the port in a fabric that was discovered; nil: in none.
+	// Known is the port in a fabric that was discovered; nil: unknown.
 	Known *fabric.Port
 
 	Node          mad.NodeInfo
@@ -28,7 +28,7 @@ type Port struct {
 	caps     mad.PortInfo // whose CapabilityMask counts: of a switch, port 0's
 }
 
-// PortInfo is what was read last of the port.
+// PortInfo is the latest PortInfo read from the port.
 func (p *Port) PortInfo() (i mad.PortInfo) {
 	if p.After != nil {
 		i.Decode(p.After)
@@ -38,7 +38,7 @@ func (p *Port) PortInfo() (i mad.PortInfo) {
 	return i
 }
 
-// IsSwitch: the port is a switch's.
+// IsSwitch reports whether the port is a switch's.
 func (p *Port) IsSwitch() bool { return p.Node.NodeType == mad.NodeTypeSwitch }
 
 // get makes c a Get of PortInfo of port num of p's node.
@@ -95,7 +95,7 @@ func readPorts(ctx context.Context, e *engine.Engine, ports []*Port) error {
 	return nil
 }
 
-// checkNode: the node is the one that is to be changed, and has such an external
+// checkNode returns an error unless the node is the one to change and has such an external
 // port.
 func (p *Port) checkNode() error {
 	guid := checkGUID(p.Dest, p.GUID, p.Node.NodeGUID)
@@ -106,11 +106,11 @@ func (p *Port) checkNode() error {
 	case guid != nil:
 		return guid
 	case p.Num == NoPortNumber:
-		return unsupported("it is a switch: name one of its ports")
+		return unsupported("it is a switch; name one of its ports")
 	case p.Num == 0:
 		return unsupported("port 0 of a switch has no link")
 	case p.Num > int(p.Node.NumPorts):
-		return unsupported("no port %d: the node has ports up to %d", p.Num, p.Node.NumPorts)
+		return unsupported("no port %d; the node has ports up to %d", p.Num, p.Node.NumPorts)
 	}
 	return nil
 }

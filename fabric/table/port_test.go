@@ -62,7 +62,7 @@ func TestPortSetOnce(t *testing.T) {
 		deaf bool // the answer is lost, not the request
 		want string
 	}{
-		{"request lost", false, "SubnSet(PortInfo port 1 extended_speeds) to route 0,1,3: timed out after 1 attempt in 1s; it was not sent again, and the port is active and link_up"},
+		{"request lost", false, "SubnSet(PortInfo port 1 extended_speeds) to route 0,1,3: timed out after 1 attempt in 1s; it was not sent again; the port is active and link_up"},
 		{"answer lost", true, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -209,22 +209,22 @@ func TestLinkSettings(t *testing.T) {
 		{"up to EDR", table.Choice{Words: []string{"edr"}, UpTo: true}, table.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
 		{"SDR alone", table.Choice{Words: []string{"sdr"}, UpTo: true}, table.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
 		{"a list", table.Choice{Words: []string{"sdr", "qdr", "hdr"}}, table.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
-		{"without SDR", table.Choice{Words: []string{"qdr", "hdr"}}, table.Choice{}, nil, nil, fields{}, "sdr must be among the speeds: links begin with it, and sets without it are reserved"},
-		{"not supported", table.Choice{Words: []string{"ndr"}, UpTo: true}, table.Choice{}, nil, nil, fields{}, "ndr is not among what the port supports: sdr, ddr, qdr, fdr, edr, hdr"},
-		{"rubbish where there are no extended speeds", table.Choice{Words: []string{"fdr"}, UpTo: true}, table.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr is not among what the port supports: sdr, ddr, qdr"},
+		{"without SDR", table.Choice{Words: []string{"qdr", "hdr"}}, table.Choice{}, nil, nil, fields{}, "the speeds must include sdr: links begin with it, and sets without it are reserved"},
+		{"not supported", table.Choice{Words: []string{"ndr"}, UpTo: true}, table.Choice{}, nil, nil, fields{}, "ndr: not supported by the port; supported: sdr, ddr, qdr, fdr, edr, hdr"},
+		{"rubbish where there are no extended speeds", table.Choice{Words: []string{"fdr"}, UpTo: true}, table.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr: not supported by the port; supported: sdr, ddr, qdr"},
 		{"no extended speeds", table.Choice{Words: []string{"ddr"}, UpTo: true}, table.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
 		{"xdr", table.Choice{Words: []string{"xdr"}, UpTo: true}, table.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
-		{"less than XDR", table.Choice{Words: []string{"ndr"}, UpTo: true}, table.Choice{}, xdr, nil, fields{}, "xdr is enabled, and no public source says how it is switched off: it must be among the speeds"},
+		{"less than XDR", table.Choice{Words: []string{"ndr"}, UpTo: true}, table.Choice{}, xdr, nil, fields{}, "xdr is enabled and no public source documents how to disable it; the speeds must include it"},
 		{"a width", table.Choice{}, table.Choice{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
 		{"just that width", table.Choice{}, table.Choice{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
 		{"a width that the neighbour lacks", table.Choice{}, table.Choice{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
-			"not set, for of these widths (4x) the neighbour has none enabled, but 1x: the link would not come up again"},
+			"not set: of these widths (4x) the neighbour has enabled none, only 1x; the link would not come up again"},
 		{"a speed that the neighbour lacks", table.Choice{Words: []string{"sdr"}}, table.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
-			"not set, for of these speeds (sdr) the neighbour has none enabled, but qdr, fdr, edr, hdr: the link would not come up again"},
+			"not set: of these speeds (sdr) the neighbour has enabled none, only qdr, fdr, edr, hdr; the link would not come up again"},
 		{"a speed that the neighbour has off", table.Choice{Words: []string{"sdr", "hdr"}}, table.Choice{}, nil, func(data []byte) {
 			field(data, "link_speed_enabled", 4)
 			field(data, "link_speed_ext_enabled", 30)
-		}, fields{}, "not set, for of these speeds (sdr, hdr) the neighbour has none enabled, but qdr: the link would not come up again"},
+		}, fields{}, "not set: of these speeds (sdr, hdr) the neighbour has enabled none, only qdr; the link would not come up again"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {

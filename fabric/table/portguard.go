@@ -10,14 +10,14 @@ import (
 )
 
 // CautionError is the refusal of a change that could not easily be undone. Force
-// makes it.
+// overrides it.
 type CautionError struct{ Reason string }
 
 func (e *CautionError) Error() string { return e.Reason }
 
 // guard refuses to take down a link that this session needs to reach the node, or
 // that is on the path between the subnet manager and the node or this session,
-// by the forwarding tables as they are. Hosts may be cut off: that may be the
+// by the current forwarding tables. Hosts may be cut off: that may be the
 // purpose.
 func (c *PortState) guard(ctx context.Context, e *engine.Engine, changes []*PortState) error {
 	if c.Num == int(c.Node.LocalPortNum) {
@@ -25,7 +25,7 @@ func (c *PortState) guard(ctx context.Context, e *engine.Engine, changes []*Port
 	}
 	for _, other := range changes {
 		if other != c && other.passes(c.Known) {
-			return c.cutOff("this session reaches %s, which is to change too, through it", other.Known.Label())
+			return c.cutOff("this session reaches %s, which also changes, through it", other.Known.Label())
 		}
 	}
 	if !c.IsSwitch() {
@@ -44,7 +44,7 @@ func (c *PortState) guard(ctx context.Context, e *engine.Engine, changes []*Port
 		}
 		out, err := forwards(ctx, e, c.Dest, to.lid)
 		if err != nil {
-			return c.cutOff("it cannot be known whether the node reaches %s through it: %v", to.what, err)
+			return c.cutOff("it is unknown whether the node reaches %s through it: %v", to.what, err)
 		}
 		if out == c.Num {
 			return c.cutOff("the node reaches %s (LID %d) through it", to.what, to.lid)
@@ -71,14 +71,14 @@ func (c *PortState) guard(ctx context.Context, e *engine.Engine, changes []*Port
 }
 
 func (c *PortState) cutOff(format string, args ...any) error {
-	reason := "not taken down, for " + fmt.Sprintf(format, args...)
+	reason := "not taken down: " + fmt.Sprintf(format, args...)
 	if !c.IsSwitch() && c.Action == Disable {
-		reason += ", and a disabled port of a CA may come back only by its host"
+		reason += "; a disabled port of a CA may come back only from its host"
 	}
 	return &CautionError{reason}
 }
 
-// passes: the directed route to c's node crosses the link at p.
+// passes reports whether the directed route to c's node crosses the link at p.
 func (c *PortState) passes(p *fabric.Port) bool {
 	if p == nil || c.Known == nil || c.Dest.Route == nil {
 		return false
@@ -106,8 +106,8 @@ func forwards(ctx context.Context, e *engine.Engine, d fabric.Dest, lid mad.LID)
 	return int(c.Data()[lid%mad.LFTBlock]), nil
 }
 
-// peerForwardsNothing: the peer is no switch, so no path leads through the link.
-// Whether one ends there, the forwarding table of this node has said.
+// peerForwardsNothing reports that the peer is not a switch, so no path leads through the link.
+// The forwarding table of this node has shown whether one ends there.
 func (c *PortState) peerForwardsNothing(ctx context.Context, e *engine.Engine) bool {
 	to := c.peer()
 	if to == nil {
@@ -141,10 +141,10 @@ func (p pathEnd) String() string {
 // known; it finds others when a link is down.
 func (c *PortState) guardPath(ctx context.Context, e *engine.Engine, from, to pathEnd) error {
 	unknown := func(format string, args ...any) error {
-		return c.cutOff("it cannot be known whether %v reaches %v through it: %s", from, to, fmt.Sprintf(format, args...))
+		return c.cutOff("it is unknown whether %v reaches %v through it: %s", from, to, fmt.Sprintf(format, args...))
 	}
 	if c.Known == nil {
-		return unknown("run discover(), and name the port by it")
+		return unknown("run discover() and use its port")
 	}
 	if to.lid == 0 {
 		return unknown("%v has no LID", to)
@@ -152,7 +152,7 @@ func (c *PortState) guardPath(ctx context.Context, e *engine.Engine, from, to pa
 	f := c.Known.Node().Fabric()
 	at, goal := f.PortByLID(from.lid), f.PortByLID(to.lid)
 	if at == nil || goal == nil {
-		return unknown("the fabric that was discovered has no such LID")
+		return unknown("that LID is not in the discovered fabric")
 	}
 	for range mad.MaxHops {
 		n := at.Node()
@@ -162,26 +162,26 @@ func (c *PortState) guardPath(ctx context.Context, e *engine.Engine, from, to pa
 		out := at // a host's
 		if n.IsSwitch() {
 			if n.Route() == nil {
-				return unknown("the way leads through %s", n.Label())
+				return unknown("the path leads through %s", n.Label())
 			}
 			num, err := forwards(ctx, e, fabric.Dest{Route: n.Route(), Guard: n.Guard()}, to.lid)
 			if err != nil {
 				return unknown("%v", err)
 			}
 			if num == mad.NoPort || n.Port(num) == nil || num == 0 {
-				return unknown("%s forwards nothing to LID %d", n.Label(), to.lid)
+				return unknown("%s has no route to LID %d", n.Label(), to.lid)
 			}
 			out = n.Port(num)
 		}
 		if at = out.Peer(); at == nil {
-			return unknown("the way leaves the fabric that was discovered")
+			return unknown("the path leaves the discovered fabric")
 		}
 		if out == c.Known || at == c.Known {
 			return c.cutOff("%v reaches %v through it", from, to)
 		}
 		if !at.Node().IsSwitch() && at.Node() != goal.Node() {
-			return unknown("the way leads through %s", at.Node().Label())
+			return unknown("the path leads through %s", at.Node().Label())
 		}
 	}
-	return unknown("the forwarding tables lead round in circles")
+	return unknown("the forwarding tables contain a loop")
 }

@@ -25,17 +25,17 @@ const (
 type PortState struct {
 	Port
 	Action Action
-	// Force makes the change where it would be refused by a CautionError.
+	// Force makes the change even where a CautionError would refuse it.
 	Force bool
 	// Wait is how long the link may take to get into that state.
 	Wait time.Duration
 }
 
-// SetPortStates makes all changes at once; what became of each is in its Err.
+// SetPortStates makes all changes at once; the outcome of each is in its Err.
 //
 // A Set changes nothing but the state: all other fields go out as they were read,
 // or as "no change" (IBA 14.2.5.6; rdma-core infiniband-diags/ibportstate.c
-// main). It is sent once. When no answer comes, the port is asked for its state.
+// main). It is sent once. When no answer comes, the state of the port is read.
 // The error is the end of ctx.
 func SetPortStates(ctx context.Context, e *engine.Engine, changes ...*PortState) error {
 	targets := make([]*Port, len(changes))
@@ -79,7 +79,7 @@ func SetPortStates(ctx context.Context, e *engine.Engine, changes ...*PortState)
 	return settle(ctx, e, open, sets)
 }
 
-// idle: the port is in the state that is asked for. A Set of Polling would take
+// idle reports whether the port already is in the requested state. A Set of Polling would take
 // down a link that is up.
 func (c *PortState) idle() bool {
 	i := c.PortInfo()
@@ -93,7 +93,7 @@ func (c *PortState) idle() bool {
 	return false
 }
 
-// takesDown: a link that is up goes down.
+// takesDown reports whether a link that is up goes down.
 func (c *PortState) takesDown() bool {
 	return c.Action != Enable && c.PortInfo().PortState != mad.PortStateDown
 }
@@ -112,7 +112,7 @@ func (c *PortState) set() *Set {
 	}
 }
 
-// settle waits until the links are in the states asked for.
+// settle waits until the links are in the requested states.
 func settle(ctx context.Context, e *engine.Engine, open []*PortState, sets []*Set) error {
 	start, pause := time.Now(), 20*time.Millisecond
 	lost := map[*PortState]error{}
@@ -149,9 +149,9 @@ func settle(ctx context.Context, e *engine.Engine, open []*PortState, sets []*Se
 			case !late:
 				waiting = append(waiting, c)
 			case lost[c] != nil:
-				c.Err = fmt.Errorf("%w; it was not sent again, and %s", lost[c], c.now())
+				c.Err = fmt.Errorf("%w; it was not sent again; %s", lost[c], c.now())
 			case c.Err != nil:
-				c.Err = fmt.Errorf("the Set was answered, but the port is silent now: %w", c.Err)
+				c.Err = fmt.Errorf("the Set was answered, but the port no longer answers: %w", c.Err)
 			default:
 				c.Err = c.unsettled()
 			}
@@ -161,7 +161,7 @@ func settle(ctx context.Context, e *engine.Engine, open []*PortState, sets []*Se
 	return nil
 }
 
-// settled: the link is in the state asked for.
+// settled reports whether the link is in the requested state.
 func (c *PortState) settled() bool {
 	i := c.PortInfo()
 	if c.Action == Disable {
@@ -170,8 +170,8 @@ func (c *PortState) settled() bool {
 	return i.PortPhysicalState == mad.PortPhysicalStateLinkUp && i.PortState != mad.PortStateDown
 }
 
-// unsettled is the error of a link that is not in the state asked for; nil where
-// that is none: a port that is enabled may have no peer.
+// unsettled is the error of a link that is not in the requested state; nil where
+// that is not an error: a port that is enabled may have no peer.
 func (c *PortState) unsettled() error {
 	i := c.PortInfo()
 	var before mad.PortInfo
@@ -189,7 +189,7 @@ func (c *PortState) unsettled() error {
 // now is the state of the link in messages.
 func (c *PortState) now() string {
 	if c.Err != nil {
-		return fmt.Sprintf("the port does not say what became of it: %v", c.Err)
+		return fmt.Sprintf("the result is unknown: %v", c.Err)
 	}
 	i := c.PortInfo()
 	return fmt.Sprintf("the port is %v and %v", i.PortState, i.PortPhysicalState)

@@ -12,11 +12,11 @@ import (
 	"fabsh/mad/engine"
 )
 
-// ErrNoAddress is why a node of a fabric cannot be asked: it has neither a
+// ErrNoAddress reports that a node of a fabric cannot be queried: it has neither a
 // directed route nor a LID.
-var ErrNoAddress = errors.New("neither a directed route nor a LID is known")
+var ErrNoAddress = errors.New("no known directed route or LID")
 
-// SwitchError is why the table of a switch could not be read.
+// SwitchError reports why the table of a switch could not be read.
 type SwitchError struct {
 	Switch *fabric.Node
 	Err    error

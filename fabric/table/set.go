@@ -32,7 +32,7 @@ type Set struct {
 	Dest     fabric.Dest
 	Attr     *mad.Attribute
 	Modifier uint32
-	// GUID is the node GUID that must answer; 0: whatever does.
+	// GUID is the node GUID that must answer; 0: any.
 	GUID mad.GUID
 	// Named are the fields to change, by the names that scripts use, and
 	// Edit puts their values into the attribute as it was read. All other
@@ -40,7 +40,7 @@ type Set struct {
 	// action: they go out as 0, for none.
 	Named []string
 	Edit  func(data []byte)
-	// Once: the Set is not sent again when no answer comes.
+	// Once prevents that the Set is sent again when no answer comes.
 	Once bool
 
 	// Before is the attribute as it was read, After as the response has it. Where
@@ -50,10 +50,10 @@ type Set struct {
 	Err           error
 }
 
-// SetAttributes makes all changes; what became of each is in its Err. Each step is taken for
+// SetAttributes makes all changes; the outcome of each is in its Err. Each step is done for
 // all of them at once, maxCalls at a time. The error is the end of ctx.
 func SetAttributes(ctx context.Context, e *engine.Engine, sets ...*Set) error {
-	first := map[nodeAt]*Set{} // of those to one node, which asks for its GUID
+	first := map[nodeAt]*Set{} // of those to one node, which reads its GUID
 	unread := map[*Set]bool{}
 	for _, c := range sets {
 		if c.Before != nil && e.Interceptor() == nil {
@@ -147,7 +147,7 @@ type nodeAt struct {
 
 func (c *Set) node() nodeAt { return nodeAt{c.GUID, c.Dest.LID, string(c.Dest.Route)} }
 
-// checkGUID: the node that answers is the one that is to be changed.
+// checkGUID returns an error unless the node that answers is the one to change.
 func checkGUID(d fabric.Dest, want, got mad.GUID) error {
 	switch {
 	case want == 0 || got == want:
@@ -197,7 +197,7 @@ func (c *Set) request() []byte {
 	return data
 }
 
-// compare: the response has the fields that are named as they were sent. Of
+// compare returns an error unless the response has the named fields as sent. Of
 // fields whose Set asks for an action it may differ: states move on, bits clear
 // themselves, and "all that is supported" comes back as what that is.
 func (c *Set) compare() error {

@@ -325,8 +325,8 @@ func TestLFTChangeRefused(t *testing.T) {
 			want    string
 		}{
 			{leaf, map[mad.LID]uint8{128: 1}, "LID 128: the switch's table holds LIDs up to 127"},
-			{leaf, map[mad.LID]uint8{5: 9, 7: 8}, "LID 5: no port 9: the switch has ports 0..3"},
-			{fabric.Dest{Route: mad.DirectedRoute{0}}, map[mad.LID]uint8{1: 1}, "it is a ca: only switches have forwarding tables"},
+			{leaf, map[mad.LID]uint8{5: 9, 7: 8}, "LID 5: no port 9; the switch has ports 0..3"},
+			{fabric.Dest{Route: mad.DirectedRoute{0}}, map[mad.LID]uint8{1: 1}, "it is a ca; only switches have forwarding tables"},
 		} {
 			if err := edit(t, e, linear(test.dest, test.entries, false)); err == nil || err.Error() != test.want {
 				t.Errorf("%v, want %s", err, test.want)

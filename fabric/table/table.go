@@ -16,24 +16,24 @@ import (
 type Table struct {
 	Kind *Kind
 	Dest fabric.Dest
-	// GUID is the node GUID that must answer; 0: whatever does.
+	// GUID is the node GUID that must answer; 0: any.
 	GUID mad.GUID
 	// Port is whose table it is; NoPortNumber: the node's, or that of the CA
 	// port where the request comes in.
 	Port int
-	// Edit changes Data, as it was read, into what is wanted.
+	// Edit changes Data, as read, to the new content.
 	Edit func(t *Table) error
 	// Rows is how many rows Edit needs. So many are read even where the node
-	// says that it uses fewer.
+	// uses fewer.
 	Rows int
-	// Whole says that Edit makes all rows anew: blocks that the node does not use yet
-	// are written without being read, and instead of being read back, the answer to
-	// the Set is compared, which has the block as it is then (OpenSM takes it for the
+	// Whole means that Edit replaces all rows: blocks that the node does not use yet
+	// are written without being read, and instead of reading them back the answer to
+	// the Set is compared, which has the resulting block (OpenSM takes it for the
 	// switch's table, too: opensm osm_lin_fwd_rcv.c osm_lft_rcv_process).
 	Whole bool
 
 	// Node and Switch are the node's NodeInfo and SwitchInfo, which is zero of
-	// nodes that are no switches. They are read, unless Known: then a sweep has just
+	// other nodes. They are read, unless Known: then a sweep has just
 	// done so. PortInfo is read where the table's size depends on it.
 	Known    bool
 	Node     mad.NodeInfo
@@ -50,7 +50,7 @@ type Table struct {
 // NoPortNumber stands for a port where none is named.
 const NoPortNumber = -1
 
-// Kind is what one kind of table is like.
+// Kind describes a kind of table.
 type Kind struct {
 	Attr     *mad.Attribute
 	onSwitch bool // only switches have it
@@ -71,7 +71,7 @@ type Kind struct {
 	after func(t *Table) *Set
 }
 
-// Read reads whole tables, all at once; what became of each is in its
+// Read reads whole tables, all at once; the outcome of each is in its
 // Err. The error is the end of ctx.
 func Read(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	if err := readNodes(ctx, e, tables); err != nil {
@@ -90,12 +90,12 @@ func Read(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	return getBlocks(ctx, e, tables, all)
 }
 
-// unused: the node does not use block b, and Edit does not ask what is there.
+// unused reports whether the node does not use block b and Edit does not need its content.
 func (t *Table) unused(b int) bool {
 	return t.Whole && t.Kind.used != nil && b*t.Kind.Attr.Size >= t.Kind.used(t)
 }
 
-// Write reads tables, has Edit change them, writes the blocks that differ,
+// Write reads tables, lets Edit change them, writes the blocks that differ,
 // and reads these back, but for blocks that were not in use (see Whole): it is an
 // error when they differ from what was written.
 // Each step is taken for all tables at once.
@@ -192,7 +192,7 @@ func readNodes(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	return nil
 }
 
-// checkNode: the node is the one that is to be read, and has such a table.
+// checkNode returns an error unless the node is the one to read and has such a table.
 func (t *Table) checkNode() error {
 	guid := checkGUID(t.Dest, t.GUID, t.Node.NodeGUID)
 	switch {
@@ -201,11 +201,11 @@ func (t *Table) checkNode() error {
 	case t.Kind.Fits(t.Node.NodeType) != nil:
 		return t.Kind.Fits(t.Node.NodeType)
 	case t.Kind.ofPort && t.IsSwitch() && t.Port == NoPortNumber:
-		return unsupported("it is a switch, each of whose ports has its own %s: name one", t.Kind.Attr.Name)
+		return unsupported("it is a switch; each of its ports has its own %s, so name a port", t.Kind.Attr.Name)
 	case t.Port > int(t.Node.NumPorts):
-		return unsupported("no port %d: the node has ports up to %d", t.Port, t.Node.NumPorts)
+		return unsupported("no port %d; the node has ports up to %d", t.Port, t.Node.NumPorts)
 	case t.Kind.byReply && !t.IsSwitch() && t.Port > 0 && t.Port != int(t.Node.LocalPortNum):
-		return unsupported("the request came in through port %d, and a %v shows its %s of that port only: reach port %d by its own LID or route", t.Node.LocalPortNum, t.Node.NodeType, t.Kind.Attr.Name, t.Port)
+		return unsupported("the request came in through port %d, and a %v shows its %s of that port only; reach port %d by its own LID or route", t.Node.LocalPortNum, t.Node.NodeType, t.Kind.Attr.Name, t.Port)
 	}
 	return nil
 }
@@ -213,20 +213,20 @@ func (t *Table) checkNode() error {
 // Fits is an error where nodes of type t have no such table.
 func (k *Kind) Fits(t mad.NodeType) error {
 	if k.onSwitch && t != mad.NodeTypeSwitch {
-		return unsupported("it is a %v: only switches have forwarding tables", t)
+		return unsupported("it is a %v; only switches have forwarding tables", t)
 	}
 	return nil
 }
 
-// IsSwitch: the table is a switch's.
+// IsSwitch reports whether the table is a switch's.
 func (t *Table) IsSwitch() bool { return t.Node.NodeType == mad.NodeTypeSwitch }
 
-// compare: the table reads back as it was written.
+// compare returns an error unless the table reads back as written.
 func (t *Table) compare(want []byte) error {
 	for i := range want {
 		if want[i] != t.Data[i] {
 			name, first, size := t.Kind.row(t, i)
-			return fmt.Errorf("%s reads back as %s, not %s as it was written", name, t.Kind.text(t.Data[first:][:size]), t.Kind.text(want[first:][:size]))
+			return fmt.Errorf("%s reads back as %s, but %s was written", name, t.Kind.text(t.Data[first:][:size]), t.Kind.text(want[first:][:size]))
 		}
 	}
 	return nil
@@ -248,7 +248,7 @@ func finish(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	}
 	for i, set := range sets {
 		if set.Err != nil {
-			of[i].Err = fmt.Errorf("the entries are written, but %s stays as it was: %w", set.Attr.Field(set.Named[0]).Name, set.Err)
+			of[i].Err = fmt.Errorf("the entries are written, but %s is unchanged: %w", set.Attr.Field(set.Named[0]).Name, set.Err)
 		} else {
 			of[i].Switch.Decode(set.After)
 		}
@@ -256,7 +256,7 @@ func finish(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	return nil
 }
 
-// raise raises the field of SwitchInfo that says up to which LID a forwarding
+// raise raises the field of SwitchInfo for the highest LID for which a forwarding
 // table is used.
 func (t *Table) raise(field string, to int) *Set {
 	return &Set{Dest: t.Dest, Attr: mad.AttrSwitchInfo, Named: []string{field}, Edit: func(data []byte) {

@@ -23,26 +23,26 @@ var edits = []struct {
 	mismatch string
 }{
 	{"lft", table.NoPortNumber, func(t *table.Table) { table.EditLinear(t, map[mad.LID]uint8{66: 1, 200: 2}) },
-		[]uint32{1, 3}, 2, "LID 66 reads back as port 14, not port 1 as it was written"},
+		[]uint32{1, 3}, 2, "LID 66 reads back as port 14, but port 1 was written"},
 	{"mft", table.NoPortNumber, func(t *table.Table) {
 		table.EditMulticast(t, map[mad.LID][]uint8{0xc021: {1, 9, 20}, 0xcfff: {34}}, false)
-	}, []uint32{0x1000_0001, 1, 0x2000_007f}, 3, "multicast LID 0xc021 at ports 0 to 15 reads back as mask 0x020d, not mask 0x0202 as it was written"},
+	}, []uint32{0x1000_0001, 1, 0x2000_007f}, 3, "multicast LID 0xc021 at ports 0 to 15 reads back as mask 0x020d, but mask 0x0202 was written"},
 	{"sl2vl", 3, func(t *table.Table) {
 		table.EditLanes(t, func(_ *table.Table, lanes [][16]uint8) error {
 			lanes[2][3], lanes[34][15] = 5, 0
 			return nil
 		})
-	}, []uint32{0x0203, 0x2203}, 1, "from port 2 to port 3, service level 2 and the next reads back as lanes 2 and 10, not lanes 2 and 5 as it was written"},
+	}, []uint32{0x0203, 0x2203}, 1, "from port 2 to port 3, service level 2 and the next reads back as lanes 2 and 10, but lanes 2 and 5 was written"},
 	{"vlarb", 3, func(t *table.Table) {
 		table.EditVLArb(t, func(low, high []table.VLWeight) error {
 			low[2], high[7] = table.VLWeight{VL: 1, Weight: 9}, table.VLWeight{VL: 3, Weight: 255}
 			return nil
 		})
-	}, []uint32{0x0001_0003, 0x0003_0003}, 5, "entry 2 of the low-priority table reads back as lane 1, weight 6, not lane 1, weight 9 as it was written"},
+	}, []uint32{0x0001_0003, 0x0003_0003}, 5, "entry 2 of the low-priority table reads back as lane 1, weight 6, but lane 1, weight 9 was written"},
 	{"pkeys", 3, func(t *table.Table) { table.EditPKeys(t, map[int]uint16{1: 0x8001, 31: 0x12}, false) },
-		[]uint32{0x0003_0000}, 3, "entry 1 reads back as 0x800e, not 0x8001 as it was written"},
+		[]uint32{0x0003_0000}, 3, "entry 1 reads back as 0x800e, but 0x8001 was written"},
 	{"guids", table.NoPortNumber, func(t *table.Table) { table.EditGUIDs(t, map[int]mad.GUID{2: 0x77}, false) },
-		[]uint32{0}, 23, "entry 2 reads back as 0x0000000000000078, not 0x0000000000000077 as it was written"},
+		[]uint32{0}, 23, "entry 2 reads back as 0x0000000000000078, but 0x0000000000000077 was written"},
 }
 
 // wide is a ring whose switches have 34 ports: masks take three blocks.
@@ -124,7 +124,7 @@ func TestTableUnused(t *testing.T) {
 				data[200%64] ^= 15
 			}
 		}
-		want := "LID 200 reads back as port 13, not port 2 as it was written"
+		want := "LID 200 reads back as port 13, but port 2 was written"
 		if err := edit(t, e, c); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -167,7 +167,7 @@ func TestTablePartly(t *testing.T) {
 	}, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := linear(leaf, map[mad.LID]uint8{66: 1, 200: 2}, false)
 		err := edit(t, e, c)
-		want := "1 of 2 changed blocks are written, but: SubnSet(LinearForwardingTable 3) to route 0,1: timed out after 3 attempts in 3s"
+		want := "1 of 2 changed blocks are written, then: SubnSet(LinearForwardingTable 3) to route 0,1: timed out after 3 attempts in 3s"
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -203,10 +203,10 @@ func TestTableSizes(t *testing.T) {
 			field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xfffe)(h, data)
 			field(mad.AttrSwitchInfo, "multicast_fdb_cap", 40)(h, data)
 		}, []uint32{0, 1}, ""},
-		{"multicast of a CA", table.Table{Kind: table.MulticastKind, Dest: here}, nil, nil, "it is a ca: only switches have forwarding tables"},
+		{"multicast of a CA", table.Table{Kind: table.MulticastKind, Dest: here}, nil, nil, "it is a ca; only switches have forwarding tables"},
 		{"lanes of a CA", table.Table{Kind: table.SL2VLKind, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0}, ""},
 		{"lanes of another port of a CA", table.Table{Kind: table.SL2VLKind, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
-			"the request came in through port 1, and a ca shows its SLtoVLMappingTable of that port only: reach port 2 by its own LID or route"},
+			"the request came in through port 1, and a ca shows its SLtoVLMappingTable of that port only; reach port 2 by its own LID or route"},
 		{"lanes of port 0", table.Table{Kind: table.SL2VLKind, Dest: leaf, Port: table.NoPortNumber}, func(h mad.Header, data []byte) {
 			field(mad.AttrSwitchInfo, "enhanced_port0", 1)(h, data)
 			field(mad.AttrNodeInfo, "num_ports", 1)(h, data)
@@ -220,14 +220,14 @@ func TestTableSizes(t *testing.T) {
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 0)(h, data)
 		}, nil, ""},
 		{"arbitration of a CA", table.Table{Kind: table.VLArbKind, Dest: here, Port: table.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
-		{"arbitration of a base port 0", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
-		{"arbitration of a switch", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: table.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
+		{"arbitration of a base port 0", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is not an enhanced port 0 and has no arbitration tables"},
+		{"arbitration of a switch", table.Table{Kind: table.VLArbKind, Dest: leaf, Port: table.NoPortNumber}, nil, nil, "it is a switch; each of its ports has its own VLArbitrationTable, so name a port"},
 		{"partitions of port 0", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
 		{"partitions of a port", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
 		{"partitions not enforced", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
 			"the switch enforces no partitions: its external ports have no P_Key tables"},
 		{"no GUIDs", table.Table{Kind: table.GUIDKind, Dest: leaf, Port: table.NoPortNumber}, field(mad.AttrPortInfo, "guid_cap", 0), nil, ""},
-		{"no such port", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
+		{"no such port", table.Table{Kind: table.PKeyKind, Dest: leaf, Port: 4}, nil, nil, "no port 4; the node has ports up to 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, func(tap *tap) { tap.answer = test.answer }, func(t *testing.T, e *engine.Engine, _ *tap) {

@@ -16,7 +16,7 @@ var VLArbKind = &Kind{
 		port := uint32(max(t.Port, 0))
 		switch {
 		case t.IsSwitch() && port == 0 && !t.Switch.EnhancedPort0: // as in rdma-core infiniband-diags/smpquery.c vlarb
-			return nil, unsupported("port 0 of this switch is no enhanced one, and has no arbitration tables")
+			return nil, unsupported("port 0 of this switch is not an enhanced port 0 and has no arbitration tables")
 		case !t.IsSwitch() && port == 0: // the port where the request comes in
 			port = uint32(t.PortInfo.LocalPortNum)
 		}

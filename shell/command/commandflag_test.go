@@ -71,7 +71,7 @@ func TestParseAudit(t *testing.T) {
 		{line: "--out", err: "audit: --out needs a value"},
 		{line: "--out=", err: "audit: --out needs a value"},
 		{line: "--fail-on bad", err: `audit: --fail-on: "bad" is no severity: use info, warning, error, critical`},
-		{line: "--subnet a/b", err: `audit: --subnet: "a/b" is no name of a subnet: use up to 64 letters, digits, - _ and ., which is not the first`},
+		{line: "--subnet a/b", err: `audit: --subnet: invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
 		{line: "--job a/b", err: `audit: --job: "a/b" is no name of a job: use up to 128 letters, digits, - _ + , and ., which is not the first`},
 	}, parseAudit)
 }
@@ -142,7 +142,7 @@ func TestParseExporter(t *testing.T) {
 		{line: "--listen", err: "--listen needs a value"},
 		{line: "--audits=", err: "--audits needs a value"},
 		{line: "--every soon", err: `--every "soon": want seconds, or a time such as 500ms or 2s`},
-		{line: "--subnet a/b", err: `--subnet "a/b": "a/b" is no name of a subnet: use up to 64 letters, digits, - _ and ., which is not the first`},
+		{line: "--subnet a/b", err: `--subnet "a/b": invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
 	}, parseExporter)
 }
 

@@ -233,7 +233,7 @@ func TestWatchStays(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 		if len(sc.said) != 5 || !strings.HasSuffix(sc.said[1], "changed\nnot reloaded: the pidfile is empty\n[1]") || sc.said[2] != "[1]" ||
-			sc.said[3] != "opensm (process 7) is told to read it\n[2]" || !strings.HasSuffix(sc.said[4], "changed\nnobody reads the file any more: it is gone") {
+			sc.said[3] != "opensm (process 7) is told to read it\n[2]" || !strings.HasSuffix(sc.said[4], "changed\nthe process to reload has exited: it is gone") {
 			t.Errorf("said %q", sc.said)
 		}
 	})

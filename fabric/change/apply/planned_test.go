@@ -23,7 +23,7 @@ func TestPlannedEntries(t *testing.T) {
 		}{
 			{0, 5, 2, ""},
 			{0, 5, mad.NoPort, ""},
-			{0, 5, 77, "LID 5: no port 77: the switch has ports 0..4"},
+			{0, 5, 77, "LID 5: no port 77; the switch has ports 0..4"},
 			{0, 0, 1, "0 is no LID of a port"},
 			{768, 0, 1, "49152 is no LID of a port"},
 		} {

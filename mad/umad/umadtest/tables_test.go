@@ -45,7 +45,7 @@ print(own.message if not own else own)
 `, "--write", "--override-sm")
 	at, own, _ := strings.Cut(got, "\n")
 	words := strings.Fields(at)
-	if len(words) != 4 || words[3] != "disabled" || !strings.Contains(own, "not taken down, for this session reaches the node through it") {
+	if len(words) != 4 || words[3] != "disabled" || !strings.Contains(own, "not taken down: this session reaches the node through it") {
 		t.Fatalf("fabsh says %q", got)
 	}
 	out := diag(t, "smpquery", "-D", "PortInfo", words[0], words[1])
