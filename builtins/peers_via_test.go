@@ -80,7 +80,7 @@ func compareInfos(t *testing.T, swept, told *fabric.Fabric) {
 // lmc_mask). What is missing then is said.
 func (f *peerFixture) incompleteViaSA(t *testing.T) {
 	out, explained, status := f.run(`[p.text for p in discover(via="sa").problems if p.kind == "failed"]`)
-	if status != 3 || explained != "" || !strings.Contains(out, "is unknown: there is no LinkRecord, though the link is up") {
+	if status != 3 || explained != "" || !strings.Contains(out, "the node at the other end is unknown: no LinkRecord although the link is up") {
 		t.Errorf("status %d, %s, %s", status, out, explained)
 	}
 }

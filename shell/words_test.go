@@ -30,7 +30,9 @@ var wordExceptions = []wordException{}
 
 // wordsPending are paths whose texts have not been revised yet.
 var wordsPending = []string{
-	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/", "scripts/", "shell/", "builtins/", "fabric/",
+	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/", "scripts/", "shell/", "builtins/",
+	"fabric/change/",
+	"fabric/sim/",
 	"mad/capture/",
 	"mad/engine/",
 	"mad/ibsim/",
