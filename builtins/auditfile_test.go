@@ -176,8 +176,8 @@ func TestSnapshotOver(t *testing.T) {
 			{older, newer, "is to be the older one: its counters were read at 2000-01-01"},
 			{newer, newer, "is to be the older one"},
 			{soon, newer, "were read 100ms before those compared with it: want 2s or more"},
-			{newer, swept, "the file has no counters: snapshot FILE --all reads them too"},
-			{newer, timeless, "the file does not say when its counters were read"},
+			{newer, swept, "the file has no counters; write it with snapshot FILE --all"},
+			{newer, timeless, "the file has no time of its counters"},
 			{timeless, older, "when the counters of the file at hand were read it does not say"},
 		} {
 			s := ofFile(t, x.at)

@@ -190,7 +190,7 @@ func TestFindingArguments(t *testing.T) {
 			{`finding("Link Width", discover(), "x")`, `finding: for parameter check: got "Link Width", want words in lower case with dots between: "link.width"`},
 			{`finding("a.b", "leaf-1", "x")`, `finding: for parameter subject: got "leaf-1", want a GUID, or GUID/PORT; names are not unique: pass the node, port or link`},
 			{`finding("a.b", 3, "x")`, `finding: for parameter subject: got int, want the fabric, a node, a port or a link of it, or a GUID`},
-			{`finding("a.b", discover(), "x", severity="eror")`, `finding: for parameter severity: "eror" is no severity (did you mean error?): use info, warning, error, critical`},
+			{`finding("a.b", discover(), "x", severity="eror")`, `finding: for parameter severity: unknown severity "eror" (did you mean error?); supported: info, warning, error, critical`},
 			{`finding("a.b", discover(), "x", rate=len)`, `finding: for parameter rate: cannot encode builtin_function_or_method as JSON`},
 			{`finding("a.b", discover(), "x", cause=3)`, `finding: for parameter cause: got int, want a finding, or the id of one`},
 			{`finding("a.b", discover(), "x" * 5000)`, `finding: for parameter message: got 5000 bytes, want at most 4096`},

@@ -89,9 +89,9 @@ func TestAckIDs(t *testing.T) {
 		{"node.gone:0xAB/9", "node.gone:0x00000000000000ab/9: known", 0},
 		{"link.*:0x0002c9*/7", "link.*:0x0002c9*/7: known", 0},
 		{"link.*:fab*", "link.*:fab*: known", 0},
-		{"link.width:switch*", `audit ack: "link.width:switch*" is no ID: write CHECK:GUID/PORT, * for any text`, 2},
-		{"link.width:0x0002C9*", `audit ack: "link.width:0x0002C9*" is no ID: write CHECK:GUID/PORT, * for any text`, 2},
-		{"Link.Width:*", `audit ack: "Link.Width:*" is no ID: write CHECK:GUID/PORT, * for any text`, 2},
+		{"link.width:switch*", `audit ack: invalid ID "link.width:switch*"; use CHECK:GUID/PORT, * for any text`, 2},
+		{"link.width:0x0002C9*", `audit ack: invalid ID "link.width:0x0002C9*"; use CHECK:GUID/PORT, * for any text`, 2},
+		{"Link.Width:*", `audit ack: invalid ID "Link.Width:*"; use CHECK:GUID/PORT, * for any text`, 2},
 		{"link.width:0x2c90310000000/x", "audit ack: the fabric has no node named", 2},
 	} {
 		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "--state", dir, "audit", "ack", x.id, "--until", day, "--reason", "x")
@@ -143,8 +143,8 @@ $`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st.Read(); st.Anew != nil || st.Last() == nil || len(st.Last().Ports) != 32 {
-			t.Fatalf("%s: the state is lost, or half: %v", when, st.Anew)
+		if st.Read(); st.Reset != nil || st.Last() == nil || len(st.Last().Ports) != 32 {
+			t.Fatalf("%s: the state is lost, or half: %v", when, st.Reset)
 		}
 	}
 	began := time.Now()

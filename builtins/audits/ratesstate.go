@@ -245,7 +245,7 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 // not asked for.
 func (x *run) stateError() error {
 	if x.state != nil {
-		return x.state.Anew
+		return x.state.Reset
 	}
 	return x.unkept
 }
@@ -281,8 +281,8 @@ func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
 			return nil, nil, &StateError{err}
 		}
 	}
-	if st.Read(); st.Anew != nil {
-		c.Fiber().Warn("%v", st.Anew)
+	if st.Read(); st.Reset != nil {
+		c.Fiber().Warn("%v", st.Reset)
 	}
 	return st, held, nil
 }

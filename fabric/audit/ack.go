@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Ack says that a finding is known: it is not told again until a day has passed.
+// Ack acknowledges a finding: it is not reported again until a day has passed.
 type Ack struct {
 	Pattern string    // an ID, in which * stands for any text
 	Until   time.Time // the beginning of the last day that it holds on
@@ -15,10 +15,10 @@ type Ack struct {
 	Name    string // what the subject was called when it was acknowledged
 }
 
-// longestAck is how far ahead an ack may end: nothing is silenced for ever.
+// longestAck is how far ahead an ack may end: nothing is acknowledged for ever.
 const longestAck = 366 * 24 * time.Hour
 
-// InForce: now is not after the last day of a.
+// InForce reports whether now is not after the last day of a.
 func (a *Ack) InForce(now time.Time) bool {
 	return now.Before(a.Until.AddDate(0, 0, 1))
 }
@@ -53,8 +53,8 @@ func matches(pattern, text string) bool {
 // Acks are all of a subnet.
 type Acks []Ack
 
-// Of is the ack in force that covers f; where there is none but one that has
-// ended, that.
+// Of is the ack in force that covers f; without one, an ack that has
+// ended.
 func (list Acks) Of(f *Finding, now time.Time) (a *Ack, inForce bool) {
 	for i := range list {
 		switch {

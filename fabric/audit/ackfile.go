@@ -19,24 +19,24 @@ import (
 	"fabsh/fabric/lock"
 )
 
-// The file of acks is for people and editors. A line is
+// The file of acks can be edited by hand. A line is
 //
 //	ID YYYY-MM-DD "who" "reason" ["name"]
 //
 // with texts as Go writes them in quotes, so that no name breaks a line. What
-// follows # is a comment. A line that cannot be read silences nothing.
+// follows # is a comment. A line that cannot be read acknowledges nothing.
 
 // maxAckFile bounds the file, in bytes.
 const maxAckFile = 4 << 20
 
 const day = "2006-01-02"
 
-const ackHeader = `# Known findings, which fabsh audit does not tell again until their day has passed.
+const ackHeader = `# Acknowledged findings: fabsh audit does not report them until their day has passed.
 # ID (* stands for any text)  last day  "who"  "reason"  ["name of the subject then"]
 `
 
 // What the two parts of an ID can be, with * for any text. Nothing else ever covers a
-// finding: subjects are GUIDs in one spelling, and no names.
+// finding: subjects are GUIDs in one spelling, never names.
 var (
 	checkPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_.*]+$`) })
 	subjectPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -44,7 +44,7 @@ var (
 	})
 )
 
-// NewAck checks what a person says.
+// NewAck checks what a user enters.
 func NewAck(id, name, until, by, reason string, now time.Time) (*Ack, error) {
 	return newAck(id, name, until, by, reason, now, longestAck)
 }
@@ -56,15 +56,15 @@ func newAck(id, name, until, by, reason string, now time.Time, longest time.Dura
 	a := &Ack{Pattern: id, Until: last, By: by, Reason: reason, Name: name}
 	switch {
 	case !ok || !checkPattern().MatchString(check) || !subjectPattern().MatchString(subject) && !a.Covers(&Finding{Check: check, Subject: OfFabric()}):
-		return nil, fmt.Errorf("%q is no ID: write CHECK:GUID/PORT, * for any text", id)
+		return nil, fmt.Errorf("invalid ID %q; use CHECK:GUID/PORT, * for any text", id)
 	case strings.Trim(id, "*:.") == "":
-		return nil, fmt.Errorf("%q would silence everything: name a check or a subject", id)
+		return nil, fmt.Errorf("%q would acknowledge everything; name a check or a subject", id)
 	case err != nil:
 		return nil, fmt.Errorf("until %q: want a day such as %s", until, now.AddDate(0, 1, 0).Format(day))
 	case last.Sub(now) > longest:
-		return nil, fmt.Errorf("until %s is more than a year ahead: nothing is silenced for ever", until)
+		return nil, fmt.Errorf("until %s is more than a year ahead; choose a day within a year", until)
 	case strings.TrimSpace(by) == "" || strings.TrimSpace(reason) == "":
-		return nil, errors.New("an ack has a reason, and who says so")
+		return nil, errors.New("an ack needs a reason and a name (who acknowledges)")
 	case len(reason) > 1000 || len(by) > 200:
 		return nil, errors.New("the reason is longer than 1000 bytes, or the name than 200")
 	}
@@ -80,7 +80,7 @@ func (a *Ack) line() string {
 	return s + "\n"
 }
 
-// ReadAcks reads the file at path; one that is not there has none. Lines that
+// ReadAcks reads the file at path; a missing file has none. Lines that
 // cannot be read are left out, and are errors that name them.
 func ReadAcks(path string, now time.Time) (list Acks, bad []error) {
 	data, err := readAckFile(path)
@@ -91,7 +91,7 @@ func ReadAcks(path string, now time.Time) (list Acks, bad []error) {
 		a, err := parseAck(line, now)
 		switch {
 		case err != nil:
-			bad = append(bad, fmt.Errorf("%s:%d: %w; the line silences nothing", path, i+1, err))
+			bad = append(bad, fmt.Errorf("%s:%d: %w; the line is ignored", path, i+1, err))
 		case a != nil:
 			list = append(list, *a)
 		}
@@ -118,7 +118,7 @@ func readAckFile(path string) (string, error) {
 	return string(data), nil
 }
 
-// parseAck reads a line; nil: it has none.
+// parseAck reads a line; nil: it has no ack.
 func parseAck(line string, now time.Time) (*Ack, error) {
 	rest := strings.TrimSpace(line)
 	var fields []string
@@ -171,7 +171,7 @@ func AddAck(path string, a *Ack) error {
 		old += "\n"
 	}
 	if len(old)+len(a.line()) > maxAckFile {
-		return fmt.Errorf("%s is full: take old lines out of it", path)
+		return fmt.Errorf("%s is full; remove old lines", path)
 	}
 	return format.WriteFile(context.Background(), path, func(w io.Writer) error {
 		out := bufio.NewWriter(w)
@@ -181,7 +181,7 @@ func AddAck(path string, a *Ack) error {
 	})
 }
 
-// AckFile returns where the acks of a subnet are, below a folder of states.
+// AckFile returns where the acks of a subnet are, below a directory of states.
 func AckFile(dir string, subnet fabric.Subnet) string {
 	return filepath.Join(subnet.Folder(dir), "acks")
 }

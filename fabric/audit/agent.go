@@ -8,8 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// Agents are what agents of performance management have said that they have, which
-// only other firmware changes: it need not be asked for in each run.
+// Agents are the capabilities that agents of performance management reported, which
+// only other firmware changes: they need not be read in each run.
 type Agents struct {
 	asked time.Time    // when the first of them was
 	list  []knownAgent // sorted by key
@@ -23,14 +23,14 @@ type knownAgent struct {
 	caps2 uint32
 }
 
-// agentModel is what the sweep tells of who an agent is.
+// agentModel is what the sweep shows of the identity of an agent.
 type agentModel struct {
 	node     mad.GUID
 	device   uint64 // vendor ID and device ID
 	revision uint32
 }
 
-// maxAgentAge is how long they count. New firmware begins its counters anew, so that
+// maxAgentAge is how long they count. New firmware restarts its counters, so that
 // its agents are forgotten before; unless they had counted nothing.
 const maxAgentAge = 24 * time.Hour
 
@@ -48,7 +48,7 @@ func (a *Agents) find(key PortKey) (int, bool) {
 }
 
 // Of is the ClassPortInfo of the agent that answers for p, of which the capabilities
-// are known; nil: it is to be asked.
+// are known; nil: it must be read.
 func (a *Agents) Of(p *fabric.Port, now time.Time) *mad.ClassPortInfo {
 	if age := now.Sub(a.asked); age < 0 || age > maxAgentAge {
 		return nil
@@ -61,13 +61,13 @@ func (a *Agents) Of(p *fabric.Port, now time.Time) *mad.ClassPortInfo {
 	return &mad.ClassPortInfo{CapabilityMask: a.list[i].caps, CapabilityMask2: a.list[i].caps2}
 }
 
-// AgentAnswer is what the agent that answers for a port has said.
+// AgentAnswer is the answer of the agent of a port.
 type AgentAnswer struct {
 	Port *fabric.Port
 	Info *mad.ClassPortInfo
 }
 
-// Keep keeps what agents that were asked now have said.
+// Keep keeps the answers of agents that were queried now.
 func (a *Agents) Keep(answers []AgentAnswer, now time.Time) {
 	if age := now.Sub(a.asked); age < 0 || age > maxAgentAge {
 		*a = Agents{asked: now}
@@ -77,13 +77,13 @@ func (a *Agents) Keep(answers []AgentAnswer, now time.Time) {
 			a.list = append(a.list, knownAgent{key, model, x.Info.CapabilityMask, x.Info.CapabilityMask2})
 		}
 	}
-	// The newest answer first: of a GUID that is there twice, another model's is asked again.
+	// The newest answer first: of a duplicate GUID, another model's agent is read again.
 	slices.Reverse(a.list)
 	slices.SortStableFunc(a.list, func(x, y knownAgent) int { return x.key.compare(y.key) })
 	a.list = slices.CompactFunc(a.list, func(x, y knownAgent) bool { return x.key == y.key })
 }
 
-// Forget makes the agents of ports be asked again.
+// Forget drops the answers of agents of ports, so that they are read again.
 func (a *Agents) Forget(ports []*fabric.Port) {
 	if len(ports) == 0 {
 		return

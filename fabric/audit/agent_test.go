@@ -45,8 +45,8 @@ func TestAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	st = openState(t, dir)
-	if st.Read(); st.Anew != nil {
-		t.Fatal(st.Anew)
+	if st.Read(); st.Reset != nil {
+		t.Fatal(st.Reset)
 	}
 	a := st.Agents()
 	known := func(p *fabric.Port, after time.Duration) bool {

@@ -172,7 +172,7 @@ link.down:* 2026-11-21 "evil\",\n\x1b[2J# x" "cable, ordered" "evil\",\n\x1b[2J#
 	}
 }
 
-// TestBadAcks: a line that cannot be read silences nothing, and is named.
+// TestBadAcks: a line that cannot be read acknowledges nothing, and is named.
 func TestBadAcks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acks")
 	lines := []string{
@@ -199,7 +199,7 @@ func TestBadAcks(t *testing.T) {
 		t.Errorf("%d acks, errors %v", len(acks), bad)
 	}
 	for i, err := range bad {
-		if !strings.Contains(err.Error(), "silences nothing") {
+		if !strings.Contains(err.Error(), "the line is ignored") {
 			t.Errorf("%d: %v", i, err)
 		}
 	}

@@ -14,26 +14,26 @@ type BER struct {
 	Verdict BERVerdict
 	Errors  uint64
 	Allowed float64       // rate x seconds x target
-	Window  time.Duration // 0: not known
-	Needs   time.Duration // from when on none is enough to say that all is well; 0: not known
+	Window  time.Duration // 0: unknown
+	Needs   time.Duration // from when on no error is enough to pass; 0: unknown
 }
 
 // BERVerdict is the outcome.
 type BERVerdict string
 
-// The outcomes. Nothing is well that could not be told.
+// The outcomes. Unknown is never OK.
 const (
 	BEROK       BERVerdict = "ok"
 	BERExceeded BERVerdict = "exceeded"
 	BERTooShort BERVerdict = "window_too_short"
-	BERUnknown  BERVerdict = "unknown" // the link's rate, or the errors, are not known
+	BERUnknown  BERVerdict = "unknown" // the link's rate, or the errors, are unknown
 )
 
 const (
 	// enough events that a target allows make the count itself the test.
 	enough = 3
 	// Below, the test is how likely so many events are at the target: less than
-	// this is no chance. One event is never enough.
+	// this is not chance. One event is never enough.
 	unlikely = 1e-3
 )
 
@@ -74,7 +74,7 @@ var dataGbps = map[string]float64{
 	"sdr": 2, "ddr": 4, "qdr": 8, "fdr10": 10, "fdr": 14.0625 * 64 / 66, "edr": 25, "hdr": 50, "ndr": 100, "xdr": 200,
 }
 
-// LinkBits is the data rate of a link in bits per second; 0: not known.
+// LinkBits is the data rate of a link in bits per second; 0: unknown.
 func LinkBits(width, speed string) float64 {
 	return float64(mad.WidthLanes(width)) * dataGbps[speed] * 1e9
 }
@@ -82,14 +82,14 @@ func LinkBits(width, speed string) float64 {
 // PortRates is what a run read of the counters of a port.
 type PortRates struct {
 	Port *fabric.Port
-	// Windows are those to earlier reads, the newest first. Of a port that was not
-	// read before there is one, without rates; of one that told nothing, none.
+	// Windows are those to earlier reads, the newest first. A port without an earlier
+	// read has one, without rates; a port that did not answer has none.
 	Windows  []Window
-	TimedOut bool // so it told nothing; else it refused to
+	TimedOut bool // the agent timed out; else it refused to answer
 }
 
 // BER is the bit error rate of the port's link in the longest window that is known;
-// false: none is, or the link's rate is not.
+// false: no such window, or the link's rate is unknown.
 func (r *PortRates) BER() (rate float64, window time.Duration, ok bool) {
 	if r.Port.PhysicalState() != mad.PortPhysicalStateLinkUp { // then PortInfo says anything
 		return 0, 0, false

@@ -13,7 +13,7 @@ import (
 type Counter struct {
 	Name    string // "symbol_error_counter"
 	Doc     string
-	Traffic bool // it moves on a link that is well
+	Traffic bool // it moves on a healthy link
 	Scale   uint64
 
 	sources []source // the widest first
@@ -27,7 +27,7 @@ type source struct {
 }
 
 // CounterSet is a group of counters that an agent has or lacks as a whole, as the
-// capability masks of its ClassPortInfo say, or the answer.
+// capability masks of its ClassPortInfo, or the answer, show.
 type CounterSet uint8
 
 const (
@@ -48,8 +48,8 @@ const (
 // SetMask is a set of CounterSets, bit by bit.
 type SetMask uint16
 
-// setNames are the words for the sets that agents have or lack. Of the details, only
-// ports that have counted what these are details of tell.
+// setNames are the words for the sets that agents have or lack. Details are only shown by
+// ports that have counted the errors which they detail.
 var setNames = [numSets]string{
 	setBase: "PortCounters", setWait: "PortXmitWait", setQP1: "QP1Dropped", setWide: "PortCountersExtended",
 	setCast: "unicast and multicast packets", setWideErrors: "errors of 64 bits", setBlocks: "PortExtendedSpeedsCounters",
@@ -80,7 +80,7 @@ var counterSets = [numSets]struct {
 	variant string
 	has     func(f *mad.Field) bool
 	// partOf are counters of PortCounters that those of the set are a part of (IBA
-	// 16.1.4.1, 16.1.4.2): while these are 0 the set is 0, and not asked for.
+	// 16.1.4.1, 16.1.4.2): while these are 0 the set is 0, and not read.
 	partOf []string
 }{
 	setBase:       {attr: 0, has: func(f *mad.Field) bool { return f.Select2 == 0 }},
@@ -118,8 +118,8 @@ func setsOf(attr int) (m SetMask) {
 	return m
 }
 
-// supported are the sets that ClassPortInfo announces, and those that only an
-// answer tells of: details.
+// supported are the sets that ClassPortInfo announces, and those known only from an
+// answer: details.
 func supported(info *mad.ClassPortInfo) SetMask {
 	caps, caps2 := mad.PerfCapabilityMask(info.CapabilityMask), mad.PerfCapabilityMask2(info.CapabilityMask2)
 	m := maskOf(setBase, setRcvErrors, setDiscards)
@@ -187,7 +187,7 @@ func newCounter(f *mad.Field, e int) Counter {
 	// On PAM4 some symbols are always corrected.
 	c.Traffic = strings.HasSuffix(c.Name, "_pkts") || c.Name == "port_xmit_wait" || strings.Contains(c.Name, "correct")
 	if base, ok := strings.CutSuffix(c.Name, "_data"); ok {
-		// The counter's unit is 4 bytes, which has been forgotten often.
+		// The counter's unit is 4 bytes, which is often overlooked.
 		c.Name, c.Traffic, c.Scale = base+"_bytes", true, 4
 		c.Doc = strings.TrimSuffix(c.Doc, ", in units of 4 bytes") + ", in bytes"
 	}
@@ -197,7 +197,7 @@ func newCounter(f *mad.Field, e int) Counter {
 	return c
 }
 
-// CounterIndex is the index in Counters of the one of that name; -1: there is none.
+// CounterIndex is the index in Counters of the one of that name; or -1.
 func CounterIndex(name string) int {
 	if i, ok := counterIndex()[name]; ok {
 		return i

@@ -9,23 +9,23 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// Outcome is what came of a request.
+// Outcome is the outcome of a request.
 type Outcome uint8
 
 const (
 	Answered    Outcome = iota
 	Unsupported         // the agent does not have the attribute; or the file does not have it
 	TimedOut
-	Failed // another answer that says no
+	Failed // the answer was another error
 )
 
-// Row is what an audit asked of one attribute.
+// Row counts the requests of an audit for one attribute.
 type Row struct {
 	Audit, Attribute                               string
 	Asked, Answered, Unsupported, TimedOut, Failed int
 }
 
-// Complete: whoever was asked, and has the attribute, answered.
+// Complete reports whether everyone that was asked, and has the attribute, answered.
 func (r *Row) Complete() bool { return r.TimedOut == 0 && r.Failed == 0 }
 
 func (r *Row) count(o Outcome, n int) {
@@ -42,7 +42,7 @@ func (r *Row) count(o Outcome, n int) {
 	}
 }
 
-// Coverage is what was asked in one run.
+// Coverage counts the requests of one run.
 type Coverage struct {
 	audits []string // in the order in which they began; one that is forgotten keeps its place
 	rows   []Row
@@ -50,7 +50,7 @@ type Coverage struct {
 	misses []miss
 }
 
-// miss is a request without the answer that was wanted.
+// miss is a request without an answer.
 type miss struct {
 	row     int
 	outcome Outcome
@@ -58,7 +58,7 @@ type miss struct {
 	n       int
 }
 
-// Count counts n requests of an audit for an attribute of s, which all came to o.
+// Count counts n requests of an audit for an attribute of s, all with outcome o.
 func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
 	if n == 0 {
 		return
@@ -82,10 +82,10 @@ func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
 	}
 }
 
-// Begin says in what order audits are told, whichever of them asks first, or again.
+// Begin sets the order in which audits are listed, whichever of them sends requests first, or again.
 func (c *Coverage) Begin(audits ...string) { c.audits = audits }
 
-// Rows are by audit, in the order of Begin, then that in which they asked; and by
+// Rows are by audit, in the order of Begin, then that of their requests; and by
 // attribute.
 func (c *Coverage) Rows() []Row {
 	rows := slices.Clone(c.rows)
@@ -100,7 +100,7 @@ func (c *Coverage) Clone() Coverage {
 	return Coverage{slices.Clone(c.audits), slices.Clone(c.rows), maps.Clone(c.index), slices.Clone(c.misses)}
 }
 
-// Forget drops what an audit has asked, which is to be asked again.
+// Forget drops the requests of an audit, which runs again.
 func (c *Coverage) Forget(audit string) {
 	old := *c
 	*c = Coverage{audits: old.audits}
@@ -117,7 +117,7 @@ func (c *Coverage) Forget(audit string) {
 	}
 }
 
-// Complete: nothing that was asked for is missing.
+// Complete reports whether nothing that was requested is missing.
 func (c *Coverage) Complete() bool {
 	return !slices.ContainsFunc(c.rows, func(r Row) bool { return !r.Complete() })
 }
@@ -134,14 +134,14 @@ func (c *Coverage) Total() (t Row) {
 	return t
 }
 
-// Share is how much was answered of what was asked, in words. What is not supported was
-// not to be had.
+// Share is the share of requests that were answered, in words. Unsupported attributes
+// do not count.
 func (c *Coverage) Share() string {
 	t := c.Total()
 	wanted := t.Asked - t.Unsupported
 	switch {
 	case t.Asked == 0:
-		return "nothing was asked"
+		return "no requests"
 	case c.Complete():
 		return "100 % of " + plural.Count(wanted, "request", "requests")
 	}
@@ -160,7 +160,7 @@ func (c *Coverage) Missing() (list []Subject) {
 	return list
 }
 
-// Excuse takes those that are known to be silent out of the count.
+// Excuse removes the subjects that are known not to answer from the count.
 func (c *Coverage) Excuse(known func(Subject) bool) {
 	c.misses = slices.DeleteFunc(c.misses, func(m miss) bool {
 		if !known(m.subject) {

@@ -1,6 +1,6 @@
 package audit
 
-// Errors are the counters of errors that are worth a look, as indices of Counters:
+// Errors are the counters of errors that need attention, as indices of Counters:
 // those that counted, those that stand at their largest value, and, of traffic
 // too, those about which there was no answer. Most ports have none.
 func (w *Window) Errors() (moving, saturated, silent []int) {
@@ -24,7 +24,7 @@ func (w *Window) Errors() (moving, saturated, silent []int) {
 		}
 		if w.before != nil && v != s.field.Max() {
 			if old, from := w.before.value(i); from != nil && from.set == s.set && old == v {
-				continue // as it is at most ports
+				continue // as at most ports
 			}
 		}
 		consider(i)
@@ -39,7 +39,7 @@ func (w *Window) Errors() (moving, saturated, silent []int) {
 	return moving, saturated, silent
 }
 
-// FEC reports whether counters of what forward error correction mended are known.
+// FEC reports whether counters of symbols that FEC corrected are known.
 func (w *Window) FEC() bool {
 	return w.before != nil && w.before.answered&w.after.answered&maskOf(setRSFEC, setLanes) != 0
 }

@@ -1,19 +1,19 @@
 // Package audit is what audits have in common, whoever judges the fabric: the
-// findings, what was asked and answered, what is acknowledged, and where one run
+// findings, requests and answers, acknowledgements, and where one run
 // keeps what the next one needs.
 //
 //	finding.go   Finding, with an id that is the same next run; Severity
 //	subject.go   Subject: the fabric, a node, a port or a link
 //	fold.go      Fold: effects under their causes
-//	coverage.go  Coverage: what was asked, and what came of it
-//	ack.go       Ack: what is known, by whom, and until when; ackfile.go, their file
+//	coverage.go  Coverage: the requests of a run, and their outcomes
+//	ack.go       Ack: an acknowledged finding, by whom, and until when; ackfile.go, their file
 //	report.go    Report: all of one run; sweep.go, the requests of its sweep
 //	metric.go    Metric: a named value for Prometheus
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were
 //	agent.go     Agents: what performance agents support
 //	readfile.go  the counters in a file; share.go, use as a share of the bandwidth
-//	rate.go      Rate: what two reads come to; errors.go, what of it is worth a look;
-//	             ber.go, bit errors; threshold.go, how much is told
+//	rate.go      Rate: what two reads come to; errors.go, those that need attention;
+//	             ber.go, bit errors; threshold.go, what is reported
 //	state.go     State: what one run keeps for the next; statefile.go stateread.go, its
 //	             file; job.go, its name
 //	history.go   History: what runs of a job have seen of ports
@@ -34,41 +34,41 @@ import (
 
 // Finding is one thing wrong with one subject.
 type Finding struct {
-	Audit    string // who found it: "links"
+	Audit    string // the audit that found it: "links"
 	Check    string // what is wrong: "link.width"
 	Subject  Subject
 	Severity Severity
-	Message  string // one sentence or more, for people
+	Message  string // one sentence or more
 	Data     []Datum
-	// Cause is the ID of the finding that it follows from; empty: none is
-	// known.
+	// Cause is the ID of the finding that it follows from; empty: it is
+	// unknown.
 	Cause string
 	// Since is the run from which on it has been found each time; zero where no
 	// state is kept.
 	Since time.Time
 }
 
-// Datum is one figure of a finding. The name says the unit: "rate_gbps".
+// Datum is one figure of a finding. The name has the unit: "rate_gbps".
 type Datum struct {
 	Name  string
 	Value any // as the finder gave it; this package only carries it
 }
 
-// ID is the same for the same fault in the next run: check, and subject by GUID
+// ID stays the same for the same fault in the next run: check, and subject by GUID
 // and port number. It never depends on LIDs or names.
 func (f *Finding) ID() string { return f.Check + ":" + f.Subject.Key() }
 
-// CheckName is what checks may be called: words with dots between them.
+// CheckName matches valid names of checks: words with dots between them.
 var CheckName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}(\.[a-z0-9_]{1,32}){0,3}$`)
 })
 
-// Severity says how urgent a finding is.
+// Severity is the urgency of a finding.
 type Severity uint8
 
 const (
 	Info     Severity = iota + 1 // worth knowing
-	Warning                      // to be looked at
+	Warning                      // needs attention
 	Error                        // something does not work as it should
 	Critical                     // data or management is broken now
 )
@@ -88,7 +88,7 @@ func (s Severity) String() string {
 func ParseSeverity(word string) (Severity, error) {
 	i := slices.Index(Severities, word)
 	if i < 0 {
-		return 0, fmt.Errorf("%q is no severity%s: use %s", word, fabric.DidYouMean(word, Severities), strings.Join(Severities, ", "))
+		return 0, fmt.Errorf("unknown severity %q%s; supported: %s", word, fabric.DidYouMean(word, Severities), strings.Join(Severities, ", "))
 	}
 	return Info + Severity(i), nil
 }
@@ -96,8 +96,8 @@ func ParseSeverity(word string) (Severity, error) {
 // maxMessages is how many messages of one finding are kept.
 const maxMessages = 8
 
-// Collection gathers findings. A check finds one fault of one subject: what it
-// says again of that is joined to what it has said.
+// Collection gathers findings. A check finds one fault of one subject: further
+// messages about it are joined.
 type Collection struct {
 	list  []Finding
 	index map[string]int      // by ID
@@ -137,8 +137,8 @@ func (c *Collection) List() []Finding {
 }
 
 // Confirm returns what is left of first when some audits have run again and found second:
-// what both found, as the second found it, and what the audits found that are not in
-// again. gone is how many were not found again, fresh how many are in second alone.
+// findings of both, as in second, and findings of the other audits. gone counts the
+// findings that were not confirmed, fresh those in second alone.
 func Confirm(first, second []Finding, again map[string]bool) (kept []Finding, gone, fresh int) {
 	still := map[string]Finding{}
 	for _, f := range second {

@@ -97,7 +97,7 @@ func explains(list []Finding, at map[string][]int, i int) int {
 	return best
 }
 
-// inCircle: following causes from i leads back to i.
+// inCircle reports whether following causes from i leads back to i.
 func inCircle(parent []int, i int) bool {
 	at := parent[i]
 	for range parent {
@@ -109,5 +109,5 @@ func inCircle(parent []int, i int) bool {
 		}
 		at = parent[at]
 	}
-	return false // the circle is further up: whoever is in it becomes a root
+	return false // the circle is further up: its members become roots
 }

@@ -17,7 +17,7 @@ type History struct{ ports []portPast }
 type portPast struct {
 	key      PortKey
 	up       int64    // Unix time in seconds when its link was seen up last
-	peer     mad.GUID // node that was behind it; 0: it was not known
+	peer     mad.GUID // node that was behind it; 0: unknown
 	peerNum  uint8    // and at which of its ports
 	toSwitch bool     // that was a switch
 	waits    uint16   // bit i: i runs ago its link was up and not active
@@ -27,7 +27,7 @@ type portPast struct {
 // (infiniband_exporter of SckyzO, docs/alerts.md: max_over_time over 7 days).
 const maxPastAge = 7 * 24 * time.Hour
 
-// PastRuns is of how many runs it is known in which of them a link was not active (UFM,
+// PastRuns is the number of runs of which it is known whether a link was not active (UFM,
 // unhealthy ports: 10 sweeps).
 const PastRuns = 10
 
@@ -53,7 +53,7 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 		fresh = append(fresh, past)
 	}
 	slices.SortStableFunc(fresh, func(a, b portPast) int { return a.key.compare(b.key) })
-	fresh = slices.CompactFunc(fresh, func(a, b portPast) bool { return a.key == b.key }) // a GUID that is there twice
+	fresh = slices.CompactFunc(fresh, func(a, b portPast) bool { return a.key == b.key }) // a duplicate GUID
 	var all []portPast
 	for old := h.ports; len(old)+len(fresh) > 0; {
 		var x portPast
@@ -92,9 +92,9 @@ func (h *History) of(p *fabric.Port) *portPast {
 // Down is a port that was in use, or both ends of a link.
 type Down struct {
 	Port     *fabric.Port
-	Other    *fabric.Port  // the other end, where that is down too; nil: it is not, or not known
+	Other    *fabric.Port  // the other end, where that is down too; nil: it is not, or is unknown
 	For      time.Duration // since it was seen up
-	Peer     mad.GUID      // node that was behind it; 0: not known
+	Peer     mad.GUID      // node that was behind it; 0: unknown
 	ToSwitch bool          // that was a switch
 }
 
@@ -127,7 +127,7 @@ func (h *History) wasUp(p *fabric.Port, now time.Time) *portPast {
 }
 
 // otherEnd is the port that was behind p, whose past is x, where it is down as well, and
-// nothing else was at it since; nil: it is not so.
+// nothing else was at it since; else nil.
 func (h *History) otherEnd(f *fabric.Fabric, p *fabric.Port, x *portPast, now time.Time) *fabric.Port {
 	nodes := f.NodeByGUID(x.peer)
 	if x.peer == 0 || len(nodes) != 1 {

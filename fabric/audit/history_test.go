@@ -41,8 +41,8 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		st.Read()
-		if st.Anew != nil {
-			t.Fatal(st.Anew)
+		if st.Reset != nil {
+			t.Fatal(st.Reset)
 		}
 		now = now.Add(time.Hour)
 	}

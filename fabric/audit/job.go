@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// JobOf makes the name of a job of texts. What no file name should have becomes _,
+// JobOf makes the name of a job of texts. Characters that do not belong in a file name become _,
 // and what would be too long ends in a digest of the whole.
 func JobOf(texts ...string) string {
 	whole := strings.Join(texts, "+")
@@ -30,12 +30,12 @@ func JobOf(texts ...string) string {
 // maxJob is how long the name of a job may be, in bytes.
 const maxJob = 128
 
-// CheckJob is why text cannot name a job, and a file; nil: it can.
+// CheckJob returns nil if text is valid as the name of a job and of a file.
 func CheckJob(text string) error {
 	if text == "" || len(text) > maxJob || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+,", r))
 	}) {
-		return fmt.Errorf("%q is no name of a job: use up to %d letters, digits, - _ + , and ., which is not the first", text, maxJob)
+		return fmt.Errorf("invalid job name %q; use up to %d letters, digits, - _ + , and . (not first)", text, maxJob)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ type Metric struct {
 	Value      float64
 }
 
-// IsCounter: the value never falls but when what counts begins anew. By the naming
+// IsCounter reports whether the value never falls, except when counting restarts. By the naming
 // rules of Prometheus such names, and no others, end with _total.
 func (m *Metric) IsCounter() bool { return strings.HasSuffix(m.Name, "_total") }
 
@@ -27,18 +27,18 @@ var (
 // maxMetricName is how long a name may be, in bytes.
 const maxMetricName = 256
 
-// CheckMetricName is why name is no metric's; nil: it may be.
+// CheckMetricName returns nil if name is valid for a metric.
 func CheckMetricName(name string) error {
 	if len(name) > maxMetricName || !metricName().MatchString(name) {
-		return fmt.Errorf("%.80q is no name of a metric: use letters, digits and _, a digit not first: \"site_links_down\"", name)
+		return fmt.Errorf("invalid metric name %.80q; use letters, digits and _, a digit not first: \"site_links_down\"", name)
 	}
 	return nil
 }
 
-// CheckLabelName is why name is no label's; nil: it may be.
+// CheckLabelName returns nil if name is valid for a label.
 func CheckLabelName(name string) error {
 	if len(name) > maxMetricName || !labelName().MatchString(name) || strings.HasPrefix(name, "__") {
-		return fmt.Errorf("%.80q is no name of a label: use letters, digits and _, neither a digit nor __ first", name)
+		return fmt.Errorf("invalid label name %.80q; use letters, digits and _, neither a digit nor __ first", name)
 	}
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 	"fabsh/mad"
 )
 
-// Why says why the rate of a counter is not known.
+// Why is the reason why the rate of a counter is unknown.
 type Why uint8
 
 const (
 	Known         Why = iota
 	NotSupported      // the agent does not have the counter
-	NoAnswer          // it was asked for, without an answer, now or then
+	NoAnswer          // no answer, now or then
 	NoEarlierRead     // the port was not read before, or not that counter
 	TooShort          // the reads are closer together than agents renew counters
 	Replaced          // another device has the port GUID now
@@ -35,12 +35,12 @@ func (w Why) String() string {
 	return Whys[w-1]
 }
 
-// refresh is the shortest window that rates are told of. The specification does
-// not say how often an agent renews what it shows; some do so seldom (kernel
+// refresh is the shortest window that rates are computed for. The specification does
+// not specify how often an agent updates its counters; some do so seldom (kernel
 // documentation, sysfs-class-infiniband, hw_counters/lifespan).
 const refresh = time.Second
 
-// MinWindow is the shortest window that rates can be asked for.
+// MinWindow is the shortest window for rates.
 const MinWindow = 2 * refresh
 
 // Window is what lies between two reads of a port.
@@ -63,14 +63,14 @@ func NewWindow(before, after *PortRead, gap time.Duration, fell map[mad.GUID]Nod
 	return w
 }
 
-// replaced: another device has the port GUID.
+// replaced reports whether another device has the port GUID.
 func (w *Window) replaced() bool {
 	return w.before != nil && (w.before.System != w.after.System && w.before.System != 0 && w.after.System != 0 || w.before.Node != w.after.Node)
 }
 
-// Fell reports whether a counter of the port fell, so that somebody cleared it, or
-// the node was rebooted; and whether so it is at all ports of a node that has
-// several. Another device's are others.
+// Fell reports whether a counter of the port fell, because it was cleared, or
+// the node was rebooted; and whether counters fell at all ports of a node that has
+// several. Counters of another device do not count.
 func (w *Window) Fell() (fell, all bool) {
 	if w.replaced() {
 		return false, false
@@ -106,12 +106,12 @@ func AddFall(m map[mad.GUID]NodeFall, before, after *PortRead) {
 	m[after.Node] = n
 }
 
-// counted: a counter of p is above 0.
+// counted reports whether a counter of p is above 0.
 func (p *PortRead) counted() bool {
 	return slices.ContainsFunc(p.values, func(v uint64) bool { return v > 0 })
 }
 
-// fallen: a counter has a lower value than it had.
+// fallen reports whether a counter has a lower value than before.
 func fallen(before, after *PortRead) bool {
 	for _, counter := range after.layout.counters {
 		v, s := after.value(counter)
@@ -126,13 +126,13 @@ func fallen(before, after *PortRead) bool {
 type Rate struct {
 	Why    Why           // Known, or why neither Count nor PerSecond are
 	Count  uint64        // in the counter's unit, times Scale
-	Window time.Duration // 0: not known
+	Window time.Duration // 0: unknown
 }
 
 // PerSecond is the rate.
 func (r Rate) PerSecond() float64 { return float64(r.Count) / r.Window.Seconds() }
 
-// Length is the window of what all ports have; false: there is none.
+// Length is the window of what all ports have; false without one.
 func (w *Window) Length() (time.Duration, bool) {
 	if w.before == nil {
 		return 0, false
@@ -146,7 +146,7 @@ func (w *Window) length(before, after int) time.Duration {
 }
 
 // Value is a counter, an index of Counters, at the end of the window, times its
-// Scale; false: it is not known.
+// Scale; false: unknown.
 func (w *Window) Value(counter int) (uint64, bool) {
 	v, s, _ := w.after.read(counter)
 	scale := Counters()[counter].Scale
@@ -174,7 +174,7 @@ func (w *Window) Rate(counter int) Rate {
 	attr := counterSets[s.set].attr
 	if !asked || w.after.answered&setsOf(attr) == 0 {
 		r.Window, _ = w.Length()
-		if sum, _ := w.after.sum(s.set); !asked && v > sum { // it was not 0: somebody had cleared the sum alone
+		if sum, _ := w.after.sum(s.set); !asked && v > sum { // it was not 0: only the sum was cleared
 			from = nil
 		}
 	} else {
@@ -191,7 +191,7 @@ func (w *Window) Rate(counter int) Rate {
 		r.Why = TooShort
 	case w.reset:
 		r.Why = NodeReset
-	case v < old, w.fell && old == 0: // 0: nobody knows what it was when it was cleared
+	case v < old, w.fell && old == 0: // 0: its value when it was cleared is unknown
 		r.Why = Cleared
 	case v == s.field.Max(), v-old > math.MaxUint64/c.Scale:
 		r.Why = Saturated
@@ -203,7 +203,7 @@ func (w *Window) Rate(counter int) Rate {
 }
 
 // read is the value of a counter, and where it was read; or where it would have
-// been, had it not been known to be 0 without being asked for.
+// been, had it not been known to be 0 without a request.
 func (p *PortRead) read(counter int) (v uint64, s *source, asked bool) {
 	if v, s = p.value(counter); s != nil {
 		return v, s, true
@@ -220,7 +220,7 @@ func (p *PortRead) read(counter int) (v uint64, s *source, asked bool) {
 }
 
 // sum is what the counters come to that those of a set are a part of; false: they
-// are part of none, or that is not known.
+// are part of none, or that is unknown.
 func (p *PortRead) sum(set CounterSet) (sum uint64, ok bool) {
 	for _, i := range wholes()[set] {
 		v, s := p.value(i)
@@ -242,12 +242,12 @@ var wholes = sync.OnceValue(func() (list [numSets][]int) {
 	return list
 })
 
-// has: the agent has the set, be it that it was not asked for.
+// has reports whether the agent has the set, even if it was not read.
 func (p *PortRead) has(s CounterSet) bool {
 	return p.answered.has(s) || p.answered.has(setWideErrors) && (s == setBase || s == setWait || s == setQP1)
 }
 
-// lacks: c was asked for, without an answer.
+// lacks reports whether c was requested, without an answer.
 func (p *PortRead) lacks(c *Counter) bool {
 	return c.source(p.silent) != nil
 }

@@ -10,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// Read is what the counters of ports were at a time.
+// Read is the counters of ports at one time.
 type Read struct {
 	Began time.Time
 	Ports []PortRead // sorted by Key once the read is complete
@@ -19,7 +19,7 @@ type Read struct {
 	layouts map[SetMask]*layout
 }
 
-// holding is which counters a read has: the older it is, the fewer are of use.
+// holding is which counters a read has: the older it is, the fewer are useful.
 type holding uint8
 
 const (
@@ -38,20 +38,20 @@ func (h holding) has(c *Counter) bool {
 	return c.Name == "link_downed_counter"
 }
 
-// PortRead is what the counters of a port were.
+// PortRead is the counters of a port.
 type PortRead struct {
 	Key    PortKey
 	Node   mad.GUID
-	System mad.GUID // SystemImageGUID; 0: not known
+	System mad.GUID // SystemImageGUID; 0: unknown
 
 	answered SetMask
-	silent   SetMask                      // asked for, without an answer
+	silent   SetMask                      // requested, without an answer
 	after    [numAttributes]time.Duration // from Read.Began to the answer
 	layout   *layout
 	values   []uint64 // by layout
 }
 
-// layout says which counters a port shows, and where in PortRead.values.
+// layout has which counters a port shows, and where in PortRead.values.
 type layout struct {
 	counters []int
 	position []int // by counter; -1: not there
@@ -85,7 +85,7 @@ func (r *Read) layoutOf(sets SetMask) *layout {
 }
 
 // sort sorts the ports by key; of two with one key, which a subnet with a GUID
-// twice has, neither can be told from the other, and both go.
+// twice has, both are dropped: they cannot be distinguished.
 func (r *Read) sort() {
 	slices.SortStableFunc(r.Ports, func(a, b PortRead) int { return a.Key.compare(b.Key) })
 	kept := r.Ports[:0]
@@ -108,7 +108,7 @@ type PortKey struct {
 	Num  uint8
 }
 
-// KeyOf is the key of p; false: nobody could tell it from another.
+// KeyOf is the key of p; false: it cannot be distinguished from another.
 func KeyOf(p *fabric.Port) (PortKey, bool) {
 	return PortKey{p.GUID(), uint8(p.Num())}, p.GUID() != 0
 }
@@ -117,9 +117,9 @@ func (k PortKey) compare(x PortKey) int {
 	return cmp.Or(cmp.Compare(k.GUID, x.GUID), cmp.Compare(k.Num, x.Num))
 }
 
-// Port is the port of that key; nil: it was not read.
+// Port is the port of that key; nil if it was not read.
 func (r *Read) Port(k PortKey) *PortRead {
-	// By index: slices.BinarySearchFunc would copy each port that it looks at.
+	// By index: slices.BinarySearchFunc would copy each port that it compares.
 	i, ok := sort.Find(len(r.Ports), func(i int) int { return k.compare(r.Ports[i].Key) })
 	if !ok {
 		return nil
@@ -153,7 +153,7 @@ func (p *PortRead) main() int {
 	return counterSets[setWideErrors].attr
 }
 
-// value is a counter as it was, and where it was read; nil: it was not.
+// value is a counter as it was, and where it was read; or nil.
 func (p *PortRead) value(counter int) (uint64, *source) {
 	at := p.layout.position[counter]
 	if at < 0 {
@@ -197,14 +197,14 @@ func NewAnswers(began time.Time, n int) *Answers {
 	return &Answers{read: Read{Began: began, Ports: make([]PortRead, 0, n)}, data: make([][numAttributes][]byte, 0, n)}
 }
 
-// AddPort adds a port, about which nothing is known yet, and gives its index.
+// AddPort adds a port, about which nothing is known yet, and returns its index.
 func (a *Answers) AddPort(key PortKey, node, system mad.GUID) int {
 	a.read.Ports = append(a.read.Ports, PortRead{Key: key, Node: node, System: system})
 	a.data = append(a.data, [numAttributes][]byte{})
 	return len(a.read.Ports) - 1
 }
 
-// Wanted are the attributes that agents with that ClassPortInfo are asked for, as
+// Wanted are the attributes to request from agents with that ClassPortInfo, as
 // a mask of indices of CounterAttributes: all but details. lacks are those that the
 // agent has refused. PortCounters is left out where PortCountersExtended has all of it.
 func Wanted(info *mad.ClassPortInfo, lacks uint) (attrs uint) {
@@ -220,7 +220,7 @@ func Wanted(info *mad.ClassPortInfo, lacks uint) (attrs uint) {
 	return attrs
 }
 
-// Asked are the attributes that port i has answered with, or given no answer about.
+// Asked are the attributes that port i has answered with, or failed to answer.
 func (a *Answers) Asked(i int) (attrs uint) {
 	p := &a.read.Ports[i]
 	for attr, data := range a.data[i] {
@@ -231,7 +231,7 @@ func (a *Answers) Asked(i int) (attrs uint) {
 	return attrs
 }
 
-// Details are the attributes that port i is asked for then: those with details of
+// Details are the attributes to request from port i then: those with details of
 // what it has counted.
 func (a *Answers) Details(i int) (attrs uint) {
 	if a.read.Ports[i].answered == 0 {
@@ -247,7 +247,7 @@ func (a *Answers) Details(i int) (attrs uint) {
 	return attrs
 }
 
-// counted: a counter of port i is not 0, wherever it is shown.
+// counted reports whether a counter of port i is not 0 in any attribute.
 func (a *Answers) counted(i int, name string) bool {
 	for _, s := range Counters()[CounterIndex(name)].sources {
 		if a.read.Ports[i].answered.has(s.set) && s.field.UintAt(a.data[i][counterSets[s.set].attr], s.element) > 0 {
@@ -257,7 +257,7 @@ func (a *Answers) counted(i int, name string) bool {
 	return false
 }
 
-// Answered: port i answered with an attribute, when. fec is the FEC of the port
+// Answered records that port i answered with an attribute, and when. fec is the FEC of the port
 // in use where that is known, which PortExtendedSpeedsCounters depends on.
 func (a *Answers) Answered(i, attr int, info *mad.ClassPortInfo, fec *mad.FECMode, data []byte, when time.Time) {
 	p := &a.read.Ports[i]
@@ -275,7 +275,7 @@ func (a *Answers) Answered(i, attr int, info *mad.ClassPortInfo, fec *mad.FECMod
 	a.data[i][attr] = slices.Clone(data)
 }
 
-// Silent: port i gave no answer about an attribute.
+// Silent records that port i did not answer with an attribute.
 func (a *Answers) Silent(i, attr int, info *mad.ClassPortInfo) {
 	a.read.Ports[i].silent |= setsOf(attr) & supported(info)
 }

@@ -8,7 +8,7 @@ import (
 	"fabsh/mad"
 )
 
-// ReadOf is the read that the answers of a file are. The error is why there is none.
+// ReadOf makes a read of the answers in a file. The error is the reason why it cannot.
 func ReadOf(f *fabric.Fabric) (*Read, error) {
 	a := NewAnswers(f.CountersRead(), len(f.Ports()))
 	for i := range f.Nodes() {
@@ -16,9 +16,9 @@ func ReadOf(f *fabric.Fabric) (*Read, error) {
 	}
 	switch _, read := a.Read(); {
 	case len(read.Ports) == 0:
-		return nil, errors.New("the file has no counters: snapshot FILE --all reads them too")
+		return nil, errors.New("the file has no counters; write it with snapshot FILE --all")
 	case read.Began.IsZero():
-		return nil, errors.New("the file does not say when its counters were read: a snapshot of fabsh does, with --all")
+		return nil, errors.New("the file has no time of its counters; write it with snapshot FILE --all")
 	default:
 		return read, nil
 	}

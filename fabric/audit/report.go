@@ -15,18 +15,18 @@ type Report struct {
 	Subnet    fabric.Subnet
 	Fabric    string   // in one line
 	Port      string   // that the run was made from; "": a file
-	Rail      string   // that port, where the run is one of several from a host
+	Rail      string   // the port, where the run is one of several from a host
 	Audits    []string // that ran
 	Coverage  Coverage
-	Findings  []Finding // to be told
-	Acked     []Acked   // known
+	Findings  []Finding // to be reported
+	Acked     []Acked   // acknowledged
 	Known     int       // how many the baseline has too
-	Silent    []Subject // known to be silent, and left out of Coverage
-	Failures  []Failure // audits that were not done
-	Notes     []string  // what else to know
+	Silent    []Subject // known not to answer, and left out of Coverage
+	Failures  []Failure // audits that did not run
+	Notes     []string  // other remarks
 	Datagrams uint64    // that were sent
 
-	// For programs that want figures: the fabric, nil where there is none; the
+	// For programs that want figures: the fabric, or nil; the
 	// counters that were read; what audits measured; and when.
 	Model        *fabric.Fabric
 	Rates        []PortRates
@@ -34,29 +34,29 @@ type Report struct {
 	Began, Ended time.Time
 }
 
-// Acked is a finding that is known, and who says so.
+// Acked is an acknowledged finding with its ack.
 type Acked struct {
 	Finding
 	Ack *Ack
 }
 
-// Failure is an audit that was not done, or not to its end.
+// Failure is an audit that did not run, or not to its end.
 type Failure struct {
 	Audit   string
 	Err     error
-	Skipped bool // what it needs is not there, and nobody asked for it by name
+	Skipped bool // its input is missing, and it was not requested by name
 }
 
-// ErrCut is why audits do not run on a part of a fabric: nobody could tell what is
-// not there from what was not asked.
-var ErrCut = errors.New("the sweep was cut short, and a part of a fabric is not judged")
+// ErrCut is why audits do not run on a part of a fabric: missing nodes could not be
+// distinguished from nodes that were not read.
+var ErrCut = errors.New("the sweep was cut short; a part of a fabric is not judged")
 
 // Note adds a note.
 func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Fail adds that an audit was not done because of err.
+// Fail adds that an audit did not run because of err.
 func (r *Report) Fail(audit string, err error) {
 	r.Failures = append(r.Failures, Failure{Audit: audit, Err: err})
 }
@@ -64,9 +64,9 @@ func (r *Report) Fail(audit string, err error) {
 // silence are the checks whose subjects are known not to answer.
 var silence = map[string]bool{"port.unresponsive": true, "node.silent": true}
 
-// Settle sorts out what of found is to be told: not what is acknowledged, nor
-// what the baseline has. A silent node that is acknowledged is not missed any
-// more. baseline are the IDs of the findings that the baseline has.
+// Settle selects what of found to report: not what is acknowledged, nor
+// what the baseline has. A node without answers that is acknowledged no longer counts as
+// missing. baseline are the IDs of the findings that the baseline has.
 func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, now time.Time) {
 	for i := range found {
 		f := &found[i]
@@ -92,7 +92,7 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, no
 	}
 	for i := range r.Findings {
 		if f := &r.Findings[i]; !told[f.Cause] {
-			f.Cause = "" // nobody could look it up
+			f.Cause = "" // it is not in the report
 		}
 	}
 	r.Coverage.Excuse(func(s Subject) bool {
@@ -100,13 +100,13 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, no
 	})
 }
 
-// Complete: all that was to be read was, and all audits ran.
+// Complete reports whether everything was read and all audits ran.
 func (r *Report) Complete() bool {
 	failed := slices.ContainsFunc(r.Failures, func(f Failure) bool { return !f.Skipped })
 	return !failed && r.Coverage.Complete()
 }
 
-// Worst is the severity of the worst finding; 0: there is none.
+// Worst is the severity of the worst finding; 0 without one.
 func (r *Report) Worst() (worst Severity) {
 	for i := range r.Findings {
 		worst = max(worst, r.Findings[i].Severity)

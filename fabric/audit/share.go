@@ -1,7 +1,7 @@
 package audit
 
-// Use is what a port sent, of what a link of so many bits a second can; false: that is
-// not known.
+// Use is what a port sent, as a share of what a link of so many bits a second can; false:
+// unknown.
 func (w *Window) Use(bits float64) (share float64, known bool) {
 	sent := w.Rate(CounterIndex("port_xmit_bytes"))
 	if sent.Why != Known || !(bits > 0) {
@@ -11,7 +11,7 @@ func (w *Window) Use(bits float64) (share float64, known bool) {
 }
 
 // WaitShare is the share of waiting for credits (PortXmitWait) in waiting and sending.
-// A tick is taken for as long as 4 bytes take: devices differ. False: it is not known.
+// A tick is assumed to last as long as 4 bytes take: devices differ. False: unknown.
 func (w *Window) WaitShare() (share float64, known bool) {
 	sent, wait := w.Rate(CounterIndex("port_xmit_bytes")), w.Rate(CounterIndex("port_xmit_wait"))
 	if sent.Why != Known || wait.Why != Known {
@@ -24,8 +24,8 @@ func (w *Window) WaitShare() (share float64, known bool) {
 }
 
 // BitErrorRate is symbol errors by the bits that a link of so many bits a second carried
-// in the window: an estimate, and 0 where none was counted, which says little of a short
-// window (JudgeBER). False: it is not known.
+// in the window: an estimate, and 0 where none was counted, which means little for a short
+// window (JudgeBER). False: unknown.
 func (w *Window) BitErrorRate(bits float64) (rate float64, known bool) {
 	errors := w.Rate(CounterIndex("symbol_error_counter"))
 	if errors.Why != Known || !(bits > 0) {
@@ -34,8 +34,8 @@ func (w *Window) BitErrorRate(bits float64) (rate float64, known bool) {
 	return float64(errors.Count) / (bits * errors.Window.Seconds()), true
 }
 
-// Erred are the rates of the error counters that moved; false: whether any did is not
-// known, for a counter fell, or none tells.
+// Erred are the rates of the error counters that moved; false: whether any did is
+// unknown, because a counter fell, or none is known.
 func (w *Window) Erred() (rates []Rate, known bool) {
 	moving, saturated, silent := w.Errors()
 	if fell, _ := w.Fell(); fell || len(moving) == 0 && len(saturated)+len(silent) > 0 {

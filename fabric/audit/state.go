@@ -20,9 +20,9 @@ import (
 // findings, and what was seen of ports. It is one file; the zero value is empty, and
 // in memory alone. Runs at one time are kept apart by Lock.
 type State struct {
-	// Anew is why what the file holds does not count; nil: it does, or there
-	// was no file. It is to be told.
-	Anew error
+	// Reset is the reason why the content of the file is ignored; nil: it is used, or there
+	// was no file. It must be reported.
+	Reset error
 
 	path     string // "": there is no file
 	subnet   string // key
@@ -33,7 +33,7 @@ type State struct {
 	agents   Agents
 }
 
-// OpenState is the state of a job in a subnet, which is kept below the folder dir.
+// OpenState is the state of a job in a subnet, which is kept below the directory dir.
 // It is empty until Read.
 func OpenState(dir string, s fabric.Subnet, job string) (*State, error) {
 	if err := CheckJob(job); err != nil {
@@ -45,19 +45,19 @@ func OpenState(dir string, s fabric.Subnet, job string) (*State, error) {
 		}
 	}
 	if !s.IsKnown() {
-		return nil, errors.New("state is kept by subnet, and which one this is is not known: it has neither a prefix nor a subnet manager")
+		return nil, errors.New("state is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager")
 	}
 	return &State{path: filepath.Join(s.Folder(dir), job+".state"), subnet: s.Key(), job: job}, nil
 }
 
-// Read reads the file. One that cannot be read, or is of another version, is told
-// in Anew, and the state is empty; the next Save replaces it.
+// Read reads the file. If it cannot be read, or is of another version, Reset has the
+// reason, and the state is empty; the next Save replaces it.
 func (st *State) Read() {
 	st.empty()
-	st.Anew = nil
+	st.Reset = nil
 	if err := st.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		st.empty()
-		st.Anew = fmt.Errorf("%w; the state begins anew", err)
+		st.Reset = fmt.Errorf("%w; the state starts empty", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (st *State) read() error {
 	return st.decode(data)
 }
 
-// Last is the newest read; nil: there is none.
+// Last is the newest read; or nil.
 func (st *State) Last() *Read {
 	if len(st.reads) == 0 {
 		return nil
@@ -107,8 +107,8 @@ func (st *State) Reads() []*Read {
 	return list
 }
 
-// Add keeps a read, and drops what is not needed any more. A read that is not
-// newer than the last one, which a clock that was set back makes, begins anew.
+// Add keeps a read, and drops reads that are too old. A read that is not
+// newer than the last one, which a clock that was set back makes, starts again.
 func (st *State) Add(r *Read) {
 	if last := st.Last(); last != nil && !r.Began.After(last.Began) {
 		st.reads = nil
@@ -122,8 +122,8 @@ func (st *State) Add(r *Read) {
 	st.reads = thin(append(st.reads, r), r.Began)
 }
 
-// SetFindings keeps what a run found, says in found since when that has been so,
-// and gives what the run before found and this one has not. Where the run is not
+// SetFindings keeps what a run found, records in found since when each has existed,
+// and returns what the run before found and this one has not. Where the run is not
 // complete nothing is known to be gone, and it is kept.
 func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gone []Finding) {
 	since := map[string]time.Time{}
@@ -158,14 +158,14 @@ func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gon
 // History is what runs before have seen of ports.
 func (st *State) History() *History { return &st.history }
 
-// Agents are what agents of performance management have said.
+// Agents are the answers of agents of performance management.
 func (st *State) Agents() *Agents { return &st.agents }
 
 // See keeps what a run has seen of the ports of f.
 func (st *State) See(f *fabric.Fabric, now time.Time) { st.history.see(f, now) }
 
-// Save replaces the file. Whatever happens meanwhile, the old file or the new one
-// is there, and whole.
+// Save replaces the file. Whatever happens, the old file or the new one
+// exists, and is complete.
 func (st *State) Save() error {
 	if st.path == "" {
 		return nil

@@ -27,8 +27,8 @@ func openState(t testing.TB, dir string) *State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.Read(); st.Anew != nil {
-		t.Fatal(st.Anew)
+	if st.Read(); st.Reset != nil {
+		t.Fatal(st.Reset)
 	}
 	return st
 }
@@ -215,11 +215,11 @@ func TestStateDamage(t *testing.T) {
 		}
 		got.Read()
 		switch {
-		case got.Anew == nil && want == "" && whole(got.Last()) == read: // a bit that means nothing
-		case got.Anew == nil:
+		case got.Reset == nil && want == "" && whole(got.Last()) == read: // a bit that means nothing
+		case got.Reset == nil:
 			t.Errorf("%s: it is taken", what)
-		case got.Last() != nil || len(got.findings) > 0 || !strings.HasSuffix(got.Anew.Error(), want+"; the state begins anew"):
-			t.Errorf("%s: %v, %v", what, got.Anew, got.reads)
+		case got.Last() != nil || len(got.findings) > 0 || !strings.HasSuffix(got.Reset.Error(), want+"; the state starts empty"):
+			t.Errorf("%s: %v, %v", what, got.Reset, got.reads)
 		}
 	}
 	for i := range data {
@@ -229,9 +229,9 @@ func TestStateDamage(t *testing.T) {
 		anew(fmt.Sprint("changed at ", i), changed, "")
 	}
 	anew("empty", nil, "")
-	anew("another version", []byte("fabsh audit state 2\nx"), "another version of fabsh wrote it")
-	anew("other counters", packed(t, []byte{1, 0, 0}), "another version of fabsh wrote it, which reads other counters")
-	anew("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2": somebody has moved the file`)
+	anew("another version", []byte("fabsh audit state 2\nx"), "written by another version of fabsh")
+	anew("other counters", packed(t, []byte{1, 0, 0}), "written by another version of fabsh, which reads other counters")
+	anew("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2"; was the file moved?`)
 	anew("many ports", packed(t, content(1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of ports")
 	anew("many reads", packed(t, content(21)), "expected up to 20 reads")
 	anew("a long text", packed(t, content(0, 1, 0, 3, 0xff, 0xff, 3)), "expected an audit")
@@ -250,12 +250,12 @@ func TestStateDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Read(); got.Anew == nil {
+	if got.Read(); got.Reset == nil {
 		t.Error("a folder is taken for a state")
 	}
 }
 
-// TestStateOther: what is no regular file stays as it is, and what a symbolic link
+// TestStateOther: what is not a regular file is kept, and what a symbolic link
 // leads to.
 func TestStateOther(t *testing.T) {
 	dir := t.TempDir()
@@ -275,7 +275,7 @@ func TestStateOther(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Save(); err == nil || !strings.HasSuffix(err.Error(), "is no regular file, so it is not replaced: move it away") {
+		if err := st.Save(); err == nil || !strings.HasSuffix(err.Error(), "not a regular file; not replaced, move it away") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if got, err := os.ReadFile(precious); err != nil || string(got) != "precious" {

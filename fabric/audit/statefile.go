@@ -23,7 +23,7 @@ import (
 //	is not 0, and its values
 //	the number of findings, and each
 //	the number of ports that were seen, and column by column what of them
-//	when agents were asked, the number of agents, and column by column what they said
+//	when agents were asked, the number of agents, and column by column their answers
 //	E
 const (
 	stateMagic   = "fabsh audit state "

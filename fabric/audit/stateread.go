@@ -14,14 +14,14 @@ import (
 	"fabsh/mad"
 )
 
-// decode reads the file. It takes any bytes.
+// decode reads the file. It accepts any bytes.
 func (st *State) decode(data []byte) error {
 	packed, ok := bytes.CutPrefix(data, []byte(stateMagic+stateVersion))
 	switch {
 	case !bytes.HasPrefix(data, []byte(stateMagic)):
 		return fmt.Errorf("%s: expected a state of fabsh, which begins with %q", st.path, stateMagic+stateVersion)
 	case !ok:
-		return fmt.Errorf("%s: another version of fabsh wrote it", st.path)
+		return fmt.Errorf("%s: written by another version of fabsh", st.path)
 	}
 	var head zstd.Header
 	if head.Decode(packed) == nil && !head.HasCheckSum { // damage could have cleared the bit
@@ -112,15 +112,15 @@ func (r *stateReader) text(what string) string {
 
 const any64 = 1<<64 - 1
 
-// errOtherCounters: the state is of another fabsh.
-var errOtherCounters = errors.New("another version of fabsh wrote it, which reads other counters")
+// errOtherCounters reports that the state is of another version of fabsh.
+var errOtherCounters = errors.New("written by another version of fabsh, which reads other counters")
 
 func (r *stateReader) state(st *State) error {
 	if version := r.uint("the counters", any64); r.err == nil && version != countersVersion() {
 		return errOtherCounters
 	}
 	if subnet, job := r.text("a subnet"), r.text("a job"); r.err == nil && (subnet != st.subnet || job != st.job) {
-		return fmt.Errorf("it is of the job %q in the subnet %q: somebody has moved the file", job, subnet)
+		return fmt.Errorf("it is of the job %q in the subnet %q; was the file moved?", job, subnet)
 	}
 	for range r.uint("up to 20 reads", maxReads) {
 		st.reads = append(st.reads, r.read())

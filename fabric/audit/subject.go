@@ -8,7 +8,7 @@ import (
 	"fabsh/mad"
 )
 
-// Kind says what a subject is.
+// Kind is the kind of a subject.
 type Kind string
 
 const (
@@ -29,9 +29,9 @@ type Subject struct {
 type End struct {
 	Node mad.GUID
 	Num  int    // port number; NoPort: the node
-	Name string // of the node, byte for byte as the fabric says: it may be anything
-	// Panel is where the port is on the front of the node; empty where that is not
-	// known, and of what was kept from another run.
+	Name string // of the node, byte for byte as in the fabric: untrusted
+	// Panel is where the port is on the front of the node; empty where
+	// unknown, and of what was kept from another run.
 	Panel string
 }
 
@@ -97,7 +97,7 @@ func (e End) key() string {
 	return e.Node.String() + "/" + strconv.Itoa(e.Num)
 }
 
-// Name is the subject for people: "leaf-3/7 - node-0012 HCA-1/1".
+// Name is the subject as text: "leaf-3/7 - node-0012 HCA-1/1".
 func (s Subject) Name() string {
 	if len(s.Ends) == 0 {
 		return string(KindFabric)
@@ -109,7 +109,7 @@ func (s Subject) Name() string {
 	return strings.Join(names, " - ")
 }
 
-// Label is the end for people: "leaf-3/7", or "leaf-3/7 (cage 4/1)". Where the node
+// Label is the end as text: "leaf-3/7", or "leaf-3/7 (cage 4/1)". Where the node
 // has no name its GUID stands in.
 func (e End) Label() string {
 	name := e.Name

@@ -8,9 +8,9 @@ import (
 // Sweep stands for the sweep among the audits of a coverage.
 const Sweep = "sweep"
 
-// CountSweep counts what the sweep that made f asked, by what f knows: requests that were
-// repeated on another route count once. Of a file (live is false), what it does not have is
-// not supported. missed is what else was missed, in words.
+// CountSweep counts the requests of the sweep that made f, as far as f shows them: requests that were
+// repeated on another route count once. Of a file (live is false), what it lacks is
+// unsupported. missed is what else was missed, in words.
 func (c *Coverage) CountSweep(f *fabric.Fabric, live bool) (missed []string) {
 	one := func(a *mad.Attribute, s Subject, known, asked bool) {
 		outcome := Unsupported
@@ -32,7 +32,7 @@ func (c *Coverage) CountSweep(f *fabric.Fabric, live bool) (missed []string) {
 			one(mad.AttrPortInfo, OfPort(n.Port(0)), n.Port(0).Info() != nil, asked)
 		}
 		for p := range n.Ports() {
-			// A sweep asks the ports of a CA that links lead to, and the one that it begins at.
+			// A sweep reads the ports of a CA that links lead to, and the one that it begins at.
 			if n.IsSwitch() || p.Peer() != nil || p.Info() != nil || p == f.From() {
 				one(mad.AttrPortInfo, OfPort(p), p.Info() != nil, asked)
 			}
@@ -46,7 +46,7 @@ func (c *Coverage) CountSweep(f *fabric.Fabric, live bool) (missed []string) {
 		case !p.Kind.Missing(), p.Attribute == mad.AttrNodeInfo.Name, p.Attribute == mad.AttrPortInfo.Name, p.Attribute == mad.AttrSwitchInfo.Name:
 			continue
 		case p.Attribute == "" && !live && (p.Kind == fabric.ProblemTimedOut || p.Kind == fabric.ProblemFailed):
-			continue // a file does not say which attribute; what it lacks is counted above
+			continue // in a file the attribute is unknown; what it lacks is counted above
 		case p.Attribute == "":
 			c.Count(Sweep, mad.AttrNodeInfo.Name, OfFabric(), Failed, 1)
 		default:

@@ -14,11 +14,11 @@ import (
 	"fabsh/mad"
 )
 
-// Threshold is how often a counter may count: more is told.
+// Threshold is how often a counter may count: more is reported.
 type Threshold struct {
 	Counter string // its name in Counters
 	Count   uint64
-	Per     time.Duration // 0: in the window, whatever that is
+	Per     time.Duration // 0: in the window
 }
 
 // maxThresholds is how long a file of thresholds may be, in bytes.
@@ -26,8 +26,8 @@ const maxThresholds = 1 << 20
 
 // ReadThresholds reads a file of thresholds, as infiniband-diags has it
 // (etc/error_thresholds; ibqueryerrors.c, set_thresholds): NAME=NUMBER in a line,
-// # begins a comment, and of two of a name the second counts. There a number is of
-// what was counted since somebody cleared the counter; here of what it counts in a
+// # begins a comment, and of two with one name the second counts. There a number is of
+// what was counted since the counter was cleared; here of what it counts in a
 // window, or in the time that may follow: 5/min, 100/s, 3/h. Names may be those of
 // scripts, too. path is for messages.
 func ReadThresholds(r io.Reader, path string) ([]Threshold, error) {
@@ -91,5 +91,5 @@ func thresholdCounter(name string) (string, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return "", fmt.Errorf("%.40q is no counter of errors%s", name, fabric.DidYouMean(mad.SnakeName(name[:min(len(name), 64)]), names))
+	return "", fmt.Errorf("unknown error counter %.40q%s", name, fabric.DidYouMean(mad.SnakeName(name[:min(len(name), 64)]), names))
 }

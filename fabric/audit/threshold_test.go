@@ -29,12 +29,12 @@ SymbolErrorCounter=7`
 	}
 	for file, want := range map[string]string{
 		"\nSymbolErrors":            `x:2: expected NAME=NUMBER, got "SymbolErrors"`,
-		"SymbolErrorCounters=1":     `x:1: "SymbolErrorCounters" is no counter of errors (did you mean symbol_error_counter?)`,
-		"PortXmitData=1":            `x:1: "PortXmitData" is no counter of errors`,
+		"SymbolErrorCounters=1":     `x:1: unknown error counter "SymbolErrorCounters" (did you mean symbol_error_counter?)`,
+		"PortXmitData=1":            `x:1: unknown error counter "PortXmitData"`,
 		"SymbolErrorCounter=-1":     `x:1: symbol_error_counter: expected a number, or one per time such as 5/min, got "-1"`,
 		"SymbolErrorCounter=1/day":  `x:1: symbol_error_counter: a number may be per s, min or h, got "1/day"`,
 		"SymbolErrorCounter=1/":     `x:1: symbol_error_counter: a number may be per s, min or h, got "1/"`,
-		"\x1b[2J\xff=1":             `x:1: "\x1b[2J\xff" is no counter of errors`,
+		"\x1b[2J\xff=1":             `x:1: unknown error counter "\x1b[2J\xff"`,
 		strings.Repeat("x", 1<<17):  "x: a line is longer than 65536 bytes",
 		strings.Repeat("\n", 2<<20): "x: expected at most 1 MB",
 	} {

@@ -14,7 +14,7 @@ import (
 
 // planColumns say how a kind of plan names what a cable is.
 type planColumns struct {
-	names []string // in lower case; "": it has none
+	names []string // in lower case; "": no such column
 	clean func(name string) string
 	// port is the number of the port that a plan names so, and what the name of
 	// the device lacks of that of the node.
@@ -49,7 +49,7 @@ func loadPlan(r io.Reader, name string, columns *planColumns) (*fabric.Fabric, e
 	case p.err != nil:
 		return nil, p.err
 	case len(p.nodes) == 0:
-		return nil, fmt.Errorf("%s: expected cables in the lines below the one with the names of the columns, and there is none", name)
+		return nil, fmt.Errorf("%s: no cables below the line with the names of the columns", name)
 	}
 	p.types()
 	p.guids()
@@ -61,9 +61,9 @@ type planReader struct {
 	*topology
 	*csvLines
 	kind    *planColumns
-	columns []int // by planA and so on; -1: there is none
+	columns []int // by planA and so on; -1: no such column
 	open    int   // lines without a far end
-	out     int   // lines of cables that are not to be there
+	out     int   // lines of cables that are not Active
 }
 
 // cable takes a line.
@@ -132,7 +132,7 @@ func (p *planReader) end(column int) (i, num int) {
 	return i, num
 }
 
-// types gives each node the type that its cables suggest, for a plan does not say:
+// types gives each node the type that its cables suggest, which a plan lacks:
 // a CA has one or two ports, unless its name says what it is.
 func (p *planReader) types() {
 	for i := range p.nodes {
@@ -150,7 +150,7 @@ func (p *planReader) types() {
 	}
 }
 
-// isHCA: a word, in lower case, is what drivers call an HCA.
+// isHCA reports whether a word, in lower case, is a driver's name of an HCA.
 func isHCA(word string) bool {
 	return scans(word, "hca-%d", new(int)) || scans(word, "mlx4_%d", new(int)) || scans(word, "mlx5_%d", new(int))
 }
@@ -179,11 +179,11 @@ func (p *planReader) guids() {
 	}
 }
 
-// notes are what the fabric has that the plan does not tell, and the other way round.
+// notes are what the fabric has that the plan does not contain, and vice versa.
 func (p *planReader) notes(name string) {
-	p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemPlan, Text: name + " tells cables alone; models of nodes are not known, and types and numbers of ports are guessed"})
+	p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemPlan, Text: name + " has cables only; models of nodes are unknown, and types and numbers of ports are guessed"})
 	if slices.ContainsFunc(p.nodes, func(n node) bool { return n.name != "" }) {
-		p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: name + " has names in place of GUIDs, which were given out in its order"})
+		p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: name + " has names instead of GUIDs, which were assigned in its order"})
 	}
 	for _, left := range []struct {
 		lines int

@@ -11,8 +11,8 @@ import (
 	"fabsh/mad"
 )
 
-const planProblems = `a plan of cables: plan tells cables alone; models of nodes are not known, and types and numbers of ports are guessed
-guids were assigned: plan has names in place of GUIDs, which were given out in its order
+const planProblems = `a plan of cables: plan has cables only; models of nodes are unknown, and types and numbers of ports are guessed
+guids were assigned: plan has names instead of GUIDs, which were assigned in its order
 `
 
 // TestLoadPlans: plans of cables, in all their spellings.
@@ -38,7 +38,7 @@ switch "spine\xff" guid 2002fd image 2002fd vendor 0 device 0 ports 7 port guid 
   7 - 0 leaf-1/3 4x
 ca "n1 HCA-1" guid 100000 image 100000 vendor 0 device 0 ports 1
   1 - 0 leaf-1/1  guid 100001 lid 3 lmc 0
-` + planProblems + "lids were assigned: plan has no LIDs; they were given out in its order, from 1 to 5\n"},
+` + planProblems + "lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 5\n"},
 		{"GUIDs", "my plan\na;a_port;b;b_port\n0x0002c90300001000;1;0x200000;36\nMF0;1\n\"MF0;leaf\";5;0x200000;35\n",
 			`fabric: 3 nodes (2 switches, 1 CA), 2 links, complete
 switch "" guid 200000 image 200000 vendor 0 device 0 ports 36 port guid 200000 lid 2 lmc 0
@@ -48,7 +48,7 @@ switch "MF0;leaf" guid 2000ff image 2000ff vendor 0 device 0 ports 5 port guid 2
   5 - 0 0x0000000000200000/35 
 ca "" guid 2c90300001000 image 2c90300001000 vendor 0 device 0 ports 1
   1 - 0 0x0000000000200000/36  guid 2c90300001001 lid 1 lmc 0
-` + planProblems + "left out: plan: 1 line without another end\nlids were assigned: plan has no LIDs; they were given out in its order, from 1 to 3\n"},
+` + planProblems + "left out: plan: 1 line without another end\nlids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 3\n"},
 		{"NDT, brief", "StartDevice,StartPort,EndDevice,EndPort,State,Domain\n" +
 			"MF0;sw-1:MQM8700/U1,Port 26,r-ufm64 mlx5_0,Port 1,Active,In-Scope\n" +
 			"MF0;sw-1:MQM8700/U1,Port 1/16/1,dir-1,Blade 6_Port 2/20,Active,In-Scope\n" +
@@ -68,7 +68,7 @@ ca "host7 mlx5_1" guid 1000ff image 1000ff vendor 0 device 0 ports 1
   1 - 0 MF0;sw-1:MQM8700/U1/3  guid 100100 lid 4 lmc 0
 ` + planProblems + `left out: plan: 1 line whose state is not Active
 left out: plan: 1 line without another end
-lids were assigned: plan has no LIDs; they were given out in its order, from 1 to 4
+lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 4
 `},
 		{"NDT, in full", ",rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,EndDeviceLocation,U height,LinkType,Speed,,Cable Length,,,,,\n" +
 			",Rack IB0 #1,U41,leaf-01IB0,Port 21,F01,dir-01IB1,Blade 1_Port 1/1,F02,U25,Data,200000,200G HDR cable,10,,,,,Rack IB0 #1\n",
@@ -77,14 +77,14 @@ switch "leaf-01IB0" guid 200000 image 200000 vendor 0 device 0 ports 21 port gui
   21 - 1 dir-01IB1/L1/U1/1 
 switch "dir-01IB1/L1/U1" guid 2000ff image 2000ff vendor 0 device 0 ports 1 port guid 2000ff lid 2 lmc 0
   1 - 0 leaf-01IB0/21 
-` + planProblems + "lids were assigned: plan has no LIDs; they were given out in its order, from 1 to 2\n"},
+` + planProblems + "lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 2\n"},
 		{"NDT, as a comment", "#StartDevice,StartPort,EndDevice,EndPort,LinkType\ns,Port 3,t,Port 4,Data\n",
 			`fabric: 2 nodes (2 switches, 0 CAs), 1 link, complete
 switch "s" guid 200000 image 200000 vendor 0 device 0 ports 3 port guid 200000 lid 1 lmc 0
   3 - 1 t/4 
 switch "t" guid 2000ff image 2000ff vendor 0 device 0 ports 4 port guid 2000ff lid 2 lmc 0
   4 - 0 s/3 
-` + planProblems + "lids were assigned: plan has no LIDs; they were given out in its order, from 1 to 2\n"},
+` + planProblems + "lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 2\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := Load(strings.NewReader(tt.in), "plan", nil)
@@ -102,8 +102,8 @@ switch "t" guid 2000ff image 2000ff vendor 0 device 0 ports 4 port guid 2000ff l
 func TestPlanErrors(t *testing.T) {
 	const own, ufm = "a,a_port,b,b_port,width,speed\n", "#StartDevice,StartPort,EndDevice,EndPort,LinkType\n"
 	for in, want := range map[string]string{
-		own:                       "plan: expected cables in the lines below the one with the names of the columns, and there is none",
-		ufm + "s,Port 1,,,Data\n": "plan: expected cables in the lines below the one with the names of the columns, and there is none",
+		own:                       "plan: no cables below the line with the names of the columns",
+		ufm + "s,Port 1,,,Data\n": "plan: no cables below the line with the names of the columns",
 		own + "x,1,y\n":           `plan:2: expected a port from 1 to 254 in column b_port, not ""`,
 		own + "x,one,y,1\n":       `plan:2: expected a port from 1 to 254 in column a_port, not "one"`,
 		own + "x,1,y,255\n":       `plan:2: expected a port from 1 to 254 in column b_port, not "255"`,

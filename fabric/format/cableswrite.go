@@ -13,7 +13,7 @@ import (
 
 // writeCables writes the cables of f as a plan, each from the end that comes first,
 // with the width and speed that they run at. Nodes are named, but for those whose name
-// does not tell them from others, or does not fit in a line of text.
+// does not distinguish them from others, or does not fit in a line of text.
 func writeCables(w io.Writer, f *fabric.Fabric) error {
 	out := bufio.NewWriter(w)
 	out.WriteString("a,a_port,b,b_port,width,speed\n")

@@ -120,7 +120,7 @@ func (r *cacheReader) next(n int) []byte {
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		r.fail("more: it is cut short")
+		r.fail("more: the file is cut short")
 	default:
 		r.err = fmt.Errorf("%s: after byte %d: %w", r.name, r.at, err)
 	}
@@ -155,7 +155,7 @@ func (r *cacheReader) node() int {
 		return 0
 	}
 	r.nodes[s.Info.NodeGUID] = cacheNode{r.b.AddNode(s), s.Info}
-	for range keys { // which node a port belongs to its own record says too
+	for range keys { // the port's own record has its node, too
 		r.next(9)
 	}
 	return int(s.Info.NumPorts) + 1

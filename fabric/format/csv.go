@@ -66,7 +66,7 @@ func (c *csvLines) field(i int) []byte {
 }
 
 // splitCSV cuts a line at its commas, but for those in quotes. Of a field in quotes,
-// doubled quotes are left as they are.
+// doubled quotes are kept.
 func splitCSV(line []byte, comma byte, field func(text []byte, quoted bool)) bool {
 	for {
 		text := bytes.TrimLeft(line, " ")

@@ -22,7 +22,7 @@ var ibdiagnetDB = fileFormat{
 	load:  loadDBCSV,
 }
 
-// isSection: a line begins or ends a section: START_PM_INFO.
+// isSection reports whether a line begins or ends a section: START_PM_INFO.
 func isSection(line []byte, prefix string) bool {
 	name, ok := bytes.CutPrefix(line, []byte(prefix))
 	return ok && len(name) > 0 && len(bytes.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")) == 0
@@ -57,7 +57,7 @@ func loadDBCSV(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 		return nil, d.err
 	}
 	if len(d.nodes) == 0 {
-		return nil, fmt.Errorf("%s: expected a section NODES with a line for each node, and there is none", name)
+		return nil, fmt.Errorf("%s: no section NODES with a line for each node", name)
 	}
 	for _, s := range dbSections {
 		if !seen[s.name] {
@@ -166,7 +166,7 @@ func (d *dbReader) section(s *dbSection) {
 	d.cutShort(s.name)
 }
 
-// cell is the field of a column; empty where there is none.
+// cell is the field of a column; empty without one.
 func (d *dbReader) cell(column string) []byte {
 	i, ok := d.columns[column]
 	if !ok {

@@ -121,7 +121,7 @@ func TestDBFields(t *testing.T) {
 func TestDBErrors(t *testing.T) {
 	const nodes = "START_NODES\nNodeGUID,NodeType,NumPorts\n0xa0,2,2\n0xb0,1,1\nEND_NODES\n"
 	for in, want := range map[string]string{
-		"START_NODES\nNodeGUID,NodeType,NumPorts\nEND_NODES\n": "db: expected a section NODES with a line for each node, and there is none",
+		"START_NODES\nNodeGUID,NodeType,NumPorts\nEND_NODES\n": "db: no section NODES with a line for each node",
 		"START_X\n":                "db:1: expected END_X: the file is cut short",
 		"START_NODES\n":            "db:1: expected END_NODES: the file is cut short",
 		"START_NODES\nEND_NODES\n": "db:2: expected END_NODES: the file is cut short",

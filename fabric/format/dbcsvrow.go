@@ -8,11 +8,11 @@ import (
 	"fabsh/mad"
 )
 
-// dbAbsent is the least of the numbers that stand for none: counters that a device does
+// dbAbsent is the least of the numbers that stand for a missing value: counters that a device does
 // not have are 0xfffffffffffffffe.
 const dbAbsent = 1<<64 - 2
 
-// dbNumber is a number, in decimal or with 0x. It is not known where a cell is empty or
+// dbNumber is a number, in decimal or with 0x. It is unknown where a cell is empty or
 // N/A, and not ok where it is something else.
 func dbNumber(cell []byte) (v uint64, known, ok bool) {
 	switch string(cell) {
@@ -32,7 +32,7 @@ func dbNumber(cell []byte) (v uint64, known, ok bool) {
 	return v, v < dbAbsent, true
 }
 
-// number is that of a column; 0 where it is not known, and an error where it must be.
+// number is that of a column; 0 where it is unknown, and an error where it must be.
 func (d *dbReader) number(column string, limit uint64, must bool) uint64 {
 	v, known, ok := dbNumber(d.cell(column))
 	if d.err == nil && (!ok || v > limit && known || must && !known) {
@@ -190,12 +190,12 @@ func (d *dbReader) build() (*fabric.Fabric, error) {
 	for _, a := range d.answers {
 		b.AddAnswer(a)
 	}
-	d.tell(b)
+	d.addLacks(b)
 	return b.Build(), nil
 }
 
-// tell says what the file lacks.
-func (d *dbReader) tell(b *fabric.Builder) {
+// addLacks reports what the file lacks.
+func (d *dbReader) addLacks(b *fabric.Builder) {
 	for what, n := range d.lacks {
 		text := fmt.Sprintf("%s %s", d.at.file, what)
 		if n > 1 {

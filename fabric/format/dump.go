@@ -18,29 +18,29 @@ func Dump(w io.Writer, f *fabric.Fabric, kind Kind) error {
 			continue
 		case k.kind != kind:
 		case k.write == nil:
-			return fmt.Errorf("format %q is several files", kind)
+			return fmt.Errorf("format %q consists of several files", kind)
 		default:
 			return k.write(w, f)
 		}
 		kinds = append(kinds, string(k.kind))
 	}
-	return fmt.Errorf("no format %q; there is %s", kind, strings.Join(kinds, ", "))
+	return fmt.Errorf("unknown format %q; supported: %s", kind, strings.Join(kinds, ", "))
 }
 
-// DumpHelp says what kinds Dump knows.
+// DumpHelp lists the kinds of Dump.
 func DumpHelp() string {
 	return dumpHelp(func(f *fileFormat) bool { return f.write != nil || f.writeFiles != nil })
 }
 
 // Tables are the tables of a routing of a fabric. A format needs some of them.
 type Tables struct {
-	// LFT is the forwarding table of a switch, ports by LID; nil: it has none.
+	// LFT is the forwarding table of a switch, ports by LID; nil: none.
 	LFT func(sw *fabric.Node) []byte
-	// Hops is called once by the formats that tell numbers of hops, which
+	// Hops is called once by the formats that have numbers of hops, which
 	// take long to compute.
 	Hops func() (HopsFunc, error)
 	// SL is the service level of the path from a port to a LID. It is false
-	// where there is none.
+	// without such a path.
 	SL    func(src *fabric.Port, dlid mad.LID) (uint8, bool)
 	SL2VL SL2VLFunc
 }
@@ -52,10 +52,10 @@ func DumpTables(w io.Writer, f *fabric.Fabric, kind Kind, t *Tables) error {
 			return k.writeTables(w, f, t)
 		}
 	}
-	return fmt.Errorf("no format %q; there is %s", kind, TablesHelp())
+	return fmt.Errorf("unknown format %q; supported: %s", kind, TablesHelp())
 }
 
-// TablesHelp says what kinds DumpTables knows.
+// TablesHelp lists the kinds of DumpTables.
 func TablesHelp() string {
 	return dumpHelp(func(f *fileFormat) bool { return f.writeTables != nil })
 }

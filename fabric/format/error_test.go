@@ -40,12 +40,12 @@ func TestLoadErrors(t *testing.T) {
 		{"rate", leaf + "[2] \"leaf\"[2] # \"leaf\" lid 0 5xHDR\n", `net:2: expected width and speed, as in 4xHDR, not "5xHDR"`},
 		{"option", leaf + "[2] \"leaf\"[2] w=64\n", `net:2: expected an option w=, s= or e= with a mask of widths or speeds, not "w=64"`},
 		{"CA LID", "Ca 1 \"a\"\n[1] \"b\"[1] # lid x lmc 0 \"b\" lid 1 4xHDR\n", `net:2: expected lid to be 0 to 49151 and lmc 0 to 7: "lid x lmc 0 "`},
-		{"no such node", leaf + "[2] \"spine\"[7]\n", `net:2: expected a record of node "spine", to which port 2 of "leaf" is connected, but there is none`},
-		{"no such alias", leaf + "[2] \"@up\"\n", `net:2: expected a port with the alias "@up", but there is none`},
+		{"no such node", leaf + "[2] \"spine\"[7]\n", `net:2: no record of node "spine", to which port 2 of "leaf" is connected`},
+		{"no such alias", leaf + "[2] \"@up\"\n", `net:2: no port has the alias "@up"`},
 		{"alias twice", leaf + "@[2] \"up\"\n@[3] \"up\"\n", `net:3: expected an alias of its own, but "@up" is taken`},
 		{"one end", leaf + "[2] \"b\"[3]\n\nSwitch 4 \"b\"\n", `net:2: expected "b"[3] to be connected to "leaf"[2], but its record at net:4 has no line for that port`},
-		{"ends that differ", leaf + "[2] \"b\"[3]\n[4] \"b\"[1]\n\nSwitch 4 \"b\"\n[3] \"leaf\"[4]\n", `net:2: expected "b"[3] to be connected to "leaf"[2], but net:6 says "leaf"[4]`},
-		{"include", "include \"x\"\n", `net:1: expected no include, for only this file is at hand: "x"`},
+		{"ends that differ", leaf + "[2] \"b\"[3]\n[4] \"b\"[1]\n\nSwitch 4 \"b\"\n[3] \"leaf\"[4]\n", `net:2: expected "b"[3] to be connected to "leaf"[2], but net:6 has "leaf"[4]`},
+		{"include", "include \"x\"\n", `net:1: expected no include: only this file is available: "x"`},
 		{"module", "module=leaf\n", `net:1: expected a name, as in module="name", without # and @: "module=leaf"`},
 		{"long line", "# " + strings.Repeat("x", 1<<17), `net:1: expected a line of at most 65536 bytes`},
 	}
@@ -89,11 +89,11 @@ func TestDumpUnknownKind(t *testing.T) {
 		err  error
 		want string
 	}{
-		{Dump(io.Discard, nil, "dot"), `no format "dot"; there is ` + kinds},
-		{Dump(io.Discard, nil, KindLFTs), `no format "opensm-lfts"; there is ` + kinds},
-		{Dump(io.Discard, nil, KindIBNL), `format "ibnl" is several files`},
-		{DumpTables(io.Discard, nil, "dot", nil), `no format "dot"; there is ` + tables},
-		{DumpTables(io.Discard, nil, KindMFTs, nil), `no format "opensm-mcfdbs"; there is ` + tables},
+		{Dump(io.Discard, nil, "dot"), `unknown format "dot"; supported: ` + kinds},
+		{Dump(io.Discard, nil, KindLFTs), `unknown format "opensm-lfts"; supported: ` + kinds},
+		{Dump(io.Discard, nil, KindIBNL), `format "ibnl" consists of several files`},
+		{DumpTables(io.Discard, nil, "dot", nil), `unknown format "dot"; supported: ` + tables},
+		{DumpTables(io.Discard, nil, KindMFTs, nil), `unknown format "opensm-mcfdbs"; supported: ` + tables},
 	} {
 		if test.err == nil || test.err.Error() != test.want {
 			t.Errorf("got %v, want %s", test.err, test.want)

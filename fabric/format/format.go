@@ -1,5 +1,5 @@
 // Package format reads and writes descriptions of a fabric in files.
-// FORMATS.md says what is known of each format.
+// FORMATS.md documents each format.
 //
 // Each format is one literal, a fileFormat, which stands in the format's own
 // file, beside its reader and writer. To add a format, write that file and add
@@ -62,8 +62,8 @@ type Kind string
 // KindUnknown is the kind of a file that no format recognises.
 const KindUnknown Kind = ""
 
-// formats are all formats, in the order in which they are asked whether a line
-// is theirs: first all their beginnings, then all their sniff functions (see
+// formats are all formats, in the order in which they are tried on a line:
+// first all their beginnings, then all their sniff functions (see
 // recognise). The order matters where two formats would take the same line:
 //
 //   - nodeList is above ibnetdiscover: "Ca\t : 0x" and "Ca\t".
@@ -104,11 +104,11 @@ var formats = []*fileFormat{
 	&snapshot,
 }
 
-// fileFormat is all there is to know of a format. What it cannot do is nil.
+// fileFormat is all there is to know of a format. Unsupported functions are nil.
 type fileFormat struct {
 	kind  Kind
-	about string // what it is, for "expected a topology, but this is ..."
-	file  string // what it is, for FORMATS.md
+	about string // description in "expected a topology, but this is ..."
+	file  string // description in FORMATS.md
 
 	// beginnings are beginnings of lines that decide alone, whatever stands
 	// above them. Spaces before them do not count.
@@ -134,7 +134,7 @@ type fileFormat struct {
 	writeTables func(w io.Writer, f *fabric.Fabric, t *Tables) error
 	writeMFTs   func(w io.Writer, f *fabric.Fabric, table func(sw *fabric.Node) []MFTEntry) error
 
-	// dumpHelp is what help says of the kind as an argument of dump(). It may
-	// speak for a related kind, whose own is "".
+	// dumpHelp is the help of the kind as an argument of dump(). It may
+	// also cover a related kind, whose own is "".
 	dumpHelp string
 }

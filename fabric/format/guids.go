@@ -138,7 +138,7 @@ func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 }
 
 // NodeName is the name in a line of a node-name map: with or without a quote
-// before it, up to the next quote or #; "" where there is none.
+// before it, up to the next quote or #; "" without one.
 func (g *GUIDLine) NodeName() string {
 	s := g.Rest
 	if strings.HasPrefix(s, "#") {

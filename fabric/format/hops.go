@@ -29,7 +29,7 @@ var opensmHops = fileFormat{
 type HopRow struct {
 	NodeRef // the switch, and the line of the row
 	LID     mad.LID
-	// Owner is the GUID of the port that had the LID; 0 where the file does not say.
+	// Owner is the GUID of the port that had the LID; 0 where the file lacks it.
 	Owner mad.GUID
 	// Hops are the numbers of hops by port of the switch, NoPath where no path
 	// begins at the port. Element 0 is the least of them.

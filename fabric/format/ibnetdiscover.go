@@ -38,15 +38,15 @@ var ibnetdiscover = fileFormat{
 
 var portsReport = fileFormat{
 	kind:       KindPortsReport,
-	about:      "a list of ports (ibnetdiscover -p), which does not say what ports a node has: make it without -p",
-	file:       "list of ports of `ibnetdiscover -p`, which does not say what ports a node has",
+	about:      "a list of ports (ibnetdiscover -p), which lacks the number of ports of nodes; make it without -p",
+	file:       "list of ports of `ibnetdiscover -p`, which lacks the number of ports of nodes",
 	beginnings: []string{"CA  ", "SW  ", "RT  "},
 }
 
 var nodeList = fileFormat{
 	kind:       KindNodeList,
-	about:      "a list of nodes (ibnetdiscover -l), which tells no links: make it without -l",
-	file:       "list of nodes of `ibnetdiscover -l`, which tells no links",
+	about:      "a list of nodes (ibnetdiscover -l), which has no links; make it without -l",
+	file:       "list of nodes of `ibnetdiscover -l`, which has no links",
 	beginnings: []string{"Ca\t : 0x", "Switch\t : 0x", "Router\t : 0x"},
 }
 
@@ -78,7 +78,7 @@ type recordReader struct {
 	included int   // files
 	inRecord bool  // port lines belong to the last of nodes
 
-	// What the settings above a record have said.
+	// The values of the settings above a record.
 	vendor   uint32
 	device   uint16
 	image    *mad.GUID
@@ -168,7 +168,7 @@ var recordTypes = []struct {
 	{"Switch", mad.NodeTypeSwitch}, {"Hca", mad.NodeTypeCA}, {"Ca", mad.NodeTypeCA}, {"Rt", mad.NodeTypeRouter}, {"???", 0},
 }
 
-// setting parses a line that says something of the records below it.
+// setting parses a line that applies to the records below it.
 func (r *recordReader) setting(s string) error {
 	for _, word := range []string{"Chassis ", "Hostname:", "Non-Chassis Nodes"} { // of ibnetdiscover -g
 		if strings.HasPrefix(s, word) {
@@ -285,7 +285,7 @@ func (r *recordReader) include(rest string) error {
 		return r.expected("at most %d files to be included", maxIncluded)
 	}
 	if r.open == nil {
-		return r.expected("no include, for only this file is at hand: %q", fabric.Clip(name))
+		return r.expected("no include: only this file is available: %q", fabric.Clip(name))
 	}
 	if !path.IsAbs(name) {
 		name = path.Join(path.Dir(r.at.file), name)

@@ -182,7 +182,7 @@ func (r *recordReader) addRouters(name string) {
 			guid, _, _ := hexDigits([]byte(p.far[2:18]))
 			made[p.far] = true
 			k = r.add(node{at: p.at, id: p.far, name: label, info: mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: mad.NodeTypeRouter, NodeGUID: mad.GUID(guid), PartitionCap: 1}})
-			r.problems = append(r.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s has no record of router %q (%s), which is made up from its links: ibnetdiscover -g leaves out routers in a chassis; make the file without -g", name, label, mad.GUID(guid))})
+			r.problems = append(r.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s has no record of router %q (%s), which is derived from its links: ibnetdiscover -g leaves out routers in a chassis; make the file without -g", name, label, mad.GUID(guid))})
 		}
 		router := &r.nodes[k]
 		router.info.NumPorts = max(router.info.NumPorts, uint8(p.farPort))

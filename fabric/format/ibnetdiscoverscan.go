@@ -17,8 +17,8 @@ func isGUIDID(id string) bool {
 	return err == nil
 }
 
-// setAddress sets LID or LMC, as key says, "lid" or "lmc". It is false where
-// value is none.
+// setAddress sets LID or LMC; key is "lid" or "lmc". It is false where value is
+// invalid.
 func setAddress(key, value string, lid *mad.LID, lmc *uint8) bool {
 	v, err := strconv.ParseUint(value, 10, 16)
 	switch key {
@@ -41,7 +41,7 @@ func skipBlanks(s string) string {
 }
 
 // number parses the decimal number, of at most 6 digits, at the beginning of s;
-// -1: there is none.
+// -1 without one.
 func number(s string) (int, string) {
 	i := 0
 	for i < len(s) && i < 6 && s[i] >= '0' && s[i] <= '9' {

@@ -202,8 +202,8 @@ func parseArrow(s string) (rate, bool) {
 	return r, true
 }
 
-// library finds types of systems in .ibnl files: in the folder of the .topo
-// file, and in the folder ibnl there. First it opens the file of that name, then
+// library finds types of systems in .ibnl files: in the directory of the .topo
+// file, and in the directory ibnl there. First it opens the file of that name, then
 // all there are.
 type library struct {
 	open  Opener
@@ -268,8 +268,8 @@ func (l *library) read(name string, must bool) error {
 	return nil
 }
 
-// list is the names of the .ibnl files of a folder; none where the Opener does
-// not list folders.
+// list is the names of the .ibnl files of a directory; empty where the Opener does
+// not list directories.
 func (l *library) list(dir string) []string {
 	f, err := l.open(dir)
 	if err != nil {
@@ -286,5 +286,5 @@ func (l *library) list(dir string) []string {
 }
 
 // isFileName reports whether s, a word of a .topo file, names a file that is not
-// in another folder.
+// in another directory.
 func isFileName(s string) bool { return s != "" && !strings.ContainsAny(s, `/\`) && s[0] != '.' }

@@ -57,7 +57,7 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 			break
 		}
 		if first := seen[id]; first > 0 {
-			l.fail("%s once only: it is in line %d", what, first)
+			l.fail("%s only once; it is also in line %d", what, first)
 			break
 		}
 		seen[id] = l.at.line
@@ -77,15 +77,15 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 	case l.err != nil:
 		return nil, l.err
 	case len(seen) == 0:
-		return nil, fmt.Errorf("%s: there are no keys in it", name)
+		return nil, fmt.Errorf("%s: the file has no keys", name)
 	case seen["m_key"] == 0:
 		keys.M = commonKey(keys.Ports)
 	}
 	return keys, nil
 }
 
-// keySetter sets the key that the first word of a line is for; nil: it is for
-// none. id is the same for all spellings of the word; what is for messages.
+// keySetter sets the key that the first word of a line is for; nil for an unknown
+// word. id is the same for all spellings of the word; what is for messages.
 func keySetter(keys *engine.Keys, word string) (set func(key uint64), id, what string) {
 	for _, k := range namedKeys {
 		if k.name == word {

@@ -23,13 +23,13 @@ func TestReadKeys(t *testing.T) {
 		{"one for all but the others", "0x1000 0x1111\nm_key 0\n", engine.Keys{Ports: map[mad.GUID]uint64{0x1000: 0x1111}}, ""},
 		{"all names", "# all\nm_key 1\nsa_key=0x2\n sm_key 3 # that\ncc_key = 4\nb_key\t5\nvendor_key 0xffffffffffffffff",
 			engine.Keys{M: 1, SA: 2, SM: 3, CC: 4, B: 5, Vendor: 1<<64 - 1, Ports: map[mad.GUID]uint64{}}, ""},
-		{"nothing", "# nothing\n\n", engine.Keys{}, "keys: there are no keys in it"},
+		{"nothing", "# nothing\n\n", engine.Keys{}, "keys: the file has no keys"},
 		{"a key alone", secret, engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after the GUID"},
 		{"no name", "m_key 1\nmkey " + secret, engine.Keys{}, "keys:2: expected a GUID, as in 0x0002c90300001000, or one of m_key, sa_key, sm_key, cc_key, b_key, vendor_key, and then a key"},
 		{"no number", "sa_key s5ec2e7", engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
 		{"too long", "sa_key " + secret + "00000000000000", engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
 		{"two", "sa_key 1 " + secret, engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
-		{"twice", "0x10 1\n0x0010 " + secret, engine.Keys{}, "keys:2: expected the GUID once only: it is in line 1"},
+		{"twice", "0x10 1\n0x0010 " + secret, engine.Keys{}, "keys:2: expected the GUID only once; it is also in line 1"},
 		{"GUID 0", "0 1", engine.Keys{}, "keys:1: expected a GUID, as in 0x0002c90300001000, or one of m_key, sa_key, sm_key, cc_key, b_key, vendor_key, and then a key"},
 	} {
 		keys, err := ReadKeys(strings.NewReader(test.text), "keys")

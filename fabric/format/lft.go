@@ -51,14 +51,14 @@ type LFT struct {
 	NodeRef // the switch, and the line at which its table begins
 
 	// Entries are the ports by LID, from 0 to the last LID that the table says
-	// it has; mad.NoPort where there is none.
+	// it has; mad.NoPort without one.
 	Entries []byte
 	// Owners are the GUIDs of the ports that had the LIDs when the file was
-	// written; 0 where the file has not said so up to here. It is as long as
+	// written; 0 where the file has not had it so far. It is as long as
 	// Entries.
 	Owners []mad.GUID
 
-	lines []int32 // of the entries; 0: there is none
+	lines []int32 // of the entries; 0: no entry
 }
 
 // LFTs reads the forwarding tables of a file, one after the other. An error is
@@ -244,7 +244,7 @@ func (t *lftReader) entry(s []byte) {
 		port = mad.NoPort
 	}
 	if t.seen[lid] != 0 && int(t.row[lid]) != port {
-		t.fail("one port for LID %d, but line %d says %d, and this one %d", lid, t.seen[lid], t.row[lid], port)
+		t.fail("one port for LID %d, but line %d has %d and this line %d", lid, t.seen[lid], t.row[lid], port)
 		return
 	}
 	t.row[lid], t.seen[lid] = byte(port), int32(t.at.line)
@@ -260,7 +260,7 @@ func (t *lftReader) other(s []byte) {
 	case t.open && bytes.HasSuffix(s, lidsDumped):
 		n, _, ok := decimal(s)
 		if !ok || bytes.Contains(s, []byte("valid")) && n != t.count {
-			t.fail("as many entries as the last line of the table says, but there are %d: %q", t.count, t.shown())
+			t.fail("as many entries as the last line of the table counts, not %d: %q", t.count, t.shown())
 		}
 		t.closed = true
 		t.ended++
@@ -276,7 +276,7 @@ func (t *lftReader) take() bool {
 	}
 	t.open = false
 	if t.ended > 0 && !t.closed {
-		t.fail("the table of switch %s, from line %d, to end with a line such as 100 lids dumped, as others do: it is cut short", t.lft.GUID, t.lft.Line)
+		t.fail("the table of switch %s, from line %d, to end with a line such as 100 lids dumped, as others do; the table is cut short", t.lft.GUID, t.lft.Line)
 		return false
 	}
 	t.lft.Entries, t.lft.Owners, t.lft.lines = t.row[:t.size], t.owners[:t.size], t.seen[:t.size]

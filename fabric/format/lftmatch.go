@@ -14,9 +14,9 @@ import (
 // is nil the table of the file is skipped. LIDs for which the file has no entry
 // get mad.NoPort.
 //
-// As in OpenSM's engine file, an entry whose owner the file tells goes to the LID
+// As in OpenSM's engine file, an entry whose owner the file has goes to the LID
 // that this port has in f, and a port number that the switch does not have is an
-// error. Notes are the differences between file and fabric, for people.
+// error. Notes are the differences between file and fabric, as texts.
 func ReadLFTs(r io.Reader, name string, f *fabric.Fabric, row func(sw *fabric.Node) []byte) (notes []string, err error) {
 	m := lftMatcher{f: f, row: row, read: make([]bool, len(f.Nodes()))}
 	for t, err := range LFTs(r, name) {
@@ -52,11 +52,11 @@ type portState uint8
 
 const (
 	portUnresolved portState = iota
-	portSame                 // it still has the LID, or the file does not say whose the LID was
+	portSame                 // it still has the LID, or the file lacks the owner
 	portMoved                // it has another LID
 	portGone                 // it is not in the fabric, and neither is the LID
 	portStale                // it is not in the fabric, and the LID is another port's
-	portFurther              // it has the LID beside its first one, by an LMC that the fabric does not tell
+	portFurther              // it has the LID beside its first one, by an LMC that is missing in the fabric
 )
 
 // match copies the entries of a table to the row of its switch.
@@ -157,7 +157,7 @@ func (m *lftMatcher) find(lid mad.LID, owners []mad.GUID) (mad.LID, portState) {
 
 // isFurther reports whether in the file a port has the first LID that it has in
 // the fabric, and lid too: then it has an LMC, which opensm-subnet.lst does not
-// tell. LMC has three bits, so that a port has at most 128 LIDs.
+// contain. LMC has three bits, so that a port has at most 128 LIDs.
 func isFurther(lid, first mad.LID, owners []mad.GUID) bool {
 	return 0 < first && first < lid && lid < first+128 && owners[first] == owners[lid]
 }
@@ -178,19 +178,19 @@ func (m *lftMatcher) notes(name string) []string {
 		}
 	}
 	if len(missing) > 0 {
-		note("it has no table of %d switches of the fabric: %s", len(missing), some(missing))
+		note("no table of %d switches of the fabric: %s", len(missing), some(missing))
 	}
 	if len(m.twice) > 0 {
 		note("it has two tables of %s; the last counts", some(m.twice))
 	}
 	if m.moved > 0 {
-		note("%d LIDs have changed since it was written; their entries went with the ports, by port GUID", m.moved)
+		note("%d LIDs have changed since the file was written; their entries follow the ports, by port GUID", m.moved)
 	}
 	if m.further > 0 {
-		note("%d LIDs are further ones of their ports (LMC), which the fabric does not tell: paths to these are not judged; a topology of ibnetdiscover tells", m.further)
+		note("%d LIDs are additional LIDs of their ports (LMC), which the fabric does not have: paths to these are not judged; a topology of ibnetdiscover has them", m.further)
 	}
 	if m.stale > 0 {
-		note("%d entries are left out: their ports are not in the fabric, and their LIDs belong to others now", m.stale)
+		note("%d entries are left out: their ports are not in the fabric, and their LIDs now belong to others", m.stale)
 	}
 	if m.beyond > 0 {
 		note("%d entries are left out: their LIDs are above the last of the fabric", m.beyond)

@@ -10,7 +10,7 @@ import (
 )
 
 // WriteLFTs writes forwarding tables as OpenSM writes opensm-lfts.dump, byte for
-// byte. row gives the ports of a switch by LID; nil: it has no table. OpenSM's
+// byte. row gives the ports of a switch by LID; nil: no table. OpenSM's
 // engine file reads the file (-R file,no_fallback -U FILE).
 func WriteLFTs(w io.Writer, f *fabric.Fabric, row func(sw *fabric.Node) []byte) error {
 	out := bufio.NewWriterSize(w, 1<<16)

@@ -91,7 +91,7 @@ func skipSpace(s []byte) []byte {
 }
 
 // hexDigits parses the hexadecimal number, without 0x, at the beginning of s.
-// It is not ok where there is none, or one of more than 64 bits.
+// It is not ok without one, or with one of more than 64 bits.
 func hexDigits(s []byte) (v uint64, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) {
@@ -116,8 +116,8 @@ func hex(s []byte) (v uint64, rest []byte, ok bool) {
 	return hexDigits(s[2:])
 }
 
-// decimal parses the decimal number at the beginning of s. It is not ok where
-// there is none, or one above a billion.
+// decimal parses the decimal number at the beginning of s. It is not ok without
+// one, or with one above a billion.
 func decimal(s []byte) (v int, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -129,7 +129,7 @@ func decimal(s []byte) (v int, rest []byte, ok bool) {
 	return v, s[i:], i > 0
 }
 
-// hexValue is the value of a hexadecimal digit, by character; 255: it is none.
+// hexValue is the value of a hexadecimal digit, by character; 255: not a digit.
 var hexValue = func() (t [256]uint8) {
 	for i := range t {
 		t[i] = 255

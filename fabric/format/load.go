@@ -13,8 +13,8 @@ import (
 	"fabsh/fabric"
 )
 
-// Load reads a topology in any of the formats known, which its content tells
-// apart. name is for messages. open opens the files that this one includes;
+// Load reads a topology in any of the formats known, recognized by its
+// content. name is for messages. open opens the files that this one includes;
 // nil: it may include none.
 func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	r, err := Bounded(r, name, maxTopology)
@@ -35,7 +35,7 @@ func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 // the largest subnet, and as much again.
 const maxTopology = 256 << 20
 
-// Bounded is r, which is an error at once if it is a longer file, and when more
+// Bounded is r, limited: an error at once if it is a longer file, and when more
 // than max bytes have come of a pipe.
 func Bounded(r io.Reader, name string, max int64) (io.Reader, error) {
 	b := &bounded{Reader: r, name: name, max: max, left: max}
@@ -65,7 +65,7 @@ func (b *bounded) tooLong() error {
 	return fmt.Errorf("%s: expected at most %d MB", b.name, b.max>>20)
 }
 
-// OpenIncluded is OpenRegular as an Opener, with errors as FileError has them.
+// OpenIncluded is OpenRegular as an Opener, with errors in the form of FileError.
 func OpenIncluded(name string) (io.ReadCloser, error) {
 	f, err := OpenRegular(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func OpenIncluded(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// FileError returns err as "path: cause" where it is about a file, else as it is.
+// FileError returns err as "path: cause" where it is about a file, else unchanged.
 func FileError(err error) error {
 	var pe *fs.PathError
 	switch {
@@ -90,9 +90,9 @@ func FileError(err error) error {
 // including file is.
 type Opener func(name string) (io.ReadCloser, error)
 
-// OpenRegular opens a file that the command line does not name: another file does,
-// so a stranger may have chosen it, or the system. It is a regular file, or a
-// folder to be listed: nobody waits for who writes a pipe.
+// OpenRegular opens a file whose name comes from another file or the system, not from
+// the command line, so a stranger may have chosen it. It must be a regular file, or a
+// directory to be listed: a pipe could block.
 func OpenRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -101,11 +101,11 @@ func OpenRegular(name string) (*os.File, error) {
 	return onlyRegular(f, true)
 }
 
-// onlyRegular closes f unless it is a regular file, or a folder where that may be.
+// onlyRegular closes f unless it is a regular file, or a directory where that is allowed.
 func onlyRegular(f *os.File, orFolder bool) (*os.File, error) {
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() && !(orFolder && st.IsDir()) {
-		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("is no regular file")}
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
 	if err != nil {
 		f.Close()
@@ -129,7 +129,7 @@ const (
 )
 
 // readRows reads a file of at most max bytes with the reader that its format has
-// for such rows, else with fallback, which says what it expected.
+// for such rows, else with fallback, which reports what it expected.
 func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T], of func(*fileFormat) rowReader[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		r, err := Bounded(r, name, max)
@@ -147,7 +147,7 @@ func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T],
 	}
 }
 
-// sniffFile tells the format of a file; nil: none is recognised. The file is
+// sniffFile recognises the format of a file, or nil. The file is
 // then read from the reader returned.
 func sniffFile(r io.Reader) (*bufio.Reader, *fileFormat) {
 	in := bufio.NewReaderSize(r, lineBuffer)

@@ -105,7 +105,7 @@ ca "pair#a" guid 13 image 13 vendor 0 device 1234 ports 1
   1 - 1 rack#spine/1 4xedr guid 14 lid 4 lmc 0
 router "a router" guid 9000 image 9000 vendor 0 device 1234 ports 1
   1 - 0 the "leaf" enhanced port 0/2 4x guid 9001 lid 5 lmc 0
-lids were assigned: nets/net has no LIDs; they were given out in its order, from 1 to 5
+lids were assigned: nets/net has no LIDs; they were assigned in its order, from 1 to 5
 `
 	if d := cmp.Diff(want, describe(f)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -53,7 +53,7 @@ func ndtPort(device, text string) (suffix string, num int, ok bool) {
 	return "", 0, false
 }
 
-// scans: text is just what format says, with decimal numbers.
+// scans reports whether text has exactly the given format, with decimal numbers.
 func scans(text, format string, numbers ...*int) bool {
 	for i, part := range strings.Split(format, "%d") {
 		if i > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // NodeRef is how a file of tables names a node, and in which line. What the
-// file does not say is 0.
+// file lacks is 0.
 type NodeRef struct {
 	File  string
 	Line  int
@@ -34,7 +34,7 @@ func (r *NodeRef) Find(f *fabric.Fabric) (*fabric.Node, error) {
 		}
 		switch len(nodes) {
 		case 0:
-			return nil, fmt.Errorf("%s: expected a node of the fabric: it has none with GUID %s", r.Position(), r.GUID)
+			return nil, fmt.Errorf("%s: expected a node of the fabric, which has no GUID %s", r.Position(), r.GUID)
 		case 1:
 			return nodes[0], nil
 		}
@@ -44,12 +44,12 @@ func (r *NodeRef) Find(f *fabric.Fabric) (*fabric.Node, error) {
 		if p := f.PortByLID(r.LID); p != nil {
 			return p.Node(), nil
 		}
-		return nil, fmt.Errorf("%s: expected a node of the fabric: it has none with LID %d", r.Position(), r.LID)
+		return nil, fmt.Errorf("%s: expected a node of the fabric, which has no LID %d", r.Position(), r.LID)
 	}
 	if n := follow(f, r.Route); n != nil {
 		return n, nil
 	}
-	return nil, fmt.Errorf("%s: expected a node of the fabric: route %s leads to none", r.Position(), r.Route)
+	return nil, fmt.Errorf("%s: expected a node of the fabric; route %s leads to no node", r.Position(), r.Route)
 }
 
 // follow is the node at the end of a directed route, which begins where f was

@@ -15,7 +15,7 @@ type rate struct {
 	inUse  bool
 	widths mad.LinkWidth
 	speeds uint16  // bit n: speedWords[n]
-	vls    mad.VLs // PortInfo.VLCap; 0: not said
+	vls    mad.VLs // PortInfo.VLCap; 0: unknown
 }
 
 var speedWords = []string{"sdr", "ddr", "qdr", "fdr10", "fdr", "edr", "hdr", "ndr", "xdr"}
@@ -34,8 +34,8 @@ var widthWords = []struct {
 }
 
 // common is the width and speed of the link between ports with rates r and s:
-// the highest that both have enabled, unless a port says what is active. They
-// are 0 and "" where there is none.
+// the highest that both have enabled, unless a port has what is active. They
+// are 0 and "" without one.
 func (r rate) common(s rate) (width mad.LinkWidth, speed string) {
 	if !r.inUse {
 		if s.inUse {

@@ -201,7 +201,7 @@ func TestSnapshotDamage(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"":                     `x: expected a snapshot of fabsh, which begins with "fabsh snapshot 1\n"`,
-		"fabsh snapshot 4\nxx": `x: expected a snapshot of version 1, 2 or 3: a later fabsh wrote this one`,
+		"fabsh snapshot 4\nxx": `x: expected a snapshot of version 1, 2 or 3; this one is of a later fabsh`,
 		"fabsh snapshot 1\n":   `x: expected more: the snapshot is cut short`,
 	} {
 		if _, err := format.ReadSnapshot(strings.NewReader(in), "x"); err == nil || err.Error() != want {
@@ -248,7 +248,7 @@ func TestWriteFile(t *testing.T) {
 		t.Error(err)
 	}
 	err = format.WriteFile(t.Context(), filepath.Join(path, "x"), func(io.Writer) error { return nil })
-	if want := fmt.Sprintf("%s/x: no temporary file beside it: open %[1]s: not a directory", path); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("%s/x: temporary file beside it: open %[1]s: not a directory", path); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // the temporary file goes

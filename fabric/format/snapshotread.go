@@ -30,7 +30,7 @@ func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 	case !bytes.HasPrefix(head, []byte(snapshotMagic)):
 		return nil, fmt.Errorf("%s: expected a snapshot of fabsh, which begins with %q", name, snapshotMagic+snapshotPlain)
 	case !slices.Contains([]string{snapshotPlain, snapshotAnswers, snapshotTimed}, string(head[len(snapshotMagic):])):
-		return nil, fmt.Errorf("%s: expected a snapshot of version 1, 2 or 3: a later fabsh wrote this one", name)
+		return nil, fmt.Errorf("%s: expected a snapshot of version 1, 2 or 3; this one is of a later fabsh", name)
 	}
 	in.Discard(len(head))
 	if head, _ := in.Peek(zstd.HeaderMaxSize); lacksChecksum(head) {

@@ -2,12 +2,12 @@ package format
 
 import "bytes"
 
-// sniffSize is how much of a file Recognise looks at, in bytes.
+// sniffSize is how much of a file Recognise reads, in bytes.
 const sniffSize = 1 << 16
 
-// Recognise tells the format of a file by what it begins with. It needs no
+// Recognise returns the format of a file by its beginning. It needs no
 // more than the first 64 KB. Hop weights look like service levels of paths
-// where the weights are below 16: what a file is asked for decides there.
+// where the weights are below 16: there the use of the file decides.
 func Recognise(head []byte) Kind {
 	if f := recognise(head); f != nil {
 		return f.kind
@@ -43,7 +43,7 @@ func recognise(head []byte) *fileFormat {
 	return nil
 }
 
-// headLine is a line at the beginning of a file, and what the lines above say.
+// headLine is a line at the beginning of a file, and what the lines above showed.
 type headLine struct {
 	num   int    // from 1
 	raw   []byte // with the spaces around it
@@ -80,7 +80,7 @@ func (l *headLine) set(raw []byte) {
 }
 
 // undecided reports whether a line that no format takes leaves it to the next
-// lines to tell.
+// lines to decide.
 func (l *headLine) undecided() bool {
 	switch {
 	case l.class == lineComment:

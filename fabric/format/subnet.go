@@ -48,7 +48,7 @@ type subnetReader struct {
 	sm []mad.LID // of the nodes marked -SM: one, unless the file is of several subnets; at most two are kept
 }
 
-// subnetEnd is what a line says of one end of the link.
+// subnetEnd is what a line has of one end of the link.
 type subnetEnd struct {
 	info     mad.NodeInfo
 	name     string
@@ -175,14 +175,14 @@ func (s *subnetReader) node(e *subnetEnd) int {
 	n := &s.nodes[i]
 	switch {
 	case n.info.NumPorts != e.info.NumPorts:
-		s.fail("%d ports of %s, as %s says, not %d", n.info.NumPorts, e.info.NodeGUID, n.at, e.info.NumPorts)
+		s.fail("%d ports of %s, as in %s, not %d", n.info.NumPorts, e.info.NodeGUID, n.at, e.info.NumPorts)
 	case n.lid != e.lid && e.info.NodeType == mad.NodeTypeSwitch:
-		s.fail("LID %04X of switch %s, as %s says, not %04X", uint16(n.lid), e.info.NodeGUID, n.at, uint16(e.lid))
+		s.fail("LID %04X of switch %s, as in %s, not %04X", uint16(n.lid), e.info.NodeGUID, n.at, uint16(e.lid))
 	}
 	return i
 }
 
-// addLine adds what a line says of a port of node i. The port's own line
+// addLine adds what a line has of a port of node i. The port's own line
 // replaces what that of the other end has implied.
 func (s *subnetReader) addLine(i int, p portLine) {
 	n := &s.nodes[i]
@@ -192,7 +192,7 @@ func (s *subnetReader) addLine(i int, p portLine) {
 			continue
 		}
 		if q.far != p.far || q.farPort != p.farPort {
-			s.fail("port %d of %s to be connected to port %d of %s, as %s says, not to port %d of %s", p.num, n.info.NodeGUID, q.farPort, q.far[2:], q.at, p.farPort, p.far[2:])
+			s.fail("port %d of %s to be connected to port %d of %s, as in %s, not to port %d of %s", p.num, n.info.NodeGUID, q.farPort, q.far[2:], q.at, p.farPort, p.far[2:])
 			return
 		}
 		if q.implied {

@@ -11,7 +11,7 @@ import (
 
 // writeSubnet writes what OpenSM writes as opensm-subnet.lst, byte for byte, its
 // old errors included (opensm/osm_dump.c, dump_topology_node): VenID and DevID
-// of the second end have 8 digits, and a speed above QDR is told only where the
+// of the second end have 8 digits, and a speed above QDR is written only where the
 // other end is capable of such. A connected port whose state is unknown is
 // written as ACT, because ibdm skips ports that are neither ACT, ARM nor INI.
 func writeSubnet(w io.Writer, f *fabric.Fabric) error {

@@ -154,9 +154,9 @@ func TestReaderErrors(t *testing.T) {
 		{"lft", lft + "0x0001 001 # Switch portguid 0x12x: 'a'\n", `x:2: expected a port GUID in hexadecimal, which a colon, a parenthesis or a space ends: "0x0001 001 # Switch portguid 0x12x: 'a'"`},
 		{"lft", lft + "0x0001 001 # Switch portguid 0x1234", `x:2: expected a port GUID in hexadecimal, which a colon, a parenthesis or a space ends: "0x0001 001 # Switch portguid 0x1234"`},
 		{"lft", lft + "0x0001 00", `x:2: expected the end of the line after port 0 of LID 1: the file is cut short`},
-		{"lft", lft + "0x0001 001\n0x0001 002\n", `x:3: expected one port for LID 1, but line 2 says 1, and this one 2`},
-		{"lft", lft + "0x0001 001\n7 valid lids dumped \n", `x:3: expected as many entries as the last line of the table says, but there are 1: "7 valid lids dumped"`},
-		{"lft", lft + "0x0001 001\n9 lids dumped\n" + lft + "0x0001 001\n", `x:5: expected the table of switch 0x0000000000000010, from line 4, to end with a line such as 100 lids dumped, as others do: it is cut short`},
+		{"lft", lft + "0x0001 001\n0x0001 002\n", `x:3: expected one port for LID 1, but line 2 has 1 and this line 2`},
+		{"lft", lft + "0x0001 001\n7 valid lids dumped \n", `x:3: expected as many entries as the last line of the table counts, not 1: "7 valid lids dumped"`},
+		{"lft", lft + "0x0001 001\n9 lids dumped\n" + lft + "0x0001 001\n", `x:5: expected the table of switch 0x0000000000000010, from line 4, to end with a line such as 100 lids dumped, as others do; the table is cut short`},
 		{"lft", lft + strings.Repeat("x", 1<<17), `x:2: expected a line of at most 65536 bytes`},
 		{"hops", "", "x:0: expected switches that begin with Switch: guid 0x (opensm-lid-matrix.dump), and found none in 0 lines"},
 		{"hops", "0x0001: 00\n", `x:1: expected the first line of a switch, Switch: guid 0x...: "0x0001: 00"`},
@@ -249,9 +249,9 @@ Unicast lids [0-20] of switch Lid 9 guid 0x0000000000000077 ('unknown'):
 	}
 	want := []string{
 		"lfts: 1 of its switches are not in the fabric: 0x0000000000000077",
-		`lfts: it has no table of 1 switches of the fabric: "other" (0x0000000000000020)`,
-		"lfts: 3 LIDs have changed since it was written; their entries went with the ports, by port GUID",
-		"lfts: 1 entries are left out: their ports are not in the fabric, and their LIDs belong to others now",
+		`lfts: no table of 1 switches of the fabric: "other" (0x0000000000000020)`,
+		"lfts: 3 LIDs have changed since the file was written; their entries follow the ports, by port GUID",
+		"lfts: 1 entries are left out: their ports are not in the fabric, and their LIDs now belong to others",
 		"lfts: 1 entries are left out: their LIDs are above the last of the fabric",
 	}
 	if d := cmp.Diff(want, notes); d != "" {
@@ -282,7 +282,7 @@ Unicast lids [0-20] of switch Lid 9 guid 0x0000000000000077 ('unknown'):
 `
 	table = rows{}
 	notes, err = format.ReadLFTs(strings.NewReader(further), "lfts", f, table.of(f))
-	if err != nil || len(notes) != 2 || notes[1] != "lfts: 2 LIDs are further ones of their ports (LMC), which the fabric does not tell: paths to these are not judged; a topology of ibnetdiscover tells" {
+	if err != nil || len(notes) != 2 || notes[1] != "lfts: 2 LIDs are additional LIDs of their ports (LMC), which the fabric does not have: paths to these are not judged; a topology of ibnetdiscover has them" {
 		t.Errorf("%v %q", err, notes)
 	}
 	if d := cmp.Diff([]byte{255, 255, 255, 255, 255, 1, 2, 3, 255, 255}, table[leaf][:10]); d != "" {
@@ -318,9 +318,9 @@ func TestFind(t *testing.T) {
 		{format.NodeRef{GUID: 0xa1}, "a"},
 		{format.NodeRef{LID: 9}, "a"},
 		{format.NodeRef{Route: mad.DirectedRoute{0, 1, 2}}, "b"},
-		{format.NodeRef{File: "x", Line: 3, GUID: 0x99}, "x:3: expected a node of the fabric: it has none with GUID 0x0000000000000099"},
-		{format.NodeRef{File: "x", Line: 3, LID: 99}, "x:3: expected a node of the fabric: it has none with LID 99"},
-		{format.NodeRef{File: "x", Line: 3, Route: mad.DirectedRoute{0, 1, 3}}, "x:3: expected a node of the fabric: route 0,1,3 leads to none"},
+		{format.NodeRef{File: "x", Line: 3, GUID: 0x99}, "x:3: expected a node of the fabric, which has no GUID 0x0000000000000099"},
+		{format.NodeRef{File: "x", Line: 3, LID: 99}, "x:3: expected a node of the fabric, which has no LID 99"},
+		{format.NodeRef{File: "x", Line: 3, Route: mad.DirectedRoute{0, 1, 3}}, "x:3: expected a node of the fabric; route 0,1,3 leads to no node"},
 	} {
 		n, err := test.ref.Find(f)
 		got := ""

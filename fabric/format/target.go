@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Target is where what is written to path goes: a symbolic link is followed if it
-// is the user's own and leads to a file of theirs, for anybody may put one in
-// the way in a folder such as /tmp. /dev/stdout and the like are links too. "-" is
-// refused: elsewhere it means the output, where text goes as well.
+// Target is the file that writing to path writes: a symbolic link is followed if it
+// is the user's own and leads to a file of theirs, because anyone may create one
+// in a directory such as /tmp. /dev/stdout and the like are links too. "-" is refused:
+// elsewhere it means standard output, which also gets text.
 func Target(path string) (string, error) {
 	if path == "-" {
-		return "", errors.New("-: to write to the output say /dev/stdout, to a file of that name ./-")
+		return "", errors.New("-: ambiguous; use /dev/stdout for standard output, ./- for a file of that name")
 	}
 	st, err := os.Lstat(path)
 	if err != nil || st.Mode()&fs.ModeSymlink == 0 || isStream(path) {
@@ -27,7 +27,7 @@ func Target(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	switch {
 	case !IsOwn(st):
-		return "", fmt.Errorf("%s: is a symbolic link of another user", path)
+		return "", fmt.Errorf("%s: symbolic link of another user", path)
 	case errors.Is(err, fs.ErrNotExist):
 		next, err := os.Readlink(path)
 		if !filepath.IsAbs(next) {
@@ -38,7 +38,7 @@ func Target(path string) (string, error) {
 		return "", err
 	}
 	if st, err = os.Lstat(target); err == nil && st.Mode().IsRegular() && !IsOwn(st) {
-		return "", fmt.Errorf("%s: is a symbolic link to a file of another user, %s", path, target)
+		return "", fmt.Errorf("%s: symbolic link to a file of another user, %s", path, target)
 	}
 	return target, nil
 }
@@ -57,7 +57,7 @@ func Create(path string) (*os.File, error) {
 }
 
 // OpenPlain opens a regular file that fabsh itself has written, or with os.O_CREATE will,
-// and follows no symbolic link: its folder may be another user's.
+// and follows no symbolic link: its directory may be another user's.
 func OpenPlain(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -66,7 +66,7 @@ func OpenPlain(path string, flag int) (*os.File, error) {
 	return onlyRegular(f, false)
 }
 
-// looksForReader is how often a pipe is tried that nobody reads.
+// looksForReader is how often a pipe is tried without a reader.
 const looksForReader = 20 * time.Millisecond
 
 // openThrough opens a pipe or device to write to. A pipe is never opened in a way that
@@ -88,7 +88,7 @@ func openThrough(ctx context.Context, path string, mode os.FileMode) (*os.File, 
 	}
 }
 
-// isStream: path stands for an open file of this process.
+// isStream reports whether path stands for an open file of this process.
 func isStream(path string) bool {
 	path = filepath.Clean(path)
 	switch path {
@@ -101,7 +101,7 @@ func isStream(path string) bool {
 // IsOwn reports whether the file is one of the user who runs this process.
 func IsOwn(st fs.FileInfo) bool { return Owner(st) == os.Geteuid() }
 
-// Owner returns the ID of the user whose file it is; where that is unknown, the user who
+// Owner returns the ID of the user who owns the file; where unknown, that of the user who
 // runs this process.
 func Owner(st fs.FileInfo) int {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {

@@ -34,7 +34,7 @@ func TestTarget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const planted, out = ": is a symbolic link of another user", ": is a symbolic link to a file of another user, "
+	const planted, out = ": symbolic link of another user", ": symbolic link to a file of another user, "
 	for name, want := range map[string]string{
 		"mine": "", "own": "", "new": "", "absent": "",
 		"planted": at("planted") + planted, "out": at("out") + out + at("theirs"),
@@ -55,7 +55,7 @@ func TestTarget(t *testing.T) {
 		}
 		f.Close()
 	}
-	if _, err := Create("-"); err == nil || err.Error() != "-: to write to the output say /dev/stdout, to a file of that name ./-" {
+	if _, err := Create("-"); err == nil || err.Error() != "-: ambiguous; use /dev/stdout for standard output, ./- for a file of that name" {
 		t.Errorf("-: %v", err)
 	}
 	f, err := Create("/dev/stdout")

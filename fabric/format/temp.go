@@ -11,8 +11,8 @@ import (
 // tempMark is in the names of all temporary files: .NAME.fabsh-RANDOM.
 const tempMark = ".fabsh-"
 
-// staleAfter is the age of a temporary file that nobody has locked from which it
-// is taken for a leftover: its writer locks it as soon as it is there.
+// staleAfter is the age of a temporary file without a lock from which it
+// is taken for a leftover: its writer locks it at once.
 const staleAfter = 10 * time.Second
 
 // createTemp makes a temporary file beside path, and removes those that writers
@@ -25,7 +25,7 @@ func createTemp(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock(f) // where there are no locks, the age must do
+	lock(f) // without locks, the age decides
 	return f, nil
 }
 

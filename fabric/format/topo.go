@@ -32,13 +32,13 @@ func sniffTopo(l *headLine) bool {
 }
 
 // loadTopo reads a .topo file of ibdm: systems, and the cables between their
-// plugs. What a system consists of, a .ibnl file says.
+// plugs. The parts of a system are in its .ibnl file.
 //
 //	MTS14400 SL1-1 CFG: leaf3=R
 //	   L1/P1 -8X-5G-> MT23108 H-1 P1
 func loadTopo(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	if open == nil {
-		return nil, fmt.Errorf("%s: expected the .ibnl files that define its systems, but only this file is at hand", name)
+		return nil, fmt.Errorf("%s: expected the .ibnl files that define its systems, but only this file is available", name)
 	}
 	t := topoReader{
 		topology: newTopology(), lines: newLines(r, name), guids: newGUIDBases(), systems: map[string]*topoSystem{},
@@ -128,7 +128,7 @@ func (t *topoReader) line(words []string) {
 func (t *topoReader) system(kind, name string) *topoSystem {
 	if c := t.systems[name]; c != nil {
 		if c.kind != kind && !slices.Contains(c.def.names, kind) {
-			t.fail("%s to be a %s, as %s says, not a %s", name, c.kind, c.at, kind)
+			t.fail("%s to be a %s, as in %s, not a %s", name, c.kind, c.at, kind)
 			return nil
 		}
 		return c
@@ -139,7 +139,7 @@ func (t *topoReader) system(kind, name string) *topoSystem {
 		return nil
 	}
 	if def == nil {
-		t.fail("a type of system that a .ibnl file beside this one or in the folder ibnl there defines, not %q; ibutils has some in /usr/lib/*/ibdm*/ibnl", kind)
+		t.fail("a type of system that a .ibnl file beside this one or in the directory ibnl there defines, not %q; ibutils has some in /usr/lib/*/ibdm*/ibnl", kind)
 		return nil
 	}
 	c := &topoSystem{kind: kind, def: def, mods: map[string]string{}, at: t.at}
@@ -169,7 +169,7 @@ func (t *topoReader) finish() error {
 			return err
 		}
 	}
-	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: t.at.file + " has no GUIDs; they were given out in its order"})
+	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: t.at.file + " has no GUIDs; they were assigned in its order"})
 	return nil
 }
 

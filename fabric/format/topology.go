@@ -34,7 +34,7 @@ type node struct {
 	lines    []portLine // in file order
 }
 
-// portLine is what a file says of a port and its cable.
+// portLine is what a file has of a port and its cable.
 type portLine struct {
 	at      pos
 	num     int
@@ -46,7 +46,7 @@ type portLine struct {
 	lid     mad.LID
 	lmc     uint8
 	rate    rate
-	state   mad.PortState // 0: not said
+	state   mad.PortState // 0: unknown
 	implied bool          // the line is that of the other end
 	linked  bool          // the Builder has the link
 }
@@ -65,7 +65,7 @@ func (t *topology) add(n node) int {
 	return len(t.nodes) - 1
 }
 
-// link connects port p of node n to port q of node m. A file may say so twice,
+// link connects port p of node n to port q of node m. A file may have it twice,
 // once for each end.
 func (t *topology) link(at pos, n, p, m, q int, r rate) error {
 	for _, e := range [][4]int{{n, p, m, q}, {m, q, n, p}} {
@@ -92,7 +92,7 @@ const (
 	bytesPerPort  = 4
 )
 
-// tooManyPorts says which limit a file has passed that has claimed so many ports
+// tooManyPorts names the limit a file has passed that has claimed so many ports
 // in its first bytes; empty: none.
 func tooManyPorts(ports int, bytes int64) string {
 	if limit := min(maxTotalPorts, freePorts+int(bytes/bytesPerPort)); ports > limit {
@@ -178,12 +178,12 @@ func (t *topology) assignLIDs(b *fabric.Builder, name string) error {
 		}
 	}
 	if len(lids) > int(mad.MaxUnicastLID) {
-		return fmt.Errorf("%s: expected at most %d ports that need a LID, which is all there are; there are %d", name, mad.MaxUnicastLID, len(lids))
+		return fmt.Errorf("%s: expected at most %d ports that need a LID, not %d", name, mad.MaxUnicastLID, len(lids))
 	}
 	for i, lid := range lids {
 		*lid = mad.LID(i + 1)
 	}
-	b.AddProblem(fabric.Problem{Kind: fabric.ProblemAssignedLIDs, Text: fmt.Sprintf("%s has no LIDs; they were given out in its order, from 1 to %d", name, len(lids))})
+	b.AddProblem(fabric.Problem{Kind: fabric.ProblemAssignedLIDs, Text: fmt.Sprintf("%s has no LIDs; they were assigned in its order, from 1 to %d", name, len(lids))})
 	return nil
 }
 
@@ -235,9 +235,9 @@ func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
 	k, ok := t.ids[p.far] // of a plan any text, with an @ too
 	switch {
 	case !ok && strings.Contains(p.far, "@"):
-		return lineRef{}, fmt.Errorf("%s: expected a port with the alias %q, but there is none", p.at, p.far)
+		return lineRef{}, fmt.Errorf("%s: no port has the alias %q", p.at, p.far)
 	case !ok:
-		return lineRef{}, fmt.Errorf("%s: expected a record of node %q, to which port %d of %q is connected, but there is none", p.at, p.far, p.num, n.id)
+		return lineRef{}, fmt.Errorf("%s: no record of node %q, to which port %d of %q is connected", p.at, p.far, p.num, n.id)
 	}
 	m := &t.nodes[k]
 	for j := range m.lines {
@@ -254,7 +254,7 @@ func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
 				return lineRef{k, j}, nil
 			}
 		}
-		return lineRef{}, fmt.Errorf("%s: expected %q[%d] to be connected to %q[%d], but %s says %q[%d]", p.at, m.id, q.num, n.id, p.num, q.at, q.far, q.farPort)
+		return lineRef{}, fmt.Errorf("%s: expected %q[%d] to be connected to %q[%d], but %s has %q[%d]", p.at, m.id, q.num, n.id, p.num, q.at, q.far, q.farPort)
 	}
 	return lineRef{}, fmt.Errorf("%s: expected %q[%d] to be connected to %q[%d], but its record at %s has no line for that port", p.at, m.id, p.farPort, n.id, p.num, m.at)
 }

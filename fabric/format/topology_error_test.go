@@ -88,9 +88,9 @@ func TestSubnetErrors(t *testing.T) {
 		strings.Replace(lstCA, "} LID:", " LID:", 1) + "\n":      `x:1: expected a node's name in braces, and LID: after it: "{host 1 LID:0001 PN:01 }"`,
 		strings.Replace(lstCA, "PN:01", "PN:02", 1) + "\n":       `x:1: expected 1 to 254 ports, a LID up to BFFF and PN: one of the ports: "{ CA-SM Ports:01 SystemGUID:a0 NodeGUID:a0 PortGUID:a1 VenID..."`,
 		strings.Replace(lstCA, "LID:0001", "LID:C000", 1) + "\n": `x:1: expected 1 to 254 ports, a LID up to BFFF and PN: one of the ports: "{ CA-SM Ports:01 SystemGUID:a0 NodeGUID:a0 PortGUID:a1 VenID..."`,
-		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "Ports:08", "Ports:09", 1) + " PHY=4x\n": `x:2: expected 8 ports of 0x0000000000000010, as x:1 says, not 9`,
-		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "LID:0002", "LID:0003", 1) + " PHY=4x\n": `x:2: expected LID 0002 of switch 0x0000000000000010, as x:1 says, not 0003`,
-		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "PN:03", "PN:04", 1) + " PHY=4x\n":       `x:2: expected port 1 of 0x00000000000000a0 to be connected to port 3 of 0000000000000010, as x:1 says, not to port 4 of 0000000000000010`,
+		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "Ports:08", "Ports:09", 1) + " PHY=4x\n": `x:2: expected 8 ports of 0x0000000000000010, as in x:1, not 9`,
+		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "LID:0002", "LID:0003", 1) + " PHY=4x\n": `x:2: expected LID 0002 of switch 0x0000000000000010, as in x:1, not 0003`,
+		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "PN:03", "PN:04", 1) + " PHY=4x\n":       `x:2: expected port 1 of 0x00000000000000a0 to be connected to port 3 of 0000000000000010, as in x:1, not to port 4 of 0000000000000010`,
 	} {
 		_, err := format.Load(strings.NewReader(in), "x", nil)
 		if err == nil {
@@ -193,8 +193,8 @@ h-2/U1 1 2 25408
 		}
 	}
 	if d := cmp.Diff([]fabric.Problem{
-		{Kind: fabric.ProblemAssignedGUIDs, Text: "net.topo has no GUIDs; they were given out in its order"},
-		{Kind: fabric.ProblemAssignedLIDs, Text: "net.topo has no LIDs; they were given out in its order, from 1 to 11"},
+		{Kind: fabric.ProblemAssignedGUIDs, Text: "net.topo has no GUIDs; they were assigned in its order"},
+		{Kind: fabric.ProblemAssignedLIDs, Text: "net.topo has no LIDs; they were assigned in its order, from 1 to 11"},
 	}, f.Problems()); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
@@ -205,13 +205,13 @@ func TestTopoErrors(t *testing.T) {
 		"Big C1\n\tP1 -> Host h-1\n":                                 `net.topo:2: expected a plug, an arrow, the type and name of the other system and its plug, as in P1 -4X-5G-> MT23108 H-1 P1: "\tP1 -> Host h-1"`,
 		"Big C1\n\tP1 -5x-> Host h-1 P1\n":                           `net.topo:2: expected a plug, an arrow, the type and name of the other system and its plug, as in P1 -4X-5G-> MT23108 H-1 P1: "\tP1 -5x-> Host h-1 P1"`,
 		"Big C1\n\tL1/P1 -> Host h-1 P1\n\n\tL1/P2 -> Host h-1 P2\n": `net.topo:4: expected a system above its cables: "\tL1/P2 -> Host h-1 P2"`,
-		"Big C1\n\tL1/P1 -> Small h-1 P1\n":                          `net.topo:2: expected a type of system that a .ibnl file beside this one or in the folder ibnl there defines, not "Small"; ibutils has some in /usr/lib/*/ibdm*/ibnl`,
+		"Big C1\n\tL1/P1 -> Small h-1 P1\n":                          `net.topo:2: expected a type of system that a .ibnl file beside this one or in the directory ibnl there defines, not "Small"; ibutils has some in /usr/lib/*/ibdm*/ibnl`,
 		"Big C1\n\tL1/P1 -> Host h-1 P3\n":                           `net.topo:2: expected a plug of h-1, which is a Host and has no "P3"; it has P1, P2`,
 		"Big C1 CFG: leaf1=R\n\tL1/P1 -> Host h-1 P1\n":              `net.topo:2: expected a plug that C1 has in this variant, but L1/P1 leads to no chip`,
 		"Big C1 CFG: leaf1=8x\n\tL1/P1 -> Host h-1 P1\n":             `net.topo:1: expected a board "LEAF:8x" of Big, which ibnl/Chassis.ibnl:16 is to have as leaf1, but ibnl/Chassis.ibnl has none`,
 		"Big C1 CFG: leaf1\n\tL1/P1 -> Host h-1 P1\n":                `net.topo:1: expected boards and their variants after CFG:, with commas between, as in leaf1=12x,leaf3=R: "leaf1"`,
 		"Big C1 and more\n\tL1/P1 -> Host h-1 P1\n":                  `net.topo:1: expected a system, as in MTS2400 S-1 CFG: leaf1=R, or a cable, as in P1 -> MT23108 H-1 P1: "Big C1 and more"`,
-		"Big C1\n\tL1/P1 -> Host h-1 P1\nBig h-1\n":                  `net.topo:3: expected h-1 to be a Host, as net.topo:2 says, not a Big`,
+		"Big C1\n\tL1/P1 -> Host h-1 P1\nBig h-1\n":                  `net.topo:3: expected h-1 to be a Host, as in net.topo:2, not a Big`,
 		"Big C1\n\tL1/P1 -> Host h-1 P1\n\tL1/P2 -> Host h-1 P1\n":   `net.topo:3: expected port 1 of h-1/U1 to be free, but net.topo:2 connects it to port 1 of C1/leaf1/U1`,
 	} {
 		f, err := loadTopo(t, topo, topoFiles)
@@ -222,7 +222,7 @@ func TestTopoErrors(t *testing.T) {
 		}
 	}
 	_, err := format.Load(strings.NewReader("A B\n P1 -> C D P1\n"), "x", nil)
-	if want := "x: expected the .ibnl files that define its systems, but only this file is at hand"; err == nil || err.Error() != want {
+	if want := "x: expected the .ibnl files that define its systems, but only this file is available"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	const topo = "T t\n P1 -> T u P1\n"
@@ -240,7 +240,7 @@ func TestTopoErrors(t *testing.T) {
 		"TOPSYSTEM T\nSUBSYSTEM LEAF\n":                                `T.ibnl:2: expected SUBSYSTEM, the board and its name in this place: "SUBSYSTEM LEAF"`,
 		"TOPSYSTEM T\nSUBSYSTEM LEAF l\nCFG: a\n":                      `T.ibnl:3: expected a board and its variant, as in leaf1=12x: "a"`,
 		"TOPSYSTEM T\nhello\n":                                         `T.ibnl:2: expected NODE, SUBSYSTEM or, below these, a connection, as in 1 -> U4 4 or 1 -4x-5G-> P1: "hello"`,
-		"SYSTEM A\nSUBSYSTEM A a\nTOPSYSTEM T\nSUBSYSTEM A a\n":        `T.ibnl:1: expected at most 8 boards within one another: is one within itself?`,
+		"SYSTEM A\nSUBSYSTEM A a\nTOPSYSTEM T\nSUBSYSTEM A a\n":        `T.ibnl:1: expected at most 8 nested boards; is one within itself?`,
 		"TOPSYSTEM T\nNODE SW 4 M U1\n1 -> U2 1\n2 -> P1\n":            `T.ibnl:1: expected connections to lead to parts of the board, but there is no "U2"`,
 		"TOPSYSTEM T\nNODE SW 4 M U1\n1 -> U1 9\n2 -> P1\n":            `T.ibnl:2: expected connections to U1 to lead to a port from 1 to 4, not "9"`,
 		"TOPSYSTEM T\nNODE SW 4 M U1\n1 -> U1 3\n2 -> U1 3\n4 -> P1\n": `T.ibnl:4: expected port 3 of t/U1 to be free, but T.ibnl:3 connects it to port 1 of t/U1`,

@@ -67,7 +67,7 @@ func (t *topoReader) countPart(at pos, name int) error {
 // place, and of the boards within it.
 func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) (*builtBoard, error) {
 	if depth > maxBoards {
-		return nil, fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
+		return nil, fmt.Errorf("%s: expected at most %d nested boards; is one within itself?", b.at, maxBoards)
 	}
 	built := &builtBoard{board: b}
 	for _, i := range b.insts {
@@ -160,7 +160,7 @@ func (t *topoReader) wires(b *builtBoard) error {
 }
 
 // trace follows the wires from a port of a chip, or a plug of a board, named
-// name on board b, down to a node and its port; node -1: there is none in this
+// name on board b, down to a node and its port; node -1: none in this
 // variant.
 func (b *builtBoard) trace(name, port string) (node, num int, err error) {
 	for {

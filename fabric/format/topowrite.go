@@ -34,7 +34,7 @@ func writeTopo(w io.Writer, f *fabric.Fabric) error {
 
 // WriteIBNLs writes a .ibnl file for each type of system in the .topo file that
 // Dump writes of f. A type is a number of ports and a device. create creates a
-// file; they belong into the folder of the .topo file, or into one of ibdm's
+// file; they belong into the directory of the .topo file, or into one of ibdm's
 // IBDM_IBNL_PATH.
 func WriteIBNLs(f *fabric.Fabric, create func(name string) (io.WriteCloser, error)) error {
 	done := map[string]bool{}

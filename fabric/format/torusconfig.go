@@ -14,7 +14,7 @@ import (
 // TorusConfig is a file of OpenSM's option torus_config, torus-2QoS.conf(5). Dimensions
 // are x, y, z.
 type TorusConfig struct {
-	Size  [3]int  // switches along each dimension; 1: there is no such
+	Size  [3]int  // switches along each dimension; 1: not used
 	Mesh  [3]bool // no link leads from the last to the first
 	Seeds []TorusSeed
 }
@@ -70,9 +70,9 @@ func ReadTorusConfig(r io.Reader, name string) (*TorusConfig, error) {
 	case l.err != nil:
 		return nil, l.err
 	case c.Size[0] == 0:
-		return nil, fmt.Errorf("%s: expected torus or mesh, and three sizes: the file has neither", name)
+		return nil, fmt.Errorf("%s: expected torus or mesh, and three sizes; the file has neither", name)
 	case len(c.Seeds) == 0:
-		return nil, fmt.Errorf("%s: expected links such as xp_link, and two GUIDs of switches: the file has none", name)
+		return nil, fmt.Errorf("%s: expected links such as xp_link, and two GUIDs of switches; the file has none", name)
 	}
 	return c, nil
 }

@@ -14,35 +14,35 @@ import (
 )
 
 // WriteFile replaces the file at path by what write writes. It writes a temporary
-// file in the same folder, and renames it to path when it is complete, so that
-// there never is half a file. After an error the old file is unchanged.
+// file in the same directory, and renames it to path when it is complete, so that
+// there is never half a file. After an error the old file is unchanged.
 //
-// A pipe is written itself. Who reads it may come later: it is waited for, and for what
-// it reads, until ctx ends. After that only who is there already is written to.
+// A pipe is written directly. WriteFile waits until ctx ends for a reader that comes
+// later, and for what it reads. After that it writes only to a reader that exists.
 func WriteFile(ctx context.Context, path string, write func(io.Writer) error) error {
 	return replaceFile(ctx, path, write, nil, 0)
 }
 
-// WritePrivate is WriteFile of what nobody but its owner may read: mode 0600, even
-// where there is a file that has another.
+// WritePrivate is WriteFile of what only its owner may read: mode 0600, even
+// where an existing file has another.
 func WritePrivate(ctx context.Context, path string, write func(io.Writer) error) error {
 	return replaceFile(ctx, path, write, nil, 0o600)
 }
 
 // WriteChecked is WriteFile with a check, unless that is nil: check is called with
-// the name of the temporary file before the rename. path must then be no pipe
+// the name of the temporary file before the rename. path must then not be a pipe
 // or device.
 func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) error {
 	return replaceFile(context.Background(), path, write, check, 0)
 }
 
 // WriteOwn is WriteFile of what only fabsh itself writes, such as its state: no symbolic
-// link is followed, and what is there and no regular file stays.
+// link is followed, and anything but a regular file is kept.
 func WriteOwn(path string, write func(io.Writer) error) error {
 	mode := os.FileMode(0o644)
 	if st, err := os.Lstat(path); err == nil {
 		if !st.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file, so it is not replaced: move it away", path)
+			return fmt.Errorf("%s: not a regular file; not replaced, move it away", path)
 		}
 		mode = st.Mode().Perm()
 	}
@@ -62,7 +62,7 @@ func replaceFile(ctx context.Context, path string, write func(io.Writer) error, 
 	old := os.FileMode(0o644)
 	if st, err := os.Stat(path); err == nil {
 		if !st.Mode().IsRegular() && check != nil {
-			return fmt.Errorf("%s is no regular file, so it cannot be replaced", path)
+			return fmt.Errorf("%s: not a regular file; cannot be replaced", path)
 		}
 		if !st.Mode().IsRegular() { // a pipe or device: a rename would remove it
 			return writeThrough(ctx, path, st.Mode(), write)
@@ -79,7 +79,7 @@ func rename(path string, write func(io.Writer) error, check func(name string) er
 		if pe, ok := errors.AsType[*fs.PathError](err); ok { // its name is another each time
 			err = &fs.PathError{Op: pe.Op, Path: filepath.Dir(path), Err: pe.Err}
 		}
-		return fmt.Errorf("%s: no temporary file beside it: %w", path, err)
+		return fmt.Errorf("%s: temporary file beside it: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -114,7 +114,7 @@ func rename(path string, write func(io.Writer) error, check func(name string) er
 }
 
 // named is err with the name of the file that was to be written, in place of that of the
-// temporary one, which is another each time and means nothing to anybody.
+// temporary one, which is random and means nothing to users.
 func named(err error, temp, path string) error {
 	if link, ok := errors.AsType[*os.LinkError](err); ok && link.Old == temp {
 		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}

@@ -72,7 +72,7 @@ func TestParseAudit(t *testing.T) {
 		{line: "--out=", err: "audit: --out needs a value"},
 		{line: "--fail-on bad", err: `audit: --fail-on: "bad" is no severity: use info, warning, error, critical`},
 		{line: "--subnet a/b", err: `audit: --subnet: invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
-		{line: "--job a/b", err: `audit: --job: "a/b" is no name of a job: use up to 128 letters, digits, - _ + , and ., which is not the first`},
+		{line: "--job a/b", err: `audit: --job: invalid job name "a/b"; use up to 128 letters, digits, - _ + , and . (not first)`},
 	}, parseAudit)
 }
 

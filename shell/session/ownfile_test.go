@@ -20,8 +20,8 @@ func TestOwnFiles(t *testing.T) {
 		make func(path string) error
 		want string // PATH stands for the file
 	}{
-		{"pipe", fifo, "PATH: is no regular file"},
-		{"device", func(path string) error { return os.Symlink("/dev/zero", path) }, "PATH: is no regular file"},
+		{"pipe", fifo, "PATH: not a regular file"},
+		{"device", func(path string) error { return os.Symlink("/dev/zero", path) }, "PATH: not a regular file"},
 		{"folder", func(path string) error { return os.Mkdir(path, 0o700) }, "PATH: is a folder"},
 		{"sparse", func(path string) error {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {

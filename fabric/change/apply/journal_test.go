@@ -66,7 +66,7 @@ func TestJournalOfOthers(t *testing.T) {
 	}{
 		{"symbolic link", func(path, victim string) error { return os.Symlink(victim, path) }, "too many levels of symbolic links"},
 		{"hard link", func(path, victim string) error { return os.Link(victim, path) }, "line 1: the first line is incomplete"},
-		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, "is no regular file"},
+		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
 		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "is "},
 		{"long", func(path, victim string) error {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -190,7 +190,7 @@ func TestStagePipe(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.ReadStaged(path, nil); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if _, err := apply.ReadStaged(path, nil); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }
