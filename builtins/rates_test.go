@@ -171,7 +171,7 @@ func TestPerfRatesErrors(t *testing.T) {
 		for code, want := range map[string]string{
 			`perf_rates(discover().switches[0])`:                  `perf_rates: for parameter target: "switch-1" (0x0002c90300100000) is no port of the fabric: write sw.ports, fabric.ports or "NAME/PORT", after discover()`,
 			`perf_rates(1)`:                                       `perf_rates: for parameter target: LID 1 is no port of the fabric: write sw.ports, fabric.ports or "NAME/PORT", after discover()`,
-			`perf_rates(discover().switches[0].ports, over="1s")`: `perf_rates: for parameter over: got 1s, want 2s or more: agents do not renew counters at each read`,
+			`perf_rates(discover().switches[0].ports, over="1s")`: `perf_rates: for parameter over: got 1s, want 2s or more: agents do not update counters at each read`,
 			`perf_rates(discover().switches[0].ports, over="x")`:  `perf_rates: for parameter over: "x" is not a duration: write "500ms", "10s", "2m" or a number of seconds; or write "last", or the path of a snapshot, as ./FILE`,
 			`discover().cas[0].ports[1].ber`:                      `port has no .ber field or method`,
 		} {

@@ -57,7 +57,7 @@ func toSpan(v starlark.Value) (any, error) {
 		return nil, fmt.Errorf("%w; or write %q, or the path of a snapshot, as ./FILE", err, overLast)
 	}
 	if d.(time.Duration) < audit.MinWindow {
-		return nil, fmt.Errorf("got %v, want %v or more: agents do not renew counters at each read", d, audit.MinWindow)
+		return nil, fmt.Errorf("got %v, want %v or more: agents do not update counters at each read", d, audit.MinWindow)
 	}
 	return span{time: d.(time.Duration)}, nil
 }
@@ -131,7 +131,7 @@ func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	case read.Began.IsZero():
 		return nil, lang.ParamError("over", "when the counters of the file at hand were read it does not say: a snapshot of fabsh does, with --all")
 	case window > 0 && window < audit.MinWindow:
-		return nil, lang.ParamError("over", "the counters of %s were read %v before those compared with it: want %v or more, for agents do not renew counters at each read", name, window.Round(time.Millisecond), audit.MinWindow)
+		return nil, lang.ParamError("over", "the counters of %s were read %v before those compared with it: want %v or more, for agents do not update counters at each read", name, window.Round(time.Millisecond), audit.MinWindow)
 	case window <= 0:
 		return nil, lang.ParamError("over", "%s is to be the older one: its counters were read at %s, those compared with it at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxDrawn = 24 // parts; what is alike counts once
+	maxDrawn = 24 // parts; equal parts count once
 	maxLabel = 24 // columns for the names of rows
 	maxPlain = 200
 	marks    = ".:-=+*#@" // of shades, without colour
@@ -36,7 +36,7 @@ func (m *Matrix) Draw(width int, blocks bool) string {
 		case alike[i] == 0: // one before it is the same
 			continue
 		case drawn == maxDrawn:
-			d.line("more parts than are drawn: take fewer nodes")
+			d.line("more parts than can be drawn; choose fewer nodes")
 			d.legend()
 			return d.b.String()
 		}
@@ -89,14 +89,14 @@ func (m *Matrix) title() string {
 	case len(m.parts) == 0:
 		s += ": no link between them"
 	case m.known == 0:
-		s += ": not known of any"
+		s += ": unknown for all"
 	case m.lowest == m.highest && m.unknown == 0:
 		s += ": " + number(m.highest) + " at all"
 	default:
 		s += ": " + number(m.lowest) + " to " + number(m.highest)
 	}
 	if m.unknown > 0 && m.known > 0 {
-		s += fmt.Sprintf(", not known of %s", plural.Count(m.unknown, "pair", "pairs"))
+		s += fmt.Sprintf(", unknown for %s", plural.Count(m.unknown, "pair", "pairs"))
 	}
 	if m.alone > 0 {
 		s += fmt.Sprintf("; %s without such a link", plural.Count(m.alone, "node", "nodes"))
@@ -253,7 +253,7 @@ func (d *drawing) figureText(f picture.Figure) string {
 	return "-"
 }
 
-// legend tells what the cells mean.
+// legend explains the cells.
 func (d *drawing) legend() {
 	if !d.marked {
 		return
@@ -269,7 +269,7 @@ func (d *drawing) legend() {
 		list = append(list, shown(d.scale.ShadeOf(i))+" "+d.classText(i))
 	}
 	if d.asked {
-		list = append(list, shown(lang.ShadeUnknown)+" not known")
+		list = append(list, shown(lang.ShadeUnknown)+" unknown")
 	}
 	if d.absent {
 		list = append(list, "blank: no link")
@@ -317,7 +317,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// tail is the end of s, which tells names apart, in width columns.
+// tail is the end of s, which distinguishes names, in width columns.
 func tail(s string, width int) string {
 	if text.StringWidth(s) <= width {
 		return s

@@ -62,7 +62,7 @@ func testMatrix(t *testing.T, leaves, spines int, name string) *Matrix {
 
 func TestDraw(t *testing.T) {
 	m := testMatrix(t, 3, 4, "")
-	const title = "leaf (3) x spine (4), units: 11 to 34, not known of 4 pairs\n"
+	const title = "leaf (3) x spine (4), units: 11 to 34, unknown for 4 pairs\n"
 	for _, c := range []struct {
 		width  int
 		blocks bool

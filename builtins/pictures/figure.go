@@ -33,7 +33,7 @@ var counted = map[string]struct {
 	scale picture.Scale
 	value func(w *audit.Window, bits float64) (float64, bool)
 }{
-	"use":    {"% of what the link can", picture.Scale{0, 12.5, 25, 37.5, 50, 62.5, 75, 87.5}, percent((*audit.Window).Use)},
+	"use":    {"% of the link's rate", picture.Scale{0, 12.5, 25, 37.5, 50, 62.5, 75, 87.5}, percent((*audit.Window).Use)},
 	"wait":   {"% of the time waiting for credits", picture.Scale{0, math.SmallestNonzeroFloat64, 1, 5, 10, 25, 50, 75}, percent(func(w *audit.Window, _ float64) (float64, bool) { return w.WaitShare() })},
 	"errors": {"errors a second", nil, errorsOf},
 	"ber":    {"bit error rate", picture.Scale{0, math.SmallestNonzeroFloat64, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5}, (*audit.Window).BitErrorRate},
@@ -57,7 +57,7 @@ func errorsOf(w *audit.Window, _ float64) (sum float64, known bool) {
 // figureWords are the names of all figures.
 var figureWords = []string{"ber", "errors", "lids", "links", "use", "wait"}
 
-// figureOf is the figure that a script asks for, with what it takes read.
+// figureOf is the figure that a script requests, with its data read.
 func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Duration, parts []*picture.Matrix, far bool) (figure, error) {
 	if fn, ok := v.(starlark.Callable); ok {
 		return ofFunction(c, fn, parts, far)
@@ -67,14 +67,14 @@ func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Durati
 	case !ok:
 		return figure{}, lang.ParamError("value", "got %s, want a word or a function", v.Type())
 	case !slices.Contains(figureWords, name):
-		return figure{}, lang.ParamError("value", "there is no %q%s: want %s, or a function", name, fabric.DidYouMean(name, figureWords), strings.Join(figureWords, ", "))
+		return figure{}, lang.ParamError("value", "unknown value %q%s; supported: %s, or a function", name, fabric.DidYouMean(name, figureWords), strings.Join(figureWords, ", "))
 	case name == "links":
 		counted := func(*fabric.Port) (float64, bool) { return 1, true }
 		return figure{name: name, unit: "links", count: true, value: counted, scale: picture.Steps}, nil
 	case name == "lids":
 		return lids(c, f)
 	case over < audit.MinWindow:
-		return figure{}, lang.ParamError("over", "got %v, want %v or more: agents do not renew counters at each read", over, audit.MinWindow)
+		return figure{}, lang.ParamError("over", "got %v, want %v or more: agents do not update counters at each read", over, audit.MinWindow)
 	}
 	ports := portsOf(parts, far)
 	read, err := audits.RatesOver(c, ports, over)
@@ -141,7 +141,7 @@ func lids(c *lang.Call, f *fabric.Fabric) (figure, error) {
 	return figure{name: "lids", unit: "LIDs", value: value, scale: picture.Steps}, nil
 }
 
-// ofFunction has a script's function tell of each port, in the order of the matrix.
+// ofFunction calls a script's function for each port, in the order of the matrix.
 func ofFunction(c *lang.Call, fn starlark.Callable, parts []*picture.Matrix, far bool) (figure, error) {
 	type told struct {
 		v     float64
@@ -164,7 +164,7 @@ func ofFunction(c *lang.Call, fn starlark.Callable, parts []*picture.Matrix, far
 			}
 		}
 		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
-			return figure{}, lang.ParamError("value", "%s returned %s of %s, want a number, or None where it is not known", fn.Name(), v.Type(), p.Name())
+			return figure{}, lang.ParamError("value", "%s returned %s of %s, want a number, or None where it is unknown", fn.Name(), v.Type(), p.Name())
 		}
 		figures[p] = told{x, true}
 	}

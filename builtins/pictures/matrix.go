@@ -29,13 +29,13 @@ var MatrixMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "rows", Kind: kindWord, Default: `"leaf"`, Doc: `a tier: "host", "leaf" (switches with hosts), "spine" (next to these), "core", or a number, from 0, the hosts, up; or a list of nodes`},
 		{Name: "columns", Kind: kindWord, Default: `"spine"`, Doc: "the same"},
-		{Name: "value", Kind: kindWord, Default: `"links"`, Keyword: true, Doc: `what a cell shows: "links", how many there are; "lids", to how many LIDs of CAs and routers packets leave by the port; "use", what is sent, in % of what the link can; "wait", PortXmitWait in waiting and sending, in %; "errors" a second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
-		{Name: "over", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "of use, wait, errors and ber: the time between the two reads of the counters, 2s or more"},
+		{Name: "value", Kind: kindWord, Default: `"links"`, Keyword: true, Doc: `what a cell shows: "links", how many there are; "lids", the number of LIDs of CAs and routers whose packets leave by the port; "use", data sent, in % of the link's rate; "wait", PortXmitWait in waiting and sending, in %; "errors" a second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
+		{Name: "over", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "for use, wait, errors and ber: the time between the two reads of the counters, 2s or more"},
 		{Name: "far", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "the ports are those of the columns, at the other ends of the links"},
 	},
-	Doc: `Returns a matrix of the links between two tiers, or two lists of nodes: what each pair of nodes has.
-A cell is the highest of its links. What is not known is None, and so is a pair without links, but with "links", where it is 0. The fabric falls into the parts that these links join, such as pods; parts that look alike are drawn once. A tier is a distance from the hosts. show() draws it: in colour on a terminal that has it, else in figures or marks.
-"lids" reads the forwarding tables of all switches, or has those of the file; use, wait, errors and ber read counters twice.`,
+	Doc: `Returns a matrix of the links between two tiers, or two lists of nodes: one value for each pair of nodes.
+A cell is the highest value of its links. Unknown values are None, and so are pairs without links, except with "links", where they are 0. The matrix is split into the parts that these links join, such as pods; equal parts are drawn once. A tier is a distance from the hosts. show() draws it: in colour on a terminal that supports it, else in figures or marks.
+"lids" reads the forwarding tables of all switches, or uses those of the file; use, wait, errors and ber read counters twice.`,
 	Example: `
 > m = discover().matrix("leaf", "spine")
 > m.highest, len(m.rows), m.parts[0].cells[0]
@@ -88,7 +88,7 @@ func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (node
 	switch v := v.(type) {
 	case starlark.String:
 		if tier = slices.Index(picture.TierWords, string(v)); tier < 0 {
-			return nil, "", lang.ParamError(param, "there is no tier %q%s: want %s, a number, or a list of nodes", string(v), fabric.DidYouMean(string(v), picture.TierWords), strings.Join(picture.TierWords, ", "))
+			return nil, "", lang.ParamError(param, "unknown tier %q%s; supported: %s, a number, or a list of nodes", string(v), fabric.DidYouMean(string(v), picture.TierWords), strings.Join(picture.TierWords, ", "))
 		}
 	case starlark.Int:
 		if tier, err = starlark.AsInt32(v); err != nil || tier < 0 {
@@ -107,7 +107,7 @@ func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (node
 		return nil, "", err
 	}
 	if tier >= len(tiers) || len(tiers[tier]) == 0 {
-		return nil, "", lang.ParamError(param, "the fabric has no such tier: it has %s of switches above the hosts; nodes can be given as a list", plural.Count(max(0, len(tiers)-1), "tier", "tiers"))
+		return nil, "", lang.ParamError(param, "no such tier: the fabric has %s of switches above the hosts; nodes can be given as a list", plural.Count(max(0, len(tiers)-1), "tier", "tiers"))
 	}
 	if tier < len(picture.TierWords) {
 		return tiers[tier], picture.TierWords[tier], nil
@@ -179,15 +179,15 @@ func (m *Matrix) fill(parts []*picture.Matrix) {
 }
 
 // MatrixType is what scripts find in a matrix.
-var MatrixType = lang.NewType("matrix", "What the links between two tiers, or two lists of nodes, have: show() draws it.",
+var MatrixType = lang.NewType("matrix", "Values of the links between two tiers, or two lists of nodes: show() draws it.",
 	lang.Member[*Matrix]{Name: "value", Column: true, Doc: `what cells show: "links"`, Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.name) }},
 	lang.Member[*Matrix]{Name: "unit", Column: true, Doc: "of cells, in words", Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.unit) }},
-	lang.Member[*Matrix]{Name: "lowest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.lowest)) }},
-	lang.Member[*Matrix]{Name: "highest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.highest)) }},
+	lang.Member[*Matrix]{Name: "lowest", Column: true, Doc: "of all cells; None: unknown", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.lowest)) }},
+	lang.Member[*Matrix]{Name: "highest", Column: true, Doc: "of all cells; None: unknown", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.highest)) }},
 	lang.Member[*Matrix]{Name: "rows", Type: "list of node", Doc: "the nodes of the one tier", Get: func(m *Matrix) starlark.Value { return nodes(m.rows) }},
 	lang.Member[*Matrix]{Name: "columns", Type: "list of node", Doc: "the nodes of the other", Get: func(m *Matrix) starlark.Value { return nodes(m.columns) }},
-	lang.Member[*Matrix]{Name: "unlinked", Column: true, Doc: "how many nodes have no link to one of the others, and so are in no part", Get: func(m *Matrix) starlark.Value { return starlark.MakeInt(m.alone) }},
-	lang.Member[*Matrix]{Name: "parts", Type: "list of matrix_part", Column: true, Doc: "what these links join, by the first row", Get: (*Matrix).values},
+	lang.Member[*Matrix]{Name: "unlinked", Column: true, Doc: "number of nodes without a link to the others, which are in no part", Get: func(m *Matrix) starlark.Value { return starlark.MakeInt(m.alone) }},
+	lang.Member[*Matrix]{Name: "parts", Type: "list of matrix_part", Column: true, Doc: "the parts that these links join, by the first row", Get: (*Matrix).values},
 )
 
 // PartType is the type of a part.
@@ -197,7 +197,7 @@ var PartType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "rows", Doc: "names"},
 		{Name: "columns", Doc: "names"},
-		{Name: "cells", Doc: "a list for each row: of each column the figure; None: there is no link, or it is not known"},
+		{Name: "cells", Doc: "a list for each row with the value of each column; None: no link, or unknown"},
 	},
 }
 

@@ -19,19 +19,19 @@ import (
 var assignMethod = lang.Builtin{
 	Name: "assign",
 	Params: []lang.Param{
-		{Name: "hops", Kind: kindHops, Doc: "the distances that say which next hops there are, as of graph.hops() or graph.updown()"},
-		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "which are to be assigned; else all. The entries of others stay"},
+		{Name: "hops", Kind: kindHops, Doc: "the distances that define the next hops, from graph.hops() or graph.updown()"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs to assign (default: all); the entries of others are kept"},
 		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: engine.PolicyDoc},
 		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: engine.ScopeDoc},
-		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "of what goes by chance"},
-		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to how much it counts as load; those not in it count 1 if a CA's or router's, else 0"},
-		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
-		{Name: "order", Kind: kindOrder, Default: "None", Keyword: true, Doc: `of "dmodk": LIDs in the order in which they are numbered from 0, or a function of a LID that returns its number; else each class as in graph.order()`},
-		{Name: "divider", Kind: kindDict("a dict of switch to number"), Default: "None", Keyword: true, Doc: `of "dmodk": a dict of switch to the weight of the digit it goes by; else that of a fat tree`},
+		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "seed of random choices"},
+		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to its weight as load (default: 1 for LIDs of CAs and routers, else 0)"},
+		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries are kept where they are still next hops"},
+		{Name: "order", Kind: kindOrder, Default: "None", Keyword: true, Doc: `of "dmodk": LIDs in the order in which they are numbered from 0, or a function of a LID that returns its number (default: each class as in graph.order())`},
+		{Name: "divider", Kind: kindDict("a dict of switch to number"), Default: "None", Keyword: true, Doc: `of "dmodk": a dict of switch to the weight of its digit (default: that of a fat tree)`},
 		{Name: "prefer", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two switches and the ports of the first to the second, which returns these in another order, or some of them. One with a fourth parameter is called for each LID, and gets it: so the LIDs of a port (LMC) can go over planes of their own"},
 	},
 	Doc: `Fills in the next hops to LIDs, one of those that the distances allow.
-A LID without one is dropped. The ways to the LIDs of one port share as few links as possible, unless prefer, order, divider or the policy say where they go.`,
+A LID without one is dropped. The paths to the LIDs of one port share as few links as possible, unless prefer, order, divider or the policy determine them.`,
 	Example: `
 > g = discover().graph(); t = g.routes()
 > t.assign(g.hops(), policy="dmodk")
@@ -147,7 +147,7 @@ func numberOf(t *starlark.Thread, order starlark.Value, failed *error) func(mad.
 // maxNumber is the highest number of a LID for d-mod-k.
 const maxNumber = 1<<31 - 1
 
-// takes says whether a function of a script has as many parameters, or any number.
+// takes reports whether a function of a script has as many parameters, or any number.
 func takes(f starlark.Callable, n int) bool {
 	fn, ok := f.(*starlark.Function)
 	return ok && (fn.HasVarargs() || fn.NumParams()-fn.NumKwonlyParams() >= n)
@@ -205,7 +205,7 @@ func preferenceOf(t *starlark.Thread, prefer starlark.Callable, perLID bool, v *
 		for _, x := range lang.Collect(it) {
 			num, ok := portNumber(x, all[s])
 			if !ok || !slices.Contains(ports, num) {
-				*failed = fmt.Errorf("prefer returned %s, which is none of the ports it was given, of %s to %s", lang.Brief(x), all[s].Label(), all[d].Label())
+				*failed = fmt.Errorf("prefer returned %s, which is not one of the ports of %s to %s", lang.Brief(x), all[s].Label(), all[d].Label())
 				return ports
 			}
 			chosen = append(chosen, num)

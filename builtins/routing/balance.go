@@ -12,7 +12,7 @@ import (
 // BalanceType is the type of what routes.balance() returns.
 var BalanceType = &lang.ResultType{
 	Name: "balance",
-	Doc:  "How evenly tables use links, each way counted on its own.",
+	Doc:  "How evenly tables use links; each direction counts separately.",
 	Members: []lang.ResultMember{
 		{Name: "routes_max", Doc: "the most routes on a link: the edge forwarding index"},
 		{Name: "routes_mean", Doc: "the mean"},
@@ -20,7 +20,7 @@ var BalanceType = &lang.ResultType{
 		{Name: "lids_max", Doc: "the most LIDs that packets take a link to: DLIDs of a port"},
 		{Name: "lids_mean", Doc: "the mean"},
 		{Name: "lids_min", Doc: "the fewest"},
-		{Name: "busiest", Doc: "a port whose way out has the most routes, None without links"},
+		{Name: "busiest", Doc: "a port with the most outgoing routes, None without links"},
 		{Name: "routes", Doc: "a dict of port name to its routes", Long: true},
 		{Name: "lids", Doc: "a dict of port name to its LIDs", Long: true},
 	},
@@ -32,7 +32,7 @@ var balanceMethod = lang.Builtin{
 	Returns: "balance",
 	Params: []lang.Param{
 		endpointsParam,
-		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "count the routes to these LIDs alone, such as those of storage, or one of each port"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "count only the routes to these LIDs, such as those of storage, or one of each port"},
 	},
 	Doc: "Counts the routes on each link between switches, and the LIDs they lead to.",
 	Example: `

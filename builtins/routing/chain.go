@@ -15,11 +15,11 @@ var chainMethod = lang.Builtin{
 	Returns: "routes",
 	Params: []lang.Param{
 		{Name: "chains", Kind: lang.KindPath, Doc: "the file of the steps, as NVIDIA's OpenSM's rch_policy_file: unicast-step paragraphs"},
-		{Name: "topologies", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the parts, as topo_policy_file; they may stand with the steps"},
-		{Name: "groups", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the groups of ports, as pgrp_policy_file; they may stand with the steps"},
+		{Name: "topologies", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the parts, as topo_policy_file; they may also be in the file of the steps"},
+		{Name: "groups", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the groups of ports, as pgrp_policy_file; they may also be in the file of the steps"},
 	},
-	Doc: `Computes tables by a routing chain: each step routes a part of the fabric by an engine, and what several have in common is left as the last of them makes it.
-The first step routes all. Engines that need virtual lanes can take no part. Of a step's config file the root_guid_file counts. Whether the parts close no credit loop together is for verify() to say.`,
+	Doc: `Computes tables by a routing chain: each step routes a part of the fabric by an engine; where parts overlap, the last step applies.
+The first step routes all. Engines that need virtual lanes are not supported. Of a step's config file only root_guid_file is used. Check with verify() that the parts together close no credit loop.`,
 	Example: `
 > t = discover().graph().chain("chains.conf", topologies="topologies.conf", groups="groups.conf")
 > t.engine, t.verify().ok

@@ -14,7 +14,7 @@ import (
 	"fabsh/mad"
 )
 
-// ClassWords are what a parameter that names classes takes.
+// ClassWords are the values of a parameter that names classes.
 const ClassWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn+io"`
 
 // KindClasses is the kind of the parameter classes: a dict of class to what belongs
@@ -34,7 +34,7 @@ func toRules(v starlark.Value) (any, error) {
 		name, _ := starlark.AsString(kv[0])
 		class, err := graph.ParseClass(name)
 		if err != nil || class&graph.ClassSwitch != 0 {
-			return nil, fmt.Errorf("%s is no class of end ports: %s", kv[0], ClassWords)
+			return nil, fmt.Errorf("unknown class of end ports %s; supported: %s", kv[0], ClassWords)
 		}
 		rules = slices.DeleteFunc(rules, func(r graph.Rule) bool { return r.Class == class })
 		members, err := classRules(class, kv[1])
@@ -54,7 +54,7 @@ func toRules(v starlark.Value) (any, error) {
 }
 
 // classRules are the rules for the members of a class, one or a list: a rule for each
-// name, then one for all GUIDs. That one is there even without GUIDs.
+// name, then one for all GUIDs. That one exists even without GUIDs.
 func classRules(class graph.Class, members starlark.Value) ([]graph.Rule, error) {
 	list := []starlark.Value{members}
 	if it, ok := members.(starlark.Iterable); ok {
@@ -112,7 +112,7 @@ func (a *endpointsArg) class(g *graph.Graph) (graph.Class, error) {
 		return 0, lang.ParamError("endpoints", "%w", err)
 	}
 	if class != 0 && len(g.LIDs(class)) == 0 {
-		return 0, lang.ParamError("endpoints", "no port is %s: names tell what nodes are for, or graph(classes=...)", class)
+		return 0, lang.ParamError("endpoints", "no port is %s; names determine classes, or graph(classes=...)", class)
 	}
 	return class, nil
 }

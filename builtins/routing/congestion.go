@@ -16,19 +16,19 @@ import (
 // CongestionType is the type of what routes.congestion() returns.
 var CongestionType = &lang.ResultType{
 	Name: "congestion",
-	Doc:  "What a traffic pattern does to links, if all endpoints send at once.",
+	Doc:  "The load of links under a traffic pattern, if all endpoints send at once.",
 	Members: []lang.ResultMember{
 		{Name: "pattern", Doc: "which"},
-		{Name: "endpoints", Doc: "how many"},
-		{Name: "samples", Doc: "how many shifts or permutations"},
-		{Name: "seed", Doc: "of the random ones"},
-		{Name: "max", Doc: "the most flows on any link, one way, in any sample: of shifts, 1 is free of contention; of a matrix, the most traffic"},
+		{Name: "endpoints", Doc: "number of endpoints"},
+		{Name: "samples", Doc: "number of shifts or permutations"},
+		{Name: "seed", Doc: "seed of the random ones"},
+		{Name: "max", Doc: "the most flows on any link in one direction, in any sample: of shifts, 1 is free of contention; of a matrix, the most traffic"},
 		{Name: "mean", Doc: "mean of the samples' largest"},
 		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 over the most flows on a link of the path; None of all-to-all; of a matrix, the mean of their shares of the link of the path with the most traffic"},
 		{Name: "lost", Doc: "flows that do not arrive"},
 		{Name: "worst", Doc: "the first sample with the most: the distance of a shift, else its number; None if no link has a flow"},
-		{Name: "port", Doc: "a port whose way out has the most, None if none has"},
-		{Name: "loads", Type: "dict", Doc: "of a matrix: port name to the traffic on the way out of it, of those that have some; else None", Long: true},
+		{Name: "port", Doc: "a port with the most on its outgoing link, None without flows"},
+		{Name: "loads", Type: "dict", Doc: "of a matrix: port name to its outgoing traffic, for ports with traffic; else None", Long: true},
 	},
 }
 
@@ -38,12 +38,12 @@ var congestionMethod = lang.Builtin{
 	Returns: "congestion",
 	Params: []lang.Param{
 		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each sends to the one k places on, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
-		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order; else graph.order(), or all CAs and routers where there are no compute nodes"},
-		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many; else 1000, or all shifts where those are fewer"},
-		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "of the random ones"},
+		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order (default: graph.order(), or all CAs and routers without compute nodes)"},
+		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "number of samples (default: 1000, or all shifts where those are fewer)"},
+		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "seed of the random ones"},
 	},
 	Doc: `Counts the flows that meet on links under a pattern of traffic, or what a traffic matrix puts on them.
-A matrix is in any unit; order, samples and seed are none of its.`,
+A matrix is in any unit; order, samples and seed do not apply to it.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree").congestion("shift").max
@@ -65,7 +65,7 @@ True
 		pattern, ok := starlark.AsString(a.Pattern)
 		if !ok {
 			if a.Order != nil || a.Samples != nil {
-				return nil, lang.ParamError("pattern", "a matrix takes no order and no samples")
+				return nil, lang.ParamError("pattern", "a matrix has no order and no samples")
 			}
 			flows, err := flowsOf(a.Pattern)
 			if err != nil {
@@ -83,7 +83,7 @@ True
 				return nil, lang.ParamError("samples", "got %d, want at least 1", o.Samples)
 			}
 		}
-		defer tell(c, "counting the loads of links")()
+		defer progress(c, "counting the loads of links")()
 		r, err := traffic.MeasureCongestion(c.Fiber().Context, v.Tables, o)
 		if err != nil {
 			return nil, computeError(c, err)
@@ -92,7 +92,7 @@ True
 	}),
 }
 
-// wrapCongestion is r as scripts see it; m, if not nil, says more of it.
+// wrapCongestion is r as scripts see it; m, if not nil, has more of it.
 func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestion) starlark.Value {
 	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
 	most := starlark.Value(starlark.MakeInt(r.Max))

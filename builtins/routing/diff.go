@@ -12,13 +12,13 @@ import (
 // DiffType is the type of what routes.diff() returns.
 var DiffType = &lang.ResultType{
 	Name: "routes_diff",
-	Doc:  "What of the tables changes from one routes to another.",
+	Doc:  "The changes of tables from one routes to another.",
 	Members: []lang.ResultMember{
-		{Name: "switches", Doc: "how many switches' tables change"},
-		{Name: "entries", Doc: "how many entries"},
-		{Name: "blocks", Doc: "how many blocks of 64 entries would be written"},
-		{Name: "lids", Doc: "LIDs whose paths change somewhere", Long: true},
-		{Name: "by_switch", Doc: "of each such switch its name, GUID, entries and the numbers of its blocks", Long: true},
+		{Name: "switches", Doc: "number of switches whose tables change"},
+		{Name: "entries", Doc: "number of entries"},
+		{Name: "blocks", Doc: "number of blocks of 64 entries to write"},
+		{Name: "lids", Doc: "LIDs whose entries change on some switch", Long: true},
+		{Name: "by_switch", Doc: "for each such switch its name, GUID, entries and the numbers of its blocks", Long: true},
 	},
 }
 
@@ -27,8 +27,8 @@ var diffMethod = lang.Builtin{
 	Name:    "diff",
 	Returns: "routes_diff",
 	Params:  []lang.Param{{Name: "other", Kind: kindRoutes, Doc: "the routes before, as of get_routes()"}},
-	Doc: `Compares the tables with those before them: what changes from other to these.
-Switches are known again by GUID, so the fabrics may be different snapshots.`,
+	Doc: `Compares the tables with earlier ones: the changes from other to these.
+Switches are matched by GUID, so the fabrics may be different snapshots.`,
 	Example: `
 > f = discover(); t = f.graph().route("ftree"); u = t.clone()
 > u[f.switches[0]][20] = None

@@ -17,10 +17,10 @@ var dijkstraMethod = lang.Builtin{
 	Returns: "hops",
 	Params: []lang.Param{
 		{Name: "to", Kind: lang.KindAny, Doc: "a switch"},
-		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to what the way out of it costs, at least 0; 1 where it is not in it"},
+		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to the cost of its outgoing link, at least 0 (default: 1)"},
 	},
-	Doc: `Finds the cheapest way from every switch to one.
-It returns a dict of switch to what its way costs and the port that it begins with, the lowest of equal ones. Switches that have no way are not in it, nor is the switch itself.`,
+	Doc: `Finds the cheapest path from every switch to one.
+It returns a dict of switch to the cost of its path and the port that it begins with, the lowest of equal ones. Switches without a path are not in it, nor is the switch itself.`,
 	Example: `
 > g = discover().graph()
 > ways = g.dijkstra(g.switches[0], weights={g.switches[1].ports[5]: 10})

@@ -19,7 +19,7 @@ var routeMethod = lang.Builtin{
 	Returns: "routes",
 	Params:  routeParams(),
 	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
-		`An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,
+		`An engine that does not apply fails and reports which condition does not hold, and where. An option that the engine does not support is an error.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree")
@@ -35,13 +35,13 @@ True
 		e, ok := engine.Named(a.Engine)
 		if !ok {
 			names := engine.Names()
-			return nil, lang.ParamError("engine", "there is no %q%s: use one of %s", a.Engine, fabric.DidYouMean(a.Engine, names), strings.Join(names, ", "))
+			return nil, lang.ParamError("engine", "unknown engine %q%s; supported: %s", a.Engine, fabric.DidYouMean(a.Engine, names), strings.Join(names, ", "))
 		}
 		var o engine.Options
 		for _, option := range engine.AllOptions() {
 			if value, given := a.Options[option.Name]; given {
 				if names := paramsOf(&e); !slices.Contains(names, option.Name) {
-					return nil, lang.ParamError(option.Name, "%s does not heed it; it heeds %s", e.Name, cmp.Or(strings.Join(names, ", "), "nothing"))
+					return nil, lang.ParamError(option.Name, "unsupported by engine %s; supported: %s", e.Name, cmp.Or(strings.Join(names, ", "), "none"))
 				}
 				if err := setOption(c, &option, &o, value); err != nil {
 					return nil, err

@@ -17,15 +17,15 @@ var GraphMethod = lang.Builtin{
 	Name:    "graph",
 	Returns: "graph",
 	Params: []lang.Param{
-		{Name: "exclude", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "links, ports or nodes that are not to be used; of a node, all of its links"},
-		{Name: "weights", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port, for the way out of it, or link, for both ways, to what it counts, from 1"},
+		{Name: "exclude", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "links, ports or nodes to leave out; of a node, all of its links"},
+		{Name: "weights", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port, for its outgoing direction, or link, for both directions, to its weight, from 1"},
 		{Name: "port_order", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of switch to the numbers of its ports, preferred ones first"},
-		{Name: "lids", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port to its LID, where ports have none yet or shall have another: of a switch, its port 0"},
-		{Name: "lmc", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "with lids: a port of lids that is no switch's has 2 ** lmc LIDs"},
+		{Name: "lids", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port to its LID, for ports that have none yet or should have another; of a switch, its port 0"},
+		{Name: "lmc", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "with lids: a port of lids on a CA or router has 2 ** lmc LIDs"},
 		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select"},
 	},
-	Doc: `Returns the fabric as routing algorithms want it: a graph.
-Links that are down are not in it.`,
+	Doc: `Returns the fabric in the form for routing algorithms: a graph.
+Links that are down are left out.`,
 	Example: `
 > f = discover()
 > f.graph()
@@ -66,7 +66,7 @@ note: 4 ports of CAs and routers are on no switch
 }
 
 // ofFabric checks that a link, port or node is of f, not of another snapshot:
-// fabric/routing/graph would not find it, and pass it over.
+// fabric/routing/graph would not find it, and ignore it.
 func ofFabric(f *fabric.Fabric, x starlark.Value) error {
 	var of *fabric.Fabric
 	switch x := x.(type) {
@@ -85,8 +85,8 @@ func ofFabric(f *fabric.Fabric, x starlark.Value) error {
 	return nil
 }
 
-// excludedPorts says whether a port is one of items, or of a node or a link among
-// them; nil where there are none.
+// excludedPorts reports whether a port is one of items, or of a node or a link among
+// them; nil without any.
 func excludedPorts(f *fabric.Fabric, items []starlark.Value) (func(*fabric.Port) bool, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -192,7 +192,7 @@ func portLIDs(f *fabric.Fabric, d *starlark.Dict, lmc int) (func(*fabric.Port) (
 		}
 		lid, err := lang.ToInt(kv[1])
 		if p.Node().IsSwitch() == (p.Num() > 0) {
-			return nil, fmt.Errorf("%s is no end port, which has LIDs", p.Label())
+			return nil, fmt.Errorf("%s is not an end port; only end ports have LIDs", p.Label())
 		}
 		if err == nil && (lid < 1 || lid > int(mad.MaxUnicastLID)) {
 			err = fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)

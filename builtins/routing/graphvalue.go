@@ -1,4 +1,4 @@
-// Package routing is what scripts say of routing: graphs, routes, verdicts. The
+// Package routing has the values and builtins of scripts for routing: graphs, routes, verdicts. The
 // algorithms are those of fabric/routing/....
 //
 //	graphvalue.go graphmake.go     the value of a graph of a fabric, and how it is made
@@ -8,14 +8,14 @@
 //	option.go policy.go            options of engines; the policy that runs an engine by name
 //	assign.go sssp.go turns.go     one step of an engine, or nue for some LIDs
 //	lanes.go                       service levels and virtual lanes of tables
-//	repair.go                      tables for the fabric as it is now
+//	repair.go                      tables for the current fabric
 //	routesvalue.go row.go rowfill.go  routes, the row of a switch, what changes it
 //	routesio.go                    routes of files and of the switches themselves, and the
 //	                               plan of a change of these
-//	verdict.go linkfailure.go      does all arrive, can it deadlock, if a link fails;
+//	verdict.go linkfailure.go      whether all arrives, and deadlocks are possible; if a link fails;
 //	                               viarules.go: rules on what paths cross
 //	trace.go congestion.go balance.go diff.go  paths, loads, differences
-//	report.go                      what a command tells of a policy
+//	report.go                      what a command shows of a policy
 //	selector.go classes.go         nodes by name or class, and rules for classes
 //	readtables.go                  files of GUIDs, of numbers and of hops
 //	kind.go                        kinds of parameters
@@ -54,15 +54,15 @@ var (
 var GraphType *lang.Type[*graphValue]
 
 func init() {
-	GraphType = lang.NewType("graph", "A fabric as routing algorithms want it: its switches, and the links between them that may be used. It never changes.",
+	GraphType = lang.NewType("graph", "A fabric in the form for routing algorithms: its switches, and the links between them that may be used. It never changes.",
 		lang.Member[*graphValue]{Name: "fabric", Type: "fabric", Doc: "what it was made of", Get: func(v *graphValue) starlark.Value { return v.fabric }},
 		lang.Member[*graphValue]{Name: "switches", Type: "list of node", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
 			return v.list("switches", v.switches)
 		}},
-		lang.Member[*graphValue]{Name: "num_switches", Column: true, Doc: "how many there are", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Switches())) }},
-		lang.Member[*graphValue]{Name: "num_links", Column: true, Doc: "how many links between switches may be used", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Channels()) / 2) }},
+		lang.Member[*graphValue]{Name: "num_switches", Column: true, Doc: "number of switches", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Switches())) }},
+		lang.Member[*graphValue]{Name: "num_links", Column: true, Doc: "number of links between switches that may be used", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Channels()) / 2) }},
 		lang.Member[*graphValue]{Name: "top", Column: true, Doc: "the highest LID", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(int(v.g.Top())) }},
-		lang.Member[*graphValue]{Name: "notes", Column: true, Doc: "what of the fabric is not in it, or other than in the fabric", Get: func(v *graphValue) starlark.Value {
+		lang.Member[*graphValue]{Name: "notes", Column: true, Doc: "differences from the fabric, and parts left out", Get: func(v *graphValue) starlark.Value {
 			return v.list("notes", func() []starlark.Value { return lang.Collect(lang.Texts(slices.Concat(v.g.Notes(), v.g.LeftOut()))) })
 		}},
 		lang.Member[*graphValue]{Method: &lidsMethod},
@@ -142,7 +142,7 @@ func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 			if s := v.g.SwitchOf(x.Node); s >= 0 {
 				return s, nil
 			}
-			return 0, fmt.Errorf("%s is a %v, no switch", x.Label(), x.Node.Type())
+			return 0, fmt.Errorf("%s is a %v, not a switch", x.Label(), x.Node.Type())
 		}
 		guid = x.GUID()
 	case starlark.String:

@@ -26,7 +26,7 @@ var (
 var HopsType *lang.Type[*hopsValue]
 
 func init() {
-	HopsType = lang.NewType("hops", "The distances of all switches from all others: hops[s, d], None where there is no way.",
+	HopsType = lang.NewType("hops", "The distances of all switches from all others: hops[s, d], None without a path.",
 		lang.Member[*hopsValue]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *hopsValue) starlark.Value { return v.graph }},
 		lang.Member[*hopsValue]{Name: "max", Doc: "the longest", Get: func(v *hopsValue) starlark.Value { return starlark.MakeInt(v.h.Max()) }},
 		lang.Member[*hopsValue]{Method: &nextMethod},

@@ -19,10 +19,10 @@ var layerMethod = lang.Builtin{
 	Name:    "layer",
 	Returns: "int",
 	Params: []lang.Param{
-		{Name: "max_vls", Kind: lang.KindInt, Default: "8", Keyword: true, Doc: "how many virtual lanes may be used, 1..15"},
+		{Name: "max_vls", Kind: lang.KindInt, Default: "8", Keyword: true, Doc: "maximum number of virtual lanes, 1..15"},
 	},
-	Doc: `Gives the paths between CAs and routers service levels, each with a virtual lane of its own, so that there is no credit loop; it returns how many it takes.
-The tables stay as they are: paths are moved to another lane where they close a cycle of dependencies. Paths from one switch to a LID are on one lane. Where one is enough, all have SL 0. That max_vls do not suffice is an error.`,
+	Doc: `Gives the paths between CAs and routers service levels, each with a virtual lane of its own, so that there is no credit loop; it returns the number of lanes used.
+The tables do not change: paths are moved to another lane where they close a cycle of dependencies. Paths from one switch to a LID are on one lane. Where one is enough, all have SL 0. It is an error if max_vls lanes are not enough.`,
 	Example: `
 > t = discover().graph().route("minhop")
 > t.layer()
@@ -45,7 +45,7 @@ The tables stay as they are: paths are moved to another lane where they close a 
 var setSLMethod = lang.Builtin{
 	Name: "set_sl",
 	Params: []lang.Param{
-		{Name: "pairs", Kind: lang.KindItems, Doc: "pairs of where paths begin and where they end: LIDs, ports or nodes, or None for all"},
+		{Name: "pairs", Kind: lang.KindItems, Doc: "pairs of source and destination: LIDs, ports or nodes, or None for all"},
 		{Name: "sl", Kind: lang.KindInt, Doc: "the service level, 0..15"},
 	},
 	Doc: `Gives the paths of pairs a service level.
@@ -125,12 +125,12 @@ func (v *Routes) endsOf(x starlark.Value) ([]mad.LID, error) {
 var setSL2VLMethod = lang.Builtin{
 	Name: "set_sl2vl",
 	Params: []lang.Param{
-		{Name: "vls", Kind: lang.KindItems, Doc: "the virtual lanes of the service levels from 0 up, 0..14, or None for one that is dropped; service levels beyond its end stay"},
-		{Name: "switch", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "of which switch: a node, a GUID or a name; else of all"},
-		{Name: "in_port", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "for packets that come in by this port, 0 the switch itself; else by any"},
-		{Name: "out_port", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "for packets that leave by this port; else by any"},
+		{Name: "vls", Kind: lang.KindItems, Doc: "the virtual lanes of the service levels from 0 up, 0..14, or None for one that is dropped; service levels beyond its end are unchanged"},
+		{Name: "switch", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the switch: a node, a GUID or a name (default: all)"},
+		{Name: "in_port", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "for packets that come in through this port, 0: from the switch itself (default: any)"},
+		{Name: "out_port", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "for packets that leave through this port (default: any)"},
 	},
-	Doc: `Sets the virtual lanes of service levels in these routes: it changes no switch, as set_sl2vl(target, ...) does.
+	Doc: `Sets the virtual lanes of service levels in these routes. It changes no switch; set_sl2vl(target, ...) does.
 Without it service level n is on virtual lane n.`,
 	Example: `
 > t = discover().graph().route("ftree")

@@ -10,13 +10,13 @@ import (
 // FailureType is the type of the elements of what routes.fail_each_link() returns.
 var FailureType = &lang.ResultType{
 	Name: "link_failure",
-	Doc:  "What the failure of one link between switches would break.",
+	Doc:  "The effects of the failure of one link between switches.",
 	Members: []lang.ResultMember{
 		{Name: "link", Doc: "one of its ports"},
 		{Name: "peer", Doc: "the other"},
-		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another whose packets take it, until tables are changed"},
-		{Name: "cuts", Doc: "no tables help: it is the only way between two parts of the network"},
-		{Name: "lost", Doc: "then, pairs of endpoints that it parts"},
+		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another whose packets are lost until tables are changed"},
+		{Name: "cuts", Doc: "no tables help: it is the only link between two parts of the network"},
+		{Name: "lost", Doc: "then, pairs of endpoints that it separates"},
 	},
 }
 
@@ -25,7 +25,7 @@ var failuresMethod = lang.Builtin{
 	Name:    "fail_each_link",
 	Returns: "list of link_failure",
 	Params:  []lang.Param{endpointsParam},
-	Doc:     "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
+	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, by their first port.",
 	Example: `
 > t = discover().graph().route("ftree")
 > [f for f in t.fail_each_link() if f.cuts]
@@ -37,7 +37,7 @@ var failuresMethod = lang.Builtin{
 		if err != nil {
 			return nil, err
 		}
-		defer tell(c, "failing one link after the other")()
+		defer progress(c, "failing one link after the other")()
 		list, err := verify.FailEachLink(c.Fiber().Context, v.Tables, class)
 		if err != nil {
 			return nil, computeError(c, err)

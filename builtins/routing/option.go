@@ -15,7 +15,7 @@ import (
 // optionKind is how scripts and policies give an option.
 type optionKind struct {
 	param *lang.Kind // of the parameter of route()
-	none  string     // the flag's value where nothing is given
+	none  string     // the default of the flag
 	value string     // what the parameter gets of the flag: %s is its name
 }
 
@@ -71,7 +71,7 @@ func paramsOf(e *engine.Engine) []string {
 }
 
 // paramDoc is the help of the parameter of an option: with the bounds of a number, and
-// what it is where it is not given.
+// its default.
 func paramDoc(o *engine.Option) string {
 	doc := o.Doc
 	if o.Max > 0 {
@@ -80,7 +80,7 @@ func paramDoc(o *engine.Option) string {
 	if _, ok := o.Default.(int); !ok {
 		return doc
 	}
-	doc += fmt.Sprintf("; else %d", o.Default)
+	doc += fmt.Sprintf("; default %d", o.Default)
 	for _, e := range engine.All() {
 		for _, own := range e.Options {
 			if own.Name == o.Name && own.Default != o.Default {

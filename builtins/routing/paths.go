@@ -11,10 +11,10 @@ import (
 // GraphPathType is the type of the elements of what graph.paths() returns.
 var GraphPathType = &lang.ResultType{
 	Name: "graph_path",
-	Doc:  "A way between two switches, whatever the tables say.",
+	Doc:  "A path between two switches, independent of the tables.",
 	Members: []lang.ResultMember{
 		{Name: "cost", Doc: "its links, or the sum of their weights"},
-		{Name: "ports", Type: "list of port", Doc: "the ports that it goes out of, one of each switch but the last"},
+		{Name: "ports", Type: "list of port", Doc: "its outgoing ports, one of each switch but the last"},
 	},
 }
 
@@ -25,10 +25,10 @@ var pathsMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "s", Kind: lang.KindAny, Doc: "a switch"},
 		{Name: "d", Kind: lang.KindAny, Doc: "another"},
-		{Name: "k", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "how many, 1..10000"},
+		{Name: "k", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "number of paths, 1..10000"},
 	},
-	Doc: `Returns the k cheapest ways from switch s to switch d that visit no switch twice, cheapest first: a list of graph_path.
-There are fewer where there are no more. Parallel links make different ways; they cost their weights, else 1.`,
+	Doc: `Returns the k cheapest paths from switch s to switch d that visit no switch twice, cheapest first: a list of graph_path.
+The list is shorter if fewer exist. Parallel links make different paths. A link costs its weight (default: 1).`,
 	Example: `
 > g = discover().graph()
 > ways = g.paths("leaf-1", "leaf-2", k=5)

@@ -33,7 +33,7 @@ func EnginePolicy(e *engine.Engine) string {
 		params += ", " + flag + " = " + none
 		docs += "    " + word + ": " + flagDoc(&o) + "\n"
 		if o.Required != "" {
-			setup += fmt.Sprintf("    if not %s:\n        fail(\"%s say --%s FILE\")\n", flag, o.Required, word)
+			setup += fmt.Sprintf("    if not %s:\n        fail(\"%s use --%s FILE\")\n", flag, o.Required, word)
 		}
 	}
 	graph := "fabric.graph()"

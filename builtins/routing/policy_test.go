@@ -22,11 +22,11 @@ load("@std//lib/opensm.star", "graph", "switches", "tables")
 def route(fabric, *, roots = "", policy = "", scope = "global", seed = 0, keep = "", cn = "", io = "", hop_weights = "", port_order = ""):
     """Up*/down*, from the roots: no credit loops.
 
-    roots: a file of switch GUIDs, or names such as spine-*; without it they are found
+    roots: a file of switch GUIDs, or names such as spine-* (default: found automatically)
     policy: how to choose among the next hops: least_loaded, scatter, round_robin, dmodk, hash, first; without it dmodk on fat trees, elsewhere least_loaded
     scope: what counts as load: global, or switch as in OpenSM
-    seed: of what goes by chance (scatter, hash)
-    keep: tables whose entries stay where they are next hops still: a file, or live
+    seed: seed of random choices (scatter, hash)
+    keep: tables whose entries are kept where they are still next hops: a file, or live
     cn: a file of the port GUIDs of compute nodes
     io: a file of the port GUIDs of I/O nodes
     hop-weights: a file of switch GUID, port and weight
@@ -40,22 +40,22 @@ def route(fabric, *, roots = "", policy = "", scope = "global", seed = 0, keep =
 def route(fabric, *, max_vls = 8, torus_config = ""):
     """Dimension order on a torus or mesh, with datelines, and around missing links and switches.
 
-    max-vls: how many virtual lanes may be used, 1 to 15
-    torus-config: OpenSM's file of that name (torus-2QoS.conf), whose shape, seeds and datelines hold then
+    max-vls: maximum number of virtual lanes, 1 to 15
+    torus-config: OpenSM's file of that name (torus-2QoS.conf) with shape, seeds and datelines
     """
     return fabric.graph().route("torus-2qos", max_vls = max_vls, torus_config = torus_config or None)
 `,
-		"file": `"""Tables from a file, as they are: to be judged, compared, or written in another form."""
+		"file": `"""Tables from a file, unchanged: to verify, compare, or write in another format."""
 
 load("@std//lib/opensm.star", "tables")
 
 def route(fabric, *, lfts = ""):
-    """Tables from a file, as they are: to be judged, compared, or written in another form.
+    """Tables from a file, unchanged: to verify, compare, or write in another format.
 
     lfts: a file of forwarding tables in any dialect, or live for those that the switches have
     """
     if not lfts:
-        fail("which tables? say --lfts FILE")
+        fail("missing tables; use --lfts FILE")
     return fabric.graph().route("file", given = tables(fabric, lfts))
 `,
 	} {

@@ -17,7 +17,7 @@ var rootsMethod = lang.Builtin{
 	Returns: "list of node",
 	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
 	Doc: `Returns the switches at the top of a tree.
-All ways but "center" fail where there is no top, and say why.`,
+All methods but "center" fail if there is no top, with the reason.`,
 	Example: `
 > g = discover().graph()
 > len(g.find_roots())
@@ -40,7 +40,7 @@ var ranksMethod = lang.Builtin{
 	Name:   "ranks",
 	Params: []lang.Param{{Name: "roots", Kind: lang.KindItems, Doc: "switches: nodes, GUIDs or names"}},
 	Doc: `Returns a dict of switch to its distance from the nearest root, in links.
-None is the rank of a switch that is cut off from all of them.`,
+A switch that is cut off from all of them has rank None.`,
 	Example: `
 > g = discover().graph()
 > g.ranks(g.find_roots())[g.switches[0]]
@@ -75,7 +75,7 @@ func (v *graphValue) rootsOf(items []starlark.Value) ([]int, error) {
 		}
 	}
 	if len(roots) == 0 {
-		return nil, lang.ParamError("roots", "it is empty")
+		return nil, lang.ParamError("roots", "must not be empty")
 	}
 	return roots, nil
 }
@@ -86,10 +86,10 @@ var updownMethod = lang.Builtin{
 	Returns: "hops",
 	Params: []lang.Param{
 		{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"},
-		{Name: "allow", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "turns that ways may take all the same, where there is no other way: " + turnWords},
+		{Name: "allow", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "turns that paths may take nevertheless where no other path exists: " + turnWords},
 	},
-	Doc: `Returns distances over ways that never go up after they went down: hops.
-Tables filled in from these have no credit loops; whether allow lets in one is for verify() to say.`,
+	Doc: `Returns distances over paths that never go up after they went down: hops.
+Tables filled in from these have no credit loops; check with verify() whether allow adds one.`,
 	Example: `
 > g = discover().graph()
 > g.updown(g.ranks(g.find_roots())).max

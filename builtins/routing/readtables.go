@@ -16,7 +16,7 @@ import (
 var ReadHopsMethod = lang.Builtin{
 	Name:   "read_hops",
 	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm-lid-matrix.dump"}},
-	Doc: `Reads how far LIDs are from switches: a dict of switch to a dict of LID to hops.
+	Doc: `Reads the distances of LIDs from switches: a dict of switch to a dict of LID to hops.
 The hops are a tuple by port number, None where a port does not lead there; element 0 is the fewest of all.`,
 	Example: `
 > f = load_fabric("net.topo")

@@ -11,14 +11,14 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// repairMethod is routes.repair(): tables for the fabric as it is now.
+// repairMethod is routes.repair(): tables for the current fabric.
 var repairMethod = lang.Builtin{
 	Name:    "repair",
 	Returns: "routes",
-	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back; else the session's"}},
-	Doc: `Returns tables for the fabric as it is now, with as few changes as can be.
-Entries change only towards destinations whose paths used what is lost, or gain by what is back. What the engine that made the tables promises holds on: the same pairs are reached, there is no credit loop where it allows none, and no link has over 2% more routes than by a new run, which is checked on all but large fat trees. The options of the graph go for ports of the same node GUID and number.
-Of tables from a file, or changed by hand, all paths that arrive stay, and the others get ones that close no credit loop; notes say where there is none.`,
+	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back (default: the session's)"}},
+	Doc: `Returns tables for the current fabric with as few changes as possible.
+Entries change only towards destinations whose paths used what is lost, or improve with what is back. The promises of the engine that made the tables still hold: the same pairs are reached, there is no credit loop where it allows none, and no link has over 2% more routes than after a new run (checked except on large fat trees). The options of the graph apply to ports of the same node GUID and number.
+Of tables from a file, or changed by hand, all paths that arrive are kept, and the others are replaced by paths that close no credit loop; notes list where no such path exists.`,
 	Example: `
 > f = discover()
 > t = f.graph().route("ftree")
@@ -35,7 +35,7 @@ Of tables from a file, or changed by hand, all paths that arrive stay, and the o
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		defer tell(c, "repairing the tables")()
+		defer progress(c, "repairing the tables")()
 		r, err := repair.Tables(c.Fiber().Context, v.Tables, g)
 		if err != nil {
 			return nil, computeError(c, err)
@@ -69,8 +69,8 @@ func StayNear(t *starlark.Thread, r *routes.Routes) (kept func() bool) {
 	return func() bool { return k.kept }
 }
 
-// tell shows people at a terminal what takes long, until what it returns is called.
-func tell(c *lang.Call, doing string) (done func()) {
+// progress shows at a terminal what takes long, until the function that it returns is called.
+func progress(c *lang.Call, doing string) (done func()) {
 	c.Runtime().Progress(doing)
 	return func() { c.Runtime().Progress("") }
 }
@@ -78,7 +78,7 @@ func tell(c *lang.Call, doing string) (done func()) {
 // compute runs an engine, or repairs what it may start with.
 func compute(c *lang.Call, g *graph.Graph, name string, o engine.Options) (*routes.Routes, error) {
 	ctx := c.Fiber().Context
-	defer tell(c, "computing tables by "+name)()
+	defer progress(c, "computing tables by "+name)()
 	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && engine.MadeBy(start, g, name, o) {
 		return repair.Tables(ctx, start, g)
 	}

@@ -27,10 +27,10 @@ func WrapReport(r *verify.Report) starlark.Value {
 
 // ReportDoc describes what commands show of tables.
 func ReportDoc() lang.TypeDoc {
-	d := lang.TypeDoc{Name: "policy_report", Schema: (&reportValue{}).Schema(), Doc: "What fabsh route shows, and fabsh verify with --fail-each-link. Of what was not asked for there is no member.", Members: []lang.MemberDoc{
+	d := lang.TypeDoc{Name: "policy_report", Schema: (&reportValue{}).Schema(), Doc: "The output of fabsh route, and of fabsh verify with --fail-each-link. Members that were not requested are missing.", Members: []lang.MemberDoc{
 		{Name: "policy", Column: true, Doc: "what made the tables"},
-		{Name: "switches", Column: true, Doc: "of how many switches they are"},
-		{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches"},
+		{Name: "switches", Column: true, Doc: "number of switches"},
+		{Name: "entries", Column: true, Doc: "number of entries with a port, over all switches"},
 	}}
 	for _, m := range VerdictType.Members {
 		if m.Name != "policy" {
@@ -43,7 +43,7 @@ func ReportDoc() lang.TypeDoc {
 }
 
 // reportValue is a verify.Report in the values that scripts have. What was not
-// asked for is nil.
+// requested is nil.
 type reportValue struct {
 	routes   *Routes
 	verdict  *verdictValue
@@ -92,7 +92,7 @@ func (r *reportValue) Display() string {
 		parts = append(parts, r.verdict.Display())
 	}
 	if r.diff != nil {
-		parts = append(parts, "against the tables as they are:\n"+r.diff.Display())
+		parts = append(parts, "against the current tables:\n"+r.diff.Display())
 	}
 	if r.failures != nil {
 		text := "no link between switches\n"

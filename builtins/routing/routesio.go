@@ -26,12 +26,12 @@ var LoadRoutes = lang.Builtin{
 	Group:   topology.GroupFabric,
 	Params: []lang.Param{
 		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, what ibroute or dump_fts print, or a snapshot"},
-		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "of which they are; else the session's"},
+		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "their fabric (default: the session's)"},
 		{Name: "sl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the service levels of paths"},
 		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl"},
 	},
 	Doc: `Reads forwarding tables from a file: routes.
-The kind is told by the content. As OpenSM does, entries go to the LIDs that their ports have in the fabric, where the file says whose a LID was. What of file and fabric does not match is in the notes.`,
+The format is recognized by the content. As in OpenSM, entries go to the LIDs that their ports have in the fabric, if the file has the owners of LIDs. The notes list where file and fabric do not match.`,
 	Example: `
 > f = load_fabric("net.topo")
 > t = load_routes("net.lfts", f)
@@ -73,9 +73,9 @@ var GetRoutes = lang.Builtin{
 	Name:    "get_routes",
 	Returns: "routes",
 	Group:   topology.GroupTable,
-	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "whose switches are read; else the session's"}},
+	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the fabric whose switches are read (default: the session's)"}},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
-Those of a fabric from a file that has them, a snapshot, are that file's. Else the switches are asked. Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
+The tables of a fabric from a snapshot that has them come from that file. Otherwise the switches are read: of each only the blocks up to LinearFDBTop, all switches at once. A switch that did not answer is in the notes, causes a warning on stderr, and makes the exit status 3.`,
 	Example: `
 > t = get_routes(discover())
 > t.verify().unreachable
@@ -140,7 +140,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routes.Routes, error) {
 		topology.CountUnanswered(c, x.Err)
 		topology.ObserveOne(c, mad.AttrLinearForwardingTable, &t, x.Err)
 		c.Fiber().Warn("%v", failure)
-		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the table of %s is not known: %v", x.Switch.Label(), failure))
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the table of %s is unknown: %v", x.Switch.Label(), failure))
 		if first == nil {
 			first = failure
 		}
@@ -175,9 +175,9 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 var planMethod = lang.Builtin{
 	Name:    "plan",
 	Returns: "plan",
-	Params:  []lang.Param{{Name: "live", Kind: kindRoutes, Doc: "the tables in force, as of get_routes()"}},
-	Doc: `Plans the change from the tables in force to these: what is to be written, in an order that is proven.
-Nothing is sent but reads. Entries by which the two differ are planned, LIDs above these tables are left alone.`,
+	Params:  []lang.Param{{Name: "live", Kind: kindRoutes, Doc: "the current tables, from get_routes()"}},
+	Doc: `Plans the change from the current tables to these: the writes, in an order that is proven safe.
+It only reads. Entries that differ are planned; LIDs above these tables are left unchanged.`,
 	Example: `
 > f = discover()
 > new = get_routes(f).clone()
@@ -195,11 +195,11 @@ Nothing is sent but reads. Entries by which the two differ are planned, LIDs abo
 	}),
 }
 
-// noTablesError: the file of the session has no tables, which is no fault of who asks.
+// noTablesError reports that the file of the session has no tables, which is not an error of the script.
 type noTablesError struct{}
 
 func (noTablesError) Error() string {
-	return "the file has no forwarding tables: load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both"
+	return "the file has no forwarding tables; load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both"
 }
 
 func (noTablesError) Unwrap() error { return topology.ErrNotInFile }

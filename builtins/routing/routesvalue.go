@@ -36,13 +36,13 @@ var RoutesType *lang.Type[*Routes]
 
 func init() {
 	RoutesType = lang.NewType("routes", "Forwarding tables of all switches, and the service levels and virtual lanes of paths: routes[switch] is a row, and it iterates over the switches.",
-		lang.Member[*Routes]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
-		lang.Member[*Routes]{Name: "fabric", Type: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
-		lang.Member[*Routes]{Name: "num_switches", Column: true, Doc: "of how many switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
-		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return lang.TextOrNone(v.Tables.Engine) }},
+		lang.Member[*Routes]{Name: "graph", Type: "graph", Doc: "their graph", Get: func(v *Routes) starlark.Value { return v.graph }},
+		lang.Member[*Routes]{Name: "fabric", Type: "fabric", Doc: "their fabric", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
+		lang.Member[*Routes]{Name: "num_switches", Column: true, Doc: "number of switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
+		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None: unknown`, Get: func(v *Routes) starlark.Value { return lang.TextOrNone(v.Tables.Engine) }},
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
-		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
-		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
+		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "number of entries with a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
+		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "decisions of the engine, and problems with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
 		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "virtual lanes that paths can have, by their service levels: from VL 0 up", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
@@ -132,7 +132,7 @@ func editing[V interface{ checkMutable() error }, A any](fn func(c *lang.Call, v
 // a module once it is loaded.
 func (v *Routes) checkMutable() error {
 	if v.frozen {
-		return errors.New("these routes are frozen, as all that a loaded module defines: change a clone()")
+		return errors.New("these routes are frozen, like everything that a loaded module defines; change a clone()")
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ var cloneMethod = lang.Builtin{
 var routesMethod = lang.Builtin{
 	Name:    "routes",
 	Returns: "routes",
-	Doc:     "Returns tables that drop everything, to be filled in.",
+	Doc:     "Returns empty tables, which drop everything, to fill in.",
 	Example: `
 > discover().graph().routes()
 routes(12 switches, LIDs 1..44)

@@ -39,12 +39,12 @@ var RowType *lang.Type[*rowValue]
 
 func init() {
 	RowType = lang.NewType("row", "The table of one switch, within routes: row[lid] is a port, None if the LID is dropped; row[lid] = port changes it, row[a:b] is a list, and it iterates over the entries from LID 0 on.",
-		lang.Member[*rowValue]{Name: "switch", Type: "node", Column: true, Doc: "whose it is", Get: func(r *rowValue) starlark.Value { return topology.NodeOf(r.node()) }},
+		lang.Member[*rowValue]{Name: "switch", Type: "node", Column: true, Doc: "the switch", Get: func(r *rowValue) starlark.Value { return topology.NodeOf(r.node()) }},
 		lang.Member[*rowValue]{Name: "guid", Type: "string", Column: true, Doc: "the switch's GUID", Get: func(r *rowValue) starlark.Value { return topology.GUIDValue(r.node().GUID()) }},
 		lang.Member[*rowValue]{Name: "top", Column: true, Doc: "the last LID", Get: func(r *rowValue) starlark.Value { return starlark.MakeInt(len(r.entries()) - 1) }},
 		lang.Member[*rowValue]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(r *rowValue) starlark.Value { return topology.LFTPorts(r.entries()) }},
-		lang.Member[*rowValue]{Name: "lids", Type: "dict", Doc: "the same the other way: a dict of port to the list of its LIDs, ports in the order of their first", Get: func(r *rowValue) starlark.Value { return topology.LFTLIDs(r.entries()) }},
-		lang.Member[*rowValue]{Name: "used_ports", Type: "list", Doc: "the ports that LIDs go to, in order", Get: func(r *rowValue) starlark.Value { return topology.LFTUsed(r.entries()) }},
+		lang.Member[*rowValue]{Name: "lids", Type: "dict", Doc: "the inverse: a dict of port to the list of its LIDs, ports in the order of their first LID", Get: func(r *rowValue) starlark.Value { return topology.LFTLIDs(r.entries()) }},
+		lang.Member[*rowValue]{Name: "used_ports", Type: "list", Doc: "the ports in use, in order", Get: func(r *rowValue) starlark.Value { return topology.LFTUsed(r.entries()) }},
 		lang.Member[*rowValue]{Method: &fillMethod},
 		lang.Member[*rowValue]{Method: &fillModMethod},
 		lang.Member[*rowValue]{Method: &copyMethod},

@@ -11,10 +11,10 @@ import (
 var fillMethod = lang.Builtin{
 	Name: "fill",
 	Params: []lang.Param{
-		{Name: "lids", Kind: kindLIDs, Doc: "LIDs, or ports or nodes, whose LIDs are meant"},
+		{Name: "lids", Kind: kindLIDs, Doc: "LIDs, or ports or nodes, which stand for their LIDs"},
 		{Name: "port", Kind: lang.KindAny, Doc: "a port number, a port, or None to drop"},
 	},
-	Doc: "Gives many LIDs one port.\nLIDs beyond the table's end are left out.",
+	Doc: "Gives many LIDs one port.\nLIDs beyond the table's end are ignored.",
 	Example: `
 > g = discover().graph(); r = g.routes()[g.switches[0]]
 > r.fill([20, 21], 3)
@@ -38,11 +38,11 @@ var fillMethod = lang.Builtin{
 var fillModMethod = lang.Builtin{
 	Name: "fill_mod",
 	Params: []lang.Param{
-		{Name: "lids", Kind: kindLIDs, Doc: "LIDs, or ports or nodes, whose LIDs are meant; their order counts"},
+		{Name: "lids", Kind: kindLIDs, Doc: "LIDs, or ports or nodes, which stand for their LIDs; their order counts"},
 		{Name: "ports", Kind: lang.KindItems, Doc: "port numbers, or ports"},
 		{Name: "div", Kind: lang.KindInt, Default: "1", Doc: "how many LIDs in a row get the same port"},
 	},
-	Doc: "Deals ports to LIDs by their places: the i-th gets ports[i // div % len(ports)].\nThat is d-mod-k: div is the weight of the digit that the switch goes by.",
+	Doc: "Assigns ports to LIDs in turn: the i-th gets ports[i // div % len(ports)].\nThat is d-mod-k: div is the weight of the switch's digit.",
 	Example: `
 > g = discover().graph(); r = g.routes()[g.switches[0]]
 > r.fill_mod([20, 21, 22, 23], [5, 6], div=2)
@@ -62,7 +62,7 @@ var fillModMethod = lang.Builtin{
 			}
 		}
 		if len(ports) == 0 {
-			return nil, lang.ParamError("ports", "it is empty")
+			return nil, lang.ParamError("ports", "must not be empty")
 		}
 		if a.Div < 1 {
 			return nil, lang.ParamError("div", "got %d, want at least 1", a.Div)
@@ -77,9 +77,9 @@ var copyMethod = lang.Builtin{
 	Name: "copy",
 	Params: []lang.Param{
 		{Name: "other", Kind: kindRow, Doc: "a row"},
-		{Name: "lids", Kind: kindLIDs, Default: "None", Doc: "only these; else all"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Doc: "only these (default: all)"},
 	},
-	Doc: "Takes over the entries of another row.",
+	Doc: "Copies the entries of another row.",
 	Example: `
 > g = discover().graph(); t = g.routes(); s = g.switches[0]
 > t[s].copy(g.route("minhop")[s], [20])
@@ -99,10 +99,10 @@ var copyMethod = lang.Builtin{
 var mapMethod = lang.Builtin{
 	Name: "map",
 	Params: []lang.Param{
-		{Name: "ports", Kind: kindDict("dict"), Doc: "a dict of port to the port that takes its place"},
-		{Name: "lids", Kind: kindLIDs, Default: "None", Doc: "only these; else all"},
+		{Name: "ports", Kind: kindDict("dict"), Doc: "a dict of port to its replacement"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Doc: "only these (default: all)"},
 	},
-	Doc: "Puts one port in place of another, in many entries.",
+	Doc: "Replaces ports by others, in many entries.",
 	Example: `
 > g = discover().graph(); r = g.route("minhop")[g.switches[0]]
 > before = r[20]

@@ -16,13 +16,13 @@ var SelectMethod = lang.Builtin{
 	Name:    "select",
 	Returns: "list of node",
 	Params: []lang.Param{
-		{Name: "what", Kind: kindSelector, Doc: `classes: ` + ClassWords + `; or the name of nodes, in which * stands for any text and ? for any character, case aside`},
-		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it: names with * and ?, GUIDs, nodes, ports, or a list of these"},
+		{Name: "what", Kind: kindSelector, Doc: `classes: ` + ClassWords + `; or the name of nodes, in which * stands for any text and ? for any character, ignoring case`},
+		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to its members: names with * and ?, GUIDs, nodes, ports, or a list of these"},
 	},
 	Doc: `Returns the nodes of a class, or those of a name.
 Compute nodes are cn, io serves files, an is an aggregation node of a switch (SHARP), gateway leads to other networks, as routers do, and sm can run a subnet manager besides.
-Where there is none it warns.
-Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway, "*storage*" is io, all other CAs are cn. classes puts its own in place of these.`,
+It warns if there is no such node.
+Names decide: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway, "*storage*" is io, all other CAs are cn. classes replaces these rules.`,
 	Example: `
 > f = discover()
 > len(f.select("cn")), len(f.select("cn", classes={"io": "node-000?*"}))
@@ -60,7 +60,7 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 // warnNothing says that no node is what a script selects.
 func warnNothing(c *lang.Call, nodes []fabric.Node, what string, isClass bool) {
 	if isClass {
-		c.Fiber().Warn("%s: no node is of class %q: only names tell the class, unless classes= does", c.Name, what)
+		c.Fiber().Warn("%s: no node is of class %q; names determine the class, unless classes= does", c.Name, what)
 		return
 	}
 	names := make([]string, len(nodes))

@@ -14,11 +14,11 @@ import (
 var ssspMethod = lang.Builtin{
 	Name: "sssp",
 	Params: []lang.Param{
-		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to what the way out of it costs at first, 1 where it is not in it; None: shortest paths go before all"},
-		{Name: "lids", Kind: kindLIDs, Default: "None", Doc: "which, and in which order; else all"},
+		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to the initial cost of its outgoing link (default: 1); None: shortest paths have priority"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Doc: "the LIDs, in this order (default: all)"},
 	},
-	Doc: `Gives each LID in turn the cheapest paths, which then cost more by the routes on them.
-It returns a dict of port to what the way out of it costs afterwards, for the next call.`,
+	Doc: `Gives each LID in turn the cheapest paths; their cost then rises by the routes on them.
+It returns a dict of port to the cost of its outgoing link afterwards, for the next call.`,
 	Example: `
 > g = discover().graph(); t = g.routes()
 > used = t.sssp({}, g.lids("cn"))

@@ -15,12 +15,12 @@ import (
 // PathType is the type of what routes.trace() returns.
 var PathType = &lang.ResultType{
 	Name: "path",
-	Doc:  "Where packets from one LID to another go. It iterates over its ports.",
+	Doc:  "The path of packets from one LID to another. It iterates over its ports.",
 	Members: []lang.ResultMember{
 		{Name: "source", Type: "port", Doc: "the port it begins at"},
-		{Name: "lid", Doc: "where to"},
-		{Name: "ok", Doc: "it gets there"},
-		{Name: "broken", Type: "string", Doc: "why it does not, None if it does"},
+		{Name: "lid", Doc: "destination"},
+		{Name: "ok", Doc: "packets arrive"},
+		{Name: "broken", Type: "string", Doc: "the reason why they do not arrive, or None"},
 		{Name: "sl", Doc: "service level"},
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
 		{Name: "ports", Type: "list of port", Doc: "all ports on it, in order", Long: true},
@@ -63,7 +63,7 @@ var traceMethod = lang.Builtin{
 		{Name: "source", Kind: topology.KindTarget, Doc: "a LID, or a port or node that has one, or what names it"},
 		{Name: "destination", Kind: topology.KindTarget, Doc: "another"},
 	},
-	Doc: "Follows packets from one LID to another through the tables: a path.\nOne that does not get there says why.",
+	Doc: "Follows packets from one LID to another through the tables: a path.\nIf packets do not arrive, it has the reason.",
 	Example: `
 > discover().graph().route("ftree").trace(13, 20)
 node-0001 HCA-1/1

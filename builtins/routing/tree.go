@@ -19,7 +19,7 @@ var TreeType = &lang.ResultType{
 		{Name: "w", Doc: "parents of a switch of the level below, by level"},
 		{Name: "p", Doc: "parallel links of such a pair, by level"},
 		{Name: "regular", Doc: "nothing is missing"},
-		{Name: "missing", Doc: "what is, None if nothing is"},
+		{Name: "missing", Doc: "the missing parts, or None"},
 		{Name: "levels", Doc: "a dict of switch GUID to its level", Long: true},
 		{Name: "digits", Doc: "a dict of switch GUID to its place: which subtree, from the top, then which of the equals in it", Long: true},
 	},
@@ -29,7 +29,7 @@ var TreeType = &lang.ResultType{
 var treeMethod = lang.Builtin{
 	Name:    "tree",
 	Returns: "tree",
-	Doc:     "Recognises a fat tree, and fails where the fabric is none, saying what is in the way.",
+	Doc:     "Recognises a fat tree. It fails if the fabric is not one, with the reason.",
 	Example: `
 > discover().graph().tree().height
 2

@@ -11,18 +11,18 @@ import (
 	"fabsh/mad"
 )
 
-// turnWords say what a parameter of turns takes.
+// turnWords describe the values of a parameter of turns.
 const turnWords = "tuples of three switches: from, at, to"
 
 // nueMethod is routes.nue(): some LIDs by the engine nue, beside others.
 var nueMethod = lang.Builtin{
 	Name: "nue",
 	Params: []lang.Param{
-		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "which get ways; else all. The entries of others stay"},
-		{Name: "turns", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "what ways of other packets take, " + turnWords + "; else what those to the other LIDs of these routes take. [] is nothing, as for LIDs that get a virtual lane of their own"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs to route (default: all); the entries of others are kept"},
+		{Name: "turns", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "turns of the paths of other packets, " + turnWords + " (default: those to the other LIDs of these routes). [] means no turns, as for LIDs with a virtual lane of their own"},
 	},
-	Doc: `Fills in ways to LIDs that close no credit loop, neither among them nor with given turns, as the engine nue does.
-It returns how many LIDs have no such way from some switch with CAs: these have no entries then. With turns=[] that is 0 in a network that is connected.`,
+	Doc: `Fills in paths to LIDs that close no credit loop, neither among them nor with given turns, as the engine nue does.
+It returns the number of LIDs without such a path from some switch with CAs; these get no entries. With turns=[] it is 0 in a connected network.`,
 	Example: `
 > g = discover().graph(); t = g.route("updn")
 > t.nue(lids=g.lids("cn")[:8])

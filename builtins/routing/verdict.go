@@ -20,30 +20,30 @@ import (
 var VerdictType = &lang.ResultType{
 	Name:    "verdict",
 	Version: 2,
-	Doc:     "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
+	Doc:     "Whether packets arrive, and whether they may deadlock, for static forwarding tables, between the endpoints that it names.",
 	Members: []lang.ResultMember{
-		{Name: "ok", Doc: "all that must arrive does, and cannot deadlock; None where that is unknown, for switches route adaptively"},
-		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None if nothing is known`},
+		{Name: "ok", Doc: "all required packets arrive and cannot deadlock; None where that is unknown because switches route adaptively"},
+		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None: unknown`},
 		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
-		{Name: "endpoints", Type: "dict", Doc: "between which ports: a dict of how many there are, ports in all, cas, routers and switches, and by class"},
+		{Name: "endpoints", Type: "dict", Doc: "the endpoints: a dict of numbers: ports in all, cas, routers and switches, and by class"},
 		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another"},
-		{Name: "unreachable", Doc: "of these, how many must reach each other and do not"},
-		{Name: "excused", Doc: "how many do not, but need not by require"},
-		{Name: "loops", Doc: "pairs whose packets go round in circles"},
+		{Name: "unreachable", Doc: "of these, pairs that must reach each other and do not"},
+		{Name: "excused", Doc: "unreachable pairs that need not reach each other by require"},
+		{Name: "loops", Doc: "pairs whose packets loop"},
 		{Name: "acyclic", Doc: "there are no credit loops"},
 		{Name: "max_hops", Doc: "links on the longest path, those of the end ports included"},
 		{Name: "hops", Doc: "pairs by number of links on the path, from 0"},
-		{Name: "detours", Doc: "pairs by how many links more than necessary they take, from 0"},
-		{Name: "channels", Doc: "links, one way, that paths take, counted for each virtual lane", Long: true},
-		{Name: "waits", Doc: "pairs of these of which one may wait for the other", Long: true},
+		{Name: "detours", Doc: "pairs by the number of excess links, from 0"},
+		{Name: "channels", Doc: "directed links that paths take, counted for each virtual lane", Long: true},
+		{Name: "waits", Doc: "pairs of these where one may wait for the other", Long: true},
 		{Name: "violations", Doc: "pairs whose paths break never_via or must_via"},
-		{Name: "cycle", Type: "list of dict", Doc: "a credit loop, link by link: dicts of port, peer, vl, and a lid that packets on it go to; empty if there is none", Long: true},
+		{Name: "cycle", Type: "list of dict", Doc: "a credit loop, link by link: dicts of port, peer, vl, and a lid that packets on it go to; empty without one", Long: true},
 		{Name: "broken", Type: "list of dict", Doc: "examples of pairs that do not reach each other: dicts of source, guid, lid, why", Long: true},
 		{Name: "violating", Type: "list of dict", Doc: "examples of paths that break a rule: dicts of rule (\"never_via\" or \"must_via\"), number (of the rule, from 0), source, guid, lid, path (names of ports)", Long: true},
-		{Name: "notes", Doc: "what else to know", Long: true},
+		{Name: "notes", Doc: "other remarks", Long: true},
 		{Name: "switch_pairs", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to"},
-		{Name: "to_switches", Doc: "of these, how many packets arrive of; ok does not depend on it"},
-		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, and why: without a LID, or with one that is another's too", Long: true},
+		{Name: "to_switches", Doc: "of these, pairs whose packets arrive; ok does not depend on it"},
+		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, with the reason: without a LID, or with a LID that another port has too", Long: true},
 		{Name: "disjoint", Type: "dict", Doc: "where ports have several LIDs (LMC): how far apart the paths to those of one port are, else None. A dict of ports and lids; pairs of a source and such a port on another switch; and links and switches, which are pairs by how many of the paths have no link, or no switch, in common, from 0"},
 	},
 }
@@ -162,7 +162,7 @@ func disjointValue(d *verify.Disjointness) starlark.Value {
 	return lang.DictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
 }
 
-// byNumber tells how many have each number: "1 for 96, 2 for 896".
+// byNumber lists how many have each number: "1 for 96, 2 for 896".
 func byNumber(counts []int64) string {
 	var parts []string
 	for n, count := range counts {
@@ -212,17 +212,17 @@ var verifyMethod = lang.Builtin{
 	Returns: "verdict",
 	Params: []lang.Param{
 		endpointsParam,
-		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},
-		{Name: "union", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
+		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second (default: all must). It is called only for pairs that do not"},
+		{Name: "union", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes that may be in force together with these during a change: credit loops of any mixture count"},
 		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must not cross something, " + viaDoc},
 		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must cross one of several, in the same form"},
-		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told, and paths that break a rule"},
-		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice they may make among minimal ports, or among the legal ones of up*/down*; else a note says that nobody knows`},
+		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "maximum number of broken pairs to list, and of paths that break a rule"},
+		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice among minimal ports, or among the legal ports of up*/down* (default: not determined, with a note)`},
 	},
-	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
-It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.
-With adaptive="minimal" all minimal ports count at once, whatever the traffic makes the switches choose: without a credit loop there, none is possible as long as packets keep their virtual lane.
-never_via and must_via are rules on what paths cross: nodes, ports or links (a port stands for its link, whichever way). Pairs that do not reach each other break none of them.`,
+	Doc: `Follows the packets between all pairs of endpoints, and returns whether all arrive and none can deadlock: a verdict.
+It judges static tables, and names the endpoints it assumed. It searches credit loops among links and virtual lanes, and lists one link by link.
+With adaptive="minimal" all minimal ports count at once, whatever the switches choose: without a credit loop among these, none is possible as long as packets keep their virtual lane.
+never_via and must_via are rules on what paths cross: nodes, ports or links (a port stands for its link, in both directions). Pairs that do not reach each other break no rule.`,
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops
@@ -262,7 +262,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 			}
 			o.Via = append(o.Via, rules...)
 		}
-		defer tell(c, "verifying the tables")()
+		defer progress(c, "verifying the tables")()
 		j, err := verify.Tables(c.Fiber().Context, v.Tables, o)
 		if failed != nil {
 			err = failed

@@ -12,7 +12,7 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// viaDoc is what help says of a parameter of rules.
+// viaDoc is the help of a parameter of rules.
 const viaDoc = "or a list of such: (sources, destinations, via), each a node, a port, a name, or a list of these; None stands for all ports of CAs and routers, and via may be links"
 
 // viaRules are the rules of an argument: one tuple, or a list of them.
@@ -54,7 +54,7 @@ func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
 		list = lang.Collect(it)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("the list is empty: a rule about nothing would hold")
+		return nil, fmt.Errorf("the list is empty; a rule needs members")
 	}
 	var out []topology.Target
 	for _, v := range list {

@@ -140,7 +140,7 @@ func (d *Graph) Next(v int32, from int32) (w, after int32) {
 	return -1, 0
 }
 
-// Cycle is a cycle, or nil if there is none. It is a shortest one through some
+// Cycle is a cycle, or nil without one. It is a shortest one through some
 // vertex, found by depth-first and breadth-first search in O(C*V + E) time for E
 // edges.
 func (d *Graph) Cycle() []int32 {
@@ -214,7 +214,7 @@ func (d *Graph) onCycle() int32 {
 func (d *Graph) Acyclic() bool { return d.onCycle() < 0 }
 
 // CycleBeyond is a cycle with an edge that before, a graph of the same channels and
-// lanes, does not have; nil: there is none. It is a shortest one through that edge.
+// lanes, does not have; or nil. It is a shortest one through that edge.
 //
 // Time: O(C*V + E), and O(E) for the cycle.
 func (d *Graph) CycleBeyond(before *Graph) []int32 {
@@ -229,7 +229,7 @@ func (d *Graph) CycleBeyond(before *Graph) []int32 {
 	return nil
 }
 
-// path is a shortest path, with both ends; nil: there is none.
+// path is a shortest path, with both ends; or nil.
 func (d *Graph) path(from, to int32) []int32 {
 	before := slices.Repeat([]int32{-1}, len(d.start)-1)
 	before[from] = from

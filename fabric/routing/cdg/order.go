@@ -101,12 +101,12 @@ func (d *Graph) Positions() []int32 {
 	return position
 }
 
-// Expects says whether the edge from v to w is there, or agrees with the first order.
+// Expects reports whether the edge from v to w is there, or agrees with the first order.
 func (o *Order) Expects(v, w int32) bool {
 	return o.first[v] < o.first[w] || o.Has(v, w)
 }
 
-// TryAdd adds the edge from v to w unless that closes a cycle, and says whether the
+// TryAdd adds the edge from v to w unless that closes a cycle, and reports whether the
 // edge is there now.
 func (o *Order) TryAdd(v, w int32) bool {
 	if o.Has(v, w) {
@@ -176,7 +176,7 @@ func (o *Order) reorder(v, w int32) bool {
 			}
 		}
 	}
-	// The same positions, dealt out anew.
+	// The same positions, assigned again.
 	byPosition := func(a, b int32) int { return cmp.Compare(o.position[a], o.position[b]) }
 	slices.SortFunc(o.backward, byPosition)
 	slices.SortFunc(o.forward, byPosition)
@@ -197,7 +197,7 @@ func (o *Order) reorder(v, w int32) bool {
 	return true
 }
 
-// overTentative says whether there is a tentative edge on the path from w that the
+// overTentative reports whether there is a tentative edge on the path from w that the
 // search forward has found, over x to v.
 func (o *Order) overTentative(w, x, v int32) bool {
 	for !o.tentative.Has(x, v) {

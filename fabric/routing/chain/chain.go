@@ -28,7 +28,7 @@ import (
 func Compute(ctx context.Context, g *graph.Graph, p *Policy, open format.Opener) (*routes.Routes, error) {
 	switch {
 	case len(p.Steps) == 0:
-		return nil, errors.New("chain: there is no unicast-step")
+		return nil, errors.New("chain: no unicast-step")
 	case p.Steps[0].Topology != 0:
 		return nil, fmt.Errorf("%s: the first step must route the whole fabric: topology: 0", p.Steps[0].at)
 	}
@@ -83,9 +83,9 @@ func (x *chain) checkFallback(s *Step) {
 	i := slices.IndexFunc(x.policy.Steps, func(o Step) bool { return o.ID == s.Fallback })
 	switch {
 	case i < 0:
-		x.note("step %d is left out: there is no step %d that it could fall back to", s.ID, s.Fallback)
+		x.note("step %d is left out: its fallback, step %d, does not exist", s.ID, s.Fallback)
 	case x.policy.Steps[i].Fallback != 0:
-		x.note("step %d is left out: step %d, that it falls back to, is a fallback itself", s.ID, s.Fallback)
+		x.note("step %d is left out: its fallback, step %d, is itself a fallback", s.ID, s.Fallback)
 	}
 }
 
@@ -105,7 +105,7 @@ func (x *chain) run(ctx context.Context, s *Step) error {
 	}
 	i := slices.IndexFunc(x.policy.Topologies, func(t Topology) bool { return t.ID == s.Topology })
 	if i < 0 {
-		return fmt.Errorf("there is no topology %d", s.Topology)
+		return fmt.Errorf("unknown topology %d", s.Topology)
 	}
 	t := &x.policy.Topologies[i]
 	switches, err := x.groups.of(t.Switches)
@@ -128,7 +128,7 @@ func (x *chain) run(ctx context.Context, s *Step) error {
 	return nil
 }
 
-// used says whether a topology uses the link of port p, for p's side.
+// used reports whether a topology uses the link of port p, for p's side.
 func used(p *fabric.Port, switches, cas members) bool {
 	q := p.Peer()
 	switch {
@@ -147,13 +147,13 @@ func used(p *fabric.Port, switches, cas members) bool {
 func compute(ctx context.Context, g *graph.Graph, s *Step, o engine.Options) (*routes.Routes, error) {
 	r, err := engine.Compute(ctx, g, s.Engine, o)
 	if err == nil && (r.SL != nil || r.SL2VL != nil) {
-		err = fmt.Errorf("%s gives paths service levels, and the steps of a chain have none: use an engine that needs one lane", s.Engine)
+		err = fmt.Errorf("%s gives paths service levels, which steps of a chain cannot have; use an engine that needs one lane", s.Engine)
 	}
 	return r, err
 }
 
-// take takes the entries of r over: those to the LIDs of the step. What is not in its
-// topology has none in r.
+// take copies the entries of r to the LIDs of the step. Switches that are not in its
+// topology have none in r.
 func (x *chain) take(r *routes.Routes, s *Step) {
 	if s.PathBit > 0 && !slices.ContainsFunc(x.g.Terminals(), func(t graph.Terminal) bool { return t.Count > s.PathBit }) {
 		x.note("step %d routes nothing: no port has a LID for path-bit %d (LMC)", s.ID, s.PathBit)
@@ -180,7 +180,7 @@ func (x *chain) take(r *routes.Routes, s *Step) {
 	x.done = true
 }
 
-// rootsOption is the one option of a step's own file that counts.
+// rootsOption is the one option of a step's own file that is supported.
 const rootsOption = "root_guid_file"
 
 // options are those of a step: of its config file, the roots.
@@ -210,7 +210,7 @@ func (x *chain) options(s *Step) (o engine.Options, err error) {
 		return o, fmt.Errorf("%s: %w", s.Config, lines.Err())
 	}
 	if len(others) > 0 {
-		x.note("step %d: of %s only %s counts, not %s", s.ID, s.Config, rootsOption, strings.Join(others, ", "))
+		x.note("step %d: %s: only %s is supported, not %s", s.ID, s.Config, rootsOption, strings.Join(others, ", "))
 	}
 	if roots == "" {
 		return o, nil
@@ -230,7 +230,7 @@ func (x *chain) options(s *Step) (o engine.Options, err error) {
 		}
 	}
 	if len(o.Roots) == 0 {
-		return o, fmt.Errorf("%s: none of its GUIDs is that of a switch of the fabric", roots)
+		return o, fmt.Errorf("%s: none of its GUIDs is a switch of the fabric", roots)
 	}
 	return o, nil
 }

@@ -137,7 +137,7 @@ func TestFallback(t *testing.T) {
 	if v, err := verify.Tables(t.Context(), r, verify.Options{}); err != nil || !v.OK() {
 		t.Errorf("verdict %+v, %v", v, err)
 	}
-	for i, want := range []string{"step 2 takes its place", "step 3 is left out: there is no step 9", "step 4 is left out: step 2, that it falls back to, is a fallback itself"} {
+	for i, want := range []string{"step 2 takes its place", "step 3 is left out: its fallback, step 9, does not exist", "step 4 is left out: its fallback, step 2, is itself a fallback"} {
 		if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, want) }) {
 			t.Errorf("note %d: none of %q says %q", i, r.Notes, want)
 		}
@@ -217,7 +217,7 @@ func TestGroups(t *testing.T) {
 		{"port-guid-range: 0x9-0x1", "expected one range"}, {"port-guid-range: 0x1-0x2, 0x3-0x4", "expected one range"},
 		{"port-name: port=1", "expected hostname=NAME"}, {"port-name: hostname=a; port=0", "expected port=1..254"}, {"port-name: a", "expected hostname=, port= and hca_idx="},
 		{"port-regexp: (", "missing"}, {"port-regexp: a:0", "expected a port"}, {"union-rule: ALL", "expected two groups"},
-		{"union-rule: ALL, a", "is made of itself"}, {"union-rule: ALL, c", "there is no port-group"}, {"obj_list: x", "expected name=NAME"}, {"use: nothing", "has no rule"},
+		{"union-rule: ALL, a", "contains itself"}, {"union-rule: ALL, c", "unknown port-group"}, {"obj_list: x", "expected name=NAME"}, {"use: nothing", "has no rule"},
 	} {
 		_, err := newGroups(t.Context(), f, read(t, group(rules[0]))).of("a")
 		if err == nil || !strings.Contains(err.Error(), rules[1]) {
@@ -238,16 +238,16 @@ func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	for _, x := range [][2]string{
 		{"bla\n", `x:1: expected port-group, topology or unicast-step, not "bla"`},
-		{"\nport-group\nname: a\n", "x:2: expected end-port-group: the file ends before"},
+		{"\nport-group\nname: a\n", "x:2: expected end-port-group before the end of the file"},
 		{"port-group\nsl: a\n", `x:2: expected end-port-group or one of name, use,`},
 		{"port-group\nport-guid: 1\nend-port-group\n", "x:1: port-group: expected a line name: with a value"},
-		{"port-group\nname: ALL\nend-port-group\n", "ALL is there already"},
-		{group("use: x") + group("use: x"), "there are two of the name"},
+		{"port-group\nname: ALL\nend-port-group\n", "ALL is predefined"},
+		{group("use: x") + group("use: x"), "two have the name"},
 		{"topology\nid: 0\n", "expected end-topology"},
 		{"topology\nid: 0\nend-topology\n", "expected a number from 1 to"},
 		{"topology\nid: 1\nsw-grp: a\nend-topology\n", "expected a line hca-grp:"},
 		{"unicast-step\nid: 99999999999999999999\nend-unicast-step\n", "expected a number"},
-		{"unicast-step\nid: 1\nid: 2\nend-unicast-step\n", "id is there twice"},
+		{"unicast-step\nid: 1\nid: 2\nend-unicast-step\n", "id is given twice"},
 		{"unicast-step\nid: 1\nend-unicast-step\n", "expected a line engine:"},
 		{"unicast-step\nid: 1\nengine: updn\npath-bit: 128\nend-unicast-step\n", "expected a number from 0 to 127"},
 		{"port-group\n" + strings.Repeat("use: x\n", 17), "expected at most 16 lines"},
@@ -261,10 +261,10 @@ func TestReadErrors(t *testing.T) {
 	}
 	g := newGraph(t, "ring:n=2")
 	for _, x := range [][2]string{
-		{"", "there is no unicast-step"},
+		{"", "no unicast-step"},
 		{"unicast-step\nid: 1\nengine: updn\ntopology: 3\nend-unicast-step\n", "the first step must route the whole fabric"},
-		{"unicast-step\nid: 1\nengine: pqft\nend-unicast-step\n", `no engine "pqft"`},
-		{"unicast-step\nid: 1\nengine: updn\nend-unicast-step\nunicast-step\nid: 2\nengine: updn\ntopology: 3\nend-unicast-step\n", "there is no topology 3"},
+		{"unicast-step\nid: 1\nengine: pqft\nend-unicast-step\n", `unknown engine "pqft"`},
+		{"unicast-step\nid: 1\nengine: updn\nend-unicast-step\nunicast-step\nid: 2\nengine: updn\ntopology: 3\nend-unicast-step\n", "unknown topology 3"},
 		{"unicast-step\nid: 1\nengine: updn\nconfig: none\nend-unicast-step\n", "none: no such file"},
 	} {
 		if _, err := computeText(t, g, x[0], nil); err == nil || !strings.Contains(err.Error(), x[1]) {

@@ -12,7 +12,7 @@ import (
 	"fabsh/mad"
 )
 
-// predefined are the groups that are always there.
+// predefined are the groups that always exist.
 var predefined = []string{"ALL", "ALL_SWITCHES", "ALL_CAS"}
 
 // members are the ports of a group, by port id.
@@ -63,13 +63,13 @@ func (g *groups) of(name string) (members, error) {
 	group := g.rules[name]
 	switch {
 	case group == nil:
-		return nil, fmt.Errorf("there is no port-group %q", fabric.Clip(name))
+		return nil, fmt.Errorf("unknown port-group %q", fabric.Clip(name))
 	case slices.Contains(g.open, name):
-		return nil, fmt.Errorf("%s: port-group %q is made of itself", group.at, fabric.Clip(name))
+		return nil, fmt.Errorf("%s: port-group %q contains itself", group.at, fabric.Clip(name))
 	case len(g.open) == maxDepth:
-		return nil, fmt.Errorf("%s: port-groups are made of each other more than %d deep", group.at, maxDepth)
+		return nil, fmt.Errorf("%s: port-groups are nested more than %d deep", group.at, maxDepth)
 	case len(group.Rules) == 0:
-		return nil, fmt.Errorf("%s: port-group %q has no rule that says what is in it", group.at, fabric.Clip(name))
+		return nil, fmt.Errorf("%s: port-group %q has no rule for its members", group.at, fabric.Clip(name))
 	}
 	g.open = append(g.open, name)
 	defer func() { g.open = g.open[:len(g.open)-1] }()
@@ -85,7 +85,7 @@ func (g *groups) of(name string) (members, error) {
 	return m, nil
 }
 
-// apply adds what a rule says.
+// apply adds the ports of a rule.
 func (g *groups) apply(m members, rule Rule) error {
 	if g.ctx.Err() != nil {
 		return context.Cause(g.ctx)

@@ -22,7 +22,7 @@ import (
 	"fabsh/fabric"
 )
 
-// Policy is what the files of a chain say.
+// Policy is the content of the files of a chain.
 type Policy struct {
 	Groups     []Group
 	Topologies []Topology
@@ -52,7 +52,7 @@ type Step struct {
 	Engine   string
 	Topology int    // 0: all of the fabric
 	Config   string // a file of options of its own
-	Fallback int    // the step that must have failed; 0: none
+	Fallback int    // the step that must have failed; 0: no fallback
 	PathBit  int    // which LID of each port it routes (LMC)
 	at       string
 }
@@ -64,7 +64,7 @@ const (
 	maxValues = 16       // qualifiers of one
 )
 
-// ruleKinds are the qualifiers that say what is in a group.
+// ruleKinds are the qualifiers that define the members of a group.
 var ruleKinds = []string{"port-guid", "port-guid-range", "port-name", "port-regexp", "union-rule", "subtract-rule", "obj_list"}
 
 // sections are the qualifiers of each kind of paragraph.
@@ -81,7 +81,7 @@ type part struct {
 	at     string // file and line
 }
 
-// Read adds what a file says, whichever of the three it is.
+// Read adds the content of a file, whichever of the three it is.
 func (p *Policy) Read(r io.Reader, name string) error {
 	parts, err := readParts(r, name)
 	if err != nil {
@@ -154,7 +154,7 @@ func readParts(r io.Reader, name string) (parts []part, err error) {
 	case limited.N == 0:
 		return nil, fmt.Errorf("%s: it is larger than %d bytes", name, maxFile)
 	case in != nil:
-		return nil, fmt.Errorf("%s: expected end-%s: the file ends before", in.at, in.kind)
+		return nil, fmt.Errorf("%s: expected end-%s before the end of the file", in.at, in.kind)
 	}
 	return parts, nil
 }
@@ -165,7 +165,7 @@ func (x *part) value(key string) (value string, given bool, err error) {
 		switch {
 		case v.Kind != key:
 		case given:
-			return "", true, fmt.Errorf("%s: %s is there twice", x.kind, key)
+			return "", true, fmt.Errorf("%s: %s is given twice", x.kind, key)
 		default:
 			value, given = v.Value, true
 		}
@@ -201,9 +201,9 @@ func (p *Policy) addGroup(x *part) error {
 	case err != nil:
 		return err
 	case slices.Contains(predefined, name):
-		return fmt.Errorf("port-group: %s is there already, and cannot be another", name)
+		return fmt.Errorf("port-group: %s is predefined and cannot be defined again", name)
 	case slices.ContainsFunc(p.Groups, func(g Group) bool { return g.Name == name }):
-		return fmt.Errorf("port-group: there are two of the name %q", fabric.Clip(name))
+		return fmt.Errorf("port-group: two have the name %q", fabric.Clip(name))
 	}
 	g := Group{Name: name, at: x.at}
 	for _, v := range x.values {
@@ -232,7 +232,7 @@ func (p *Policy) addTopology(x *part) (err error) {
 		return err
 	}
 	if slices.ContainsFunc(p.Topologies, func(o Topology) bool { return o.ID == t.ID }) {
-		return fmt.Errorf("topology: there are two of the id %d", t.ID)
+		return fmt.Errorf("topology: two have the id %d", t.ID)
 	}
 	p.Topologies = append(p.Topologies, t)
 	return nil

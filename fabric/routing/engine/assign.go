@@ -129,10 +129,10 @@ func newAssigner(r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, e
 		a.Scope = Global
 	}
 	if !slices.Contains(Policies(), a.Policy) {
-		return nil, fmt.Errorf("assign: no policy %q; there are %s", a.Policy, strings.Join(Policies(), ", "))
+		return nil, fmt.Errorf("assign: unknown policy %q; supported: %s", a.Policy, strings.Join(Policies(), ", "))
 	}
 	if !slices.Contains(Scopes(), a.Scope) {
-		return nil, fmt.Errorf("assign: no scope %q; there are %s", a.Scope, strings.Join(Scopes(), ", "))
+		return nil, fmt.Errorf("assign: unknown scope %q; supported: %s", a.Scope, strings.Join(Scopes(), ", "))
 	}
 	if !h.IsOf(g) {
 		return nil, fmt.Errorf("assign: the distances are those of another graph")
@@ -285,13 +285,13 @@ func (a *assigner) fillFromOffer(f *rowFill, dests destRange) {
 	}
 }
 
-// preferred asks Prefer, and checks that what it returns are next hops.
+// preferred calls Prefer, and checks that it returns next hops.
 func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	chosen := a.Prefer(s, d, lid, slices.Clone(ports))
 	for _, p := range chosen {
 		if !slices.Contains(ports, p) && a.err == nil {
 			g := a.routes.Graph()
-			a.err = fmt.Errorf("assign: port %d of %s was preferred, but leads no nearer to %s; these do: %v", p, g.Switches()[s].Label(), g.Switches()[d].Label(), ports)
+			a.err = fmt.Errorf("assign: preferred port %d of %s leads no nearer to %s; these do: %v", p, g.Switches()[s].Label(), g.Switches()[d].Label(), ports)
 		}
 	}
 	if a.err != nil {

@@ -134,10 +134,10 @@ func TestAssignErrors(t *testing.T) {
 		o    AssignOptions
 		want string
 	}{
-		{t.Context(), g, AssignOptions{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
-		{t.Context(), g, AssignOptions{Scope: "all"}, `assign: no scope "all"; there are global, switch`},
+		{t.Context(), g, AssignOptions{Policy: "best"}, `assign: unknown policy "best"; supported: least_loaded, scatter, round_robin, dmodk, hash, first`},
+		{t.Context(), g, AssignOptions{Scope: "all"}, `assign: unknown scope "all"; supported: global, switch`},
 		{t.Context(), other, AssignOptions{}, `assign: the distances are those of another graph`},
-		{t.Context(), g, AssignOptions{Prefer: func(_, _ int, _ mad.LID, _ []uint8) []uint8 { return []uint8{1} }}, `assign: port 1 of "switch-1" (0x0002c90300100000) was preferred, but leads no nearer to "switch-3" (0x0002c90300100020); these do: [3 2]`},
+		{t.Context(), g, AssignOptions{Prefer: func(_, _ int, _ mad.LID, _ []uint8) []uint8 { return []uint8{1} }}, `assign: preferred port 1 of "switch-1" (0x0002c90300100000) leads no nearer to "switch-3" (0x0002c90300100020); these do: [3 2]`},
 		{cancelled, g, AssignOptions{}, `enough`},
 	} {
 		if err := Assign(x.ctx, routes.New(x.g, 0), h, x.o); err == nil || err.Error() != x.want {

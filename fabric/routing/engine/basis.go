@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// Basis is what an engine made tables of, as far as package repair needs it. It is
+// Basis is the input from which an engine made tables, as far as package repair needs it. It is
 // immutable; a change of the tables by hand removes it (routes.ForgetOrigin).
 type Basis struct {
 	Engine  string
@@ -21,7 +21,7 @@ type Basis struct {
 	Missing int            // entries that lead to CAs, which search.Complete could not add
 }
 
-// BasisOf is that of r; nil: nothing is known of what made it.
+// BasisOf is that of r; nil: its origin is unknown.
 func BasisOf(r *routes.Routes) *Basis {
 	b, _ := r.Origin().(*Basis)
 	return b
@@ -45,7 +45,7 @@ func (a *assigner) basis(ranks *graph.Ranks) *Basis {
 	return b
 }
 
-// madeBy notes what made r.
+// madeBy records what made r.
 func madeBy(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
 	if e.Repair == PatchOnly {
 		return
@@ -84,8 +84,8 @@ func AddGaps(r *routes.Routes, missing int) {
 	}
 }
 
-// MadeBy says whether an engine with these options made r, and nothing has changed it.
-// Tables to be kept are no matter.
+// MadeBy reports whether an engine with these options made r, and nothing has changed it.
+// Tables to be kept do not matter.
 func MadeBy(r *routes.Routes, g *graph.Graph, engine string, o Options) bool {
 	b := BasisOf(r)
 	if b == nil || b.Engine != engine {

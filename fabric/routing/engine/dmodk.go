@@ -80,7 +80,7 @@ func (a *assigner) offerDigits(s int, ports []uint8) {
 }
 
 // FindParents finds the next hop of each digit: list.Slots[i] is the group of ports to
-// parent i of a whole tree, or -1 if it is no next hop. Where none of the next hops
+// parent i of a whole tree, or -1 if it is not a next hop. Where none of the next hops
 // is a parent, as on the way down, or they have another order, digit i is the i-th next
 // hop. ports is how many ports are in list.
 func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered bool) {

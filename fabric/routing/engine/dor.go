@@ -19,7 +19,7 @@ import (
 // Time: that of Hops and Assign, O(D*S*(S + N)/64 + S*(C + L)).
 var dor = Engine{
 	Name:    "dor",
-	Doc:     "Dimension order: the lowest port of the shortest ways. For meshes, hypercubes and HyperX.",
+	Doc:     "Dimension order: the lowest port of the shortest paths. For meshes, hypercubes and HyperX.",
 	OpenSM:  "dor",
 	Options: []Option{keepOption, portOrderOption},
 	Minimal: true,

@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// dragonfly routes dragonflies by the way with the fewest links between groups, one
+// dragonfly routes dragonflies by the path with the fewest links between groups, one
 // where there is a direct one, balanced over the whole network (Kim, Dally, Scott, Abts,
 // "Technology-driven, highly-scalable dragonfly topology", 2008; Shpiner et al.,
 // "Dragonfly+: low cost topology for scaling datacenters", 2017). Packets that came over
@@ -19,7 +19,7 @@ import (
 // Time: those of Hops, with weights, sssp and Layer.
 var dragonfly = Engine{
 	Name:    "dragonfly",
-	Doc:     "Dragonfly and dragonfly+: over one link between groups where there is one, and then by the next virtual lane.",
+	Doc:     "Dragonfly and dragonfly+: over a single link between groups where one exists, then on the next virtual lane.",
 	Lanes:   true,
 	Options: []Option{maxVLsOption},
 	Acyclic: true,

@@ -2,7 +2,7 @@
 //
 //	engine.go   Engine, the list of all, and Compute
 //	option.go   the options of engines
-//	basis.go    Basis: what an engine made tables of
+//	basis.go    Basis: the input of an engine's tables
 //
 // The engines:
 //
@@ -56,8 +56,8 @@ func All() []Engine {
 // Engine computes all forwarding tables of a graph.
 type Engine struct {
 	Name string
-	Doc  string // one line, for people: what paths it makes
-	// OpenSM is the name of OpenSM's engine of this kind; "": it has none.
+	Doc  string // one line: the paths that it makes
+	// OpenSM is the name of OpenSM's engine of this kind; "": no such engine.
 	OpenSM string
 	// Lanes reports whether the engine gives paths virtual lanes. OpenSMNeeds is what
 	// OpenSM's must be given to do so.
@@ -93,7 +93,7 @@ const (
 	// Patch replaces the paths that the change breaks, and runs the engine where that
 	// leaves gaps.
 	Patch
-	// PatchOnly does so without a run, as for tables of which nothing is known.
+	// PatchOnly does so without a run, as for tables of unknown origin.
 	PatchOnly
 )
 
@@ -135,7 +135,7 @@ func (e *Precondition) Unwrap() error { return e.Reason }
 func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*routes.Routes, error) {
 	e, ok := Named(engine)
 	if !ok {
-		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown engine %q; supported: %s", engine, strings.Join(Names(), ", "))
 	}
 	if len(g.Switches()) == 0 {
 		reason := "the fabric has no switch"
@@ -146,7 +146,7 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*ro
 	}
 	for _, s := range o.Roots {
 		if s < 0 || s >= len(g.Switches()) {
-			return nil, fmt.Errorf("%s: root %d is no switch; there are 0 to %d", engine, s, len(g.Switches())-1)
+			return nil, fmt.Errorf("%s: root %d is not a switch; switches: 0 to %d", engine, s, len(g.Switches())-1)
 		}
 	}
 	if ctx.Err() != nil {
@@ -168,7 +168,7 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*ro
 	return r, nil
 }
 
-// runInOpenSM is the advice to let OpenSM find the lanes that e gives paths; "": it cannot.
+// runInOpenSM is the advice to let OpenSM find the lanes that e gives paths; "": OpenSM cannot.
 func (e *Engine) runInOpenSM() string {
 	switch {
 	case !e.Lanes || e.OpenSM == "":

@@ -140,13 +140,13 @@ func TestComputeErrors(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{g, "fastest", Options{}, `no engine "fastest"; there are ` + strings.Join(Names(), ", ")},
-		{g, "file", Options{}, `file does not apply: no tables are given`},
-		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
+		{g, "fastest", Options{}, `unknown engine "fastest"; supported: ` + strings.Join(Names(), ", ")},
+		{g, "file", Options{}, `file does not apply: no tables given`},
+		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is not a switch; switches: 0 to 2`},
 		{routingtest.Graph(t, "ring:remove_switches=100%", graph.Options{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
 		{routingtest.Graph(t, "ring:n=3,hosts=0", graph.Options{}), "dnup", Options{}, `dnup does not apply: no switch has a CA`},
-		{routingtest.Graph(t, "ring:n=3,hosts=0", graph.Options{}), "ftree", Options{}, `ftree does not apply: no fat tree: no switch has a compute node`},
-		{g, "minhop", Options{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
+		{routingtest.Graph(t, "ring:n=3,hosts=0", graph.Options{}), "ftree", Options{}, `ftree does not apply: not a fat tree: no switch has a compute node`},
+		{g, "minhop", Options{Policy: "best"}, `assign: unknown policy "best"; supported: least_loaded, scatter, round_robin, dmodk, hash, first`},
 	} {
 		if _, err := Compute(t.Context(), x.g, x.engine, x.o); err == nil || err.Error() != x.want {
 			t.Errorf("got %v\nwant %s", err, x.want)

@@ -8,19 +8,19 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// file takes tables as they are, as OpenSM's file does: those of a file, or those
+// file takes existing tables, as OpenSM's file does: those of a file, or those
 // that the switches have. It promises nothing of their paths.
 //
 // Time: O(S*L).
 var file = Engine{
 	Name:    routes.FromFile,
-	Doc:     "Tables from a file, as they are: to be judged, compared, or written in another form.",
+	Doc:     "Tables from a file, unchanged: to verify, compare, or write in another format.",
 	OpenSM:  "file",
 	Options: []Option{givenOption},
 	Repair:  PatchOnly,
 	compute: func(_ context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		if o.Given == nil {
-			return nil, &Precondition{Reason: errors.New("no tables are given")}
+			return nil, &Precondition{Reason: errors.New("no tables given")}
 		}
 		return o.Given.On(g), nil
 	},

@@ -47,8 +47,8 @@ func (w *assignWorker) allow(ports []uint8) {
 	}
 }
 
-// keepAll keeps entries until it meets one that is no next hop any more. In most
-// cases there is none, and it has kept all.
+// keepAll keeps entries until it meets one whose port no longer is a next hop. In most cases
+// there is no such entry, and it has kept all.
 func (w *assignWorker) keepAll(dests []graph.Dest, old, row routes.Row) bool {
 	for _, d := range dests {
 		port := old.Port(d.LID)

@@ -48,8 +48,8 @@ var lash = Engine{
 // byDatelines are the paths of lash in a whole torus of long rings, where Layer finds no
 // lanes: in dimension order, with a lane for each set of datelines that paths cross. That
 // closes no ring: a path that crosses a dateline does not get past the point opposite.
-// Half way round, the way back is the way there, so it crosses the same ones. nil: this
-// is no whole torus, or max lanes do not suffice.
+// Half way round, the path back is the path there, so it crosses the same ones. nil: this
+// is not a whole torus, or max lanes are not enough.
 //
 // Time: O(S*L).
 func byDatelines(ctx context.Context, g *graph.Graph, max int) *routes.Routes {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
@@ -15,24 +16,24 @@ import (
 // many as most devices have.
 const DefaultLanes = 8
 
-// TooFewLanes is the error where no way was found to do with so many lanes.
+// TooFewLanes reports that no solution was found with so many lanes.
 type TooFewLanes struct{ Max int }
 
 func (e *TooFewLanes) Error() string {
 	more := ""
 	if e.Max < lanes.Max {
-		more = fmt.Sprintf("give it more, up to %d, where the links have them (max_vls); ", lanes.Max)
+		more = fmt.Sprintf("allow more with max_vls, up to %d, if the links have them; ", lanes.Max)
 	}
-	return fmt.Sprintf("no way was found to do with %d virtual lanes: %supdn, ftree and nue find paths for one", e.Max, more)
+	return fmt.Sprintf("no solution found with %s; %supdn, ftree and nue find paths on one lane", plural.Count(e.Max, "virtual lane", "virtual lanes"), more)
 }
 
 // Layer gives the paths between CAs and routers service levels, each with a virtual
-// lane of its own, so that there is no credit loop. The tables stay as they are: paths
+// lane of its own, so that there is no credit loop. The tables do not change: paths
 // are put on the first lane, and from each cycle of dependencies those of the edge
 // that has the fewest are moved to the next (Domke, Hoefler, Nagel, "Deadlock-free
 // oblivious routing for arbitrary topologies", 2011). All paths from the ports of one
 // switch to one LID are on one lane. Where one lane is enough, no path gets a
-// service level. The error is a *TooFewLanes where max lanes do not suffice; 0:
+// service level. The error is a *TooFewLanes where max lanes are not enough; 0:
 // DefaultLanes.
 //
 // Time: that of lanes.Layering, O(S*L*D) and what has to be moved.
@@ -106,7 +107,7 @@ func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) er
 	return nil
 }
 
-// inLanes is r with the lanes of a layering. That they do not suffice is a condition
+// inLanes is r with the lanes of a layering. That they are not enough is a condition
 // that does not hold.
 func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
 	err := layer(ctx, r, l, o.MaxVLs)

@@ -4,15 +4,15 @@ import "sync/atomic"
 
 // leastLoaded gives LIDs to the ports of a switch: each to a port with the least
 // load, in the order of the ports. It looks for the least load again only when no
-// port has it any more, so with equal weights a LID takes O(1) time, amortised.
+// port has it, so with equal weights a LID takes O(1) time, amortised.
 type leastLoaded struct {
 	loads []int32 // by port
 	ports []uint8 // to choose from
-	at    int     // the next of them to look at
+	at    int     // the next of them to try
 	level int32   // the least load when at was last 0
 }
 
-// reset begins anew with ports.
+// reset starts again with ports.
 func (l *leastLoaded) reset(ports []uint8) {
 	l.ports, l.at, l.level = ports, 0, -1
 	if len(ports) > 0 {
@@ -43,10 +43,10 @@ func (l *leastLoaded) next(weight int32) uint8 {
 	}
 }
 
-// byLoad says whether the policy depends on loads.
+// byLoad reports whether the policy depends on loads.
 func (a *assigner) byLoad() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
 
-// passesThrough says whether packets for dests[i] pass through switch s.
+// passesThrough reports whether packets for dests[i] pass through switch s.
 func (a *assigner) passesThrough(s, i int) bool {
 	return a.transit == nil || a.endpoints[s] > 0 || atomic.LoadUint64(&a.transit[s*a.words+i/64])>>(i%64)&1 != 0
 }

@@ -59,7 +59,7 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 	}
 	if r == nil && err == nil && len(g.Dests())*len(g.Channels()) > manySteps {
 		if r, err = nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected); r != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down, for %d LIDs over %d channels are too many to search for others", g.Switches()[root].Label(), len(g.Dests()), len(g.Channels())))
+			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down: %d LIDs over %d channels are too many to search for others", g.Switches()[root].Label(), len(g.Dests()), len(g.Channels())))
 		}
 	}
 	if r == nil && err == nil {
@@ -80,7 +80,7 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 func orUpDown(ctx context.Context, r *routes.Routes, root int, connected *graph.Hops) (*routes.Routes, error) {
 	g := r.Graph()
 	if g.Weighted() {
-		return r, nil // the weights say which paths are better
+		return r, nil // the weights determine which paths are better
 	}
 	longest, busiest, err := worst(ctx, r)
 	if err != nil {
@@ -115,13 +115,13 @@ func worst(ctx context.Context, r *routes.Routes) (longest int32, busiest int64,
 	return slices.Max(most), slices.Max(append(load, 0)), nil
 }
 
-// manySteps: where LIDs times channels are more, searches of the dependency graph would
+// manySteps is the product of LIDs and channels above which searches of the dependency graph would
 // take longer than 20 s.
 const manySteps = 1 << 28
 
 // nueUpDown is nue on a fat tree, perhaps with parts missing, where each pair of switches
 // with CAs has a path up and then down: then no others are looked for, and no cycle
-// test is needed. So it is on very large networks of other shapes. Nil: it is none, or
+// test is needed. So it is on very large networks of other shapes. Nil: another shape, or
 // not all pairs have such a path.
 func nueUpDown(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, connected *graph.Hops) (*routes.Routes, error) {
 	h, err := graph.UpDown(ctx, g, ranks)

@@ -29,11 +29,11 @@ type Options struct {
 type Option struct {
 	Name     string // in snake case
 	Doc      string // of the parameter
-	Flag     string // the name of the flag; "": Name
+	Flag     string // name of the flag; "": Name
 	FlagDoc  string // "": Doc
 	FlagNote string // what it means for the engine
-	Default  any    // of the flag, a string or an int; nil: nothing is given
-	Required string // the question that is asked where the flag is missing; "": it may be
+	Default  any    // of the flag, a string or an int; nil: no value
+	Required string // the hint where the flag is missing; "": the flag is optional
 	Min, Max int    // of a number; 0, 0: any is possible
 
 	// Field returns what takes the value: a pointer to a field of o, or, where the value
@@ -47,14 +47,14 @@ type OptionReader func(in io.Reader, name string) error
 var (
 	rootsOption = Option{
 		Name:    "roots",
-		Doc:     "the switches at the top: nodes, GUIDs or names; else they are found",
-		FlagDoc: "a file of switch GUIDs, or names such as spine-*; without it they are found",
+		Doc:     "the switches at the top: nodes, GUIDs or names (default: found automatically)",
+		FlagDoc: "a file of switch GUIDs, or names such as spine-* (default: found automatically)",
 		Field:   func(o *Options) any { return &o.Roots },
 	}
 	policyOption = Option{
 		Name:    "policy",
-		Doc:     PolicyDoc + "; else dmodk on fat trees, elsewhere least_loaded",
-		FlagDoc: "how to choose among the next hops: " + strings.Join(Policies(), ", ") + "; without it dmodk on fat trees, elsewhere least_loaded",
+		Doc:     PolicyDoc + " (default: dmodk on fat trees, elsewhere least_loaded)",
+		FlagDoc: "how to choose among the next hops: " + strings.Join(Policies(), ", ") + " (default: dmodk on fat trees, elsewhere least_loaded)",
 		Field:   func(o *Options) any { return &o.Policy },
 	}
 	scopeOption = Option{
@@ -66,14 +66,14 @@ var (
 	}
 	seedOption = Option{
 		Name:    "seed",
-		Doc:     "of what goes by chance",
-		FlagDoc: "of what goes by chance (scatter, hash)",
+		Doc:     "seed of random choices",
+		FlagDoc: "seed of random choices (scatter, hash)",
 		Field:   func(o *Options) any { return &o.Seed },
 	}
 	keepOption = Option{
 		Name:    "keep",
-		Doc:     "routes whose entries stay where they are next hops still",
-		FlagDoc: "tables whose entries stay where they are next hops still: a file, or live",
+		Doc:     "routes whose entries are kept where they are still next hops",
+		FlagDoc: "tables whose entries are kept where they are still next hops: a file, or live",
 		Field:   func(o *Options) any { return &o.Keep },
 	}
 	givenOption = Option{
@@ -81,12 +81,12 @@ var (
 		Doc:      `the routes that "file" takes`,
 		Flag:     "lfts",
 		FlagDoc:  "a file of forwarding tables in any dialect, or live for those that the switches have",
-		Required: "which tables?",
+		Required: "missing tables;",
 		Field:    func(o *Options) any { return &o.Given },
 	}
 	maxVLsOption = Option{
 		Name:    "max_vls",
-		Doc:     "how many virtual lanes may be used",
+		Doc:     "maximum number of virtual lanes",
 		Default: DefaultLanes,
 		Min:     1,
 		Max:     lanes.Max,
@@ -94,8 +94,8 @@ var (
 	}
 	torusConfigOption = Option{
 		Name:    "torus_config",
-		Doc:     "OpenSM's file of that name (torus-2QoS.conf): shape, seeds and datelines; without it they are found",
-		FlagDoc: "OpenSM's file of that name (torus-2QoS.conf), whose shape, seeds and datelines hold then",
+		Doc:     "OpenSM's file of that name (torus-2QoS.conf): shape, seeds and datelines (default: found automatically)",
+		FlagDoc: "OpenSM's file of that name (torus-2QoS.conf) with shape, seeds and datelines",
 		Field: func(o *Options) any {
 			return OptionReader(func(in io.Reader, name string) (err error) {
 				o.TorusConfig, err = format.ReadTorusConfig(in, name)

@@ -10,10 +10,10 @@ const (
 	First       = "first"        // the neighbour of the lowest port; its parallel links by LID
 )
 
-// PolicyDoc and ScopeDoc say in the help of parameters what they are.
+// PolicyDoc and ScopeDoc are their help as parameters.
 const (
-	PolicyDoc = `how to choose among the next hops: "least_loaded", "scatter" (the same, equal ones by chance), "round_robin", "dmodk", "hash", "first"`
-	ScopeDoc  = `what counts as load: "global", the LIDs that packets come through the switch for; "switch", all, as OpenSM's minhop does`
+	PolicyDoc = `how to choose among the next hops: "least_loaded", "scatter" (the same, equal ones at random), "round_robin", "dmodk", "hash", "first"`
+	ScopeDoc  = `what counts as load: "global", the LIDs of packets that pass through the switch; "switch", all LIDs, as in OpenSM's minhop`
 )
 
 // Policies are all policies.

@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// separates says whether the options leave the choice among next hops to Assign.
+// separates reports whether the options leave the choice among next hops to Assign.
 func (a *assigner) separates() bool {
 	return a.Prefer == nil && (a.byLoad() || a.Policy == RoundRobin || a.Policy == DModK && a.Number == nil && a.Divider == nil)
 }

@@ -102,7 +102,7 @@ func balanceLoad(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 // SSSP gives each of lids (nil: all) in turn the cheapest paths, where channel c
 // costs weight[c], and adds the number of these paths to the weights of their
 // channels (Hoefler, Schneider, Lumsdaine, "Optimized routing for large-scale
-// InfiniBand networks", 2009). So in the end the weights say how much each channel
+// InfiniBand networks", 2009). So in the end the weights show how much each channel
 // is used.
 //
 // Time: O(L*C*log C).

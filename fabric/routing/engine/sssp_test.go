@@ -52,7 +52,7 @@ func TestSSSP(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, x.want)
 		}
 	}
-	if _, _, err := graph.Dijkstra(g, 4, weight); err == nil || err.Error() != "dijkstra: no switch 4; there are 4" {
+	if _, _, err := graph.Dijkstra(g, 4, weight); err == nil || err.Error() != "dijkstra: unknown switch 4 of 4" {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // torus2QoS is dimension-order routing in a torus or mesh, with datelines and around
 // missing parts, as OpenSM's torus-2QoS (torus-2QoS(8)), whose seeds and radices it does
-// not need: see lanes.Torus and lanes.TorusRoutes. Bits 0 to 2 of a service level say
+// not need: see lanes.Torus and lanes.TorusRoutes. Bits 0 to 2 of a service level show
 // which datelines a path crosses, and bit 3 is for quality of service: of the lanes, bit 0
 // is that of the dimension of the link, bit 1, or 0 without rings, is set after a turn that
 // dimension order does not have, and bit 2 is the quality of service, where there are as many lanes.
@@ -85,7 +85,7 @@ func findTorus(ctx context.Context, g *graph.Graph, config *format.TorusConfig) 
 				return t, nil
 			}
 		}
-		reasons = append(reasons, fmt.Sprintf("the seed of line %d of the torus_config: %v", s.Line, named(err)))
+		reasons = append(reasons, fmt.Sprintf("the seed in line %d of the torus_config: %v", s.Line, named(err)))
 	}
 	return nil, errors.New(strings.Join(reasons, "; "))
 }
@@ -96,7 +96,7 @@ func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) 
 	number := func(guid mad.GUID) int32 {
 		n := g.SwitchByGUID(guid)
 		if n < 0 && guid != 0 && unknown == nil {
-			unknown = fmt.Errorf("there is no switch %v", guid)
+			unknown = fmt.Errorf("unknown switch %v", guid)
 		}
 		return int32(n)
 	}
@@ -109,9 +109,9 @@ func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) 
 		to := s.To[d]
 		switch {
 		case to == [2]mad.GUID{}:
-			return nil, fmt.Errorf("it has no link along %s, as %sp_link", name, name)
+			return nil, fmt.Errorf("no link along %s, such as %sp_link", name, name)
 		case size == 4 && !config.Mesh[d] && (to[0] == 0 || to[1] == 0):
-			return nil, fmt.Errorf("along %s is a ring of 4, whose direction only %sp_link and %sm_link together tell", name, name, name)
+			return nil, fmt.Errorf("along %s is a ring of 4, whose direction needs both %sp_link and %sm_link", name, name, name)
 		}
 		seed.Dims = append(seed.Dims, lanes.SeedDim{Name: name, Size: size, Open: config.Mesh[d], Next: [2]int32{number(to[0]), number(to[1])}, Dateline: s.Dateline[d]})
 	}
@@ -147,7 +147,7 @@ func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths
 	case err != nil:
 		return nil, err
 	case v.Unreachable > 0 || v.Loops > 0:
-		return nil, &Precondition{Reason: fmt.Errorf("%s: dimension order leads %d pairs nowhere; dfsssp, lash and nue find other paths", shape, v.Unreachable)}
+		return nil, &Precondition{Reason: fmt.Errorf("%s: dimension order has no path for %d pairs; dfsssp, lash and nue find other paths", shape, v.Unreachable)}
 	case !v.Acyclic:
 		return nil, &Precondition{Reason: fmt.Errorf("%s: the turns around them close a credit loop; dfsssp, lash and nue find other paths", shape)}
 	}
@@ -249,7 +249,7 @@ func setDatelines(ctx context.Context, r *routes.Routes, t *lanes.Torus, paths *
 	}
 	need := 1 << btou(rings) << btou(turns)
 	if max < need {
-		return &Precondition{Reason: fmt.Errorf("%s needs %d virtual lanes, of which %d may be used (max_vls)", t, need, max)}
+		return &Precondition{Reason: fmt.Errorf("%s needs %d virtual lanes; allowed: %d (max_vls)", t, need, max)}
 	}
 	if need == 1 {
 		return nil

@@ -140,9 +140,9 @@ func TestTorusDamaged(t *testing.T) {
 // TestTorusRefuses: what is no torus, and why.
 func TestTorusRefuses(t *testing.T) {
 	for _, x := range []struct{ spec, want string }{
-		{"ring:n=1", "no torus: there are no links between switches"},
-		{"fattree:k=8,levels=2", "no torus: \"spine-1\" (0x0002c90300100080) has links to 8 switches, and in a torus of 3 dimensions no more than 6"},
-		{"hyperx:dims=4/4,hosts=1", "no torus: which links are opposite to each other can be told at no switch; not at \"switch-1-1\" (0x0002c90300100000) either"},
+		{"ring:n=1", "no torus: no links between switches"},
+		{"fattree:k=8,levels=2", "no torus: \"spine-1\" (0x0002c90300100080) has links to 8 switches; a torus of 3 dimensions allows 6"},
+		{"hyperx:dims=4/4,hosts=1", "no torus: opposite links can be identified at no switch, not even at \"switch-1-1\" (0x0002c90300100000)"},
 	} {
 		_, err := Compute(t.Context(), routingtest.Graph(t, x.spec, graph.Options{}), "torus-2qos", Options{})
 		if p := new(Precondition); !errors.As(err, &p) || p.Reason.Error() != x.want {
@@ -162,12 +162,12 @@ func TestTorusRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compute(t.Context(), g, "torus-2qos", Options{}); err == nil || err.Error() != "torus-2qos does not apply: no torus: its rings do not close where they began: it is twisted" {
+	if _, err := Compute(t.Context(), g, "torus-2qos", Options{}); err == nil || err.Error() != "torus-2qos does not apply: no torus: its rings do not close at their start: it is twisted" {
 		t.Error(err)
 	}
 	for vls, spec := range map[int]string{1: "torus:dims=4/4,hosts=1", 3: "torus:dims=4/4,hosts=1,remove_switches=1"} {
 		_, err := Compute(t.Context(), routingtest.Graph(t, spec, graph.Options{}), "torus-2qos", Options{MaxVLs: vls})
-		if want := fmt.Sprintf("torus-2qos does not apply: torus 4x4 needs %d virtual lanes, of which %d may be used (max_vls)", vls+1, vls); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("torus-2qos does not apply: torus 4x4 needs %d virtual lanes; allowed: %d (max_vls)", vls+1, vls); err == nil || err.Error() != want {
 			t.Error(err)
 		}
 	}
@@ -374,14 +374,14 @@ func TestTorusConfig(t *testing.T) {
 		{"torus 5 5 1" + seed, ""},
 		{"torus 1 5 5\nyp_link A B\nzp_link A C\n", ""},
 		{"torus 5 5 1\nxp_link A D\nyp_link A C\nnext_seed" + seed, ""},
-		{"torus 5 6 1" + seed, "the seed of line 2 of the torus_config: ways lead back to where they began after 5 switches along y, which cannot be in a torus 5x6"},
-		{"torus 5 5M 1" + seed, "the seed of line 2 of the torus_config: ways lead back to where they began after 5 switches along y, which cannot be in a torus 5x5, open along the 5"},
-		{"torus 5 1 1" + seed, "the seed of line 2 of the torus_config: \"switch-1-1\" (A) has links to 4 switches, and in a torus of 1 dimensions no more than 2"},
-		{"torus 5 5 1\nxp_link A D\nyp_link A C\n", "the seed of line 2 of the torus_config: there is no link from \"switch-1-1\" (A) to \"switch-3-1\" (D)"},
-		{"torus 5 5 1\nxp_link A 0x77\nyp_link A C\n", "the seed of line 2 of the torus_config: there is no switch 0x0000000000000077"},
-		{"torus 5 5 5" + seed, "the seed of line 2 of the torus_config: it has no link along z, as zp_link"},
-		{"torus 5 4 1" + seed, "the seed of line 2 of the torus_config: along y is a ring of 4, whose direction only yp_link and ym_link together tell"},
-		{"torus 5 5 1\nxp_link A B\nyp_link A B\n", "the seed of line 2 of the torus_config: the link from \"switch-1-1\" (A) to \"switch-2-1\" (B) would have two directions, or two links one"},
+		{"torus 5 6 1" + seed, "the seed in line 2 of the torus_config: paths lead back to their start after 5 switches along y, which is impossible in a torus 5x6"},
+		{"torus 5 5M 1" + seed, "the seed in line 2 of the torus_config: paths lead back to their start after 5 switches along y, which is impossible in a torus 5x5, open along the 5"},
+		{"torus 5 1 1" + seed, "the seed in line 2 of the torus_config: \"switch-1-1\" (A) has links to 4 switches; a torus of 1 dimensions allows 2"},
+		{"torus 5 5 1\nxp_link A D\nyp_link A C\n", "the seed in line 2 of the torus_config: no link from \"switch-1-1\" (A) to \"switch-3-1\" (D)"},
+		{"torus 5 5 1\nxp_link A 0x77\nyp_link A C\n", "the seed in line 2 of the torus_config: unknown switch 0x0000000000000077"},
+		{"torus 5 5 5" + seed, "the seed in line 2 of the torus_config: no link along z, such as zp_link"},
+		{"torus 5 4 1" + seed, "the seed in line 2 of the torus_config: along y is a ring of 4, whose direction needs both yp_link and ym_link"},
+		{"torus 5 5 1\nxp_link A B\nyp_link A B\n", "the seed in line 2 of the torus_config: the link from \"switch-1-1\" (A) to \"switch-2-1\" (B) would have two directions, or two links one"},
 	} {
 		names := strings.NewReplacer("A", guid("switch-1-1"), "B", guid("switch-2-1"), "C", guid("switch-1-2"), "D", guid("switch-3-1"))
 		config, err := format.ReadTorusConfig(strings.NewReader(names.Replace(x.text)), "conf")

@@ -52,8 +52,8 @@ func TestTree(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	for spec, want := range map[string]string{
-		"ring:n=3,hosts=0": "no fat tree: no switch has a compute node",
-		"ring:n=3":         `no fat tree: port 3 of "switch-1" (0x0002c90300100000) and port 2 of "switch-2" (0x0002c90300100010) are linked, but both on switches with compute nodes; if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)`,
+		"ring:n=3,hosts=0": "not a fat tree: no switch has a compute node",
+		"ring:n=3":         `not a fat tree: port 3 of "switch-1" (0x0002c90300100000) and port 2 of "switch-2" (0x0002c90300100010) are linked, but both on switches with compute nodes; give hosts that should not count, such as those for I/O, another class than cn (fabsh route ftree --io FILE)`,
 	} {
 		if _, err := graph.FindTree(routingtest.Graph(t, spec, graph.Options{})); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", spec, err, want)

@@ -69,6 +69,6 @@ func orCentre(ctx context.Context, g *graph.Graph, r *routes.Routes, err error, 
 	if err != nil || r != nil && BasisOf(r).Missing <= BasisOf(one).Missing {
 		return r, err
 	}
-	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.Switches()[root[0]].Label()))
+	one.Notes = append(one.Notes, fmt.Sprintf("no top found that all go up to; the only root is the centre, %s", g.Switches()[root[0]].Label()))
 	return one, nil
 }

@@ -28,10 +28,10 @@ func (g *Graph) addSwitches() {
 	g.targets = slices.Repeat([]Target{NoTarget}, int(base))
 }
 
-// manyPorts: no CA has links at more of its ports.
+// manyPorts is the most ports with links that a CA has.
 const manyPorts = 8
 
-// Disguised says which CAs are plainly switches, as in files of some old programs; "": none.
+// Disguised names CAs that are obviously switches, as in files of some old programs; "": none.
 func (g *Graph) Disguised() string {
 	var first *fabric.Node
 	n := 0
@@ -56,7 +56,7 @@ func (g *Graph) Disguised() string {
 	if first == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s with links at more than %d ports, as %s: these must be switches, and what the fabric was read from calls them CAs (in a .lst file, write SW for CA there)", plural.Count(n, "CA", "CAs"), manyPorts, first.Label())
+	return fmt.Sprintf("%s with links at more than %d ports, as %s: these must be switches, but the source of the fabric calls them CAs (in a .lst file, replace CA by SW)", plural.Count(n, "CA", "CAs"), manyPorts, first.Label())
 }
 
 // addChannels numbers the channels by switch and port.
@@ -103,7 +103,7 @@ func (g *Graph) setOrder(s int, ports []int) error {
 	rank := slices.Repeat([]int16{256}, n.NumPorts()+1)
 	for i, num := range ports {
 		if num < 1 || num > n.NumPorts() {
-			return fmt.Errorf("port order of %s: it has no port %d", n.Label(), num)
+			return fmt.Errorf("port order of %s: no port %d", n.Label(), num)
 		}
 		if rank[num] == 256 {
 			rank[num] = int16(i)
@@ -152,7 +152,7 @@ func (g *Graph) addNeighbours() {
 	}
 }
 
-// rank is the position of port p of switch s in the PortOrder; 0 if there is none.
+// rank is the position of port p of switch s in the PortOrder; 0 without one.
 func (g *Graph) rank(s int, p uint8) int16 {
 	if g.order == nil || g.order[s] == nil {
 		return 0
@@ -189,7 +189,7 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, lids func(*fabric.P
 	switch {
 	case noLID == 0:
 	case noLID == len(g.terminals):
-		g.note("no port has a LID: they are numbered from 1, in the order of the fabric")
+		g.note("no port has a LID; LIDs are assigned from 1, in the order of the fabric")
 		for i := range g.terminals {
 			g.terminals[i].LID = mad.LID(i + 1)
 			if i+1 > int(mad.MaxUnicastLID) {
@@ -197,10 +197,10 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, lids func(*fabric.P
 			}
 		}
 	default:
-		g.note("%d of %d ports have no LID: nothing is routed to them", noLID, len(g.terminals))
+		g.note("%d of %d ports have no LID; nothing is routed to them", noLID, len(g.terminals))
 		for i := range g.terminals {
 			if t := &g.terminals[i]; t.LID == 0 && t.Class&ClassSwitch == 0 {
-				g.leaveOut("%s has no LID: nothing is routed to it", t.Port.Label())
+				g.leaveOut("%s has no LID; nothing is routed to it", t.Port.Label())
 			}
 		}
 	}
@@ -225,10 +225,10 @@ func (g *Graph) addLIDs() {
 			t.Count = 0
 		}
 		if int(t.LID)%max(1, t.Count) != 0 {
-			g.leaveOut("LID %d of %s is no multiple of %d: with LMC %d the port masks the low bits", t.LID, t.Port.Label(), t.Count, bits.Len(uint(t.Count))-1)
+			g.leaveOut("LID %d of %s is not a multiple of %d: with LMC %d the port masks the low bits", t.LID, t.Port.Label(), t.Count, bits.Len(uint(t.Count))-1)
 		}
 		if last := int(t.LID) + t.Count - 1; last > int(mad.MaxUnicastLID) {
-			g.leaveOut("LID %d of %s is beyond %d, the highest that is no multicast LID", last, t.Port.Label(), mad.MaxUnicastLID)
+			g.leaveOut("LID %d of %s is beyond %d, the highest unicast LID", last, t.Port.Label(), mad.MaxUnicastLID)
 		}
 		t.Count = max(0, min(t.Count, int(mad.MaxUnicastLID)-int(t.LID)+1))
 		for j := range t.Count {
@@ -237,7 +237,7 @@ func (g *Graph) addLIDs() {
 				g.byLID = append(g.byLID, -1)
 			}
 			if other := g.byLID[lid]; other >= 0 {
-				g.leaveOut("LID %d of %s is that of %s too, which gets it", lid, t.Port.Label(), g.terminals[other].Port.Label())
+				g.leaveOut("LID %d of %s also belongs to %s, which gets it", lid, t.Port.Label(), g.terminals[other].Port.Label())
 				t.Count = j
 				break
 			}

@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// Class says what a terminal is for. It is a set of bits: a compute node may run
+// Class is the purpose of a terminal. It is a set of bits: a compute node may run
 // the subnet manager too.
 type Class uint8
 
@@ -30,7 +30,7 @@ func ParseClass(s string) (Class, error) {
 	for name := range strings.SplitSeq(s, "+") {
 		i := slices.Index(classNames, name)
 		if i < 0 {
-			return 0, fmt.Errorf("no class %q; there are %s", name, strings.Join(classNames, ", "))
+			return 0, fmt.Errorf("unknown class %q; supported: %s", name, strings.Join(classNames, ", "))
 		}
 		c |= 1 << i
 	}
@@ -62,7 +62,7 @@ type Rule struct {
 	has  uint64 // its letters
 }
 
-// quick are rules whose patterns need not be looked at for each name.
+// quick are rules whose patterns need not be matched for each name.
 func quick(rules []Rule) []Rule {
 	rules = slices.Clone(rules)
 	for i := range rules {
@@ -81,7 +81,7 @@ func letters(s string) (has uint64) {
 	return has
 }
 
-// names says whether s, which has these letters, is a name that the rule is for.
+// names reports whether s, which has these letters, is a name that the rule is for.
 func (r *Rule) names(s string, has uint64) bool {
 	if r.text != "" {
 		return has&r.has == r.has && contains(s, r.text)
@@ -90,7 +90,7 @@ func (r *Rule) names(s string, has uint64) bool {
 }
 
 // DefaultRules are the rules where none are given. The first that fits decides,
-// except for rules with Also, which add their class and go on. Only its name tells
+// except for rules with Also, which add their class and go on. Only its name distinguishes
 // an aggregation node from a host, and a storage host from a compute node.
 func DefaultRules() []Rule {
 	return []Rule{
@@ -104,7 +104,7 @@ func DefaultRules() []Rule {
 	}
 }
 
-// fits says whether the rule is for p, a port of a CA or router in whose name are these
+// fits reports whether the rule is for p, a port of a CA or router in whose name are these
 // letters.
 func (r *Rule) fits(p *fabric.Port, has uint64) bool {
 	n := p.Node()
@@ -138,7 +138,7 @@ func Classify(rules []Rule, p *fabric.Port) (c Class) {
 	return c
 }
 
-// Glob says whether s matches pattern: * is any text, ? any byte, and case does
+// Glob reports whether s matches pattern: * is any text, ? any byte, and case does
 // not matter. Slashes, which names of director switches have, are ordinary bytes.
 func Glob(pattern, s string) bool {
 	if text, ok := within(pattern); ok {
@@ -170,7 +170,7 @@ func within(pattern string) (text string, ok bool) {
 	return text, len(text) > 0 && len(text) == len(pattern)-2 && !strings.ContainsAny(text, "*?")
 }
 
-// contains says whether text is in s; case does not matter.
+// contains reports whether text is in s; case does not matter.
 func contains(s, text string) bool {
 	for first := lower(text[0]); len(s) >= len(text); s = s[1:] {
 		i := 0

@@ -60,7 +60,7 @@ func TestClasses(t *testing.T) {
 	if c, err := graph.ParseClass("cn+an"); c != graph.ClassCN|graph.ClassAN || err != nil {
 		t.Error(c, err)
 	}
-	if _, err := graph.ParseClass("sharp"); err == nil || err.Error() != `no class "sharp"; there are cn, io, an, gateway, sm, switch` {
+	if _, err := graph.ParseClass("sharp"); err == nil || err.Error() != `unknown class "sharp"; supported: cn, io, an, gateway, sm, switch` {
 		t.Error(err)
 	}
 }

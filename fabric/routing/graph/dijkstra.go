@@ -16,7 +16,7 @@ func Dijkstra(g *Graph, d int, weight []int64) (cost []int64, via []int32, err e
 		return nil, nil, err
 	}
 	if d < 0 || d >= len(g.switches) {
-		return nil, nil, fmt.Errorf("dijkstra: no switch %d; there are %d", d, len(g.switches))
+		return nil, nil, fmt.Errorf("dijkstra: unknown switch %d of %d", d, len(g.switches))
 	}
 	s := NewCheapest(g)
 	s.From(d, weight)

@@ -41,7 +41,7 @@ import (
 	"fabsh/mad"
 )
 
-// Options say which links of a fabric a graph has, and their properties.
+// Options choose the links of a fabric that a graph has, and their properties.
 type Options struct {
 	// Exclude leaves a link out if it is true for either of its ports.
 	Exclude func(*fabric.Port) bool
@@ -79,7 +79,7 @@ type Graph struct {
 	chanBase   []int32   // first channel of a switch, and the end
 	neighbours []Neighbour
 	nbrTo      []int32 // Neighbour.To of each, for fast access
-	nbrBack    []uint8 // weight of the lightest link back, or 0 if there is none; nil where all weights are 1
+	nbrBack    []uint8 // weight of the lightest link back, or 0 without one; nil where all weights are 1
 	nbrBase    []int32 // first neighbour of a switch, and the end
 	weighted   bool
 	order      [][]int16 // of switches that have a PortOrder: rank by port
@@ -159,13 +159,13 @@ func New(f *fabric.Fabric, o Options) (*Graph, error) {
 	}
 	g.addTerminals(usable, lids, quick(o.Rules))
 	if !f.Complete() {
-		g.note("the fabric is incomplete (%s): nothing is known of what is not in it", f.Missing())
+		g.note("the fabric is incomplete (%s); the missing parts are unknown", f.Missing())
 	}
 	return g, nil
 }
 
 // For is the graph of f, another snapshot of the same subnet, with the options of g.
-// What these say of a port of g's fabric goes for the port of f with the same node GUID
+// What these have for a port of g's fabric goes for the port of f with the same node GUID
 // and number.
 func (g *Graph) For(f *fabric.Fabric) (*Graph, error) {
 	o := g.options
@@ -212,7 +212,7 @@ func (g *Graph) Part(use func(*fabric.Port) bool) (*Graph, error) {
 // Fabric is what g was made of.
 func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
 
-// Notes say what of the fabric g lacks, and what differs from it, but for LeftOut.
+// Notes list what g lacks of the fabric and what differs from it, except LeftOut.
 func (g *Graph) Notes() []string { return g.notes }
 
 // LeftOut are the ports that have no LID, or share one, each with the reason: nothing, or

@@ -73,14 +73,14 @@ func TestGraphLIDs(t *testing.T) {
 	got = append(got, slices.Concat(g.Notes(), g.LeftOut())...)
 	want := []string{
 		"S/0 5+1 0", "h0/1 5+0 0", "h1/1 6+2 0", "h2/1 7+0 0", "h3/1 0+0 0", "h4/1 65535+0 0", "h5/1 49151+1 0", "h6/1 9+1 -1",
-		"1 of 8 ports have no LID: nothing is routed to them",
+		"1 of 8 ports have no LID; nothing is routed to them",
 		"1 ports of CAs and routers are on no switch",
-		`port 1 of "h3" (0x0000000000000013) has no LID: nothing is routed to it`,
-		`LID 5 of port 1 of "h0" (0x0000000000000010) is that of port 0 of "S" (0x0000000000000001) too, which gets it`,
-		`LID 7 of port 1 of "h2" (0x0000000000000012) is that of port 1 of "h1" (0x0000000000000011) too, which gets it`,
-		`LID 65535 of port 1 of "h4" (0x0000000000000014) is beyond 49151, the highest that is no multicast LID`,
-		`LID 49151 of port 1 of "h5" (0x0000000000000015) is no multiple of 8: with LMC 3 the port masks the low bits`,
-		`LID 49158 of port 1 of "h5" (0x0000000000000015) is beyond 49151, the highest that is no multicast LID`,
+		`port 1 of "h3" (0x0000000000000013) has no LID; nothing is routed to it`,
+		`LID 5 of port 1 of "h0" (0x0000000000000010) also belongs to port 0 of "S" (0x0000000000000001), which gets it`,
+		`LID 7 of port 1 of "h2" (0x0000000000000012) also belongs to port 1 of "h1" (0x0000000000000011), which gets it`,
+		`LID 65535 of port 1 of "h4" (0x0000000000000014) is beyond 49151, the highest unicast LID`,
+		`LID 49151 of port 1 of "h5" (0x0000000000000015) is not a multiple of 8: with LMC 3 the port masks the low bits`,
+		`LID 49158 of port 1 of "h5" (0x0000000000000015) is beyond 49151, the highest unicast LID`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -95,7 +95,7 @@ func TestGraphErrors(t *testing.T) {
 	}{
 		{graph.Options{Weight: func(*fabric.Port) int { return 0 }}, `weight 0 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
 		{graph.Options{Weight: func(*fabric.Port) int { return 126 }}, `weight 126 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
-		{graph.Options{PortOrder: func(*fabric.Node) []int { return []int{4} }}, `port order of "switch-1" (0x0002c90300100000): it has no port 4`},
+		{graph.Options{PortOrder: func(*fabric.Node) []int { return []int{4} }}, `port order of "switch-1" (0x0002c90300100000): no port 4`},
 	} {
 		if _, err := graph.New(f, x.o); err == nil || err.Error() != x.want {
 			t.Errorf("got %v\nwant %s", err, x.want)
@@ -127,7 +127,7 @@ func TestDisguised(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = engine.Compute(t.Context(), g, "minhop", engine.Options{})
-	want := "minhop does not apply: the fabric has no switch; 1 CA with links at more than 8 ports, as \"spine\" (0x0000000000000001): these must be switches, and what the fabric was read from calls them CAs (in a .lst file, write SW for CA there)"
+	want := "minhop does not apply: the fabric has no switch; 1 CA with links at more than 8 ports, as \"spine\" (0x0000000000000001): these must be switches, but the source of the fabric calls them CAs (in a .lst file, replace CA by SW)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

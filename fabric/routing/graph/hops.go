@@ -17,7 +17,7 @@ const (
 	// Entries of Hops: a distance, with viaUp where the path begins upwards.
 	viaUp  = 0x80
 	noPath = 0x7f
-	// rowFilled: rows are filled up to a multiple of so many entries.
+	// rowFilled is the number of entries to a multiple of which rows are filled up.
 	rowFilled = 64
 )
 
@@ -107,7 +107,7 @@ func (h *Hops) Max() int {
 	return int(longest)
 }
 
-// Agrees says whether up*/down* allows the first link of a path from s by way of to:
+// Agrees reports whether up*/down* allows the first link of a path from s by way of to:
 // one that goes down all the way, or the links up before.
 func (h *Hops) Agrees(s, to, d int) bool {
 	own, far := h.d[s*h.stride+d], h.d[to*h.stride+d]
@@ -117,7 +117,7 @@ func (h *Hops) Agrees(s, to, d int) bool {
 	return own&viaUp == 0 && far&viaUp == 0
 }
 
-// row has the distances from switch s, as they are stored.
+// row has the distances from switch s, as stored.
 func (h *Hops) row(s int) []uint8 { return h.d[s*h.stride:][:h.stride] }
 
 // batch is the number of destinations of one breadth-first search: a bit of a

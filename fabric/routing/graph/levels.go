@@ -54,11 +54,11 @@ func (l *Levels) Ranks() *Ranks { return (&Ranks{l.Level}).Reverse() }
 func (l *Levels) Check() error {
 	g := l.g
 	if l.Height == 0 {
-		return fmt.Errorf("no fat tree: no switch has a compute node")
+		return fmt.Errorf("not a fat tree: no switch has a compute node")
 	}
 	for s, level := range l.Level {
 		if level < 0 && len(g.Neighbours(s)) > 0 {
-			return fmt.Errorf("no fat tree: %s is cut off from all compute nodes", g.switches[s].Label())
+			return fmt.Errorf("not a fat tree: %s is cut off from all compute nodes", g.switches[s].Label())
 		}
 		for _, n := range g.Neighbours(s) {
 			if l.Level[n.To] != level {
@@ -69,8 +69,8 @@ func (l *Levels) Check() error {
 			if level > 0 {
 				where = fmt.Sprintf("on switches of level %d", level)
 			}
-			return fmt.Errorf("no fat tree: %s and %s are linked, but both %s; "+
-				"if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)", port.Label(), port.Peer().Label(), where)
+			return fmt.Errorf("not a fat tree: %s and %s are linked, but both %s; "+
+				"give hosts that should not count, such as those for I/O, another class than cn (fabsh route ftree --io FILE)", port.Label(), port.Peer().Label(), where)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (l *Levels) Places() []int32 {
 
 // Parents are, by switch, the parents it would have if nothing were missing: those
 // of all switches at its place of the tree, in the order of places. Where these are
-// more than twice as many as any one of the switches has, it is no place of a tree,
+// more than twice as many as any one of the switches has, it is not a place of a tree,
 // and each has its own.
 func (l *Levels) Parents(place []int32) [][]int32 {
 	l.divide()

@@ -25,7 +25,7 @@ type NextHops struct {
 	hops *Hops
 	s    int // the switch
 	sets []uint8
-	list *PortList // of the last destination; nil: there is none
+	list *PortList // of the last destination; nil: none yet
 
 	// known has lists that came before, by a hash of their sets: where parts are missing,
 	// a switch has few different sets, but they alternate. Nil until it is needed;
@@ -145,7 +145,7 @@ func (x *NextHops) forget() {
 	}
 }
 
-// same says whether the next hops to d are those of the last destination.
+// same reports whether the next hops to d are those of the last destination.
 func (x *NextHops) same(d int) bool {
 	if x.list == nil {
 		return false
@@ -213,7 +213,7 @@ func (x *NextHops) expand() {
 	}
 }
 
-// IsNextHop says whether port out of switch s is on a shortest path to switch d,
+// IsNextHop reports whether port out of switch s is on a shortest path to switch d,
 // where all links are allowed.
 func (h *Hops) IsNextHop(s, d int, out uint8) bool {
 	c := h.graph.Target(int32(s), out)

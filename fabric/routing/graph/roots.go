@@ -11,7 +11,7 @@ import (
 func RootMethods() []string { return []string{"color", "farthest", "histogram", "center"} }
 
 // FindRoots finds the switches at the top of a tree. All methods but the last fail
-// if there is no top, and say why.
+// if there is no top, with the reason.
 //
 //	color      switches without a link to a switch farther from compute nodes;
 //	           links between switches at the same distance are not allowed
@@ -44,7 +44,7 @@ func FindRoots(ctx context.Context, g *Graph, method string) ([]int, error) {
 	case "center":
 		return Center(ctx, g)
 	}
-	return nil, fmt.Errorf("no way %q to find roots; there are %s", method, strings.Join(RootMethods(), ", "))
+	return nil, fmt.Errorf("unknown method %q to find roots; supported: %s", method, strings.Join(RootMethods(), ", "))
 }
 
 func histogramRoots(ctx context.Context, g *Graph) ([]int, error) {
@@ -104,7 +104,7 @@ func Center(ctx context.Context, g *Graph) ([]int, error) {
 		}
 	}
 	if at < 0 {
-		return nil, fmt.Errorf("roots by center: there is no switch")
+		return nil, fmt.Errorf("roots by center: no switch")
 	}
 	return []int{at}, nil
 }

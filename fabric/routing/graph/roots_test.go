@@ -20,8 +20,8 @@ func TestRoots(t *testing.T) {
 		{"fattree:k=4,levels=3", "histogram", "core-1 core-2 core-3 core-4 "},
 		{"mesh:dims=5,hosts=1", "center", "switch-3 "},
 		{"mesh:dims=5,hosts=1", "histogram", `roots by histogram: no switch has more than 90% of the 5 CA ports at one distance and no other 5%`},
-		{"ring:n=3,hosts=0", "color", "roots by color: no fat tree: no switch has a compute node"},
-		{"ring:n=3", "magic", `no way "magic" to find roots; there are color, farthest, histogram, center`},
+		{"ring:n=3,hosts=0", "color", "roots by color: not a fat tree: no switch has a compute node"},
+		{"ring:n=3", "magic", `unknown method "magic" to find roots; supported: color, farthest, histogram, center`},
 	} {
 		g := routingtest.Graph(t, x.spec, graph.Options{})
 		roots, err := graph.FindRoots(t.Context(), g, x.method)

@@ -8,7 +8,7 @@ type Target int32
 // or left out.
 const NoTarget Target = -1
 
-// NoChannel stands for a channel where there is none.
+// NoChannel stands for a missing channel.
 const NoChannel = -1
 
 // ToTerminal is the target of a port that leads to terminal t.
@@ -17,7 +17,7 @@ func ToTerminal(t int32) Target { return Target(-2 - t) }
 // IsChannel reports whether t is a channel.
 func (t Target) IsChannel() bool { return t >= 0 }
 
-// Channel is the number of the channel, or less than 0 if t is none.
+// Channel is the number of the channel, or less than 0 if t is not a channel.
 func (t Target) Channel() int32 { return int32(t) }
 
 // IsTerminal reports whether t is a terminal.

@@ -17,12 +17,12 @@ type Tree struct {
 	M, W, P []int   // of each level
 	Level   []int   // by switch
 	Digits  [][]int // by switch: number of its subtree, from the top down, then of its plane
-	// Regular says that nothing is missing. Missing says what is, or is "".
+	// Regular reports that nothing is missing. Missing describes what is, or is "".
 	Regular bool
 	Missing string
 }
 
-// FindTree recognises a fat tree. The error says why it is none.
+// FindTree recognises a fat tree. The error is the reason why it is not one.
 //
 // Time: O(H*(S*log S + N)) for height H.
 func FindTree(g *Graph) (*Tree, error) {

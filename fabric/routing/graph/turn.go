@@ -11,7 +11,7 @@ import (
 type Turn struct{ From, At, To int }
 
 // Channels are the pairs of channels by which packets make the turn. It is an error if
-// there are none.
+// none exist.
 func (t Turn) Channels(g *Graph) (pairs [][2]int32, err error) {
 	for in := g.chanBase[t.From]; in < g.chanBase[t.From+1]; in++ {
 		for out := g.chanBase[t.At]; int(g.chanTo[in]) == t.At && out < g.chanBase[t.At+1]; out++ {
@@ -30,7 +30,7 @@ func (t Turn) Channels(g *Graph) (pairs [][2]int32, err error) {
 // again.
 type turnedHop struct{ d, neighbour int32 }
 
-// UpDownTurns is UpDown with turns that may be taken all the same, for pairs that have
+// UpDownTurns is UpDown with turns that are nevertheless allowed, for pairs that have
 // no path up and then down: a path may go down to a switch from which it goes up, where
 // the turn is one of these for each of its next hops. Whether turns close a credit loop
 // is for Verify to say.
@@ -106,7 +106,7 @@ func (h *Hops) addTurned(d int, allowed map[Turn]bool) (found [][]turnedHop) {
 
 // nearestTurned is how far switch s is from switch d by way of a neighbour that has a
 // path: down to it, with turns that are allowed, and up to it. More than MaxDistance:
-// there is none.
+// none exists.
 func (h *Hops) nearestTurned(s, d int, allowed map[Turn]bool) (down, up int) {
 	g := h.graph
 	down, up = MaxDistance+1, MaxDistance+1

@@ -9,7 +9,7 @@ import (
 // layer.
 type frame struct {
 	channel, shift int32
-	at             int32 // the next edge to look at
+	at             int32 // the next edge to check
 	edge           int32 // the edge to the next frame
 }
 

@@ -48,7 +48,7 @@ func (n *Network) Dragonfly(hosts []int64) (*Groups, error) {
 		}
 	}
 	if most == 0 {
-		return nil, errors.New("no groups of switches: no two that are linked have a neighbour in common, and it is no dragonfly+ of leaves and spines")
+		return nil, errors.New("no groups of switches: no two linked switches have a neighbour in common, and it is not a dragonfly+ of leaves and spines")
 	}
 	for c := range local {
 		local[c] = 2*common[c] > most

@@ -22,7 +22,7 @@ type Network struct {
 	From, To []int32 // by channel: the switches it joins
 	Reverse  []int32 // by channel: that of the other direction
 	Base     []int32 // by switch: its first channel; and the end
-	Target   []int32 // by port: the channel, or what Dest.End tells; others are negative too
+	Target   []int32 // by port: the channel, or the value of Dest.End; others are negative too
 	PortBase []int32 // by switch: its port 0; and the end
 }
 
@@ -57,7 +57,7 @@ type Layering struct {
 	// Class, if not nil, has for each channel another that stands for it, as for all
 	// its parallel channels.
 	Class []int32
-	// Both says that paths there and back are on one layer. There is one Dest for each
+	// Both requires that paths there and back are on one layer. There is one Dest for each
 	// of Sources then, in their order.
 	Both bool
 
@@ -86,7 +86,7 @@ type path struct {
 const Work = 8_000_000
 
 // Run finds the layers, most of them at most: by switch, nil where no path begins, then
-// by LID. Paths that do not arrive are on layer 0. No layers: that many do not suffice,
+// by LID. Paths that do not arrive are on layer 0. No layers: that many are not enough,
 // or it gave up.
 //
 // Time: O(P*H) for P paths of H channels, if they have no cycle; otherwise a search for
@@ -192,7 +192,7 @@ func (l *Layering) follow(s int32, d *Dest) bool {
 }
 
 // next is the channel, or its class, that packets to d leave switch s by; or the
-// target, which is negative, if it is none.
+// target, which is negative, if it is not a channel.
 func (l *Layering) next(s int32, d *Dest) int32 {
 	i := l.Net.PortBase[s] + int32(l.Rows[s][d.Index])
 	if i >= l.Net.PortBase[s+1] {

@@ -47,8 +47,8 @@ func (o *order) add(trail []int32) bool {
 	return true
 }
 
-// try says whether an edge that is new closes no cycle. Where edges of the same path may
-// be to blame, which go again, that is not kept in mind.
+// try reports whether an edge that is new closes no cycle. Where edges of the same path may
+// be to blame, which go again, that is not remembered.
 func (o *order) try(e int32, fresh bool) bool {
 	if o.rejected[e/64]&(1<<(e%64)) != 0 {
 		return false
@@ -86,7 +86,7 @@ func (l *Layering) vertex(d, c int32) int32 {
 	return d*2 + int32(l.Shift[c])
 }
 
-// admits says whether an edge that is new closes no cycle, and makes room for it.
+// admits reports whether an edge that is new closes no cycle, and makes room for it.
 func (o *order) admits(e int32) bool {
 	l := o.l
 	c, _ := slices.BinarySearch(l.edges, e/l.shifts+1)

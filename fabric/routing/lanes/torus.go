@@ -23,7 +23,7 @@ type Torus struct {
 	Points []Point // by switch
 	Placed []bool  // by switch: it has a place; others have no links
 	Way    []int8  // by channel: its direction
-	// Mirror says that paths there and back are on the same side of each ring.
+	// Mirror requires that paths there and back are on the same side of each ring.
 	Mirror bool
 
 	n    *Network
@@ -51,7 +51,7 @@ func (n *Network) Torus(ctx context.Context) (*Torus, error) {
 		}
 	}
 	if len(starts) == 0 {
-		return nil, errors.New("there are no links between switches")
+		return nil, errors.New("no links between switches")
 	}
 	slices.SortStableFunc(starts, func(a, b int32) int { return cmp.Compare(len(e.links[b]), len(e.links[a])) })
 	var reason error
@@ -74,12 +74,12 @@ func (n *Network) Torus(ctx context.Context) (*Torus, error) {
 		}
 	}
 	if reason == nil {
-		reason = &NoTorus{[]int32{starts[0]}, "which links are opposite to each other can be told at no switch; not at %s either"}
+		reason = &NoTorus{[]int32{starts[0]}, "opposite links can be identified at no switch, not even at %s"}
 	}
 	return nil, reason
 }
 
-// Seed is a switch of a torus whose neighbours somebody knows, and the shape.
+// Seed is a switch of a torus whose neighbours are known, and the shape.
 type Seed struct {
 	Switch int32
 	Dims   []SeedDim
@@ -107,7 +107,7 @@ func (n *Network) TorusFrom(seed *Seed) (*Torus, error) {
 		for way, c := range []*int32{&x.down, &x.up} {
 			if to := d.Next[way]; to >= 0 {
 				if *c = e.link(seed.Switch, to); *c < 0 {
-					return nil, &NoTorus{[]int32{seed.Switch, to}, "there is no link from %s to %s"}
+					return nil, &NoTorus{[]int32{seed.Switch, to}, "no link from %s to %s"}
 				}
 			}
 		}
@@ -122,16 +122,16 @@ func (n *Network) embedding(dims int) (*embedding, error) {
 	for s := range int32(n.Switches()) {
 		e.links[s] = n.neighbours(s)
 		if k := len(e.links[s]); k > 2*dims {
-			return nil, &NoTorus{[]int32{s}, fmt.Sprintf("%%s has links to %d switches, and in a torus of %d dimensions no more than %d", k, dims, 2*dims)}
+			return nil, &NoTorus{[]int32{s}, fmt.Sprintf("%%s has links to %d switches; a torus of %d dimensions allows %d", k, dims, 2*dims)}
 		}
 	}
 	return e, nil
 }
 
-// maxTries is how many ways to begin are tried.
+// maxTries is the number of starts that are tried.
 const maxTries = 200
 
-// NoTorus says why a network is none.
+// NoTorus is the reason why a network is not a torus.
 type NoTorus struct {
 	Switches []int32 // those that the format names
 	Format   string  // with %s for each
@@ -157,15 +157,15 @@ type embedding struct {
 	way   []int8    // by channel: its direction, or -1; of parallel ones only the first
 	todo  []int32
 	dims  []dimension
-	seed  *Seed // nil: nothing is known before
+	seed  *Seed // nil: unknown
 }
 
 // dimension is one, at the switch where the embedding begins: the channels in its two
 // directions. Those of rings of four may be of another dimension.
 type dimension struct {
-	down, up int32 // -1: there is none, or it is not known
+	down, up int32 // -1: missing or unknown
 	four     bool
-	two      bool // switches have but one neighbour
+	two      bool // switches have only one neighbour
 }
 
 // neighbours are the first channels from s to each switch it has links to.
@@ -205,14 +205,14 @@ func (e *embedding) corner(s, t, u int32) int32 {
 	return corner
 }
 
-// opposite says whether channels out of s seem to be those of one dimension.
+// opposite reports whether channels out of s seem to be those of one dimension.
 func (e *embedding) opposite(s, c, d int32) bool {
 	t, u := e.n.To[c], e.n.To[d]
 	return e.link(t, u) >= 0 || !slices.ContainsFunc(e.links[t], func(x int32) bool { return e.n.To[x] != s && e.link(u, e.n.To[x]) >= 0 })
 }
 
 // pairings yields the dimensions that the links of s may be of. None: links near s are
-// missing, or this is no torus.
+// missing, or this is not a torus.
 func (e *embedding) pairings(s int32) func(yield func([]dimension) bool) {
 	four := func(c int32) bool {
 		return !slices.ContainsFunc(e.links[s], func(d int32) bool { return c != d && e.opposite(s, c, d) })
@@ -281,7 +281,7 @@ func (e *embedding) set(c int32, way int8) error {
 	return nil
 }
 
-// has says whether s has a link in that direction.
+// has reports whether s has a link in that direction.
 func (e *embedding) has(s int32, way int8) bool {
 	return slices.ContainsFunc(e.links[s], func(c int32) bool { return e.way[c] == way })
 }

@@ -11,13 +11,13 @@ import (
 const maxPoints = 1 << 17
 
 // place gives all switches coordinates by the directions of links: first as if the torus
-// was unrolled, with home at 0; links that lead back then tell how long its rings are.
+// was unrolled, with home at 0; links that lead back then show how long its rings are.
 func (e *embedding) place(home int32) (*Torus, error) {
 	n := e.n
 	t := &Torus{Points: make([]Point, n.Switches()), Placed: make([]bool, n.Switches()), Way: e.way, n: n}
 	t.Placed[home] = true
 	queue := []int32{home}
-	var turns []Point // how far ways that lead back to where they began have gone
+	var turns []Point // how far paths that lead back to their start have gone
 	for i := 0; i < len(queue); i++ {
 		s := queue[i]
 		for _, c := range e.links[s] {
@@ -54,7 +54,7 @@ func (p Point) step(way int8) Point {
 	return p
 }
 
-// close finds the lengths of rings, unless a seed has told them, and rolls the torus up.
+// close finds the lengths of rings, unless a seed has them, and rolls the torus up.
 func (t *Torus) close(e *embedding, turns []Point) error {
 	t.Dims, t.Open = make([]int, len(e.dims)), make([]bool, len(e.dims))
 	for _, p := range turns {
@@ -72,9 +72,9 @@ func (t *Torus) close(e *embedding, turns []Point) error {
 			switch {
 			case x == 0 || !t.Open[d] && int(x)%t.Dims[d] == 0:
 			case e.seed != nil:
-				return fmt.Errorf("ways lead back to where they began after %d switches along %s, which cannot be in a %v", max(x, -x), e.seed.Dims[d].Name, t)
+				return fmt.Errorf("paths lead back to their start after %d switches along %s, which is impossible in a %v", max(x, -x), e.seed.Dims[d].Name, t)
 			default:
-				return errors.New("its rings do not close where they began: it is twisted")
+				return errors.New("its rings do not close at their start: it is twisted")
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (t *Torus) close(e *embedding, turns []Point) error {
 		case e.seed != nil && !t.Open[d]:
 			low = int32(e.seed.Dims[d].Dateline) // the seed is at 0
 		case e.seed != nil && int(high-low) >= t.Dims[d]:
-			return fmt.Errorf("there are %d switches along %s, too many for a %v", high-low+1, e.seed.Dims[d].Name, t)
+			return fmt.Errorf("%d switches along %s are too many for a %v", high-low+1, e.seed.Dims[d].Name, t)
 		case e.seed != nil:
 		case t.Open[d]:
 			t.Dims[d] = int(high-low) + 1
@@ -98,7 +98,7 @@ func (t *Torus) close(e *embedding, turns []Point) error {
 			low = t.Points[slices.Index(t.Placed, true)][d] // the dateline is below the first switch
 		}
 		if points *= t.Dims[d]; points > maxPoints {
-			return errors.New("it would have too many points")
+			return errors.New("too many points")
 		}
 		for s := range t.Points {
 			n := int32(t.Dims[d])
@@ -169,7 +169,7 @@ func (e *embedding) rest(t *Torus) error {
 	}
 	for s := range int32(len(t.Placed)) {
 		if !t.Placed[s] && len(e.links[s]) > 0 {
-			return &NoTorus{[]int32{s}, "%s has no place in it that its links tell"}
+			return &NoTorus{[]int32{s}, "the place of %s cannot be determined from its links"}
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func (t *Torus) finish(e *embedding) error {
 		for _, c := range e.links[s] {
 			way := t.between(t.Points[s], t.Points[n.To[c]], e.way[c])
 			if way < 0 {
-				return &NoTorus{[]int32{int32(s), n.To[c]}, "the link from %s to %s joins no neighbours"}
+				return &NoTorus{[]int32{int32(s), n.To[c]}, "the link from %s to %s does not join neighbours"}
 			}
 			t.next[s][way] = c
 		}

@@ -43,7 +43,7 @@ func (t *Torus) step(s int32, d, up int) int32 {
 	return t.next[s][2*d+up]
 }
 
-// Next is the direction in which packets leave switch s for another; -1: there is none.
+// Next is the direction in which packets leave switch s for another; -1: none.
 //
 // Time: O(1).
 func (r *TorusRoutes) Next(s, to int32) int {
@@ -116,7 +116,7 @@ func positive(x int32) int {
 }
 
 // Level is the service level of paths between two switches: bit d is set if the path
-// crosses the dateline of dimension d where nothing is missing. So it stays as it is
+// crosses the dateline of dimension d where nothing is missing. So it does not change
 // where something fails.
 func (t *Torus) Level(s, to int32) uint8 {
 	level := uint8(0)
@@ -129,11 +129,11 @@ func (t *Torus) Level(s, to int32) uint8 {
 	return level
 }
 
-// Dateline says whether the rings of dimension d need one: paths on shorter ones cross
+// Dateline reports whether the rings of dimension d need one: paths on shorter ones cross
 // one link at most, if none is missing.
 func (t *Torus) Dateline(d int) bool { return !t.Open[d] && t.Dims[d] > 3 }
 
-// OnRing says whether two switches differ in one dimension.
+// OnRing reports whether two switches differ in one dimension.
 func (t *Torus) OnRing(a, b int32) bool {
 	differ := 0
 	for d := range t.Dims {
@@ -144,7 +144,7 @@ func (t *Torus) OnRing(a, b int32) bool {
 	return differ == 1
 }
 
-// Illegal says whether a turn between two dimensions, of which the second is of an earlier
+// Illegal reports whether a turn between two dimensions, of which the second is of an earlier
 // place in the order, is one that paths take only around missing switches.
 func (r *TorusRoutes) Illegal(from, to int) bool {
 	return slices.Index(r.order, from) > slices.Index(r.order, to)

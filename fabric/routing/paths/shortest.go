@@ -42,7 +42,7 @@ func Shortest(ctx context.Context, g *graph.Graph, from, to, k int) ([]Path, err
 	case k < 1 || k > Max:
 		return nil, fmt.Errorf("%d paths: want from 1 to %d", k, Max)
 	case from < 0 || from >= n || to < 0 || to >= n:
-		return nil, fmt.Errorf("no switches %d and %d: there are 0 to %d", from, to, n-1)
+		return nil, fmt.Errorf("unknown switches %d and %d; switches: 0 to %d", from, to, n-1)
 	case from == to:
 		return []Path{{}}, nil
 	}
@@ -153,7 +153,7 @@ func (x *search) cost(way []int32) (sum int) {
 }
 
 // rest is the cheapest way from switch at on, over none of the switches that are used,
-// whose first channel is none of taken.
+// whose first channel is not among taken.
 func (x *search) rest(at int, taken []int32) (Path, bool) {
 	for _, s := range x.reached {
 		x.paid[s] = -1

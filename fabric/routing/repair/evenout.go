@@ -75,7 +75,7 @@ type evening struct {
 }
 
 // relieve takes from full the entries of a LID that comes over channel c, one that does
-// not do so in full if there is any. False: there is none left.
+// not do so in full if there is any. False: no LID is left.
 func (e *evening) relieve(c graph.Channel) bool {
 	g := e.r.Graph()
 	row, other := e.r.Row(int(c.From)), e.full.Row(int(c.From))
@@ -137,7 +137,7 @@ func evenTree(ctx context.Context, r *routes.Routes) error {
 	g := r.Graph()
 	full, err := engine.Compute(ctx, g, engine.BasisOf(r).Engine, engine.BasisOf(r).On(g))
 	if p := new(engine.Precondition); errors.As(err, &p) {
-		return nil // it would refuse the tree as it is now
+		return nil // it would refuse the current tree
 	} else if err != nil {
 		return err
 	}

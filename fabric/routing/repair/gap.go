@@ -75,7 +75,7 @@ func (x *repair) gaps() (pairs [][2]int32) {
 	return pairs
 }
 
-// close sees to packets to a LID on switch d from all of sources, and says whether it
+// close sees to packets to a LID on switch d from all of sources, and reports whether it
 // could.
 func (x *repair) close(d int32, dest graph.Dest, sources, part []int32, endpoints []int64) bool {
 	var open []int32
@@ -175,7 +175,7 @@ func (x *repair) addTurns(turns []turn, s int32, lid mad.LID) []turn {
 	}
 }
 
-// safe says whether no path that goes up and then down leads from any of the turns back
+// safe reports whether no path that goes up and then down leads from any of the turns back
 // to it, be it by way of others: then no credit loop is possible, whatever such paths
 // packets take.
 //

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
 
-// ComputeKeeping is engine.Compute by the engine of that name, where old are the tables in
-// force: entries of theirs stay where the engine allows it (Options.Keep), as long as no
+// ComputeKeeping is engine.Compute by the engine of that name, where old are the current
+// tables: their entries stay where the engine allows it (Options.Keep), as long as no
 // link gets more routes than by Compute alone, or one in maxWorse more. Its notes say how
 // many. Where the rule is the very choice of the next hop, as of DModK and of requested
 // policies that are not by load, entries stay only if most choices in old are the same, as
@@ -31,7 +32,7 @@ func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engine.O
 	byLoad := []string{"", engine.LeastLoaded, engine.Scatter}
 	if b := engine.BasisOf(full); b.Hops != nil && (b.Tree != nil || !slices.Contains(byLoad, o.Policy)) {
 		if same, chance, all := countChoices(full, old); 2*(same-chance) < all-chance {
-			full.Notes = append(full.Notes, fmt.Sprintf("the tables in force are by another rule (%d of %d choices of a port are the same), so no entry is kept", same, all))
+			full.Notes = append(full.Notes, fmt.Sprintf("the current tables follow another rule (%d of %d choices of a port are the same); no entry is kept", same, all))
 			return full, false, nil
 		}
 	}
@@ -44,7 +45,14 @@ func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engine.O
 		return nil, false, err
 	}
 	if few, many := near.Diff(old).Entries, full.Diff(old).Entries; few < many {
-		near.Notes = append(near.Notes, fmt.Sprintf("%d entries change, and %d stay that %s by itself would choose anew", few, many-few, name))
+		changed, be := "no entry changes", "are"
+		if few > 0 {
+			changed = plural.Count(few, "entry changes", "entries change")
+		}
+		if many-few == 1 {
+			be = "is"
+		}
+		near.Notes = append(near.Notes, fmt.Sprintf("%s; %s %s's choice but %s equally valid", changed, plural.Count(many-few, "entry differs from", "entries differ from"), name, be))
 		return near, true, nil
 	}
 	return full, false, nil

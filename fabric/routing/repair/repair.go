@@ -24,10 +24,10 @@ import (
 
 // Tables repairs r: it makes tables for g, the graph of the same subnet after a link, a switch or a
 // host is lost or back, of r, those before. Entries stay where they are, but for those
-// whose paths the change breaks, or that an engine would choose anew for what is gained.
+// whose paths the change breaks, or that an engine would choose differently for what is gained.
 // What the engine that made r promises holds for the new tables too: they reach the
 // same pairs, and close no credit loop. Their balance is that of a run of the engine,
-// or up to maxWorse worse. Where nothing is known of what made r, as of tables from a
+// or up to maxWorse worse. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
 // ones that close no credit loop, if r closes none.
 //
@@ -83,7 +83,7 @@ func patchOr(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error
 	return t, nil
 }
 
-// fewEntries: where there are so many at most, a full run takes little time, and each
+// fewEntries is the number of entries up to which a full run takes little time, and each
 // repair of a tree is compared with one. In larger trees a few destinations weigh little.
 const fewEntries = 1 << 20
 

@@ -70,7 +70,7 @@ func (x *repair) findChanged() {
 	}
 }
 
-// known says whether r's tree had all switches and LIDs of g, and all cables that are
+// known reports whether r's tree had all switches and LIDs of g, and all cables that are
 // new: each joins a parent of it.
 func (x *repair) known() bool {
 	tree := engine.BasisOf(x.old).Tree
@@ -215,7 +215,7 @@ func (x *repair) choose(ctx context.Context, t *engine.Tree) ([][2]int32, error)
 	return slices.Compact(pairs), err
 }
 
-// wasNextHop says whether a port of switch s led to d before.
+// wasNextHop reports whether a port of switch s led to d before.
 func (x *repair) wasNextHop(s int, d int32, port uint8) bool {
 	was, to := x.was[s], x.was[d]
 	return was >= 0 && to >= 0 && slices.Contains(engine.BasisOf(x.old).Hops.Next(int(was), int(to)), port)

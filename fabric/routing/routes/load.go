@@ -49,7 +49,7 @@ func Load(f *fabric.Fabric, files Files, open format.Opener) (*Routes, error) {
 	return r, nil
 }
 
-// OfFabric are the tables that came with f; nil: none did.
+// OfFabric are the tables that came with f; nil without tables.
 func OfFabric(f *fabric.Fabric) (*Routes, error) {
 	if !f.HasLFTs() {
 		return nil, nil
@@ -103,10 +103,10 @@ func (r *Routes) readSnapshot(in io.Reader, name string) error {
 	}
 	all := len(r.graph.Switches())
 	if found == 0 {
-		return fmt.Errorf("%s: expected forwarding tables, but this snapshot has none of a switch of the fabric", name)
+		return fmt.Errorf("%s: no forwarding tables of switches of the fabric in this snapshot", name)
 	}
 	if found < all {
-		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s: it has tables of %d of %d switches", name, found, all))
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s: tables of %d of %d switches", name, found, all))
 	}
 	return nil
 }
@@ -187,8 +187,8 @@ func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 	return nil
 }
 
-// FillFrom takes from old, tables in force on the same graph, what tables of a file do
-// not name: switches, and LIDs that no port has. Its note tells of them. OpenSM's engine
+// FillFrom copies from old, the current tables of the same graph, what tables of a file do
+// not name: switches, and LIDs that no port has. Its note counts them. OpenSM's engine
 // file leaves such switches alone too.
 func (r *Routes) FillFrom(old *Routes) {
 	g := r.graph
@@ -207,6 +207,6 @@ func (r *Routes) FillFrom(old *Routes) {
 		}
 	}
 	if entries > 0 {
-		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%d entries that the file does not name stay: of LIDs that no port has, and of %d switches", entries, switches))
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%d entries that the file does not have are kept: of LIDs that no port has, and of %d switches", entries, switches))
 	}
 }

@@ -89,7 +89,7 @@ func TestAdaptive(t *testing.T) {
 		v := verified(t, r, verify.Options{Adaptive: known})
 		got = append(got, fmt.Sprint(v.OK(), v.Notes[1:]))
 	}
-	want := []string{"true [adaptive routing not determined]", "true []", "false [adaptive routing: packets take other ways than the tables say, and so the verdict is unknown]"}
+	want := []string{"true [adaptive routing not determined]", "true []", "false [adaptive routing: packets take other paths than those of the tables; the verdict is unknown]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

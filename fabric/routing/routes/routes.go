@@ -32,14 +32,14 @@ const block = mad.LFTBlock
 // levels of paths, and the virtual lanes of service levels. An entry takes a byte,
 // and the entries of a switch are a row.
 type Routes struct {
-	// Engine says what made them: "ftree".
+	// Engine is what made them: "ftree".
 	Engine string
 	// RunInOpenSM is the advice of the engine to let OpenSM find the lanes; "": it has
 	// none.
 	RunInOpenSM string
 	// Notes are remarks of the engine, on what it had to decide.
 	Notes []string
-	// ReadNotes are remarks on what was read: what of a file does not match the
+	// ReadNotes are remarks on reading: parts of a file that do not match the
 	// fabric, which switches did not answer.
 	ReadNotes []string
 	// SL and SL2VL are nil where all paths have SL 0 and VL 0.
@@ -51,10 +51,10 @@ type Routes struct {
 	stride int       // a row's entries, filled up to whole blocks
 	rows   [][]uint8 // by switch: the entries
 	shared *sharedRows
-	origin Origin // nil: nothing is known of what made them
+	origin Origin // nil: unknown
 }
 
-// Origin is what made tables, as that itself describes it. It is immutable.
+// Origin describes what made tables. It is immutable.
 type Origin interface {
 	// UpDownRanks are the ranks by which all paths go up and then down; nil: none.
 	UpDownRanks() *graph.Ranks

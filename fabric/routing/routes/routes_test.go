@@ -115,7 +115,7 @@ func TestTrace(t *testing.T) {
 	expect(path(0, to), "trace: no port has LID 0; the highest is 14")
 	for port, want := range map[uint8]string{
 		routes.NoPort: `"spine-1" (0x0002c90300100040) drops LID 13`,
-		9:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 9, which it does not have`,
+		9:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 9, which does not exist`,
 		0:             `"spine-1" (0x0002c90300100040) sends LID 13 to port 0 of "spine-1" (0x0002c90300100040), which has another LID`,
 	} {
 		r.Row(spine)[to] = port
@@ -125,7 +125,7 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	r.Row(spine)[to] = 1
-	expect(path(from, to)[len(path(from, to))-len("goes round in circles"):], "goes round in circles")
+	expect(path(from, to)[len(path(from, to))-len("loops"):], "loops")
 	r.Row(leaf)[to] = 1
 	if p, _ := r.Trace(from, to); p.Broken != `"leaf-1" (0x0002c90300100000) sends LID 13 to port 1 of "node-0001 HCA-1" (0x0002c90310000000), which has another LID` {
 		t.Error(p.Broken)

@@ -92,7 +92,7 @@ func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
 	return nil
 }
 
-// Equal says whether the lanes are the same, of two of one graph.
+// Equal reports whether the lanes are the same, of two of one graph.
 func (v *SL2VL) Equal(o *SL2VL) bool {
 	switch {
 	case v == o:
@@ -105,7 +105,7 @@ func (v *SL2VL) Equal(o *SL2VL) bool {
 	return slices.EqualFunc(v.tables, o.tables, slices.Equal[[]uint8])
 }
 
-// Uniform says whether no lane depends on the switch or on its ports: then each lane has
+// Uniform reports whether no lane depends on the switch or on its ports: then each lane has
 // the dependencies that there would be if all packets were on one.
 func (v *SL2VL) Uniform() bool {
 	if v == nil || v.tables == nil {
@@ -140,7 +140,7 @@ func (v *SL2VL) clone() *SL2VL {
 	return c
 }
 
-// SameFrom says whether the paths from two terminals have the same service levels.
+// SameFrom reports whether the paths from two terminals have the same service levels.
 func (l *SL) SameFrom(t, u int) bool {
 	row := func(t int) []uint8 {
 		if l == nil || t >= len(l.Pair) {
@@ -152,7 +152,7 @@ func (l *SL) SameFrom(t, u int) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// SameInto says whether packets that come in by two ports of switch s get the same
+// SameInto reports whether packets that come in by two ports of switch s get the same
 // lanes.
 func (v *SL2VL) SameInto(s int, in, other uint8) bool {
 	if in == other || v == nil || v.tables == nil || v.tables[s] == nil {
@@ -208,7 +208,7 @@ func (r *Routes) Lanes() int {
 	return int(most) + 1
 }
 
-// Direct says whether lane n is that of service level n at all switches; or no lanes are
+// Direct reports whether lane n is that of service level n at all switches; or no lanes are
 // used.
 func (v *SL2VL) Direct() bool {
 	if v == nil {
@@ -228,7 +228,7 @@ func (v *SL2VL) Direct() bool {
 // far, SL n gets VL n.
 func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
 	if sl > 15 {
-		return fmt.Errorf("service level %d: there are 0 to 15", sl)
+		return fmt.Errorf("service level %d: must be from 0 to 15", sl)
 	}
 	switch {
 	case r.SL == nil:
@@ -248,7 +248,7 @@ func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
 		}
 		for _, lid := range lids {
 			if lid > r.top {
-				return fmt.Errorf("no path goes to LID %d: the highest is %d", lid, r.top)
+				return fmt.Errorf("no path goes to LID %d; the highest is %d", lid, r.top)
 			}
 			*row = grown(*row, int(lid))
 			(*row)[lid] = sl
@@ -265,11 +265,11 @@ func grown(list []uint8, i int) []uint8 {
 	return append(list, slices.Repeat([]uint8{0}, i+1-len(list))...)
 }
 
-// ChangesLanes says whether paths of one service level are on several virtual lanes, by the
+// ChangesLanes reports whether paths of one service level are on several virtual lanes, by the
 // tables of switches.
 func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
 
-// RunInstead says what gives paths lanes, where OpenSM's engine file does not.
+// RunInstead describes what gives paths lanes, where OpenSM's engine file does not.
 func (r *Routes) RunInstead() string {
-	return cmp.Or(r.RunInOpenSM, "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels")
+	return cmp.Or(r.RunInOpenSM, "opensm -Q -R dfsssp finds lanes of its own; without a subnet manager, set_sl2vl sets the lanes, and applications choose the service levels")
 }

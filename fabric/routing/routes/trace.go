@@ -23,14 +23,14 @@ type Path struct {
 	LID  mad.LID
 	SL   uint8
 	Hops []Hop
-	// Broken says why the packets do not arrive, and is "" if they do.
+	// Broken is the reason why the packets do not arrive, and "" if they do.
 	Broken string
 
 	routes *Routes
 }
 
-// Trace follows packets from LID src to LID dst. It is an error if a LID is no
-// port's; it is none if packets do not arrive.
+// Trace follows packets from LID src to LID dst. It is an error if no port has
+// a LID, but not if packets do not arrive.
 func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 	g := r.graph
 	from, to := g.TerminalByLID(src), g.TerminalByLID(dst)
@@ -70,18 +70,18 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 		c := &g.Channels()[target]
 		at, in = c.To, c.PeerPort
 	}
-	p.Broken = "goes round in circles"
+	p.Broken = "loops"
 	return p, nil
 }
 
-// deadEnd says why port out of switch s does not lead to lid.
+// deadEnd is the reason why port out of switch s does not lead to lid.
 func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
 	n := r.graph.Switches()[s]
 	switch target := r.graph.Target(int32(s), out); {
 	case out == NoPort:
 		return fmt.Sprintf("%s drops LID %d", n.Label(), lid)
 	case int(out) > n.NumPorts():
-		return fmt.Sprintf("%s sends LID %d to port %d, which it does not have", n.Label(), lid, out)
+		return fmt.Sprintf("%s sends LID %d to port %d, which does not exist", n.Label(), lid, out)
 	case target.IsTerminal():
 		return fmt.Sprintf("%s sends LID %d to %s, which has another LID", n.Label(), lid, r.graph.Terminals()[target.Terminal()].Port.Label())
 	}

@@ -51,7 +51,7 @@ func (a *addition) findGaps(h *graph.Hops) {
 	}
 }
 
-// close adds the paths it can, and says whether none is missing.
+// close adds the paths it can, and reports whether none is missing.
 func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
 	had := n.resume(x)
 	n.search()
@@ -87,14 +87,14 @@ func NoteAddedToSwitches(r *routes.Routes, n int) {
 	(&addition{r: r}).note(ofSwitches, tally{added: n})
 }
 
-// note says what became of missing entries of one kind.
+// note reports the result for missing entries of one kind.
 func (a *addition) note(kind string, n tally) {
 	const what = "%d entries of switches with CAs%s have no path that goes up and then down"
 	if n.added > 0 {
-		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+": they got one that closes no credit loop with all others", n.added, kind))
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+"; they got one that closes no credit loop with all others", n.added, kind))
 	}
 	if n.missing > 0 {
-		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+", nor was one found that closes no credit loop", n.missing, kind))
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+"; no path was found that closes no credit loop", n.missing, kind))
 	}
 }
 
@@ -114,7 +114,7 @@ const testsOfLast = 100
 // toEach searches for the paths of all gaps, and returns the dependencies with those
 // of the paths it found. Which are still possible for a LID depends on the LIDs
 // before it, so those that lack paths at the end go first in the next attempt, which
-// begins anew.
+// starts again.
 func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*cdg.Graph, error) {
 	before := *count
 	for attempt := 1; ; attempt++ {

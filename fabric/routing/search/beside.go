@@ -64,7 +64,7 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 		return 0, err
 	}
 	if cycle := given.Cycle(); cycle != nil {
-		return 0, fmt.Errorf("nue: the turns that there are close a credit loop already, by way of %s", g.ChannelPort(int(cycle[0])).Label())
+		return 0, fmt.Errorf("nue: the existing turns already close a credit loop, through %s", g.ChannelPort(int(cycle[0])).Label())
 	}
 	n, err := newNueBeside(ctx, r, given)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestNueTurns(t *testing.T) {
 		return turns
 	}
 	r := routes.New(g, 0)
-	if _, err := search.Nue(t.Context(), r, nil, ring(4)); err == nil || !strings.Contains(err.Error(), "close a credit loop already") {
+	if _, err := search.Nue(t.Context(), r, nil, ring(4)); err == nil || !strings.Contains(err.Error(), "already close a credit loop") {
 		t.Errorf("a ring of turns: %v", err)
 	}
 	n, err := search.Nue(t.Context(), r, nil, ring(3))

@@ -128,7 +128,7 @@ func (x *compatible) tables(ctx context.Context, given *cdg.Graph) (*routes.Rout
 		}
 	}
 	x.t.Engine, x.t.RunInOpenSM, x.t.ReadNotes, x.t.Notes = x.own.Engine, x.own.RunInOpenSM, x.own.ReadNotes, slices.Clone(x.own.Notes)
-	x.t.Notes = append(x.t.Notes, fmt.Sprintf("%d LIDs have the paths of %s, %d those in force, and %d others, which close no credit loop with those in force", x.taken, x.own.Engine, x.kept, len(broken)+len(whole)+len(switches)-x.taken-x.kept))
+	x.t.Notes = append(x.t.Notes, fmt.Sprintf("%d LIDs have the paths of %s, %d the current ones, and %d others, which close no credit loop with the current ones", x.taken, x.own.Engine, x.kept, len(broken)+len(whole)+len(switches)-x.taken-x.kept))
 	return x.t, nil
 }
 

@@ -18,7 +18,7 @@ import (
 // have, by way of a few switches where such paths turn up again, and, if that leaves
 // some, by searches too. Other switches, from which only their own management packets
 // come, get shortest paths: those of keep where they are shortest paths still. Notes
-// say what was added. gaps reports whether paths to CAs were missing, and missing is how
+// describe what was added. gaps reports whether paths to CAs were missing, and missing is how
 // many entries that lead to CAs could not be added.
 //
 // Time: up to maxAttempts searches as of nue for each LID of a CA with missing paths;
@@ -43,7 +43,7 @@ func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph
 	return len(a.cas) > 0, a.toCAs.missing, FillIn(ctx, r, h, connected, keep)
 }
 
-// maxLack: where more than one in so many pairs of switches with CAs lacks a path, the
+// maxLack bounds the share of pairs without a path: where more than one in so many pairs of switches with CAs lacks one, the
 // network has not the shape that the ranks suppose; and where there are more than
 // manyLIDs, no paths are added then, for the searches would take minutes.
 const (
@@ -114,7 +114,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 }
 
 // FillIn is the part of Complete for switches without CAs, with shortest paths as
-// far as a switch that has a path already. h, if not nil, says which have one. Only
+// far as a switch that has a path already. h, if not nil, has which have one. Only
 // management packets of these switches take them, so credit loops are not looked for.
 //
 // Time: O(S*(C + L)).

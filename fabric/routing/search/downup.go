@@ -14,7 +14,7 @@ import (
 // though up*/down* forbids it: up and down to a switch with CAs, as packets to one of
 // these go, and up from there. Paths that come through the same channel to the same
 // switch share their turns, and all the rest of them is in the dependency graph
-// already. So one search of the graph, for what leads to that channel, tells for
+// already. So one search of the graph, for what leads to that channel, decides for
 // thousands of paths whether they close a credit loop.
 //
 // The graph is that of all paths in the tables, which takes a walk to all LIDs. Where all
@@ -106,7 +106,7 @@ func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 	return nil
 }
 
-// turning adds the paths to x that it can, and says whether none is missing.
+// turning adds the paths to x that it can, and reports whether none is missing.
 func (a *addition) turning(t *downUp, x gap, endpoints []int64, guides []mad.LID) bool {
 	all := true
 	for s, n := range endpoints {

@@ -68,7 +68,7 @@ func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
 	for i, n := range searches {
 		n.begin(d)
 		n.search()
-		excess := int64(0) // links beyond those of shortest paths; much, where there is none
+		excess := int64(0) // links beyond those of shortest paths; large, without a path
 		for s, endpoints := range n.endpoints {
 			if x := connected.Distance(s, d); endpoints > 0 && x > 0 {
 				if n.settled[s] {

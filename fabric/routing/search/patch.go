@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric/routing/walk"
 )
 
-// Patch is r for g with the paths that arrive there left as they are, and others in
+// Patch is r for g with the paths that arrive there unchanged, and others in
 // place of those that do not. They close no credit loop, unless those that arrive have
 // one already: then they are the shortest ways to a switch from which packets arrive.
 // whole: no credit loop is in them, and all switches with CAs have all paths.
@@ -34,7 +34,7 @@ func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Rou
 	}
 	loop := !graph.Acyclic()
 	if loop {
-		t.Notes = append(t.Notes, "repair: the paths that are left have a credit loop already, so those that are new are the shortest ones")
+		t.Notes = append(t.Notes, "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones")
 	} else if err := a.closeAll(ctx, graph); err != nil {
 		return nil, false, err
 	}
@@ -142,7 +142,7 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 }
 
 // shortest gives what is still dropped the shortest way to a switch from which packets
-// arrive: on all switches, or on those without CAs alone, which hand on nobody's
+// arrive: on all switches, or on those without CAs alone, which forward no other
 // packets.
 func (a *addition) shortest(ctx context.Context, all bool) error {
 	g := a.r.Graph()

@@ -131,7 +131,7 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 	n.queue.Push(n.item(c))
 }
 
-// waits says whether the path from s over channel c must wait: see search.
+// waits reports whether the path from s over channel c must wait: see search.
 func (n *nueSearch) waits(s, c int32) bool {
 	if n.order.Budget < 0 || n.patient && n.endpoints[s] == 0 {
 		next := n.via[n.g.ChannelTo(c)]
@@ -147,7 +147,7 @@ func (n *nueSearch) waits(s, c int32) bool {
 // place. If all paths of a switch are rejected, backtrack may help. The search ends
 // when all switches with CAs are settled: others carry only their own management
 // packets, and each cycle test takes time. So paths of switches without CAs wait, if
-// their dependency is none of the first topological order, until it turns out that
+// their dependency is not in the first topological order, until it turns out that
 // the rest cannot be reached otherwise.
 func (n *nueSearch) search() {
 	for n.left > 0 {
@@ -248,7 +248,7 @@ func (n *nueSearch) takesOlder(c int32) bool {
 	return true
 }
 
-// passesThrough says whether the path from s passes through v.
+// passesThrough reports whether the path from s passes through v.
 func (n *nueSearch) passesThrough(s, v int32) bool {
 	for s != v && n.via[s] >= 0 {
 		s = n.g.ChannelTo(n.via[s])

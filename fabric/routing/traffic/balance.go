@@ -23,7 +23,7 @@ import (
 	"fabsh/mad"
 )
 
-// Distribution says how evenly a load is spread over channels.
+// Distribution describes how evenly a load is spread over channels.
 type Distribution struct {
 	Max, Min int64
 	Mean     float64
@@ -48,7 +48,7 @@ func DistributionOf(loads []int64) Distribution {
 	return s
 }
 
-// Balance says how evenly tables use the channels.
+// Balance describes how evenly tables use the channels.
 type Balance struct {
 	// Routes are, for each channel, the pairs of an endpoint and a LID of
 	// another whose packets take it. Its Max is the edge forwarding index
@@ -65,7 +65,7 @@ type Balance struct {
 }
 
 // LIDsBy is how many LIDs packets leave a port of a switch to: DLIDs or, of a port to an
-// endpoint, those that the table forwards there. False: it is no port of a switch of the
+// endpoint, those that the table forwards there. False: it is not a port of a switch of the
 // tables, or the table is empty, as that of one that has not answered is.
 func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 	g := b.routes.Graph()

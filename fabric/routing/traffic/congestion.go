@@ -25,7 +25,7 @@ const (
 // Patterns are all patterns.
 func Patterns() []string { return []string{Shift, Permutation, Bisection, AllToAll} }
 
-// CongestionOptions say what the traffic is.
+// CongestionOptions describe the traffic.
 type CongestionOptions struct {
 	Pattern string
 	// Order are LIDs of the endpoints, in their order; nil: those of Graph.Order,
@@ -35,8 +35,8 @@ type CongestionOptions struct {
 	// those are fewer. Where not all shifts are taken, they are evenly spread.
 	Samples int
 	Seed    uint64 // of the random patterns
-	// Each is told of each sample, in their order: the shift, else its number, and the
-	// largest number of flows on a channel. Nil: nobody is.
+	// Each, if not nil, is called for each sample, in order: the shift, else its number, and the
+	// largest number of flows on a channel.
 	Each func(sample, most int)
 }
 
@@ -62,7 +62,7 @@ type Congestion struct {
 	Lost      int64 // flows that do not arrive
 }
 
-// MatrixCongestion is that of a traffic matrix. Max is not known of it.
+// MatrixCongestion is that of a traffic matrix. Its Max is unknown.
 type MatrixCongestion struct {
 	Congestion
 	MaxLoad float64   // the most traffic on a channel
@@ -147,7 +147,7 @@ func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixC
 func MeasureCongestion(ctx context.Context, r *routes.Routes, o CongestionOptions) (*Congestion, error) {
 	g := r.Graph()
 	if !slices.Contains(Patterns(), o.Pattern) {
-		return nil, fmt.Errorf("congestion: no pattern %q; there are %s", o.Pattern, strings.Join(Patterns(), ", "))
+		return nil, fmt.Errorf("congestion: unknown pattern %q; supported: %s", o.Pattern, strings.Join(Patterns(), ", "))
 	}
 	if o.Order == nil {
 		if o.Order = graph.Order(g); len(o.Order) == 0 {

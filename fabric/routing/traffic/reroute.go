@@ -12,13 +12,13 @@ import (
 	"fabsh/mad"
 )
 
-// Rerouted is what became of paths from one Routes to another.
+// Rerouted is the change of paths from one Routes to another.
 type Rerouted struct {
 	// Pairs are those of an endpoint and a LID of another whose packets take other
 	// cables, or other ports, than before: they leave a switch through another
 	// port, or what is behind the port is another switch or endpoint.
 	Pairs int64
-	// Broken are those of Pairs whose packets do not arrive any more.
+	// Broken are those of Pairs whose packets no longer arrive.
 	Broken int64
 	// Before and After are the most routes on a link, as Balance counts them; 0
 	// where Pairs is.
@@ -27,7 +27,7 @@ type Rerouted struct {
 
 // CountRerouted compares the paths of r with those of old, between CAs and routers that
 // both have. before is the port of the older fabric that a port of the newer one
-// is; nil: there is none.
+// is; or nil.
 //
 // Time: O(S) for each LID whose paths may differ, and O(S*L) to find these.
 func CountRerouted(ctx context.Context, r *routes.Routes, old *routes.Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
@@ -124,7 +124,7 @@ func (x *reroute) compare() {
 	}
 }
 
-// sameEntries: tables are equal, but for LIDs at the end of the longer one that it
+// sameEntries reports whether tables are equal, but for LIDs at the end of the longer one that it
 // drops.
 func sameEntries(a, b routes.Row) bool {
 	if len(a) > len(b) {
@@ -134,7 +134,7 @@ func sameEntries(a, b routes.Row) bool {
 	return bytes.Equal(a, b[:len(a)]) && bytes.Count(rest, []byte{routes.NoPort}) == len(rest)
 }
 
-// hopDiffers: switch s, which is not alike, sends packets to a LID elsewhere.
+// hopDiffers reports whether switch s, which is not alike, sends packets to a LID elsewhere.
 func (x *reroute) hopDiffers(s int32, lid, was int) bool {
 	p := x.new.Entry(s, mad.LID(lid))
 	return x.switches[s] < 0 || p != x.old.Entry(x.switches[s], mad.LID(was)) || x.ports[s] != nil && int(p) < len(x.ports[s]) && x.ports[s][p]

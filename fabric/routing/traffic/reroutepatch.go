@@ -19,7 +19,7 @@ type patches struct {
 // patchWork is what a worker has found, and its memory.
 type patchWork struct {
 	found Rerouted
-	gone  []int64 // load that is no more, at most 0, by channel of the older graph
+	gone  []int64 // load that is gone, at most 0, by channel of the older graph
 	come  []int64 // load that is new, by channel of the newer
 	at    []int32 // switches that send packets to the LID elsewhere
 	isAt  []bool  // by switch of the older graph: it is one of them
@@ -27,7 +27,7 @@ type patchWork struct {
 }
 
 // fewSwitches is which part of the switches may differ, at most: to patch the paths
-// behind more of them takes longer than to follow all anew.
+// behind more of them takes longer than to follow all again.
 const fewSwitches = 8
 
 // newPatches finds the LIDs that can be patched.
@@ -83,7 +83,7 @@ func (p *patches) patch(worker int, w *walk.Walk, was mad.LID) {
 	if arrive {
 		p.take(m, w)
 		p.put(m, lid)
-	} else { // how many packets come there is not known: they are followed anew
+	} else { // how many packets come there is not known: they are followed again
 		p.is[lid] = false
 		for _, s := range w.Order {
 			if c := w.Via[s]; c >= 0 && w.State[s] >= 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // Adaptive is what is known of adaptive routing in the switches. No public
-// layout tells whether a switch adapts its routes, so the caller has to know.
+// layout shows whether a switch adapts its routes, so the caller has to know.
 type Adaptive uint8
 
 const (
@@ -33,7 +33,7 @@ func AdaptiveWords() []string { return []string{"minimal", "updown"} }
 func ParseAdaptive(word string) (Adaptive, error) {
 	i := slices.Index(AdaptiveWords(), word)
 	if i < 0 {
-		return 0, fmt.Errorf("no ports %q that switches choose from; there are %s", word, strings.Join(AdaptiveWords(), ", "))
+		return 0, fmt.Errorf("unknown set of ports %q; supported: %s", word, strings.Join(AdaptiveWords(), ", "))
 	}
 	return AdaptiveMinimal + Adaptive(i), nil
 }
@@ -50,13 +50,13 @@ func (a Adaptive) Among() string {
 	return ""
 }
 
-// note is what a verdict says of it; "": nothing.
+// note is the remark of a verdict on it, if any.
 func (a Adaptive) note() string {
 	switch a {
 	case AdaptiveUnknown:
 		return "adaptive routing not determined"
 	case AdaptiveOn:
-		return "adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"
+		return "adaptive routing: packets take other paths than those of the tables; the verdict is unknown"
 	}
 	return ""
 }
@@ -199,7 +199,7 @@ func (x *choices) follow(d *cdg.Graph, c *choiceWalk, home int, ports []uint8) {
 		}
 		x.spread(d, c, c.mask, c.reached, home)
 	}
-	// Entries that are none of the next hops make other ways, for this LID alone.
+	// Entries that are not next hops make other paths, for this LID alone.
 	differ := false
 	for s := range g.Switches() {
 		if s == home || !c.reached[s] {
@@ -311,7 +311,7 @@ func (v *verification) judgeChoices(s *Verdict, r *routes.Routes) {
 		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(int(cycle[i])), LID: lid})
 	}
 	if !s.Acyclic && v.vls > 1 {
-		s.Notes = append(s.Notes, "adaptive routing: virtual lanes were left aside, and a loop of links may be none of lanes")
+		s.Notes = append(s.Notes, "adaptive routing: virtual lanes were ignored; a loop of links may not be a loop of lanes")
 	}
 	if v.choices.note != "" {
 		s.Notes = append(s.Notes, v.choices.note)

@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric/routing/walk"
 )
 
-// Disjointness says how far apart the paths to the LIDs of one port are (LMC, IBA
+// Disjointness describes how far apart the paths to the LIDs of one port are (LMC, IBA
 // 7.11.1): a sender that has several paths goes on where a link or a switch fails.
 type Disjointness struct {
 	Ports int   // endpoints with several LIDs, on a switch

@@ -15,13 +15,13 @@ type LinkFailure struct {
 	// Pairs are those of an endpoint and a LID of another whose packets take
 	// the link: they are lost until the tables change.
 	Pairs int64
-	// Cuts says that the link is a bridge of the network: no tables help. Lost
+	// Cuts reports that the link is a bridge of the network: no tables help. Lost
 	// are the pairs of endpoints on different sides of it.
 	Cuts bool
 	Lost int64
 }
 
-// FailEachLink says what the failure of each single link between switches would
+// FailEachLink computes what the failure of each single link between switches would
 // break; links come in the order of their first ports. Endpoints are as in
 // VerifyOptions.
 //

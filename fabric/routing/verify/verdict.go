@@ -14,12 +14,12 @@ import (
 	"fabsh/mad"
 )
 
-// Verdict is what Verify finds: whether packets arrive, and whether they may
+// Verdict is the result of Verify: whether packets arrive, and whether they may
 // deadlock.
 type Verdict struct {
-	Engine       string // what made the tables; "": nothing is known
+	Engine       string // what made the tables; "": unknown
 	Adaptive     Adaptive
-	Judged       string // what it is about: "static forwarding tables, SL 0"
+	Judged       string // what was judged: "static forwarding tables, SL 0"
 	Endpoints    string // between which ports
 	Terminals    int    // as many
 	Counts       EndpointCounts
@@ -27,10 +27,10 @@ type Verdict struct {
 	Unreachable  int64          // pairs that must reach each other, and do not
 	Excused      int64          // unreachable pairs that need not reach each other
 	Loops        int64          // pairs whose packets loop for ever
-	SwitchPairs  int64          // of an endpoint and a LID of a switch, which is no endpoint
+	SwitchPairs  int64          // of an endpoint and a LID of a switch, which is not an endpoint
 	ToSwitches   int64          // of these, pairs whose packets arrive: management packets
 	LeftOut      []string       // ports that have no LID, or share one, and so are not judged
-	Acyclic      bool           // there is no credit loop
+	Acyclic      bool           // no credit loop exists
 	Cycle        []CycleChannel // a credit loop, if there is one
 	Channels     int            // that paths take, once for each virtual lane
 	Dependencies int            // edges of the channel dependency graph
@@ -38,7 +38,7 @@ type Verdict struct {
 	Hops         []int64        // number of pairs, by the links of the path
 	// Detours are numbers of pairs, by the links in excess of a shortest path.
 	Detours []int64
-	// Disjoint says how far apart the paths to the LIDs of one port are; nil: no
+	// Disjoint describes how far apart the paths to the LIDs of one port are; nil: no
 	// endpoint has several.
 	Disjoint *Disjointness
 	Broken   []BrokenPair // examples of pairs that do not reach each other
@@ -49,7 +49,7 @@ type Verdict struct {
 	Notes      []string
 }
 
-// OK says whether all packets that must arrive do, and none can deadlock. Where
+// OK reports whether all packets that must arrive do, and none can deadlock. Where
 // switches route adaptively that is unknown, and so not OK; where ports were left out,
 // or there is no pair at all, it is not OK either. Packets to switches do not count:
 // the tables of most engines have gaps there where links are missing.
@@ -57,7 +57,7 @@ func (v *Verdict) OK() bool {
 	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
 }
 
-// Wrong says whether packets that must arrive do not, or a rule is broken, or packets
+// Wrong reports whether packets that must arrive do not, or a rule is broken, or packets
 // may deadlock: what is not OK may also be unknown.
 func (v *Verdict) Wrong() bool {
 	return v.Unreachable > 0 || v.Loops > 0 || v.Violations > 0 || !v.Acyclic
@@ -140,16 +140,16 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 	s.Notes = slices.Concat(r.ReadNotes, v.g.Notes(), r.Notes)
 	switch {
 	case r.SL.Any():
-		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone; "+r.RunInstead())
+		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not set: with it this is analysis only; "+r.RunInstead())
 	case r.ChangesLanes():
-		s.Notes = append(s.Notes, "paths change to virtual lanes that OpenSM's engine file does not set: under it this is analysis alone; "+r.RunInstead())
+		s.Notes = append(s.Notes, "paths change to virtual lanes that OpenSM's engine file does not set: with it this is analysis only; "+r.RunInstead())
 	}
 	s.LeftOut = v.g.LeftOut()
 	switch {
 	case v.All == 0:
-		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
+		s.Notes = append(s.Notes, "no endpoint: nothing was judged")
 	case s.Pairs == 0:
-		s.Notes = append(s.Notes, "there is no pair of endpoints: nothing was judged")
+		s.Notes = append(s.Notes, "no pair of endpoints: nothing was judged")
 	}
 	if note := s.Adaptive.note(); note != "" {
 		s.Notes = append(s.Notes, note)
@@ -224,7 +224,7 @@ func (v *verification) countEndpoints() EndpointCounts {
 	return n
 }
 
-// describeEndpoints says between which endpoints packets were followed.
+// describeEndpoints describes between which endpoints packets were followed.
 func (v *verification) describeEndpoints(count map[graph.Class]int) string {
 	var parts []string
 	for c := graph.ClassCN; c <= graph.ClassSwitch; c <<= 1 {
@@ -242,7 +242,7 @@ func (v *verification) describeEndpoints(count map[graph.Class]int) string {
 	return s
 }
 
-// Report is what was found out about tables. What was not asked for is nil.
+// Report is the results about tables. What was not requested is nil.
 type Report struct {
 	Routes   *routes.Routes
 	Verdict  *Verdict
@@ -250,12 +250,12 @@ type Report struct {
 	Failures []LinkFailure
 }
 
-// Sound says that nothing speaks against the tables: the verdict is OK, or there
-// is none.
+// Sound reports that nothing speaks against the tables: the verdict is OK, or there
+// is no verdict.
 func (r *Report) Sound() bool { return r.Verdict == nil || r.Verdict.OK() }
 
-// Clean says that there is no finding: the tables are sound, and no single link
-// cuts the network. A difference is no finding.
+// Clean reports that there is no finding: the tables are sound, and no single link
+// cuts the network. A difference is not a finding.
 func (r *Report) Clean() bool {
 	return r.Sound() && !slices.ContainsFunc(r.Failures, func(f LinkFailure) bool { return f.Cuts })
 }

@@ -23,12 +23,12 @@ import (
 	"fabsh/mad"
 )
 
-// Options say what Verify checks.
+// Options choose what Verify checks.
 type Options struct {
 	// Endpoints are the terminals between which packets go; 0: all ports of
 	// CAs and routers, aggregation nodes included.
 	Endpoints graph.Class
-	// Require, if not nil, says whether src must reach dst. It is asked only
+	// Require, if not nil, reports whether src must reach dst. It is called only
 	// about pairs that are unreachable, from one goroutine.
 	Require func(src, dst *graph.Terminal) bool
 	// Union are tables that may be in force beside these, while one replaces
@@ -40,8 +40,8 @@ type Options struct {
 	// that break a rule; 0: 10.
 	Examples int
 	// Adaptive is what is known of adaptive routing: where it is on, the verdict
-	// is unknown, unless it says among which ports switches choose: then credit loops
-	// are looked for under any choice.
+	// is unknown, unless it has the ports among which switches choose: then credit loops
+	// are searched under any choice.
 	Adaptive Adaptive
 }
 
@@ -95,7 +95,7 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 	return verdict, context.Cause(ctx)
 }
 
-// judged says what a verdict on r is about.
+// judged describes what a verdict on r is about.
 func judged(r *routes.Routes, o *Options) string {
 	s := "static forwarding tables, "
 	switch {
@@ -152,7 +152,7 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 	}
 	workers := v.g.Workers()
 	if whole && v.o.Require != nil {
-		workers = 1 // the predicate is asked from one goroutine
+		workers = 1 // the predicate is called from one goroutine
 	}
 	var groups []vlGroup
 	direct := false

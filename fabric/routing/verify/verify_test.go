@@ -51,7 +51,7 @@ func TestVerifyOracle(t *testing.T) {
 					}
 					if p.Broken != "" {
 						lost++
-						circles += int64(btoi(strings.HasSuffix(p.Broken, "goes round in circles")))
+						circles += int64(btoi(strings.HasSuffix(p.Broken, "loops")))
 					} else {
 						arrived++
 						hops[len(p.Hops)+1]++
@@ -153,7 +153,7 @@ switch-2/2 -> switch-1/3, VL 0, to LID 10
 	if got := verify.FormatCycle(v.Cycle); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if v.Endpoints != "all 5 ports of CAs and routers (5 cn)" || v.MaxHops != 4 || fmt.Sprint(v.Hops, v.Detours, v.Notes) != "[0 0 0 10 10] [20] [no port has a LID: they are numbered from 1, in the order of the fabric adaptive routing not determined]" {
+	if v.Endpoints != "all 5 ports of CAs and routers (5 cn)" || v.MaxHops != 4 || fmt.Sprint(v.Hops, v.Detours, v.Notes) != "[0 0 0 10 10] [20] [no port has a LID; LIDs are assigned from 1, in the order of the fabric adaptive routing not determined]" {
 		t.Errorf("%+v", v)
 	}
 	v = verified(t, r, verify.Options{Endpoints: graph.ClassSwitch})

@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// ViaRule says what the paths between ports must cross, or must not.
+// ViaRule defines what the paths between ports must cross, or must not.
 type ViaRule struct {
 	From, To []int // terminals
 	Nodes    []*fabric.Node
@@ -108,7 +108,7 @@ func (w *viaWalk) pair(from, to int, lid mad.LID) viaState {
 }
 
 // from is what becomes of packets at a switch. All switches on the way are
-// marked, so each is looked at once for a LID.
+// marked, so each is visited once for a LID.
 func (w *viaWalk) from(s int32, to int, lid mad.LID) viaState {
 	g := w.r.Graph()
 	w.stack = w.stack[:0]

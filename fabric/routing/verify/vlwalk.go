@@ -88,7 +88,7 @@ func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 
 // followDirect is follow where the lanes of a path are all that of its service level: the
 // paths to a LID are one tree, and a link has the lanes of all service levels behind it.
-// False: some packets loop, and the tree is none.
+// False: some packets loop, and the tree is not one.
 func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGroup, w *walk.Walk, lid mad.LID) bool {
 	t, ports := int32(v.g.TerminalByLID(lid)), w.Column(lid)
 	for _, s := range v.Sources {

@@ -79,7 +79,7 @@ func TestLanesBreakLoops(t *testing.T) {
 		}
 	}
 	v := verified(t, r, verify.Options{})
-	if !v.OK() || v.Judged != "static forwarding tables, their service levels and virtual lanes" || !strings.HasPrefix(v.Notes[1], "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone; ") {
+	if !v.OK() || v.Judged != "static forwarding tables, their service levels and virtual lanes" || !strings.HasPrefix(v.Notes[1], "paths have service levels that OpenSM's engine file does not set: with it this is analysis only; ") {
 		t.Errorf("%+v\n%s", v, verify.FormatCycle(v.Cycle))
 	}
 	// The lanes stay with the tables in another graph of the subnet.
