@@ -194,7 +194,7 @@ func savedState(f *testing.F) saved {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if st.Read(); st.Anew != nil {
+		if st.Read(); st.Reset != nil {
 			if st.Last() != nil {
 				t.Error("a state that is refused has reads")
 			}
