@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TestTerminalPagerLeft: a pager that is left before the end of the text is no
-// reason to end fabsh.
+// TestTerminalPagerLeft quits a pager before the end of the text, which does not end
+// fabsh, and checks that less would offer no shell, editor or files.
 func TestTerminalPagerLeft(t *testing.T) {
-	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80, pager: "head -c 10 >/dev/null; echo left"}, "-F", "sim:fattree:k=8,levels=3")
+	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80, pager: "head -c 10 >/dev/null; echo left, LESSSECURE=$LESSSECURE"}, "-F", "sim:fattree:k=8,levels=3")
 	s.expect("> ")
 	s.send("x = 7\r")
 	s.expect("> ")
@@ -22,7 +22,7 @@ func TestTerminalPagerLeft(t *testing.T) {
 	s.expect("208 nodes")
 	for range 3 {
 		s.send("f.ports\r")
-		s.expect("left\r\n")
+		s.expect("left, LESSSECURE=1\r\n")
 		s.expect("> ")
 	}
 	s.send("x * 6\r")

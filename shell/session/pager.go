@@ -27,6 +27,7 @@ func (c *Console) Page(i *Interrupts, text string) error {
 	if c.colorOut {
 		paged = colorText(text)
 	}
+	cmd.Env = append(os.Environ(), "LESSSECURE=1") // no shell, editor or files: fabsh may run as root
 	cmd.Stdin = strings.NewReader(paged)
 	cmd.Stdout, cmd.Stderr = out, c.stderr
 	var err error
