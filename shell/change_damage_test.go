@@ -75,7 +75,7 @@ func TestChangeDamaged(t *testing.T) {
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) || s.tables() != made {
 			t.Errorf("line %d: the journal or the fabric was written (%v)", line, err)
 		}
-		want("0", []string{"reverted: all is as before the change\n"}, revert...)
+		want("0", []string{"reverted: the fabric is as before the change\n"}, revert...)
 		if s.tables() != old {
 			t.Errorf("line %d: not reverted", line)
 		}

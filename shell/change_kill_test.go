@@ -305,7 +305,7 @@ func (s *served) flip(r *rand.Rand, old, made, file string, count map[string]int
 		got = s.end("revert", "--from-fabric", file)
 		count["reverted by the plan"]++
 	}
-	if !strings.HasSuffix(got, "reverted: all is as before the change\n[exit status 0]\n") || s.tables() != old {
+	if !strings.HasSuffix(got, "reverted: the fabric is as before the change\n[exit status 0]\n") || s.tables() != old {
 		s.t.Fatalf("flip at %d: %s\n%s", at, got, s.tables())
 	}
 }

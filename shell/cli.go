@@ -30,7 +30,7 @@ import (
 // Main runs the program and returns its exit status.
 func Main() int {
 	session.CollectAt(session.SmallHeapPercent)
-	// One step of a script can hold one of two processors, and a collection that
+	// One step of a script can occupy one of two processors, and a collection that
 	// waits for its end the other: the third is for the watch over memory.
 	if runtime.GOMAXPROCS(0) == 2 {
 		runtime.GOMAXPROCS(3)
@@ -42,7 +42,7 @@ func Main() int {
 	status := p.Console.Fail(rootCommand(p).Execute())
 	switch err := p.Console.Lost(); {
 	case errors.Is(err, syscall.EPIPE):
-		return session.StatusBrokenPipe // its signal may be on its way yet
+		return session.StatusBrokenPipe // its signal may still be on its way
 	case err != nil:
 		status = session.Worse(status, p.Console.Fail(&session.HostError{Err: err}))
 	}
@@ -89,7 +89,7 @@ Exit status:
 		},
 	}
 	cobra.AddTemplateFunc("version", session.Version)
-	root.Version = root.Use // so that there is --version; what it writes takes time to find
+	root.Version = root.Use // so that --version exists; its text takes time to find
 	root.SetVersionTemplate("{{version}}\n")
 	root.SetOut(p.Console.Out())
 	root.SetErr(p.Console.Err())

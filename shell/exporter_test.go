@@ -245,7 +245,7 @@ func TestExporter(t *testing.T) {
 		}
 	}
 	serveSim(t, name, spec)
-	x.wait(t, "all is well again")
+	x.wait(t, "readings succeed again")
 
 	x.Process.Signal(syscall.SIGTERM)
 	x.wait(t, "interrupted")

@@ -67,7 +67,7 @@ func TestIbsim(t *testing.T) {
 		{nil, []string{"-F", "ibsim:" + f.Name, "-C", "S2", "-c", local}, "\"S2\"\n[exit status 0]\n"},
 		{[]string{"IBSIM_SOCKNAME=" + f.Name, "SIM_HOST=H2"}, []string{"-F", "ibsim", "-c", local}, "\"H2\"\n[exit status 0]\n"},
 		{[]string{"IBSIM_SOCKNAME=nobody", "SIM_HOST=S1"}, []string{"-F", "ibsim:" + f.Name, "-C", "H2", "-c", local}, "\"H2\"\n[exit status 0]\n"},
-		{nil, []string{"-F", "ibsim:" + f.Name, "-P", "2", "-c", "1"}, "fabsh: -P 2: ibsim attaches programs to port 1 of a channel adapter, or to port 0 of a switch, only\n[exit status 2]\n"},
+		{nil, []string{"-F", "ibsim:" + f.Name, "-P", "2", "-c", "1"}, "fabsh: -P 2: not supported by ibsim, which attaches programs to port 1 of an adapter, or to port 0 of a switch\n[exit status 2]\n"},
 		{nil, []string{"-F", "ibsim:nobody-is-here", "-c", "1"}, `fabsh: no ibsim listens at "nobody-is-here" in this network namespace: start one with IBSIM_SOCKNAME=nobody-is-here ibsim -s -n NETFILE, or name the socket of one that runs (-F ibsim:NAME)` + "\n[exit status 3]\n"},
 		{nil, []string{"-F", "ibsim:" + f.Name, "-C", "H9", "-c", "1"}, fmt.Sprintf("fabsh: ibsim at %q: no node \"H9\" in its net file\n[exit status 3]\n", f.Name)},
 	}

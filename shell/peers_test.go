@@ -123,9 +123,9 @@ func TestLoss(t *testing.T) {
 	const lost = `port 2 of "leaf-2" (0x0002c903000000f0): the node at the other end is unknown: SubnGet(NodeInfo) to route 0,1,5,3,2: timed out after 6 attempts; the link is up, so check that node and the cable`
 	for _, test := range []struct{ name, code, want string }{ // LID is that of the port
 		{"discover", "f = discover(); print(f); print(stats().timed_out)",
-			"warning: discover: " + lost + "\nfabric: 21 nodes (6 switches, 15 CAs), 23 links, incomplete: 1 timed out\n1\n1 request got no answer: exit status 3\n[exit status 3]\n"},
+			"warning: discover: " + lost + "\nfabric: 21 nodes (6 switches, 15 CAs), 23 links, incomplete: 1 timed out\n1\n1 request was not answered: exit status 3\n[exit status 3]\n"},
 		{"a list", "print([x.status if not x else x.num_ports for x in smp_get('NodeInfo', [1, LID])])",
-			"[1, \"timed out\"]\n1 request got no answer: exit status 3\n[exit status 3]\n"},
+			"[1, \"timed out\"]\n1 request was not answered: exit status 3\n[exit status 3]\n"},
 		{"caught", "print(catch(smp_get, 'NodeInfo', LID).status)", "timed out\n[exit status 0]\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

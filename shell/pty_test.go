@@ -359,7 +359,7 @@ func TestTerminalNoDevice(t *testing.T) {
 	s = startTerminal(t, t.TempDir())
 	s.expect("[Y/n/tour] ")
 	s.send("tour\r")
-	s.expect("1/8  What is there")
+	s.expect("1/8  Discover the fabric")
 	s.expect("tour, rw> ")
 	s.send("quit\r")
 	s.exit(0)

@@ -33,7 +33,7 @@ func TestTerminalTour(t *testing.T) {
 		}
 	}
 	s := start(80)
-	for line := range strings.SplitSeq(s.expect("1/8  What is there"), "\r\n") {
+	for line := range strings.SplitSeq(s.expect("1/8  Discover the fabric"), "\r\n") {
 		if n := len([]rune(line)); n > 80 {
 			t.Errorf("%d columns: %q", n, line)
 		}
@@ -42,18 +42,18 @@ func TestTerminalTour(t *testing.T) {
 	step(s, "Type: f = discover()", "discover")
 	step(s, "Not yet.", "1 + 1", "2 + 2")
 	step(s, "Reads an attribute of subnet management", "help smp_get") // is no try
-	step(s, "2/8  Whom to ask", "f = discover()")
+	step(s, "2/8  Read one node", "f = discover()")
 	step(s, "another node: leaf-2 is wanted", `smp_get("NodeInfo", 1)`)
 	step(s, "3/8  Tables", `smp_get("NodeInfo", "leaf-2")`)
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 200}); err != nil {
 		t.Fatal(err)
 	}
 	step(s, "4/8  Counters", `get_lft("leaf-2")[14]`)
-	step(s, "fabsh tour goes on here, at step 4 of 8.", "quit")
+	step(s, "fabsh tour continues here, at step 4 of 8.", "quit")
 	s.exit(0)
 
 	s = start(200)
-	s.expect("The tour goes on at step 4")
+	s.expect("The tour continues at step 4")
 	s.expect("(Done for you: f = discover())")
 	step(s, "3/8  Tables", "back")
 	step(s, "4/8  Counters", "skip")

@@ -13,10 +13,10 @@ import (
 func TestAskKeys(t *testing.T) {
 	home := t.TempDir()
 	s := startTerminal(t, home, "-F", "sim:ring:n=2,mkey=0x5ec2e75ec2e7,mkey_level=2", "--keys", "-")
-	seen := s.expect("m_key (not shown; Enter for none): ")
+	seen := s.expect("m_key (not displayed; Enter for none): ")
 	s.send("0x5ec2e75ec2e7\r")
 	for _, name := range []string{"sa", "sm", "cc", "b", "vendor"} {
-		seen += s.expect(name + "_key (not shown; Enter for none): ")
+		seen += s.expect(name + "_key (not displayed; Enter for none): ")
 		s.send("\r")
 	}
 	seen += s.expect("rw> ")
@@ -41,7 +41,7 @@ func TestAskKeys(t *testing.T) {
 // Ctrl-C the terminal shows what is typed again.
 func TestAskKeysRefused(t *testing.T) {
 	s := startTerminal(t, t.TempDir(), "-F", "sim", "--keys", "-")
-	s.expect("m_key (not shown; Enter for none): ")
+	s.expect("m_key (not displayed; Enter for none): ")
 	s.send("5ec2e7\r")
 	for range 5 {
 		s.expect("none): ")

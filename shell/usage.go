@@ -11,8 +11,8 @@ import (
 	"fabsh/shell/session"
 )
 
-// usage is what help says after a command's own words: how it is written, the
-// commands, and the flags, those of the session in their groups.
+// usage is the part of help after a command's own text: usage, commands, and flags,
+// those of the session in their groups.
 func usage(p *session.Program, c *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n  " + c.UseLine() + "\n")
@@ -34,7 +34,7 @@ func usage(p *session.Program, c *cobra.Command) error {
 		if flags := c.LocalFlags().FlagUsages(); flags != "" {
 			b.WriteString("\nFlags:\n" + flags)
 		}
-		where := "Session flags may stand here too, but for those of the same name"
+		where := "Session flags may stand here too, except those of the same name"
 		if _, ok := c.Annotations[command.SessionFlagsBefore]; ok {
 			where = "Session flags stand before the command"
 		}
@@ -47,7 +47,7 @@ func usage(p *session.Program, c *cobra.Command) error {
 		b.WriteString("\nMore help:\n")
 		for _, line := range [][2]string{
 			{"fabsh help guides", "the guides"}, {"fabsh help TOPIC", "a command, a function, an attribute, or any other topic"},
-			{"fabsh help -k WORD...", "search all help"}, {"fabsh examples", "the scripts that are in fabsh"}, {"fabsh tour", "learn fabsh in ten minutes"},
+			{"fabsh help -k WORD...", "search all help"}, {"fabsh examples", "the scripts that are part of fabsh"}, {"fabsh tour", "learn fabsh in ten minutes"},
 		} {
 			fmt.Fprintf(&b, "  %-21s  %s\n", line[0], line[1])
 		}

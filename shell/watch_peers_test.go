@@ -59,7 +59,7 @@ func TestWatchOpenSM(t *testing.T) {
 	// loaded waits until OpenSM dumps the tables that the file has.
 	loaded := func() []byte {
 		t.Helper()
-		says("opensm \\(process " + pid + "\\) is told to read it")
+		says("opensm \\(process " + pid + "\\): SIGHUP sent, to read the tables")
 		want, err := os.ReadFile(dump)
 		if err != nil {
 			t.Fatal(err)

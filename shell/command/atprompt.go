@@ -15,7 +15,7 @@ import (
 	"fabsh/shell/tour"
 )
 
-// AtPrompt returns the commands of root that run at the prompt too.
+// AtPrompt returns the commands of root that also run at the prompt.
 func AtPrompt(p *session.Program, root *cobra.Command) map[string]prompt.Command {
 	audit, _, _ := root.Find([]string{"audit"})
 	report, _, _ := root.Find([]string{"report"})
@@ -42,7 +42,7 @@ func promptAudit(ctx context.Context, p *session.Program, s *session.Session, c 
 	case o.ack != nil:
 		return acknowledge(ctx, s, o)
 	case o.eachPort:
-		return errors.New("audit: --each-port is for the command line: this session has one port")
+		return errors.New("audit: --each-port is not available at the prompt, whose session has one port; run fabsh audit --each-port")
 	}
 	results := new(auditResults)
 	err = runAudit(ctx, s, o, results)

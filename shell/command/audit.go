@@ -24,23 +24,24 @@ import (
 	"fabsh/shell/session"
 )
 
-const auditDoc = `Audit the fabric: what is wrong, and what could not be looked at.
+const auditDoc = `Audit the fabric: report what is wrong, and what could not be judged.
 
-An audit is a .star file that defines audit(fabric, *, ...), or one that is
-shipped, by name (--list). Without names the standard set runs. An option goes to
-each audit that has it: "fabsh audit NAME --help" tells them. What is found on a
-live fabric is read a second time, 10 s later, before it is told. Exit status:
-1 findings, 2 the command or an audit is to be fixed, 3 something did not answer.
+An audit is a .star file that defines audit(fabric, *, ...), or the name of a shipped
+audit (--list). Without names the standard set runs. Options are passed to every audit
+that accepts them: "fabsh audit NAME --help" lists them. Findings on a live fabric
+are read again after 10 s before they are reported. Exit status: 0 clean; 1 findings;
+2 usage or script error; 3 fabric or host error (no answer, no device).
 
-ack says that a finding is known: it is not told before the day after DATE. ID is
+ack acknowledges a finding: it is not reported until DATE has passed. ID is
 CHECK:GUID/PORT as in the report's JSON, or CHECK:NAME/PORT, whose GUID is looked
-up now; * stands for any text. Acks are lines of the file acks below --state.
+up now; * matches any text. Acknowledgements are lines of the file acks in the
+directory of --state.
 
---over DURATION compares counters over that time, --over last with those that the
-run of the same job before has read; that takes no time, and lets bit errors be
-judged, which takes hours. Two jobs at a time need two names. --over FILE compares
-with the counters of a snapshot of before (--all): those of the fabric, or with
--F file:FILE those of a later snapshot.
+--over DURATION compares counters over that time. --over last compares them with
+those that the previous run of the same job read: it does not wait, and covers the
+hours that are needed to judge bit errors. Two jobs that run at the same time need two
+names (--job). --over FILE compares with the counters of an earlier snapshot
+(snapshot --all): those of the fabric, or with -F file:FILE those of a later snapshot.
 
 Flags of ack ("fabsh audit ack ID --until DATE --reason TEXT [--by WHO]"):
 `
@@ -48,7 +49,7 @@ Flags of ack ("fabsh audit ack ID --until DATE --reason TEXT [--by WHO]"):
 func auditCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [NAME | FILE.star | ack ID] [audits' options]",
-		Short: "Audit the fabric: what is wrong, and what could not be looked at",
+		Short: "Audit the fabric: report what is wrong, and what could not be judged",
 		Long:  auditDoc + new(ackOptions).flags(new(string)).FlagUsages(),
 		Example: `  fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
@@ -56,7 +57,7 @@ func auditCommand(p *session.Program) *cobra.Command {
   fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
   fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom`,
-		DisableFlagParsing: true, // they are told from those of the audits
+		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
 		ValidArgsFunction:  completeAudit,
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeAudit(p, words)
@@ -86,7 +87,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 	return withFlags(c, new(auditOptions).flags())
 }
 
-// auditOptions are what follows audit on the command line.
+// auditOptions are the options behind audit on the command line.
 type auditOptions struct {
 	words []string // names of audits, and their options
 
@@ -94,24 +95,24 @@ type auditOptions struct {
 
 	baseline, cache, out, job, subnet string
 	failOn                            audit.Severity
-	ack                               *ackOptions // of audit ack; nil: it is a run
-	rail                              string      // with --each-port, the port that it is from now
+	ack                               *ackOptions // of audit ack; nil: run audits
+	rail                              string      // with --each-port: the port in use
 }
 
 // flags declares the flags of a run, and sets o to their defaults.
 func (o *auditOptions) flags() *pflag.FlagSet {
 	f := newFlags("audit")
 	f.BoolVar(&o.list, "list", false, "list the shipped audits")
-	f.BoolVar(&o.deep, "deep", false, "read whole tables too: in the audits that are named, else in all")
-	f.StringVar(&o.cache, "load-cache", "", "sweep nothing: the fabric is that of `FILE`, a snapshot or ibnetdiscover's cache, while its nodes are at their LIDs; for audits of counters")
-	f.StringVar(&o.baseline, "baseline", "", "tell only what `FILE`, a snapshot or topology, does not have")
-	f.Func("fail-on", "exit 1 from this `SEVERITY` on: "+strings.Join(audit.Severities, ", ")+" (default warning)", func(text string) (err error) {
+	f.BoolVar(&o.deep, "deep", false, "read whole tables too: in the named audits, or in all")
+	f.StringVar(&o.cache, "load-cache", "", "do not sweep: read the fabric from `FILE`, a snapshot or the cache of ibnetdiscover, as long as its nodes keep their LIDs; for audits of counters")
+	f.StringVar(&o.baseline, "baseline", "", "report only findings that `FILE`, a snapshot or topology, does not have")
+	f.Func("fail-on", "exit with 1 if a finding has this `SEVERITY` or a higher one: "+strings.Join(audit.Severities, ", ")+" (default: warning)", func(text string) (err error) {
 		o.failOn, err = audit.ParseSeverity(text)
 		return err
 	})
 	f.BoolVar(&o.eachPort, "each-port", false, "audit from each active InfiniBand port of the host")
-	f.StringVar(&o.out, "out", "", "write the report to `FILE`, as a whole, instead of showing it")
-	f.Func("job", "keep counters and findings for the next run under `NAME` (default: after the audits; from a terminal nothing is kept)", func(name string) error {
+	f.StringVar(&o.out, "out", "", "write the report to `FILE`, completely or not at all, instead of standard output")
+	f.Func("job", "keep counters and findings for the next run under `NAME` (default: named after the audits; from a terminal nothing is kept)", func(name string) error {
 		o.job = name
 		return audit.CheckJob(name)
 	})
@@ -119,9 +120,9 @@ func (o *auditOptions) flags() *pflag.FlagSet {
 	return f
 }
 
-// subnetFlag declares the flag of whose subnet's acks and state there are.
+// subnetFlag declares the flag that names the subnet of acknowledgements and state.
 func subnetFlag(f *pflag.FlagSet, subnet *string) {
-	f.Func("subnet", "keep acks and state under `NAME` (default: by the subnet's GID prefix, where that is the default one by its subnet manager)", func(name string) error {
+	f.Func("subnet", "keep acknowledgements and state under `NAME` (default: the GID prefix of the subnet; for the default prefix, its subnet manager)", func(name string) error {
 		*subnet = name
 		return fabric.CheckSubnetName(name)
 	})
@@ -146,15 +147,15 @@ func parseAudit(words []string) (o auditOptions, err error) {
 	return o, nil
 }
 
-// auditResults are what runs of audits leave for the end of the program.
+// auditResults are what runs of audits leave until the program ends.
 type auditResults struct {
-	reports []*audit.Report // that are not written yet
+	reports []*audit.Report // not yet written
 	rails   []run.Rail      // from which audits ran, with --each-port
 	latest  *audit.Report   // of the latest run; nil: none ran
 }
 
 // takeAudit takes the session flags out of the words behind audit: those that neither
-// the command nor an audit has, be it a shipped one or a file among the words.
+// the command nor an audit has, shipped or a file among the words.
 func takeAudit(p *session.Program, words []string) ([]string, error) {
 	own := new(auditOptions).flags()
 	own.AddFlagSet(new(ackOptions).flags(new(string)))
@@ -173,8 +174,8 @@ func takeAudit(p *session.Program, words []string) ([]string, error) {
 	})
 }
 
-// runAudit runs audits and reports what they found. Its error is the exit status where
-// that is what they found.
+// runAudit runs audits and reports what they found. Findings are an error with the exit
+// status.
 func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
 	all, err := run.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(auditOptions).flags()), o.deep)
 	if err != nil {
@@ -185,10 +186,10 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		return err
 	}
 	options := run.Options{Subnet: o.subnet, Job: o.job, Rails: results.rails}
-	// A simulated fabric begins anew each time.
+	// A simulated fabric starts from the same state each time.
 	options.NoPast = o.job == "" && s.InProcess()
 	if !s.Quiet {
-		options.Expected = func(n int) { tellExpected(s, n) }
+		options.Expected = func(n int) { printExpected(s, n) }
 	}
 	if o.job == "" {
 		options.Job, options.LookOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
@@ -239,7 +240,8 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	return session.Exit(run.Status(report, o.failOn))
 }
 
-// loadBaseline reads the fabric that findings are compared with, or that is not swept.
+// loadBaseline reads a fabric from a file: the one to compare findings with, or the one
+// to use instead of a sweep.
 func loadBaseline(ctx context.Context, s *session.Session, path string) (*fabric.Fabric, error) {
 	f, err := s.Files.OpenNamed(ctx, path)
 	if err != nil {
@@ -249,13 +251,13 @@ func loadBaseline(ctx context.Context, s *session.Session, path string) (*fabric
 	return format.Load(f, path, s.Secrets.Open)
 }
 
-// manyDatagrams is from how many on a run says so before it sends them.
+// manyDatagrams is the number of datagrams from which a run announces them.
 const manyDatagrams = 1000
 
-// tellExpected says how many datagrams the audits will send.
-func tellExpected(s *session.Session, n int) {
+// printExpected reports how many datagrams the audits will send.
+func printExpected(s *session.Session, n int) {
 	if n >= manyDatagrams {
-		fmt.Fprintf(s.Console.Err(), "the audits will send some %d datagrams beyond the sweep\n", n)
+		fmt.Fprintf(s.Console.Err(), "the audits will send about %d datagrams in addition to the sweep\n", n)
 	}
 }
 
@@ -295,13 +297,13 @@ func listAudits(p *session.Program) error {
 	return writeDocs(p.Console.Out(), list)
 }
 
-// completeAudit proposes what may stand behind audit.
+// completeAudit proposes words for audit.
 func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return auditWords(words), cobra.ShellCompDirectiveDefault
 }
 
-// auditWords are what may stand behind words: audits, their options and the command's own
-// flags; of ack its flags. Behind a flag it is the flag's value; none: a file, or any text.
+// auditWords returns what may follow words: audits, their options and the command's own
+// flags; for ack its flags; after a flag its values. None means a file or any text.
 func auditWords(words []string) (list []string) {
 	ack := len(words) > 0 && words[0] == "ack"
 	f := new(auditOptions).flags()
@@ -330,7 +332,7 @@ func auditWords(words []string) (list []string) {
 		}
 	}
 	if len(words) == 0 {
-		list = append(list, "ack\tsay that a finding is known")
+		list = append(list, "ack\tacknowledge a finding")
 	}
 	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := script.Audits.Locate(w); return err != nil })
 	if len(named) == 0 {

@@ -22,9 +22,9 @@ import (
 	"fabsh/shell/session"
 )
 
-// lockRuns lets one run of a job at a time audit a subnet; other jobs run beside it. Nil:
-// there is nothing to lock, for nothing outside this process is asked, or no place for the
-// lock.
+// lockRuns lets only one run of a job audit a subnet at a time; other jobs may run
+// beside it. It returns nil where there is nothing to lock: the fabric is in this
+// process, or there is no directory for the lock.
 func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock, error) {
 	dir := s.StateDir
 	if s.Engine == nil || s.InProcess() || dir == "" {
@@ -37,7 +37,7 @@ func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock,
 		held, err = lock.Acquire(filepath.Join(dir, job+".run.lock"))
 	}
 	if err != nil && !errors.Is(err, lock.ErrHeld) {
-		s.Warn("another run at the same time cannot be kept off: %v", format.FileError(err))
+		s.Warn("runs at the same time are not excluded: %v", format.FileError(err))
 		return nil, nil
 	}
 	return held, err
@@ -50,39 +50,39 @@ type ackOptions struct{ id, until, reason, by string }
 func (o *ackOptions) flags(subnet *string) *pflag.FlagSet {
 	f := newFlags("audit ack")
 	subnetFlag(f, subnet)
-	f.StringVar(&o.until, "until", "", "the last day on which it is known: `DATE`, as 2026-12-24")
-	f.StringVar(&o.reason, "reason", "", "why it is known: `TEXT`")
-	f.StringVar(&o.by, "by", "", "who says so: `WHO` (default: the user)")
+	f.StringVar(&o.until, "until", "", "acknowledge the finding until the end of the day `DATE`, such as 2026-12-24")
+	f.StringVar(&o.reason, "reason", "", "reason, as `TEXT`")
+	f.StringVar(&o.by, "by", "", "`WHO` acknowledges it (default: the user)")
 	return f
 }
 
-// take takes the word that is no flag.
+// take takes the words that are not flags.
 func (o *ackOptions) take(words []string) error {
 	switch {
 	case len(words) == 0:
-		return errors.New("audit ack: of which finding? give its ID, as CHECK:NAME/PORT")
+		return errors.New("audit ack: missing ID of the finding; give CHECK:NAME/PORT")
 	case len(words) > 1:
-		return fmt.Errorf("audit ack: takes one ID, and here is also %q", words[1])
+		return fmt.Errorf("audit ack: unexpected argument %q; want one ID", words[1])
 	case o.until == "":
-		return errors.New("audit ack: until when? give --until DATE, as 2026-12-24; nothing is silenced for ever")
+		return errors.New("audit ack: missing --until DATE, such as 2026-12-24; an acknowledgement must expire")
 	case o.reason == "":
-		return errors.New("audit ack: why? give --reason TEXT")
+		return errors.New("audit ack: missing --reason TEXT")
 	}
 	o.id = words[0]
 	return nil
 }
 
-// acknowledge says that a finding is known.
+// acknowledge acknowledges a finding.
 func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error {
 	dir := s.StateDir
 	if dir == "" {
-		return errors.New("audit ack: there is no place for it: give --state DIR")
+		return errors.New("audit ack: no directory for state; give --state DIR")
 	}
 	if o.ack.by == "" {
 		o.ack.by = session.Login()
 	}
 	if o.ack.by == "" {
-		return errors.New("audit ack: who says so? give --by WHO")
+		return errors.New("audit ack: unknown user; give --by WHO")
 	}
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
@@ -104,7 +104,7 @@ func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error 
 		return fmt.Errorf("audit ack: %w", err)
 	}
 	if !ack.InForce(s.Clock.Now()) {
-		return fmt.Errorf("audit ack: until %s: that day is over", o.ack.until)
+		return fmt.Errorf("audit ack: --until %s: date is in the past", o.ack.until)
 	}
 	path := audit.AckFile(dir, fabric.SubnetOf(f, o.subnet))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -115,12 +115,12 @@ func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error 
 	} else if err != nil {
 		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))
 	}
-	s.Print(fmt.Sprintf("%s: known until %s (%s)\n", ack.Pattern, o.ack.until, path))
+	s.Print(fmt.Sprintf("%s: acknowledged until %s (%s)\n", ack.Pattern, o.ack.until, path))
 	return nil
 }
 
-// subjectIn is what text names: a node of f, or one of its ports. What is named by its GUID
-// need not be in f now.
+// subjectIn returns what text names: a node of f, or one of its ports. A subject that
+// is named by its GUID need not be in f now.
 func subjectIn(f *fabric.Fabric, text string) (audit.Subject, error) {
 	guid, num, byGUID := guidPort(text)
 	if byGUID {
@@ -130,7 +130,7 @@ func subjectIn(f *fabric.Fabric, text string) (audit.Subject, error) {
 	switch {
 	case t.Err == nil && !byGUID:
 		num = t.Port
-	case t.Err == nil: // the GUID of a port stands for its node's, which IDs are made of
+	case t.Err == nil: // IDs contain the GUID of the node, not of its port
 		guid = t.Node.GUID()
 	case !byGUID:
 		return audit.Subject{}, t.Err

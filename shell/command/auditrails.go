@@ -13,7 +13,7 @@ import (
 // auditEachPort audits from each active InfiniBand port of the host.
 func auditEachPort(p *session.Program, o auditOptions) error {
 	if spec, _ := p.Settings.FabricSpec(); spec != "umad" || p.Settings.CA != "" || p.Settings.Port.IsSet {
-		return errors.New("audit: --each-port is for the host's own devices: leave -F, -C and -P out")
+		return errors.New("audit: --each-port excludes -F, -C and -P: it is for all devices of the host")
 	}
 	ports, err := umad.ActivePorts(nil)
 	if err == nil && len(ports) == 0 {
@@ -29,15 +29,15 @@ func auditEachPort(p *session.Program, o auditOptions) error {
 	return auditRails(p, o, ports, specs)
 }
 
-// auditRails audits from each of the ports, whose fabric is what -F would say.
+// auditRails audits from each of the ports, which stand in for -F.
 func auditRails(p *session.Program, o auditOptions, ports, specs []string) error {
 	worst, limit, results := lang.StatusClean, p.StartTime(), new(auditResults)
 	for i, port := range ports {
 		settings := *p.Settings
 		settings.Fabric = specs[i]
 		o.rail = port
-		if late := context.Cause(limit.Context()); late != nil { // the rails before took all the time
-			worst = session.Worse(worst, p.Console.Fail(&session.HostError{Err: fmt.Errorf("port %s is not audited: %w", port, late)}))
+		if late := context.Cause(limit.Context()); late != nil { // the rails before took all of the time
+			worst = session.Worse(worst, p.Console.Fail(&session.HostError{Err: fmt.Errorf("port %s: not audited: %w", port, late)}))
 			continue
 		}
 		err := execute(p.With(settings), task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
@@ -48,7 +48,7 @@ func auditRails(p *session.Program, o auditOptions, ports, specs []string) error
 		case errors.As(err, &exit):
 			status = exit.Code
 		case err != nil:
-			status = p.Console.Fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited all the same
+			status = p.Console.Fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited nevertheless
 		}
 		worst = session.Worse(worst, status)
 		if status == lang.StatusInterrupted {

@@ -124,7 +124,7 @@ func TestEachPortDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, status := onRails(t, []string{"-q", "--deadline", "1s", "--state", t.TempDir()}, []string{slow}, []string{"sim:ring:n=3", "sim:ring:n=3"})
-	want := "fabsh: port mlx5_1/1 is not audited: deadline of 1s passed\n"
+	want := "fabsh: port mlx5_1/1: not audited: deadline of 1s passed\n"
 	if !strings.Contains(got, want) || strings.Count(got, "audits ") > 1 || status != 3 {
 		t.Errorf("status %d\n%s", status, got)
 	}

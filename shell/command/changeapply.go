@@ -27,36 +27,37 @@ type applyOptions struct {
 	risk          bool
 }
 
-// riskFlag lets a change be made, or taken back, though packets may deadlock on the way.
+// riskFlag declares the flag that allows a change, or its reversal, in which packets
+// may deadlock.
 const riskFlag = "accept-credit-loop-risk"
 
 func (o *applyOptions) addFlags(c *cobra.Command) {
 	o.within = session.Duration{Unit: time.Second, Units: "seconds"}
-	c.Flags().Var(&o.within, "confirm-within", "take the change back unless it is confirmed in `TIME` (default 60s, and 4 times the drains)")
-	c.Flags().StringVar(&o.stage, "stage", "", "have OpenSM write the tables, which it reads from `FILE` (opensm -R file,no_fallback -U FILE)")
-	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: the process ID of OpenSM, or a file that holds it (`PID|FILE`)")
-	c.Flags().StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use (default: those of path records)")
+	c.Flags().Var(&o.within, "confirm-within", "revert the change unless it is confirmed within `TIME` (default: 60s plus 4 times the drains)")
+	c.Flags().StringVar(&o.stage, "stage", "", "let OpenSM write the tables: it reads them from `FILE` (opensm -R file,no_fallback -U FILE)")
+	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: process ID of OpenSM, or a file that contains it (`PID|FILE`)")
+	c.Flags().StringVar(&o.levels, "sl", "", "read the service levels of paths from `FILE` (default: from path records)")
 	c.MarkFlagFilename("sl")
-	c.Flags().BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the change all the same: packets in one are dropped after HOQLife, or never")
+	c.Flags().BoolVar(&o.risk, riskFlag, false, "if no order is free of credit loops, apply the change nevertheless: packets in a loop are dropped after HOQLife, or never")
 }
 
 func applyCommand(p *session.Program) *cobra.Command {
 	var o applyOptions
 	c := &cobra.Command{
 		Use:   "apply FILE",
-		Short: "Make a planned change; it is taken back unless it is confirmed",
-		Long: `Make the change of a plan's file. Order and proof are computed anew. A journal is on
-the disk before anything is sent, and a guard process runs that takes the change back
-when it is not confirmed in time, when this process ends, or when a check fails:
-another subnet manager, a subnet administrator that falls silent, a port that goes
-down, VL15Dropped or discards for HOQLife that rise. Before each round every block
-is read: what is not as planned is somebody else's, and stays.
+		Short: "Apply a planned change; it is reverted unless it is confirmed",
+		Long: `Apply the change of a plan file. Order and proof are computed again. A journal is on
+disk before anything is sent. A guard process reverts the change if it is not confirmed
+in time, if this process ends, or if a check fails: another subnet manager takes over,
+the subnet administrator does not answer, a port goes down, or VL15Dropped or discards
+for HOQLife increase. Before each round every block is read: a block that is neither
+old nor new was changed by another writer, and stays unchanged.
 
-fabsh sends Sets itself where no subnet manager is at work. Where OpenSM runs with
--R file,no_fallback, --stage and --reload have it write the tables, round by round.
+fabsh sends the Sets itself where no subnet manager is active. Where OpenSM runs with
+-R file,no_fallback, --stage and --reload let OpenSM write the tables, round by round.
 
-Exit status: 0 confirmed, or nothing to do; 1 the proof fails, or the change was
-taken back unconfirmed; 2 refused, or the plan is stale; 3 a check failed or the
+Exit status: 0 confirmed, or nothing to do; 1 the proof fails, or the change was not
+confirmed and is reverted; 2 refused, or the plan is stale; 3 a check failed, or the
 fabric did not answer.`,
 		Example: `  fabsh --write change apply new.plan --confirm-within 5m
   fabsh -F sim:today.fab --write change apply new.plan
@@ -64,7 +65,7 @@ fabric did not answer.`,
 		Args: oneFile("apply"),
 		RunE: func(_ *cobra.Command, words []string) error {
 			if (o.stage == "") != (o.reload == "") {
-				return errors.New("change apply: --stage FILE and --reload PID|FILE go together: the file that OpenSM reads, and OpenSM")
+				return errors.New("change apply: --stage FILE and --reload PID|FILE require each other")
 			}
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error { return applyPlan(ctx, s, words[0], &o) })
 		},
@@ -77,18 +78,18 @@ func oneFile(command string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, words []string) error {
 		switch len(words) {
 		case 0:
-			return fmt.Errorf("change %s: which plan? give the file that change plan --out wrote", command)
+			return fmt.Errorf("change %s: missing plan; give the file written by change plan --out", command)
 		case 1:
 			return nil
 		}
-		return fmt.Errorf("change %s: takes one file, and here is also %q", command, words[1])
+		return fmt.Errorf("change %s: unexpected argument %q; want one file", command, words[1])
 	}
 }
 
 func resumeCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:     "resume",
-		Short:   "Make the rest of a change that was broken off",
+		Short:   "Complete a change that was interrupted",
 		Example: `  fabsh --write change resume`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -102,14 +103,14 @@ func resumeCommand(p *session.Program) *cobra.Command {
 					return err
 				}
 				outcome, err := r.Resume(ctx, f)
-				return told(s, outcome, err)
+				return ended(s, outcome, err)
 			})
 		},
 	}
 }
 
-// onChange runs a command on a change in the fabric's session. keys are those of the
-// process that started this one, if any.
+// onChange runs a command on a change in the session of the fabric. keys are those of
+// the process that started this one, if any.
 func onChange(p *session.Program, keys *engine.Keys, run func(context.Context, *session.Session) error) error {
 	open := func(ctx context.Context) (*session.Session, error) {
 		return session.Open(ctx, p, session.Opening{Changing: true, Keys: keys})
@@ -117,23 +118,23 @@ func onChange(p *session.Program, keys *engine.Keys, run func(context.Context, *
 	return execute(p, task{name: "change", time: p.StartTime(), open: open, run: run})
 }
 
-// applyPlan makes the change of a plan's file.
+// applyPlan applies the change of a plan file.
 func applyPlan(ctx context.Context, s *session.Session, path string, o *applyOptions) error {
 	p, err := loadPlan(ctx, path)
 	if err != nil {
 		return err
 	}
 	if s.Engine == nil {
-		return s.NoLive("change", "a change needs a live fabric: this session reads a file")
+		return s.NoLive("change", "a change needs a live fabric: this session reads a file; choose one with -F")
 	}
 	outcome, err := changes.Make(ctx, s.Runtime, p, apply.Options{
 		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
 	})
-	return told(s, outcome, err)
+	return ended(s, outcome, err)
 }
 
-// told tells how a change ended, and makes an exit status of it.
-func told(s *session.Session, outcome apply.Outcome, err error) error {
+// ended reports how a change ended, and returns its exit status.
+func ended(s *session.Session, outcome apply.Outcome, err error) error {
 	var refusal *order.Refusal
 	var foreign *apply.ForeignError
 	var check *apply.CheckError
@@ -143,11 +144,11 @@ func told(s *session.Session, outcome apply.Outcome, err error) error {
 		s.Print("refused: " + err.Error() + "\n")
 		return session.Exit(lang.StatusFindings)
 	case outcome == apply.Failed:
-		return &session.HostError{Err: fmt.Errorf("%w; all is as before the change", err)}
+		return &session.HostError{Err: fmt.Errorf("%w; the fabric is as before the change", err)}
 	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.As(err, new(*apply.DamageError)), errors.Is(err, apply.ErrJournal):
 		return &session.HostError{Err: err}
 	case errors.Is(err, lock.ErrHeld):
-		return fmt.Errorf("change: another process is at it: %w", err)
+		return fmt.Errorf("change: another process works on it: %w", err)
 	case errors.Is(err, fs.ErrPermission):
 		return format.FileError(err)
 	case err != nil:
@@ -159,18 +160,18 @@ func told(s *session.Session, outcome apply.Outcome, err error) error {
 	case apply.Confirmed:
 		s.Print("ok: the change is confirmed\n")
 	case apply.Expired:
-		s.Print("reverted: all is as before the change, which was not confirmed\n")
+		s.Print("reverted: the change was not confirmed; the fabric is as before it\n")
 		return session.Exit(lang.StatusFindings)
 	case apply.Asked:
-		s.Print("reverted: all is as before the change\n")
+		s.Print("reverted: the fabric is as before the change\n")
 	}
 	return nil
 }
 
-// latestChange finds the latest change of the fabric at hand, without a sweep.
+// latestChange finds the latest change of the current fabric, without a sweep.
 func latestChange(s *session.Session) (*apply.Run, error) {
 	if s.Engine == nil {
-		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file")
+		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file; choose one with -F")
 	}
 	return changes.HostOf(s.Runtime).Latest()
 }

@@ -51,7 +51,7 @@ did not answer.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&levels, "sl", "", "the service levels of paths in `FILE` are those in use (default: those of path records)")
+	c.Flags().StringVar(&levels, "sl", "", "read the service levels of paths from `FILE` (default: from path records)")
 	c.MarkFlagFilename("sl")
 	c.SetFlagErrorFunc(FlagError)
 	return c

@@ -23,9 +23,9 @@ func revertCommand(p *session.Program) *cobra.Command {
 	var risk, abandon, fromFabric bool
 	c := &cobra.Command{
 		Use:   "revert [PLAN]",
-		Short: "Revert the latest change, days later too",
-		Long: `Revert the latest change, days later too: in an order that is found and proven from
-what the fabric has now. Blocks that another writer has changed since are foreign:
+		Short: "Revert the latest change, even days later",
+		Long: `Revert the latest change, even days later, in an order that is computed and proven from
+the current tables of the fabric. Blocks that another writer has changed since are foreign:
 then nothing is written. --from-fabric reverts all other blocks, and leaves foreign
 ones unchanged; --abandon ends the change without a write. Both list the blocks that
 are then not as before the change.
@@ -43,7 +43,7 @@ was applied.`,
 			case len(words) > 0 && !fromFabric:
 				return fmt.Errorf("change revert: %q: a plan goes with --from-fabric", words[0])
 			case len(words) > 1:
-				return fmt.Errorf("change revert: takes one plan, and here is also %q", words[1])
+				return fmt.Errorf("change revert: unexpected argument %q; want one plan", words[1])
 			}
 			return nil
 		},
@@ -72,11 +72,11 @@ was applied.`,
 					return revertFromFabric(ctx, s, r, f, from)
 				}
 				outcome, err := r.Revert(ctx, f)
-				return told(s, outcome, err)
+				return ended(s, outcome, err)
 			})
 		},
 	}
-	c.Flags().BoolVar(&risk, riskFlag, false, "take it back even where packets may deadlock without end (HOQLife without a bound)")
+	c.Flags().BoolVar(&risk, riskFlag, false, "revert even where packets may deadlock for ever (HOQLife is unlimited)")
 	c.Flags().BoolVar(&abandon, "abandon", false, "write nothing: end the change, and show which blocks are not as before it")
 	c.Flags().BoolVar(&fromFabric, "from-fabric", false, "revert what the fabric shows of the change, even if the journal is damaged, and leave foreign blocks unchanged")
 	return c
@@ -86,14 +86,14 @@ func confirmCommand(p *session.Program) *cobra.Command {
 	force := false
 	c := &cobra.Command{
 		Use:   "confirm",
-		Short: "Let the change stay that was just made",
-		Long: `Let the change stay that was just made: all its blocks are read once more. It is not
-confirmed where a port of its switches was active before the change and is not now, or
-another subnet manager is in charge, unless --force is given. While the change waits,
-the process that makes it checks this every 2 s, and reverts it. Only the user who made
-the change can confirm it. A fabric that is simulated in the process that makes the change
-(-F sim) is out of reach of others: there a change is confirmed by itself when all
-checks have passed.`,
+		Short: "Keep the change that was just applied",
+		Long: `Keep the change that was just applied: all its blocks are read once more. It is not
+confirmed if a port of its switches was active before the change and is not active now,
+or if another subnet manager is in charge, unless --force is given. While the change
+waits, the process that applies it checks this every 2 s, and reverts it. Only the user
+who applied the change can confirm it. No other process can reach a fabric that is
+simulated in the process that applies the change (-F sim): there a change is confirmed
+automatically when all checks have passed.`,
 		Example: `  fabsh change confirm`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -104,9 +104,9 @@ checks have passed.`,
 				}
 				outcome, err := r.Confirm(ctx, force)
 				if outcome == apply.Nothing && err == nil {
-					return errors.New("change confirm: no change waits to be confirmed: see fabsh change status")
+					return errors.New("change confirm: no change waits for confirmation; see fabsh change status")
 				}
-				return told(s, outcome, err)
+				return ended(s, outcome, err)
 			})
 		},
 	}
@@ -118,7 +118,7 @@ checks have passed.`,
 func statusCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the latest change, and what the fabric has of it",
+		Short: "Show the latest change, and the state of its blocks in the fabric",
 		Long: `Show the latest change of the subnet, and which of its blocks are old (as before it),
 new (as after it), between, or foreign (neither). The blocks are read for it. They are
 listed unless all are the same.
@@ -133,7 +133,7 @@ not answer.`,
 	}
 }
 
-// changeStatus shows the latest change, and what the fabric has of it.
+// changeStatus shows the latest change, and the state of its blocks in the fabric.
 func changeStatus(ctx context.Context, s *session.Session) error {
 	r, err := latestChange(s)
 	if err != nil {
@@ -141,7 +141,7 @@ func changeStatus(ctx context.Context, s *session.Session) error {
 	}
 	status, err := r.Status(ctx)
 	if err != nil {
-		return told(s, apply.Stuck, err)
+		return ended(s, apply.Stuck, err)
 	}
 	open := false
 	if j := status.Journal; j.Begin() != nil {
@@ -161,7 +161,7 @@ func changeStatus(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-// recorded is what the journal has of a change.
+// recorded returns what the journal contains about a change.
 func recorded(r *apply.Run, status *apply.Status) string {
 	j := status.Journal
 	b, last := j.Begin(), j.Records[len(j.Records)-1]
@@ -175,15 +175,15 @@ func recorded(r *apply.Run, status *apply.Status) string {
 	}
 	switch {
 	case j.Open() && r.Unguarded():
-		text += "; its guard process is gone, and no process reverts it: confirm, revert or resume it, or end it without a write (change revert --abandon)"
+		text += "; its guard process has ended, and no process reverts the change: confirm, revert or resume it, or end it without a write (change revert --abandon)"
 	case last.Kind == apply.KindApplied:
 		text += fmt.Sprintf("; it is reverted %v later unless it is confirmed", last.Within.Round(time.Millisecond))
 	}
 	return text + "\n"
 }
 
-// inFabric is what the fabric has of a change: how many blocks are in which state, and
-// which, unless all are in one.
+// inFabric returns the state of a change in the fabric: how many blocks are in which
+// state, and which, unless all are in one state.
 func inFabric(blocks []apply.Block) string {
 	var counts [apply.Unread + 1]int
 	for _, b := range blocks {
@@ -211,7 +211,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 		return nil
 	}
 	if err != nil {
-		return told(s, apply.Stuck, err)
+		return ended(s, apply.Stuck, err)
 	}
 	printLeft(s, left)
 	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not known to be as before the change\n", plural.Count(len(left), "block is", "blocks are")))
@@ -222,7 +222,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 func revertFromFabric(ctx context.Context, s *session.Session, r *apply.Run, f *fabric.Fabric, p *plan.Plan) error {
 	left, err := r.RevertFromFabric(ctx, f, p)
 	if err != nil || len(left) == 0 {
-		return told(s, apply.Asked, err)
+		return ended(s, apply.Asked, err)
 	}
 	printLeft(s, left)
 	s.Print(fmt.Sprintf("reverted in part: %s not known to be as before the change\n", plural.Count(len(left), "block is", "blocks are")))

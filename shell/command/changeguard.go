@@ -24,13 +24,13 @@ import (
 	"fabsh/shell/session"
 )
 
-// guardWork is what a guard process is told, through its standard input. After it the
-// input stays open for as long as the change is made: its end says that the process at
-// the other end is gone.
+// guardWork is the input of a guard process, read from standard input. After it the
+// input stays open until the change has ended: end of file means that the process that
+// applies the change has died.
 type guardWork struct {
 	Journal string
 	Flags   [][2]string // of the session
-	Env     []string    // that says which fabric
+	Env     []string    // that select the fabric
 	Keys    *engine.Keys
 }
 
@@ -40,10 +40,10 @@ var (
 	guardEnv   = []string{session.FabricVariable, "IBSIM_SOCKNAME", "SIM_HOST"}
 )
 
-// guardReady is the line by which a guard says that it has journal and device.
+// guardReady is the line by which a guard reports that it has journal and device.
 const guardReady = "ready\n"
 
-// guardStarts is how long it may take to say so.
+// guardStarts is how long a guard may take until it is ready.
 const guardStarts = 30 * time.Second
 
 // StartGuard starts the guard process of a journal, in a session of its own, and waits
@@ -90,8 +90,9 @@ func runFirst(ctx context.Context, commands [][]string, work []byte) (apply.Guar
 type systemd struct{ runs, linger string }
 
 // guardCommands are ways to start a guard, the best first: where systemd runs, as a
-// transient unit, for it may end the processes of a user who logs out (logind.conf(5),
-// KillUserProcesses). It ends units of a user then too, unless they linger (loginctl(1)).
+// transient unit, because systemd may end the processes of a user who logs out
+// (logind.conf(5), KillUserProcesses). It then also ends units of the user, unless the
+// user lingers (loginctl(1)).
 func (d systemd) guardCommands(program string) (commands [][]string) {
 	plain := []string{program, "change", guardWord}
 	run, err := exec.LookPath("systemd-run")
@@ -138,7 +139,7 @@ func runGuard(ctx context.Context, command []string, work []byte) (*guardProcess
 		_, err := in.Write(work)
 		line, readErr := bufio.NewReader(io.LimitReader(out, 1<<16)).ReadString('\n')
 		if line != guardReady {
-			err = errors.Join(err, fmt.Errorf("it said %q, and not that it is ready", strings.TrimSpace(line)))
+			err = errors.Join(err, fmt.Errorf("its first line is %q, want \"ready\"", strings.TrimSpace(line)))
 			if readErr != nil && line == "" {
 				err = errors.New("it has ended")
 			}
@@ -150,7 +151,7 @@ func runGuard(ctx context.Context, command []string, work []byte) (*guardProcess
 	select {
 	case err = <-said:
 	case <-time.After(guardStarts):
-		err = fmt.Errorf("it is not ready after %v", guardStarts)
+		err = fmt.Errorf("not ready after %v", guardStarts)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -162,21 +163,21 @@ func runGuard(ctx context.Context, command []string, work []byte) (*guardProcess
 	return g, nil
 }
 
-// guardWord is the command that is a guard; people do not type it.
+// guardWord is the hidden command of a guard; users do not type it.
 const guardWord = "guard"
 
 // guardCommand is the guard process.
 func guardCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:    guardWord,
-		Short:  "Take a change back when its time is over (started by change apply)",
+		Short:  "Revert a change when its time has expired (started by change apply)",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
 			in := bufio.NewReader(p.Stdin)
 			text, err := in.ReadBytes('\n')
 			if err != nil {
-				return errors.New("change guard is started by change apply, and told by its input what to do")
+				return errors.New("change guard: no work on standard input; it is started by change apply")
 			}
 			var work guardWork
 			if err := json.Unmarshal(text, &work); err != nil {
@@ -187,7 +188,7 @@ func guardCommand(p *session.Program) *cobra.Command {
 	}
 }
 
-// keep does what a guard is told.
+// keep runs a guard until its change has ended.
 func keep(p *session.Program, work guardWork, in io.Reader) error {
 	for _, env := range work.Env {
 		name, value, _ := strings.Cut(env, "=")

@@ -28,12 +28,12 @@ import (
 func changeCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "change",
-		Short: "Plan a change of the fabric, show it, make it, take it back",
-		Long: `Plan a change of the fabric, and make it. A plan is made without a change of the
-fabric: what a script or a routing policy would write is recorded, put in an order,
-and proven: packets neither loop nor get lost nor deadlock at any step. It is made
-under a journal: round by round, each read back, with a look at the fabric in
-between, and is taken back by itself unless it is confirmed.`,
+		Short: "Plan, show, apply and revert changes of the fabric",
+		Long: `Plan a change of the fabric, and apply it. A plan is made without changing the
+fabric: the writes of a script or a routing policy are recorded, ordered, and proven:
+packets neither loop nor get lost nor deadlock at any step. A change is applied under a
+journal: round by round, each read back, with checks of the fabric between rounds. It is
+reverted automatically unless it is confirmed.`,
 		Example: `  fabsh change plan --routes ftree --out new.plan
   fabsh change plan maintenance.star --out m.plan
   fabsh change show new.plan
@@ -47,7 +47,7 @@ between, and is taken back by itself unless it is confirmed.`,
 	return c
 }
 
-// planOptions are what follows change plan on the command line.
+// planOptions are the options behind change plan on the command line.
 type planOptions struct {
 	routes, out       string
 	levels, levelsOut string
@@ -60,13 +60,13 @@ type planOptions struct {
 // flags declares the command's own flags, and sets o to their defaults.
 func (o *planOptions) flags() *pflag.FlagSet {
 	f := newFlags("change plan")
-	f.StringVar(&o.routes, "routes", "", "plan for `TABLES`: a policy, or a file of tables as of fabsh route --out")
+	f.StringVar(&o.routes, "routes", "", "plan for `TABLES`: a policy, or a file of tables as written by fabsh route --out")
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE`; it has mode 0600")
 	f.BoolVar(&o.exact, "exact", false, "plan for the tables of the policy or the file alone, not for compatible ones")
-	f.BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: then nothing can be proven of tables, and no plan is made")
-	f.BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the plan all the same: its certificate does not cover them")
-	f.StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use, where virtual lanes matter; not behind a script")
-	f.StringVar(&o.levelsOut, "sl-out", "", "write the service levels that the tables' paths have to `FILE`: the subnet administrator must give them out; change apply --sl reads them")
+	f.BoolVar(&o.adaptive, "adaptive", false, "the switches route adaptively: tables cannot be proven, and no plan is made")
+	f.BoolVar(&o.risk, riskFlag, false, "if no order is free of credit loops, make the plan nevertheless; its certificate does not cover them")
+	f.StringVar(&o.levels, "sl", "", "read the service levels of paths from `FILE`, where virtual lanes matter; not behind a script")
+	f.StringVar(&o.levelsOut, "sl-out", "", "write the service levels of the tables' paths to `FILE`: the subnet administrator must assign them; change apply --sl reads them")
 	return f
 }
 
@@ -74,29 +74,29 @@ func (o *planOptions) flags() *pflag.FlagSet {
 func planCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan SCRIPT [script's options] | --routes TABLES [policy's options]",
-		Short: "Record what a script, or tables of a policy, would change, and prove it safe",
-		Long: `Plan a change of the fabric. Nothing is sent that changes it: what would be sent is
-recorded, put in an order, and proven, and written to a file.
+		Short: "Record the changes of a script, or of tables of a policy, and prove them safe",
+		Long: `Plan a change of the fabric. Nothing that changes the fabric is sent: requests are
+recorded, ordered, proven, and written to a file.
 
-A change is what a script writes (set_*, port_*, smp_set), or tables: those of a
+A change is the writes of a script (set_*, port_*, smp_set), or tables: those of a
 routing policy, shipped (fabsh route --list) or a .star file, or of a file of tables.
-Reads in the script show what it would have written; what follows from that, such as
-a link that goes down, they do not. --plan FILE does the same for any command.
+Reads in the script return what it would have written, but not the effects of that,
+such as a link that goes down. --plan FILE does the same for any command.
 
-A policy stands for several tables: its own with entries in force kept where its rules
-allow that (no link gets over 2% more routes), its own, those in force repaired, and
-its paths where they are compatible with those in force. The plan leads to the first
-to which the change is proven; its verdict says to which, and what that costs in load.
-Entries that a file does not name stay. --exact takes the tables of the policy or the
-file alone. Without --sl the service levels of paths are those of path records, if there
-is a subnet administrator, else all 16; and those that the tables' own paths have.
+A policy has several possible tables: its own with current entries kept where its rules
+allow that (no link carries over 2% more routes), its own, the current ones repaired, and
+its paths where they are compatible with the current ones. The plan leads to the first
+of these for which the change is proven; its verdict states which, and the cost in load.
+Entries that a file does not contain stay. --exact uses only the tables of the policy or
+the file. Without --sl the service levels of paths are those of path records, if there
+is a subnet administrator, else all 16; and those of the tables' own paths.
 
-Exit status: 0 the verdict is ok; 1 it is not; 2 the command or script is to be
-fixed, or the change is refused; 3 the fabric or the host is to be looked at.`,
+Exit status: 0 the verdict is ok; 1 it is not; 2 usage or script error, or the change is
+refused; 3 fabric or host error (no answer, no device).`,
 		Example: `  fabsh change plan --routes ftree --out new.plan
   fabsh change plan --routes lfts.dump --out new.plan
   fabsh change plan maintenance.star --rack=7 --out m.plan`,
-		DisableFlagParsing: true, // they are told from those of the script
+		DisableFlagParsing: true, // session flags are distinguishable only when the script is known
 		ValidArgsFunction:  completePlan,
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takePlan(p, words)
@@ -111,7 +111,7 @@ fixed, or the change is refused; 3 the fabric or the host is to be looked at.`,
 			case o.help:
 				return c.Help()
 			case p.Settings.PlanFile != "":
-				return errors.New("change plan: leave --plan out: --out says where the plan goes")
+				return errors.New("change plan: --plan: not supported: --out names the file of the plan; leave --plan out")
 			case o.routes == "":
 				if err := CheckScript(c, o.words[0]); err != nil {
 					return err
@@ -147,8 +147,8 @@ func takePlan(p *session.Program, words []string) ([]string, error) {
 // parsePlan separates the command's own flags from the script's or policy's.
 func parsePlan(words []string) (o planOptions, err error) {
 	f := o.flags()
-	// What a script writes is taken as it is: there --exact is the script's own, and so
-	// are --sl and --sl-out behind it.
+	// The writes of a script have no alternatives: --exact is an option of the script, and
+	// so are --sl and --sl-out behind it.
 	tables := slices.ContainsFunc(words, func(w string) bool { return w == "--routes" || strings.HasPrefix(w, "--routes=") })
 	behind := false // the script
 	find := func(word string) *pflag.Flag {
@@ -169,20 +169,20 @@ func parsePlan(words []string) (o planOptions, err error) {
 	switch {
 	case o.help:
 	case len(o.words) == 0 && o.routes == "":
-		return o, errors.New("what change? give a script, or --routes with a policy or a file of tables")
+		return o, errors.New("missing change; give a script, or --routes with a policy or a file of tables")
 	case o.out == "":
-		return o, errors.New("where does the plan go? give --out FILE")
+		return o, errors.New("missing --out FILE")
 	case o.routes == "" && strings.HasPrefix(o.words[0], "-"):
-		return o, fmt.Errorf("%s stands before the script: write it after it", o.words[0])
+		return o, fmt.Errorf("%s: unknown option of fabsh change plan; options of the script follow its name", o.words[0])
 	case o.levelsOut != "" && o.routes == "":
-		return o, errors.New("--sl-out goes with --routes: a script gives no paths service levels")
+		return o, errors.New("--sl-out requires --routes: a script does not set service levels of paths")
 	case o.adaptive && o.routes != "":
-		return o, errors.New("refused, for where switches route adaptively the tables do not tell which way packets go, and nothing can be proven")
+		return o, errors.New("--adaptive: refused: with adaptive routing the tables do not determine the paths of packets, so nothing can be proven")
 	}
 	return o, nil
 }
 
-// from is what the plan is made from.
+// from returns the origin of the plan.
 func (o *planOptions) from() string {
 	if o.routes != "" {
 		return strings.Join(slices.Insert(slices.Clone(o.words), 0, "--routes "+o.routes), " ")
@@ -216,7 +216,7 @@ func printNotes(s *session.Session, notes []string) {
 	}
 }
 
-// plannedRoutes are the tables that --routes names, and those in force.
+// plannedRoutes returns the tables that --routes names, and the current ones.
 func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, live *routes.Routes, err error) {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
@@ -228,7 +228,7 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(script.Policies.Shipped(), func(p script.Doc) bool { return p.Name == o.routes })
 	if !isPolicy {
 		if len(o.words) > 0 {
-			return nil, nil, fmt.Errorf("change plan: %s is a file of tables, and has no option %q", o.routes, o.words[0])
+			return nil, nil, fmt.Errorf("change plan: %s: unsupported option %[2]q of a file of tables", o.routes, o.words[0])
 		}
 		if r, err = routes.Load(f, routes.Files{LFTs: o.routes}, session.OpenNamed(ctx, s.Files.OpenNamed)); err != nil {
 			return nil, nil, err
@@ -250,7 +250,7 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 	return r, live, err
 }
 
-// chosenRoutes are those of a policy's tables to which a change is proven.
+// chosenRoutes returns the tables of a policy for which a change is proven.
 func chosenRoutes(ctx context.Context, s *session.Session, policy *program.Policy, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
 	c, err := changes.Choose(ctx, s.Runtime, target.Policy{
 		Own: func(ctx context.Context) (*routes.Routes, error) { return policy.Compute(ctx, f) },
@@ -268,7 +268,7 @@ func chosenRoutes(ctx context.Context, s *session.Session, policy *program.Polic
 	return c.Tables, changes.SetChoice(ctx, s.Runtime, c.Choice)
 }
 
-// loadPlan reads the plan's file that the command line names.
+// loadPlan reads the plan file that the command line names.
 func loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
 	file, err := lang.OpenNamed(ctx, path)
 	if err != nil {

@@ -21,7 +21,7 @@ records of the time when the plan was made (pairs, load, what was not judged) is
 marked "recorded".
 
 Exit status: 0 the plan is shown; 1 it records that no safe order was found; 2 the file
-is no plan.`,
+is not a plan.`,
 		Example: `  fabsh change show new.plan
   fabsh -o json change show new.plan`,
 		Args: oneFile("show"),

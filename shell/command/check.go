@@ -17,15 +17,14 @@ func checkCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes in scripts, without running them",
-		Long: `Find what is wrong with scripts as far as that can be told without running
-them: syntax; names, modules, attributes and fields that there are not; wrong
-arguments; comparisons of an enumerated field with a word that it never is.
-- is the input.
+		Long: `Find mistakes in scripts without running them: syntax errors; unknown names,
+modules, attributes and fields; wrong arguments; comparisons of an enumerated field
+with a word that it cannot have. - reads standard input.
 
-What is found is written as FILE:LINE:COLUMN: text. What is not known, such as
-the type of a parameter, is taken to be right.
+Findings are written as FILE:LINE:COLUMN: text. What cannot be known without
+running, such as the type of a parameter, is assumed to be correct.
 
-Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
+Exit status: 0 no findings; 1 findings; 2 a file cannot be read.`,
 		Example: `  fabsh check links.star
   fabsh check scripts/*.star`,
 		Args: someFiles,
@@ -38,7 +37,7 @@ Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
 	return c
 }
 
-// checkScript writes what is wrong with a script.
+// checkScript prints the mistakes in a script.
 func checkScript(ctx context.Context, stdin *os.File, s *session.Session, name string) (found bool, err error) {
 	shown, src, err := readSource(ctx, stdin, s, name)
 	if err != nil {

@@ -12,14 +12,13 @@ import (
 	"fabsh/shell/session"
 )
 
-// Some commands share their command line with a script: a policy, a report, audits. They
-// declare their own flags in a pflag.FlagSet, from which usage, completion and the names
-// that no script may use are made. Session flags may stand behind the command's word too.
-// All other options belong to the script, whose keyword-only parameters they are, so the
+// Some commands share their command line with a script: a policy, a report, audits.
+// They declare their own flags in a pflag.FlagSet, from which usage, completion and the
+// names that no script may use are derived. Session flags may also follow the command's
+// word. All other options belong to the script, as its keyword-only parameters; so the
 // flags are taken out of the words one by one, and pflag sets them.
 
-// newFlags returns an empty set of flags, which help lists in the order of their
-// declarations.
+// newFlags returns an empty set of flags, which help lists in the order of declaration.
 func newFlags(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SortFlags = false
@@ -63,8 +62,8 @@ func withFlags(c *cobra.Command, f *pflag.FlagSet) *cobra.Command {
 	return c
 }
 
-// hasOption reports whether a flag is an option of a script. Where its text does not tell,
-// all flags are.
+// hasOption reports whether a flag is an option of a script. If the options cannot be
+// read from the script's text, it is true for all flags.
 func hasOption(p script.Program, flag string) bool {
 	return !p.Entry || slices.Contains(p.Options, flag)
 }
@@ -99,11 +98,11 @@ func extract(words []string, find func(word string) *pflag.Flag, set func(f *pfl
 	return rest, nil
 }
 
-// invalidValue is how an error in the value of a command's own flag is written: %[1]s is
+// invalidValue is the format of an error in the value of a command's own flag: %[1]s is
 // the flag's name, %[2]s the value, %[3]w the cause.
 const invalidValue = "--%[1]s: %[3]w"
 
-// finder returns what finds the flags of f.
+// finder returns a function that finds the flags of f.
 func finder(f *pflag.FlagSet) func(word string) *pflag.Flag {
 	return func(word string) *pflag.Flag { return lookup(f, word) }
 }
@@ -115,7 +114,7 @@ func extractOwn(words []string, find func(word string) *pflag.Flag, invalid stri
 		_, isSwitch := f.Value.(interface{ IsBoolFlag() bool })
 		switch what := f.Annotations[valueIs]; {
 		case isSwitch && attached:
-			return fmt.Errorf("--%s takes no value, and here is %q", f.Name, value)
+			return fmt.Errorf("--%s: unexpected value %q; the flag takes none", f.Name, value)
 		case value == "" && f.NoOptDefVal == "" && what != nil:
 			return fmt.Errorf("--%s needs %s", f.Name, what[0])
 		case value == "" && f.NoOptDefVal == "":
@@ -128,26 +127,27 @@ func extractOwn(words []string, find func(word string) *pflag.Flag, invalid stri
 	})
 }
 
-// valueIs annotates a flag with what its value is, for the error if it is missing.
+// valueIs annotates a flag with a description of its value, for the error if it is
+// missing.
 const valueIs = "value"
 
-// extractSession sets the session flags among words, which stand after a command's word,
-// and returns the other words. own are the command's flags, whatever the session's are
-// called; isOption reports whether a flag is an option of the script.
+// extractSession sets the session flags among words, which follow a command's word, and
+// returns the other words. own are the command's flags, which take precedence; isOption
+// reports whether a flag is an option of the script.
 func extractSession(s *session.Settings, words []string, own *pflag.FlagSet, isOption func(flag string) bool) (rest []string, err error) {
 	return extract(words, sessionFinder(s, own, isOption), func(f *pflag.Flag, value string, _ bool) error { return s.Set(f.Name, value) })
 }
 
-// withoutSession returns words without session flags, where it is not known yet which
-// script there is: those of the script's options that are called so are missing too.
+// withoutSession returns words without session flags, where the script is not known
+// yet: options of the script with the name of a session flag are removed too.
 func withoutSession(s *session.Settings, words []string, own *pflag.FlagSet) []string {
 	none := func(string) bool { return false }
 	rest, _ := extract(words, sessionFinder(s, own, none), func(*pflag.Flag, string, bool) error { return nil })
 	return rest
 }
 
-// sessionFinder returns what finds the session flags, up to --, that are neither own nor
-// options.
+// sessionFinder returns a function that finds the session flags, up to --, that are
+// neither own flags nor options.
 func sessionFinder(s *session.Settings, own *pflag.FlagSet, isOption func(flag string) bool) func(word string) *pflag.Flag {
 	ended := false
 	return func(word string) *pflag.Flag {

@@ -28,19 +28,19 @@ func decodeCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "decode HEX|FILE",
 		Short: "Explain a management datagram, field by field",
-		Long: `Explain a management datagram: what it asks or answers, then each field with
-its place (byte, or byte.bit), its length in bits, its name and its value.
+		Long: `Explain a management datagram: its method and attribute, then each field with its
+offset (byte, or byte.bit), its length in bits, its name and its value.
 
-It is given as hexadecimal digits, or as a file that holds it: raw, as digits,
-or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.
-Of a recording (--record) it explains all datagrams, in their order.
-With -o json, jsonl or csv before the word decode, it is written in that format.`,
+The argument is the datagram in hexadecimal digits, or a file that contains it: raw, as
+digits, or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - reads standard
+input. All datagrams of a recording (--record) are explained, in their order.
+With -o json, jsonl or csv before the word decode, the output has that format.`,
 		Example: `  fabsh decode 0101010100000000000000000000000100110000...
   xxd datagram | fabsh decode -
   fabsh -o json decode datagram`,
 		RunE: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
-				return errors.New("decode: which datagram? give its digits, a file, or - for the input")
+				return errors.New("decode: missing datagram; give its digits, a file, or - for standard input")
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
@@ -65,8 +65,9 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 	}
 }
 
-// decodeRecording explains all datagrams of a recording: as text one after the
-// other, else as a list. Of one that breaks off these are the whole ones, and the error says so.
+// decodeRecording explains all datagrams of a recording: as text one after the other,
+// else as a list. Of a recording that is cut short it explains the complete ones, and
+// the error reports the rest.
 func decodeRecording(ctx context.Context, p *session.Program, b []byte, name string) error {
 	var list []starlark.Value
 	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(d capture.Datagram) error {
@@ -75,7 +76,7 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 			if p.Settings.Output() != lang.FormatText {
 				to = p.Console.Err()
 			}
-			_, err := fmt.Fprintf(to, "packet %d is skipped: %s\n\n", d.Packet, d.Other)
+			_, err := fmt.Fprintf(to, "packet %d skipped: %s\n\n", d.Packet, d.Other)
 			return cmp.Or(err, context.Cause(ctx))
 		}
 		v := records.Datagram(bytes.Clone(d.MAD), d.Problems...)
@@ -101,8 +102,8 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 	return nil
 }
 
-// datagram reads the datagram that the command line names: digits, a file, or -
-// for the input.
+// datagram reads the datagram that the command line names: digits, a file, or - for
+// standard input.
 func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, error) {
 	if len(words) > 1 {
 		return parseDump(strings.Join(words, " "))
@@ -111,19 +112,19 @@ func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, 
 		defer context.AfterFunc(ctx, func() {
 			p.Interrupts.Quit(func() { p.Console.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
 		})()
-		return readDump(p.Stdin, "the input")
+		return readDump(p.Stdin, "standard input")
 	}
 	f, err := lang.OpenNamed(ctx, words[0])
 	if err == nil {
 		defer f.Close()
 		return readDump(f, words[0])
 	}
-	if context.Cause(ctx) != nil { // a pipe, which nobody wrote
+	if context.Cause(ctx) != nil { // a pipe whose writer has closed it
 		return nil, err
 	}
 	m, badDigits := parseDump(words[0])
 	if badDigits != nil && errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%.80q is neither a file nor a datagram: %w", words[0], badDigits)
+		return nil, fmt.Errorf("%.80q: neither a file nor a datagram: %w", words[0], badDigits)
 	}
 	if badDigits != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func readDump(r io.Reader, name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(b) > maxDump:
-		return nil, fmt.Errorf("%s: more than %d MB, too long for a datagram", name, maxDump>>20)
+		return nil, fmt.Errorf("%s: longer than %d MB, the limit for a datagram", name, maxDump>>20)
 	case isCapture(b), !isText(b):
 		return b, nil
 	}
@@ -151,7 +152,7 @@ func readDump(r io.Reader, name string) ([]byte, error) {
 	return m, nil
 }
 
-// isCapture says whether b begins as pcap or pcapng files do.
+// isCapture reports whether b begins as pcap or pcapng files do.
 func isCapture(b []byte) bool {
 	if len(b) < 4 {
 		return false
@@ -163,14 +164,14 @@ func isCapture(b []byte) bool {
 	return false
 }
 
-// isText says whether all of b is printable. A datagram in binary has zeros.
+// isText reports whether all of b is printable. A datagram in binary has zeros.
 func isText(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r > '~' })
 }
 
-// parseDump reads hexadecimal digits, in bytes or in longer words, or a dump of
-// them: with an offset before the digits, the characters behind them, and * for
-// lines equal to the last one.
+// parseDump reads hexadecimal digits, in bytes or in longer words, or a dump of them:
+// with an offset before the digits, the characters after them, and * for lines equal to
+// the previous one.
 func parseDump(text string) ([]byte, error) {
 	var m, last []byte
 	number, same := 0, false
@@ -200,12 +201,12 @@ func parseDump(text string) ([]byte, error) {
 		last = m[from:]
 	}
 	if len(m) == 0 {
-		return nil, errors.New("there are no digits")
+		return nil, errors.New("no hexadecimal digits")
 	}
 	return m, nil
 }
 
-// digitsOf is the part of a line that holds digits of the datagram. n bytes of it
+// digitsOf returns the part of a line that holds digits of the datagram. n bytes of it
 // have been read.
 func digitsOf(line string, n int) string {
 	first, rest, _ := strings.Cut(line, " ")
@@ -230,7 +231,7 @@ func digitsOf(line string, n int) string {
 	return digits
 }
 
-// offsetOf is the offset at the beginning of a line; false if there is none.
+// offsetOf returns the offset at the beginning of a line; false without one.
 func offsetOf(line string) (uint64, bool) {
 	first, _, _ := strings.Cut(line, " ")
 	first = strings.TrimSuffix(first, ":")

@@ -30,7 +30,7 @@ func TestDecodeOther(t *testing.T) {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const skipped = "packet 1 is skipped: not an unreliable datagram: opcode 0x04 (RC SEND only), LID 7 to LID 9, queue pair 0x11\n\n"
+	const skipped = "packet 1 skipped: not an unreliable datagram: opcode 0x04 (RC SEND only), LID 7 to LID 9, queue pair 0x11\n\n"
 	for format, want := range map[string]string{"text": skipped, "json": skipped + "[]\n"} {
 		var out bytes.Buffer
 		c := decodeCommand(testProgram(t, &out, "-o", format))

@@ -22,17 +22,17 @@ import (
 func diffCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff OLD [NEW]",
-		Short: "Compare two files of a fabric, or one with the fabric as it is",
-		Long: `Compare a fabric with what it was: cables moved, exchanged, gone and new, nodes
-replaced, gone and new, settings of ports and switches, forwarding tables. What
-follows from a change stands below it.
+		Short: "Compare two files of a fabric, or a file with the live fabric",
+		Long: `Compare a fabric with an earlier state: cables moved, exchanged, removed and added,
+nodes replaced, removed and added, settings of ports and switches, forwarding
+tables. The effects of a change are listed below it.
 
 OLD and NEW are snapshots, or topologies of any format that -F file: reads.
-Without NEW the fabric of the session is compared with OLD. What a format does
-not hold is left out, and said once; what one side asked for and did not get is
-no change, and makes the exit status 3.
+Without NEW the fabric of the session is compared with OLD. What one of the formats
+does not contain is not compared, which is reported once. What one side could not
+read is not a change, and makes the exit status 3.
 
-Exit status: 0 nothing differs; 1 something does; 2 usage; 3 a file cannot be
+Exit status: 0 no difference; 1 differences; 2 usage error; 3 a file cannot be
 read, or a side is incomplete.`,
 		Example: `  fabsh diff yesterday.snap today.snap
   fabsh -F ibsim diff yesterday.snap
@@ -40,11 +40,11 @@ read, or a side is incomplete.`,
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:
-				return errors.New("diff: which files? give OLD and NEW, or OLD alone to compare the fabric with it")
+				return errors.New("diff: missing files; give OLD and NEW, or OLD alone to compare the fabric with it")
 			case len(words) > 2:
-				return fmt.Errorf("diff: takes OLD and NEW, and here is also %q", words[2])
+				return fmt.Errorf("diff: unexpected argument %q; want OLD and NEW", words[2])
 			case len(words) == 2 && p.Settings.Given("fabric"):
-				return errors.New("diff: OLD and NEW are files: leave -F out, or NEW")
+				return errors.New("diff: -F and NEW exclude each other")
 			}
 			return nil
 		},
@@ -94,8 +94,8 @@ func diffFiles(p *session.Program, paths ...string) error {
 	})
 }
 
-// diffSession compares the fabric of the session with a file. Its tables, and what --all of
-// snapshot reads, are read where the file has some.
+// diffSession compares the fabric of the session with a file. Its tables, and what
+// snapshot --all reads, are read if the file has any.
 func diffSession(ctx context.Context, p *session.Program, s *session.Session, path string) error {
 	timed, cancel := s.Runner.Deadline.Within(ctx)
 	defer cancel()
@@ -133,8 +133,8 @@ func diffSession(ctx context.Context, p *session.Program, s *session.Session, pa
 	return session.Exit(diffStatus(r))
 }
 
-// side reads a file to be compared. That it cannot be read is no fault of the
-// command line: a file of yesterday may be lost.
+// side reads a file to be compared. A file that cannot be read is not a usage error: it
+// may have been lost since.
 func side(ctx context.Context, path string, secrets session.Secrets, names map[mad.GUID]string) (*fabric.Fabric, error) {
 	f, err := session.LoadFile(ctx, path, secrets)
 	switch {
@@ -146,7 +146,7 @@ func side(ctx context.Context, path string, secrets session.Secrets, names map[m
 	return f.Renamed(names), nil
 }
 
-// shownDiff is r in the format of the output: as rows, the changes alone, and what
+// shownDiff returns r in the format of the output: as rows, the changes alone, and what
 // was not compared goes to stderr.
 func shownDiff(r *diff.Report, format lang.Format, warn func(format string, args ...any)) starlark.Value {
 	d := topology.WrapDiff(r)
@@ -164,7 +164,7 @@ func shownDiff(r *diff.Report, format lang.Format, warn func(format string, args
 	return changes
 }
 
-// diffStatus is the exit status of a comparison.
+// diffStatus returns the exit status of a comparison.
 func diffStatus(r *diff.Report) int {
 	switch {
 	case !r.Complete():

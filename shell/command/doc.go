@@ -26,11 +26,11 @@ func docCommand(p *session.Program) *cobra.Command {
 	var page bool
 	c := &cobra.Command{
 		Use:   "doc [topic] [--html]",
-		Short: "Print the reference of all that a script can say, or help on one topic",
-		Long: `Print the reference of all that a script can say, as Markdown, or help on one topic.
+		Short: "Print the reference of the language of scripts, or help on one topic",
+		Long: `Print the reference of the language of scripts, as Markdown, or help on one topic.
 
---html writes all that help says as one page: commands, functions, values, attributes
-of datagrams, audits, reports, routing policies. It can be searched, and needs no
+--html writes all help as one page: commands, functions, values, attributes of
+datagrams, audits, reports, routing policies. The page can be searched, and needs no
 network.`,
 		Example: `  fabsh doc PortInfo
   fabsh doc --html > fabsh.html`,
@@ -38,7 +38,7 @@ network.`,
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
 			case page && len(words) > 0:
-				return fmt.Errorf("doc: --html is all topics on one page: leave %q out", words[0])
+				return fmt.Errorf("doc: unexpected argument %q; --html writes all topics as one page", words[0])
 			case page:
 				return WriteManual(p, c.Root())
 			case len(words) == 0:
@@ -48,7 +48,7 @@ network.`,
 			return printTopic(p, c.Root(), words[0], false)
 		},
 	}
-	c.Flags().BoolVar(&page, "html", false, "write all that help says as one page of HTML")
+	c.Flags().BoolVar(&page, "html", false, "write all help as one page of HTML")
 	return c
 }
 
@@ -79,11 +79,11 @@ func writeDocs(w io.Writer, list []script.Doc) error {
 func examplesCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "examples",
-		Short: "List the programs that are in fabsh, examples among them",
+		Short: "List the programs that are part of fabsh, including the examples",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var b strings.Builder
-			b.WriteString("Each runs by its name: \"fabsh -F sim @examples//links.star\"; \"fabsh NAME --help\" tells its options.\n")
+			b.WriteString("Each runs by its name: \"fabsh -F sim @examples//links.star\"; \"fabsh NAME --help\" lists its options.\n")
 			WritePrograms(&b)
 			_, err := io.WriteString(p.Console.Out(), b.String())
 			return err

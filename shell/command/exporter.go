@@ -29,22 +29,22 @@ func exporterCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exporter [audits' options]",
 		Short: "Serve metrics of the fabric to Prometheus",
-		Long: `Serve metrics to Prometheus: sweep and audit by a clock of its own, and answer
-scrapes from the last whole result, whose age is among the metrics. A scrape sends
-nothing to the fabric. It goes on until it is stopped, through a lost device, which
-it opens again, and the hand-over of a subnet manager.
+		Long: `Serve metrics to Prometheus: sweep and audit periodically, and answer scrapes from
+the last complete result, whose age is among the metrics. A scrape sends nothing to
+the fabric. The exporter runs until it is stopped. It opens a lost device again, and
+continues after the hand-over of a subnet manager.
 
-Names of metrics are SckyzO's; -o prom=treydock and -o prom=guilbaults, before the
-word exporter, choose those. Counters are compared with those of the cycles before,
-which are kept in memory: --over last, unless it is given. --deadline is the time of
-a cycle. One process serves one port of the host: of several rails each has its own.
+Names of metrics are those of SckyzO; -o prom=treydock and -o prom=guilbaults, before
+the word exporter, choose the names of these. Counters are compared with those of
+earlier cycles, which are kept in memory (default: --over last). --deadline limits a
+cycle. One process serves one port of the host: run one for each rail.
 
-Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.`,
+Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.`,
 		Example: `  fabsh exporter
   fabsh exporter --listen 127.0.0.1:9315 --every 60s --audits counters,links --web.config.file web.yml
   fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316`,
 		Annotations:        map[string]string{SessionFlagsBefore: ""},
-		DisableFlagParsing: true, // they are told from those of the audits
+		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
 		ValidArgsFunction:  cobra.FixedCompletions(session.FlagNames(own), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(c *cobra.Command, words []string) error {
 			o, err := parseExporter(words)
@@ -63,7 +63,7 @@ Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.`,
 	return withFlags(c, own)
 }
 
-// exporterOptions are what follows exporter on the command line.
+// exporterOptions are the options behind exporter on the command line.
 type exporterOptions struct {
 	listen                 []string
 	every                  session.Duration
@@ -75,13 +75,13 @@ type exporterOptions struct {
 // flags declares the command's own flags, and sets o to their defaults.
 func (o *exporterOptions) flags() *pflag.FlagSet {
 	f := newFlags("exporter")
-	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default 127.0.0.1:9315; repeatable)")
+	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default: 127.0.0.1:9315; repeatable)")
 	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
-	f.Var(&o.every, "every", "begin a cycle every `TIME`")
-	f.StringVar(&o.audits, "audits", "counters,links", "what to run: `NAMES` of audits, or .star files, with commas between (see fabsh audit --list)")
-	f.StringVar(&o.config, "web.config.file", "", "TLS, passwords and limits in `FILE`, as all exporters of Prometheus read them (its exporter-toolkit, \"web configuration\")")
-	f.BoolVar(&o.systemd, "web.systemd-socket", false, "take the sockets that systemd hands over, and listen nowhere")
-	f.Func("subnet", "take the acks of the subnet `NAME` (see fabsh audit)", func(name string) error {
+	f.Var(&o.every, "every", "start a cycle every `TIME`")
+	f.StringVar(&o.audits, "audits", "counters,links", "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)")
+	f.StringVar(&o.config, "web.config.file", "", "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit")
+	f.BoolVar(&o.systemd, "web.systemd-socket", false, "use the sockets that systemd passes, and listen nowhere else")
+	f.Func("subnet", "use the acknowledgements of the subnet `NAME` (see fabsh audit)", func(name string) error {
 		o.subnet = name
 		return fabric.CheckSubnetName(name)
 	})
@@ -102,20 +102,20 @@ func parseExporter(words []string) (o exporterOptions, err error) {
 	return o, err
 }
 
-// checkExporter finds what contradicts itself, before anything is opened.
+// checkExporter finds contradictions before anything is opened.
 func checkExporter(p *session.Program, o exporterOptions) error {
 	_, isProm := p.Settings.Output().Dialect()
 	switch {
 	case p.Settings.Given("command"):
-		return errors.New("-c takes no command")
+		return errors.New("-c: not supported by commands; leave it out")
 	case p.Settings.Write:
-		return errors.New("it only reads: leave --write out")
+		return errors.New("--write: not supported: the exporter only reads; leave it out")
 	case p.Settings.PlanFile != "":
-		return errors.New("it changes nothing, so there is nothing to plan: leave --plan out")
+		return errors.New("--plan: not supported: the exporter changes nothing; leave it out")
 	case p.Settings.VirtualTime:
-		return errors.New("it lives by the clock of those that scrape it: leave --virtual-time out")
+		return errors.New("--virtual-time: not supported: scrapes need the real clock; leave it out")
 	case p.Settings.Given("format") && !isProm:
-		return errors.New("it serves metrics for Prometheus: -o may be prom, prom=treydock or prom=guilbaults")
+		return errors.New("-o: want prom, prom=treydock or prom=guilbaults")
 	case o.systemd && len(o.listen) > 0:
 		return errors.New("--listen and --web.systemd-socket exclude each other")
 	case o.every.Value < time.Second:
@@ -127,7 +127,7 @@ func checkExporter(p *session.Program, o exporterOptions) error {
 			_, err = net.LookupPort("tcp", port)
 		}
 		if err != nil {
-			return fmt.Errorf("--listen %q: %w; want such as 127.0.0.1:9315, or :9315 for all addresses", address, err)
+			return fmt.Errorf("--listen %q: %w; give an address such as 127.0.0.1:9315, or :9315 for all addresses", address, err)
 		}
 	}
 	if err := exporter.CheckConfig(o.config); err != nil {
@@ -141,7 +141,7 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 	if len(o.listen) == 0 {
 		o.listen = []string{"127.0.0.1:9315"}
 	}
-	session.CollectAt(100) // it stays: memory counts, and time does not
+	session.CollectAt(100) // a process that stays: memory is limited, time is not
 	listeners, err := exporter.Listen(context.Background(), o.listen, o.systemd)
 	if err != nil {
 		return 0, &session.HostError{Err: fmt.Errorf("exporter: %w", err)}
@@ -152,13 +152,13 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 		}
 	}()
 	settings := *p.Settings
-	settings.ReadOnly = true // of a simulated fabric, too
+	settings.ReadOnly = true // also those of a simulated fabric
 	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State)}
 	first, err := r.open(context.Background())
 	if err != nil {
 		return 0, err
 	}
-	r.session = first // on which what follows is evaluated
+	r.session = first // on which the following is evaluated
 	defer func() {
 		if r.session != first {
 			r.close()
@@ -172,15 +172,15 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 	return status, nil
 }
 
-// fabricReader reads the fabric for an exporter, again and again.
+// fabricReader reads the fabric for an exporter, in cycles.
 type fabricReader struct {
 	program *session.Program
 	options exporterOptions
-	kept    *audit.State // from cycle to cycle
+	kept    *audit.State // kept from cycle to cycle
 	totals  export.Totals
 	session *session.Session // nil: the connection is lost
 	audits  *run.Set
-	failed  map[string]bool // failures of audits in the cycle before
+	failed  map[string]bool // failures of audits in the previous cycle
 }
 
 // open opens the fabric.
@@ -190,7 +190,7 @@ func (r *fabricReader) open(ctx context.Context) (*session.Session, error) {
 		return nil, err
 	}
 	if s.Engine == nil {
-		return nil, errors.Join(s.NoLive("exporter", "it reads a live fabric, and this session has none: see -F"), s.Close())
+		return nil, errors.Join(s.NoLive("exporter", "a live fabric is needed, and this session has none; choose one with -F"), s.Close())
 	}
 	return s, nil
 }
@@ -202,15 +202,15 @@ func (r *fabricReader) close() {
 	}
 }
 
-// load loads the audits in the session at hand.
+// load loads the audits in the current session.
 func (r *fabricReader) load(ctx context.Context) (err error) {
 	names := strings.FieldsFunc(r.options.audits, func(c rune) bool { return c == ',' })
 	if len(names) == 0 {
-		return errors.New("exporter: --audits names none")
+		return errors.New("exporter: --audits: no audit named; see fabsh audit --list")
 	}
 	words := append(names, r.options.words...)
 	if !given(words, "--over") {
-		// Audits without that option take it for a mistake.
+		// Audits without that option would report it as a usage error.
 		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), session.FlagNames(new(exporterOptions).flags()), false)
 		if err == nil {
 			r.audits = all
@@ -221,7 +221,7 @@ func (r *fabricReader) load(ctx context.Context) (err error) {
 	return err
 }
 
-// given: an option is among words.
+// given reports whether an option is among words.
 func given(words []string, option string) bool {
 	for _, w := range words {
 		if w == option || strings.HasPrefix(w, option+"=") {
@@ -236,13 +236,13 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: fabsh.Version}
+	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Log: r.log, Version: fabsh.Version}
 	scheme := "http"
 	if r.options.config != "" {
-		scheme = "http or https, as " + r.options.config + " says"
+		scheme = "http or https, as " + r.options.config + " defines"
 	}
 	for _, l := range listeners {
-		r.tell(fmt.Sprintf("listening at %v, /metrics (%s)", l.Addr(), scheme))
+		r.log(fmt.Sprintf("listening at %v, /metrics (%s)", l.Addr(), scheme))
 	}
 	level := slog.LevelError
 	if r.program.Settings.Verbose > 0 {
@@ -263,8 +263,8 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	return err
 }
 
-// tell writes a line with the time.
-func (r *fabricReader) tell(text string) {
+// log writes a line with the time.
+func (r *fabricReader) log(text string) {
 	if !r.program.Settings.Quiet {
 		fmt.Fprintf(r.program.Console.Err(), "%s %s\n", time.Now().UTC().Format(time.RFC3339), text)
 	}
@@ -279,7 +279,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 		}
 		r.session = s
 		if err := r.load(ctx); err != nil {
-			r.close() // its audits are those of the session before
+			r.close() // its audits are those of the previous session
 			return nil, err
 		}
 	}
@@ -311,8 +311,8 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	return set, export.Dialect(dialect).Audit(set, report, &r.totals)
 }
 
-// failures tells which audits were not done, when that is new. The error says that
-// none was: the sweep was cut short.
+// failures reports which audits failed, if that is new. It returns an error if none ran
+// because the sweep was cut short.
 func (r *fabricReader) failures(report *audit.Report) error {
 	before := r.failed
 	r.failed = map[string]bool{}
@@ -322,7 +322,7 @@ func (r *fabricReader) failures(report *audit.Report) error {
 		}
 		text := fmt.Sprintf("audit %s: %s", f.Audit, r.session.Explain(f.Err))
 		if r.failed[text] = true; !before[text] && !f.Skipped {
-			r.tell(text)
+			r.log(text)
 		}
 	}
 	return nil

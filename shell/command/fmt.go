@@ -24,12 +24,12 @@ func fmtCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fmt [-d] FILE...",
 		Short: "Format scripts as buildifier does",
-		Long: `Format scripts as buildifier does: spaces, line breaks, quotes. Their meaning
-stays, and so does the order of all that is in them. Each file that changes is
-replaced as a whole, and named. - formats the input, and writes it to the output.
+		Long: `Format scripts as buildifier does: spaces, line breaks, quotes. Meaning and order
+do not change. Each file that changes is replaced atomically, and its name is
+printed. - formats standard input, and writes the result to standard output.
 
-With -d the files stay: what would change is shown as a unified diff, and the
-exit status is 1. With a file that is no script it is 2, and that file stays.`,
+With -d no file is changed: the difference is shown as a unified diff, and the exit
+status is 1. An invalid script makes the exit status 2, and is not changed.`,
 		Example: `  fabsh fmt links.star
   fabsh fmt -d scripts/*.star
   fabsh fmt - < links.star`,
@@ -43,11 +43,11 @@ exit status is 1. With a file that is no script it is 2, and that file stays.`,
 			})
 		},
 	}
-	c.Flags().BoolVarP(&onlyDiff, "diff", "d", false, "show what would change, and change nothing; exit status 1 if anything would")
+	c.Flags().BoolVarP(&onlyDiff, "diff", "d", false, "show the difference, and change no file; exit with 1 if there is any")
 	return c
 }
 
-// formatFile formats a script, or shows what would change; - is the input.
+// formatFile formats a script, or shows the difference; - is standard input.
 func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name string, onlyDiff bool) (changed bool, err error) {
 	shown, src, err := readSource(ctx, stdin, s, name)
 	if err != nil {
@@ -73,11 +73,12 @@ func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name st
 	return changed, err
 }
 
-// newlines writes all line ends as the scanner of Starlark reads them, also in texts.
+// newlines replaces all line ends by newlines, as the scanner of Starlark reads them,
+// also in strings.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// formatScript is src, a script of that name, formatted. It is not rewritten:
-// buildifier's rewriting sorts lists by their names in build files.
+// formatScript returns src, a script of that name, formatted. It does not call
+// buildifier's rewriter, which sorts lists by their names in build files.
 func formatScript(name string, src []byte) ([]byte, error) {
 	if err := lang.PlainText(name, 1, string(src)); err != nil {
 		return nil, err
@@ -89,17 +90,17 @@ func formatScript(name string, src []byte) ([]byte, error) {
 	text, restore := hideWhile(file, newlines.Replace(string(src)))
 	parsed, err := build.ParseDefault(name, []byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("%w (buildifier's library does not take it)", err)
+		return nil, fmt.Errorf("%w (not supported by the library of buildifier)", err)
 	}
 	out := restore(string(build.FormatWithoutRewriting(parsed)))
 	if _, err := lang.Dialect.Parse(name, out, 0); err != nil {
-		return nil, fmt.Errorf("%s: buildifier's library makes of it what is no script: %w", name, err)
+		return nil, fmt.Errorf("%s: internal error: the library of buildifier produced an invalid script: %w", name, err)
 	}
 	return []byte(out), nil
 }
 
-// hideWhile writes while statements as for statements, and indents by spaces, since
-// buildifier's library knows neither while nor tabs; restore takes the former back.
+// hideWhile writes while statements as for statements, and indents by spaces, because
+// buildifier's library supports neither while nor tabs; restore undoes the former.
 func hideWhile(file *syntax.File, src string) (hidden string, restore func(string) string) {
 	mark := "while_"
 	for strings.Contains(src, mark) {
@@ -114,7 +115,7 @@ func hideWhile(file *syntax.File, src string) (hidden string, restore func(strin
 		}
 		lines[p.Line-1] = before + as + after
 	}
-	// From the end: what stands before a place on its line is as it was.
+	// From the end, so that earlier positions on the line stay valid.
 	for _, stmt := range slices.Backward(stmtsIn(file.Stmts)) {
 		start, _ := stmt.Span()
 		switch stmt := stmt.(type) {
@@ -131,7 +132,7 @@ func hideWhile(file *syntax.File, src string) (hidden string, restore func(strin
 	return strings.Join(lines, ""), func(out string) string { return strings.ReplaceAll(out, "for "+mark+" in", "while") }
 }
 
-// stmtsIn are all of a block and of the blocks in it.
+// stmtsIn returns all statements of a block and of the blocks in it.
 func stmtsIn(block []syntax.Stmt) []syntax.Stmt {
 	var all []syntax.Stmt
 	for _, stmt := range block {
@@ -145,8 +146,8 @@ func stmtsIn(block []syntax.Stmt) []syntax.Stmt {
 	return all
 }
 
-// expandTabs writes an indentation with spaces: a tab goes to the next column that
-// is a multiple of 8, as in the scanner of Starlark.
+// expandTabs replaces the tabs of an indentation by spaces: a tab extends to the next
+// column that is a multiple of 8, as in the scanner of Starlark.
 func expandTabs(indentation string) string {
 	width := 0
 	for _, ch := range indentation {

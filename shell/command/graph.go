@@ -20,25 +20,26 @@ import (
 // pictureFormats are what graph draws, by the value of its -o.
 var pictureFormats = []string{"svg", "dot"}
 
-// singleNodes is up to how many nodes DOT has each for itself: Graphviz takes long for
-// more, and nobody can read it.
+// singleNodes is the number of nodes up to which DOT has each on its own: Graphviz
+// takes long for more, and the picture cannot be read.
 const singleNodes = 500
 
-// graphCommand draws a fabric. Its -o is not the session's, for what it writes is no value.
+// graphCommand draws a fabric. Its -o is not the session's, because the output is not a
+// value.
 func graphCommand(p *session.Program) *cobra.Command {
 	var as, out string
 	c := &cobra.Command{
 		Use:   "graph [NODE...] -o svg|dot [--out FILE]",
-		Short: "Draw the fabric, or what is around nodes, as SVG or for Graphviz",
-		Long: `Draw the fabric: tiers of switches above the hosts, and how many links there are
-between them. Nodes that are connected alike are one box.
+		Short: "Draw the fabric, or the surroundings of nodes, as SVG or for Graphviz",
+		Long: `Draw the fabric: tiers of switches above the hosts, and the number of links between
+them. Nodes with the same connections are one box.
 
-svg: an image that a browser shows, with a matrix of links for each two tiers of
-switches below; what differs from most of a matrix stands out. dot: for Graphviz;
-above 500 nodes what is connected alike is one node there too.
+svg: an image for a browser, with a matrix of links for each two tiers of switches
+below; cells that differ from most of the matrix are highlighted. dot: for Graphviz;
+above 500 nodes, nodes with the same connections are one node there too.
 
-A NODE is a name, GUID, GID or LID. With any, their links alone are drawn, and who
-is at the other end.`,
+A NODE is a name, GUID, GID or LID. With NODEs, only their links and the nodes at the
+other ends are drawn.`,
 		Example: `  fabsh graph -o svg --out tiers.svg
   fabsh graph leaf-3 -o dot | dot -Tpdf > leaf-3.pdf
   fabsh -F file:monday.snap graph -o svg --out monday.svg`,
@@ -46,24 +47,24 @@ is at the other end.`,
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
 			case as == "":
-				return errors.New("graph: as what? -o svg or -o dot")
+				return errors.New("graph: missing format; give -o svg or -o dot")
 			case !slices.Contains(pictureFormats, as):
 				return fmt.Errorf("graph: -o %q: want svg or dot", as)
 			case c.Flags().Changed("out") && out == "":
-				return errors.New("graph: --out needs the name of a file")
+				return errors.New("graph: --out: missing file name")
 			}
 			return onFabric(p, "graph", func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out) })
 		},
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVarP(&as, "format", "o", "", "draw as `FORMAT`: svg or dot")
-	c.Flags().StringVar(&out, "out", "", "write to `FILE`, whole or not at all, instead of the output")
+	c.Flags().StringVar(&out, "out", "", "write to `FILE`, completely or not at all, instead of standard output")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp))
 	c.MarkFlagFilename("out")
 	return c
 }
 
-// drawGraph draws the fabric. Of one that is incomplete the picture says so.
+// drawGraph draws the fabric. The picture of an incomplete fabric is marked so.
 func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string) error {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
@@ -99,7 +100,7 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 	return nil
 }
 
-// nodeNamed is the node that a word of the command line means.
+// nodeNamed returns the node that a word of the command line names.
 func nodeNamed(f *fabric.Fabric, word string) (*fabric.Node, error) {
 	var v starlark.Value = starlark.String(word)
 	if lid, err := strconv.ParseUint(word, 10, 16); err == nil && len(f.NodeByName(word)) == 0 {

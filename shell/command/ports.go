@@ -23,11 +23,11 @@ func portsCommand(p *session.Program) *cobra.Command {
 		Short: "List the RDMA devices of this host, and their ports",
 		Long: `List the RDMA devices of this host, and their ports, as ibstat and ibstatus do:
 network (infiniband, roce, iwarp), states, width and speed, LIDs, GUIDs. It sends
-nothing and opens no device. With -C or -P it lists those alone.
+nothing and opens no device. -C and -P limit the list to a device or a port.
 
-role says which management datagrams the port sends: smi subnet management, gsi
-all others. Where an adapter of several planes (XDR) has them on two devices, pair
-is the other. default is where fabsh sends from without -C and -P.`,
+role is the kind of management datagrams that the port sends: smi for subnet
+management, gsi for all others. If an adapter with several planes (XDR) has them on two
+devices, pair is the other one. default marks the port that fabsh uses without -C and -P.`,
 		Example: `  fabsh ports
   fabsh ports -C mlx5_0
   fabsh ports -o json`,
@@ -42,8 +42,8 @@ is the other. default is where fabsh sends from without -C and -P.`,
 	}
 }
 
-// hostPorts is the list of the ports below files, the host's if it is nil. What is
-// amiss on the host is the error, and the list may be there all the same.
+// hostPorts returns the list of the ports below files, those of the host if it is nil.
+// The error is a fault of the host, and may come with a list.
 func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 	list, err := umad.HostPorts(files)
 	if errors.Is(err, umad.ErrNoDevice) {
@@ -59,7 +59,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 		return s.CA != "" && p.Device != s.CA || s.Port.IsSet && int(p.Num) != s.Port.Value
 	})
 	if len(list) == 0 && err == nil {
-		return "", &session.HostError{Err: fmt.Errorf("ports: there is no port %s; without -C and -P all are listed", portNamed(s))}
+		return "", &session.HostError{Err: fmt.Errorf("ports: unknown port %s; leave -C and -P out to list all", portNamed(s))}
 	}
 	values := make([]starlark.Value, len(list))
 	for i := range list {
@@ -72,7 +72,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 	return text, err
 }
 
-// portNamed is what -C and -P name.
+// portNamed returns the name of the port that -C and -P select.
 func portNamed(s *session.Settings) string {
 	device, num := "*", "*"
 	if s.CA != "" {
@@ -84,7 +84,7 @@ func portNamed(s *session.Settings) string {
 	return device + "/" + num
 }
 
-// hostPort is a port of the host as a value that can be shown.
+// hostPort is a port of the host, as a value to print.
 type hostPort struct{ p umad.HostPort }
 
 var _ lang.Factual = (*hostPort)(nil)

@@ -20,8 +20,8 @@ import (
 	"fabsh/shell/session"
 )
 
-// CheckScript fails if there is no such script, before a fabric is opened. The error
-// proposes the nearest of the commands.
+// CheckScript returns an error if a script does not exist, before a fabric is opened.
+// The error proposes the nearest of the commands.
 func CheckScript(c *cobra.Command, path string) error {
 	if strings.HasPrefix(path, "@") {
 		return nil // a shipped one
@@ -29,7 +29,7 @@ func CheckScript(c *cobra.Command, path string) error {
 	st, err := os.Stat(path)
 	if err == nil {
 		if st.IsDir() {
-			return fmt.Errorf("%s: is a folder", path)
+			return fmt.Errorf("%s: is a directory", path)
 		}
 		return nil
 	}
@@ -38,16 +38,16 @@ func CheckScript(c *cobra.Command, path string) error {
 	}
 	if !strings.ContainsAny(path, "./") {
 		if script.IsReport(path) {
-			return fmt.Errorf("%s: no such command or file; its report is: fabsh report %[1]s", path)
+			return fmt.Errorf("%s: unknown command or file; the report of this name: fabsh report %[1]s", path)
 		}
 		var commands []string
 		for _, c := range c.Root().Commands() {
 			commands = append(commands, c.Name())
 		}
 		if n := fabric.Nearest(path, commands); n != "" {
-			return fmt.Errorf("%s: no such command or file (did you mean %s?)", path, n)
+			return fmt.Errorf("%s: unknown command or file (did you mean %s?)", path, n)
 		}
-		return fmt.Errorf(`%s: no such command or file (see "fabsh --help")`, path)
+		return fmt.Errorf(`%s: unknown command or file (see "fabsh --help")`, path)
 	}
 	if n := fabric.Nearest(filepath.Base(path), filesIn(filepath.Dir(path))); n != "" {
 		return fmt.Errorf("%s: no such file (did you mean %s?)", path, filepath.Join(filepath.Dir(path), n))
@@ -55,7 +55,7 @@ func CheckScript(c *cobra.Command, path string) error {
 	return fmt.Errorf("%s: no such file", path)
 }
 
-// filesIn are the names in a folder, sorted; none if it cannot be read.
+// filesIn returns the names in a directory, sorted; none if it cannot be read.
 func filesIn(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	var names []string
@@ -82,7 +82,7 @@ func FlagError(c *cobra.Command, err error) error {
 	return fmt.Errorf(`%w (see "fabsh --help")`, err)
 }
 
-// policyProgram is what a routing policy says of itself.
+// policyProgram returns what a routing policy declares in its text.
 func policyProgram(name string) script.Program {
 	path, err := script.Policies.Locate(name)
 	if err != nil {
@@ -91,8 +91,8 @@ func policyProgram(name string) script.Program {
 	return programAt(path)
 }
 
-// programAt reads what the script at path says of itself; nothing where it is no
-// plain file, for a pipe can be read only once.
+// programAt reads the declarations of the script at path; none if it is not a regular
+// file, because a pipe can be read only once.
 func programAt(path string) script.Program {
 	for _, p := range script.Programs() {
 		if p.Name == path {
@@ -102,7 +102,7 @@ func programAt(path string) script.Program {
 	return script.ProgramOf(path, sourceAt(path))
 }
 
-// sourceAt is the text of a script, "" where it cannot be read at once.
+// sourceAt returns the text of a script, "" if it cannot be read at once.
 func sourceAt(path string) string {
 	const tooLong = 1 << 20 // bytes
 	f, err := session.OpenRegular(path)
@@ -117,16 +117,16 @@ func sourceAt(path string) string {
 	return string(src)
 }
 
-// someFiles fails where a command that takes files is given none.
+// someFiles returns an error if a command that takes files has none.
 func someFiles(c *cobra.Command, words []string) error {
 	if len(words) == 0 {
-		return fmt.Errorf("%s: which files? name them, or - for the input", c.Name())
+		return fmt.Errorf("%s: missing files; name them, or give - for standard input", c.Name())
 	}
 	return nil
 }
 
-// eachFile runs run on files. One that fails does not keep the others from it; found
-// reports whether run found anything in a file, and the exit status says so.
+// eachFile runs run on each file. An error in one does not stop the others; found
+// reports whether run found anything in a file, which sets the exit status.
 func eachFile(ctx context.Context, s *session.Session, files []string, run func(name string) (found bool, err error)) error {
 	failed, some := false, false
 	for _, name := range files {
@@ -149,8 +149,8 @@ func eachFile(ctx context.Context, s *session.Session, files []string, run func(
 	return nil
 }
 
-// readSource reads a script that is not to run, or, of -, the input. shown is its
-// name in messages.
+// readSource reads a script that is not to run; - is standard input. shown is its name
+// in messages.
 func readSource(ctx context.Context, stdin *os.File, s *session.Session, name string) (shown string, src []byte, err error) {
 	var in io.Reader = stdin
 	if name == "-" {
@@ -174,10 +174,10 @@ func readSource(ctx context.Context, stdin *os.File, s *session.Session, name st
 	return name, src, nil
 }
 
-// CompleteScript proposes the embedded programs, and the options of the script
-// that is named; other words it leaves to the shell: files.
+// CompleteScript proposes the embedded programs, and the options of the script that is
+// named; other words are left to the shell: files.
 func CompleteScript(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
-	// Bash takes @ for the end of a word, unless it is told otherwise.
+	// Bash takes @ as the end of a word by default.
 	at := ""
 	if len(words) > 0 && words[0] == "@" {
 		words = words[1:]

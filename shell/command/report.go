@@ -29,27 +29,28 @@ func reportCommand(p *session.Program) *cobra.Command {
 		Short: "Report on the fabric: links, errors, paths, tables, as the tools of infiniband-diags do",
 		Long: `Report on the fabric, as the tools of infiniband-diags do.
 
-A report is a .star file that defines main(...), or one that is shipped, by name
-(--list): iblinkinfo, ibqueryerrors, ibtracert and others, which have the long
-options of the tools of these names. What follows the name belongs to the report:
-"fabsh report NAME --help" tells its words and options; session flags that it has
-not may stand there too. At the prompt the name alone runs it. Exit status: 1 if
-the report says that something is wrong, 3 if something did not answer.
+A report is a .star file that defines main(...), or the name of a shipped report
+(--list): iblinkinfo, ibqueryerrors, ibtracert and others, which have the long options
+of the tools with these names. Words and options behind the name belong to the report:
+"fabsh report NAME --help" lists them. Session flags may stand there too, unless the
+report has an option of that name. At the prompt the name alone runs the report. Exit
+status: 1 if the report finds a fault, 3 if something did not answer.
 
-html writes what "fabsh audit" finds as one page: findings by cause, the topology with
-the links of each group of switches, heat maps, and the routing; with --baseline also
-what changed, and with --over last trends of what the job's runs read. It needs no
-network, and no script to be read. Tables are those of the file, or of a simulated
-fabric; of a live one they are read with --deep. The exit status is that of audit, and
-1 if the routing is wrong. Names and options of audits, and all flags of audit, may
-follow; --out FILE must. In scripts report() makes the page.`,
+html writes the results of "fabsh audit" as one page: findings by cause, the topology
+with the links of each group of switches, heat maps, and the routing; with --baseline
+also the changes, and with --over last trends of the values that earlier runs of the
+job read. The page needs neither a network nor scripts to be read. Tables are those of
+the file, or of a simulated fabric; on a live fabric they are read with --deep. The exit
+status is that of audit, and 1 if the routing is wrong. Names and options of audits,
+and all flags of audit, may follow; --out FILE is required. In scripts report() makes
+the page.`,
 		Example: `  fabsh report iblinkinfo --switches-only
   fabsh -o json report ibqueryerrors --over 10s
   fabsh report ibtracert leaf-1 "node-0007 HCA-1"
   fabsh report html --out fabric.html
   fabsh report html counters links --over 10s --out fabric.html
   fabsh report saquery PathRecord slid=5 dlid=12`,
-		DisableFlagParsing: true, // they are told from those of the report
+		DisableFlagParsing: true, // session flags are distinguishable only when the report is known
 		ValidArgsFunction:  completeReport,
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeReport(p, words)
@@ -57,7 +58,7 @@ follow; --out FILE must. In scripts report() makes the page.`,
 				return err
 			}
 			if len(words) == 0 {
-				return errors.New(`report: which one? "fabsh report --list" lists the shipped ones; or name a .star file`)
+				return errors.New(`report: missing report; give a name ("fabsh report --list" lists the shipped ones) or a .star file`)
 			}
 			name, words := words[0], words[1:]
 			switch {
@@ -68,7 +69,7 @@ follow; --out FILE must. In scripts report() makes the page.`,
 			case lookup(own, name) != nil:
 				return writeDocs(p.Console.Out(), script.Reports.Shipped())
 			case strings.HasPrefix(name, "-"):
-				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
+				return fmt.Errorf("report: %s: unknown option of fabsh report; options of the report follow its name", name)
 			case strings.HasSuffix(name, ".star"):
 				if err := CheckScript(c, name); err != nil {
 					return err
@@ -90,18 +91,18 @@ follow; --out FILE must. In scripts report() makes the page.`,
 	return withFlags(c, own)
 }
 
-// reportFlags declares the flag of the command, which stands instead of a report's name.
+// reportFlags declares the flag of the command, which takes the place of a report's
+// name.
 func reportFlags() *pflag.FlagSet {
 	f := newFlags("report")
 	f.Bool("list", false, "list the shipped reports")
 	return f
 }
 
-// htmlReport is the report that is no script: a page of what audits find.
+// htmlReport is the report that is not a script: a page with the results of audits.
 const htmlReport = "html"
 
-// reportPage runs audits as the command audit does, and writes a page of what they
-// found.
+// reportPage runs audits as the command audit does, and writes a page of their results.
 func reportPage(p *session.Program, c *cobra.Command, words []string) error {
 	command := commandLine(p.Settings, words)
 	words, err := takeAudit(p, words)
@@ -131,24 +132,24 @@ func parsePage(s *session.Settings, words []string) (o auditOptions, err error) 
 	case err != nil:
 		return o, err
 	case o.ack != nil || o.list || o.eachPort:
-		err = errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
+		err = errors.New("report html: ack, --list and --each-port: not supported; use fabsh audit")
 	case s.Given("format"):
-		err = errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
+		err = errors.New("report html: -o: not supported: the output is HTML; use fabsh audit")
 	case o.out == "":
-		err = errors.New("report html: where to? --out FILE, such as --out fabric.html")
+		err = errors.New("report html: missing --out FILE, such as --out fabric.html")
 	default:
 		if i, failed := os.Stat(filepath.Dir(o.out)); failed != nil || !i.IsDir() {
-			err = fmt.Errorf("report html: --out %s: there is no such folder", o.out)
+			err = fmt.Errorf("report html: --out %s: no such directory", o.out)
 		}
 	}
 	return o, err
 }
 
-// repeated are the session flags that say which fabric is asked, and how.
+// repeated are the session flags that select the fabric and how it is read.
 var repeated = []string{"fabric", "ca", "port", "sl", "sm-lid", "node-name-map", "timeout", "retries", "virtual-time", "state"}
 
-// commandLine is what makes the page again: words are what stands behind the name of the
-// report, the session flags before it have been taken.
+// commandLine returns the command that makes the page again: words are those behind the
+// name of the report, after the session flags were taken out.
 func commandLine(s *session.Settings, words []string) string {
 	line := []string{"fabsh"}
 	for _, name := range repeated {
@@ -163,8 +164,8 @@ func commandLine(s *session.Settings, words []string) string {
 	return strings.Join(quotedForShell(slices.Concat(line, []string{"report", htmlReport}, words)), " ")
 }
 
-// writePage writes a page of what audits find, and returns their report. command is what
-// makes the page again.
+// writePage writes a page of the results of audits, and returns their report. command
+// is what makes the page again.
 func writePage(ctx context.Context, s *session.Session, o auditOptions, command string) (*audit.Report, error) {
 	results := new(auditResults)
 	err := runAudit(ctx, s, o, results)
@@ -192,7 +193,7 @@ func writePage(ctx context.Context, s *session.Session, o auditOptions, command 
 	return results.latest, session.Exit(session.Worse(status, routed))
 }
 
-// quotedForShell are words as a Unix shell reads them back.
+// quotedForShell returns words quoted for a Unix shell.
 func quotedForShell(words []string) []string {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -217,7 +218,7 @@ func takeReport(p *session.Program, words []string) ([]string, error) {
 	return extractSession(p.Settings, words, own, isOption)
 }
 
-// reportProgram is what a report says of itself.
+// reportProgram returns what a report declares in its text.
 func reportProgram(name string) script.Program {
 	path, err := script.Reports.Locate(name)
 	if err != nil {
@@ -226,12 +227,12 @@ func reportProgram(name string) script.Program {
 	return programAt(path)
 }
 
-// completeReport proposes what may stand behind report.
+// completeReport proposes words for report.
 func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return prompt.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
 }
 
-// reportWords are what may stand behind words: reports, then their options.
+// reportWords returns what may follow words: reports, then their options.
 func reportWords(words []string) []string {
 	switch {
 	case len(words) > 0 && words[0] == htmlReport:

@@ -29,19 +29,18 @@ func routeCommand(p *session.Program) *cobra.Command {
 		Short: "Compute forwarding tables by a routing policy; verify, compare and write them",
 		Long: `Compute forwarding tables by a routing policy.
 
-A policy is a .star file that defines route(fabric, *, ...), or one that is
-shipped, by name (--list). The keyword parameters of route() are its options:
-"fabsh route POLICY --help" tells them.
+A policy is a .star file that defines route(fabric, *, ...), or the name of a shipped
+policy (--list). The keyword parameters of route() are its options:
+"fabsh route POLICY --help" lists them.
 
-With --watch the tables are repaired where the topology has changed: entries stay
-where their paths need no change. Only after a complete sweep, with a verdict that
-is ok, and read back, is the file replaced. It takes --write, and goes on until
-Ctrl-C.`,
+--watch repairs the tables when the topology has changed: entries whose paths are still
+valid are kept. The file is replaced only after a complete sweep, if the verdict is ok
+and the new file was read back. --watch requires --write, and runs until Ctrl-C.`,
 		Example: `  fabsh -F file:cluster.net route ftree --verify --out lfts.dump
   fabsh -F ibsim route dmodk.star --verify --diff
   fabsh -F file:cluster.net -o json route updn --roots=roots.guids --verify
   fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid`,
-		DisableFlagParsing: true, // they are told from those of the policy
+		DisableFlagParsing: true, // session flags are distinguishable only when the policy is known
 		ValidArgsFunction:  completePolicy,
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeRoute(p, words)
@@ -57,7 +56,7 @@ Ctrl-C.`,
 			case o.policy == "" && o.help:
 				return c.Help()
 			case o.policy == "":
-				return errors.New(`route: which policy? "fabsh route --list" lists the shipped ones; or name a .star file`)
+				return errors.New(`route: missing policy; give a name ("fabsh route --list" lists the shipped ones) or a .star file`)
 			case strings.HasSuffix(o.policy, ".star"):
 				if err := CheckScript(c, o.policy); err != nil {
 					return err
@@ -72,7 +71,7 @@ Ctrl-C.`,
 	return withFlags(c, new(routeOptions).flags())
 }
 
-// routeOptions are what follows route on the command line.
+// routeOptions are the options behind route on the command line.
 type routeOptions struct {
 	policy string   // a .star file, or the name of a shipped policy
 	args   []string // the policy's options
@@ -82,23 +81,23 @@ type routeOptions struct {
 	out                        string // file for OpenSM; with verify only written if the verdict is ok
 
 	list, help bool
-	every      time.Duration // of --watch; 0: not asked for
+	every      time.Duration // of --watch; 0: not given
 	reload     string
 }
 
 // flags declares the command's own flags, and sets o to their defaults.
 func (o *routeOptions) flags() *pflag.FlagSet {
 	f := newFlags("route")
-	f.BoolVar(&o.verify, "verify", false, "follow the packets between all pairs: do all arrive, and can none deadlock? With findings the exit status is 1")
+	f.BoolVar(&o.verify, "verify", false, "check the tables: do packets between all pairs arrive, without loops and deadlocks? Exit with 1 on findings")
 	f.BoolVar(&o.diff, "diff", false, "compare with the tables that the switches have")
-	f.BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	f.BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
 	adaptiveFlagOf(f, &o.adaptive)
 	f.StringVar(&o.out, "out", "", "write the tables for OpenSM's engine file to `FILE`; with --verify only if the verdict is ok")
 	f.SetAnnotation("out", valueIs, []string{"the name of a file"})
 	f.BoolVar(&o.list, "list", false, "list the shipped policies")
-	f.Var((*watchFlag)(&o.every), "watch", "keep the file of --out up to date: look at the fabric every `TIME`")
+	f.Var((*watchFlag)(&o.every), "watch", "keep the file of --out up to date: sweep the fabric every `TIME`")
 	f.Lookup("watch").NoOptDefVal = "10s"
-	f.StringVar(&o.reload, "reload", "", "with --watch: then send SIGHUP to the process `PID|FILE`, or whose ID is in this file, so that OpenSM reads the tables")
+	f.StringVar(&o.reload, "reload", "", "with --watch: then send SIGHUP to OpenSM so that it reads the tables: its process ID, or a file that contains it (`PID|FILE`)")
 	f.SetAnnotation("reload", valueIs, []string{"a process ID, or the name of a file that holds one"})
 	return f
 }
@@ -132,19 +131,19 @@ func parseRoute(words []string) (o routeOptions, err error) {
 		case w == "-h" || w == "--help":
 			o.help = true
 		case isFlag: // is the next word its value, or the policy?
-			return o, fmt.Errorf("%s stands before the policy: write it as %[1]s=VALUE, or after the policy", w)
+			return o, fmt.Errorf("%s: ambiguous before the policy; write %[1]s=VALUE, or write it after the policy", w)
 		default:
 			o.policy = w
 		}
 	}
 	if o.reload != "" && o.every == 0 {
-		return o, errors.New("--reload goes with --watch")
+		return o, errors.New("--reload requires --watch")
 	}
 	return o, nil
 }
 
-// takeRoute takes the session flags out of the words behind route: those that
-// neither route nor the policy has. What options a policy has is read in its text.
+// takeRoute takes the session flags out of the words behind route: those that neither
+// route nor the policy has. The options of a policy are read from its text.
 func takeRoute(p *session.Program, words []string) ([]string, error) {
 	own := new(routeOptions).flags()
 	o, _ := parseRoute(withoutSession(p.Settings, words, own))
@@ -152,8 +151,8 @@ func takeRoute(p *session.Program, words []string) ([]string, error) {
 	return extractSession(p.Settings, words, own, func(flag string) bool { return o.policy != "" && hasOption(policy, flag) })
 }
 
-// runRoute computes tables by a policy, examines them, writes them and shows what
-// it found.
+// runRoute computes tables by a policy, checks them, writes them and prints the
+// results.
 func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 	policy, err := loadPolicy(ctx, s, o.policy, o.args)
 	if policy == nil || err != nil {
@@ -163,8 +162,8 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 	if err != nil {
 		return err
 	}
-	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, tell: s.Runtime.Progress}
-	if o.diff { // first: if it cannot be had, nothing is computed in vain
+	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, progress: s.Runtime.Progress}
+	if o.diff { // read first: without them the computation would be in vain
 		if c.live, err = read.Routes(ctx, s.Runtime, f); err != nil {
 			return err
 		}
@@ -186,19 +185,19 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 		return err
 	}
 	if left := r.Graph().LeftOut(); len(left) > 0 && !o.verify {
-		s.Warn("the tables leave out %s, such as this: %s; with --verify that is a finding", plural.Count(len(left), "port", "ports"), left[0])
+		s.Warn("missing from the tables: %s, for example: %s; with --verify this is a finding", plural.Count(len(left), "port", "ports"), left[0])
 	}
 	switch {
 	case o.out != "" && report.Sound():
 		s.Print("use with opensm -R file,no_fallback -U " + o.out + "\n")
 		switch {
 		case r.SL.Any():
-			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others; %s", o.out, r.RunInstead())
+			s.Warn("%s has no service levels, but paths use some: OpenSM would assign others; %s", o.out, r.RunInstead())
 		case r.ChangesLanes():
-			s.Warn("%s tells no virtual lanes, and paths change theirs: OpenSM would leave them on one, where they may deadlock; %s", o.out, r.RunInstead())
+			s.Warn("%s has no virtual lanes, but paths change theirs: OpenSM would leave them on one, where they may deadlock; %s", o.out, r.RunInstead())
 		}
 	case o.out != "":
-		s.Warn("%s is not written, for the verdict is not ok", o.out)
+		s.Warn("%s: not written: the verdict is not ok", o.out)
 	}
 	if !report.Clean() {
 		return session.Exit(lang.StatusFindings)
@@ -206,8 +205,8 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 	return nil
 }
 
-// loadPolicy loads a policy. Where its options ask for its help, that is printed,
-// and there is no policy to run.
+// loadPolicy loads a policy. If its options request its help, that is printed, and it
+// returns no policy.
 func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*program.Policy, error) {
 	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, session.FlagNames(new(routeOptions).flags()))
 	if err != nil || p.Help == "" {

@@ -38,10 +38,10 @@ func watchRoutes(p *session.Program, o routeOptions) error {
 		w.reload = r.Reload
 	}
 	return onFabric(p, "route", func(ctx context.Context, s *session.Session) error {
-		ctx, stop := s.Runner.Deadline.Within(ctx) // there is nothing to be reported after it
+		ctx, stop := s.Runner.Deadline.Within(ctx) // nothing is reported after it
 		defer stop()
 		if s.Engine == nil {
-			return s.NoLive("route", "--watch needs a live fabric: this session reads a file")
+			return s.NoLive("route", "--watch needs a live fabric: this session reads a file; choose one with -F")
 		}
 		policy, err := loadPolicy(ctx, s, o.policy, o.args)
 		if policy == nil || err != nil {
@@ -52,41 +52,40 @@ func watchRoutes(p *session.Program, o routeOptions) error {
 	})
 }
 
-// checkWatch checks what --watch needs.
+// checkWatch checks the requirements of --watch.
 func checkWatch(p *session.Program, o routeOptions) error {
 	switch {
 	case o.out == "":
-		return errors.New("--watch needs --out FILE, the file to be kept up to date")
+		return errors.New("--watch requires --out FILE, the file to keep up to date")
 	case o.diff || o.failEachLink || o.adaptive != 0:
-		return errors.New("--watch shows no reports: leave --diff, --fail-each-link and --adaptive out")
+		return errors.New("--watch excludes --diff, --fail-each-link and --adaptive")
 	case !p.Settings.Write:
-		return errors.New("--watch changes what a subnet manager does, which takes --write (before the word route)")
+		return errors.New("--watch changes the input of a subnet manager; it requires --write (before the word route)")
 	}
 	return nil
 }
 
-// routeWatch runs a policy whenever the topology has changed, and puts its tables
-// in a file. The file is replaced only after a complete sweep, by tables whose
-// verdict is ok and that read back as they are; then its reader is told. Otherwise
-// it stays as it was. One line on stderr says what was done, and why not; a reason
-// that lasts is told once.
+// routeWatch runs a policy whenever the topology has changed, and writes its tables to
+// a file. The file is replaced only after a complete sweep, by tables whose verdict is
+// ok and that read back unchanged; then its reader is notified. Otherwise the file
+// stays unchanged. Each action, and each reason for none, is one line on stderr; a
+// reason that lasts is reported once.
 type routeWatch struct {
 	session *builtins.Session
 	policy  *program.Policy
 	out     string        // the file
 	every   time.Duration // between the end of a sweep and the next one
 	stderr  io.Writer
-	// reload tells the reader of the file that it is new, and returns who that is:
-	// "opensm (process 4711)". It may be nil. After opensm.ErrEnded it is not called
-	// again.
+	// reload notifies the reader of the file, and returns its name: "opensm (process
+	// 4711)". It may be nil. After opensm.ErrEnded it is not called again.
 	reload func() (reader string, err error)
 
-	last     *routes.Routes // the tables whose verdict was ok last
-	begun    bool
-	topology [sha256.Size]byte // on which it was decided last
-	why      string            // why the file does not suit the topology; "": it does
-	told     string            // the last reason that was told
-	untold   bool              // the file is new, and its reader does not know
+	last      *routes.Routes // the latest tables whose verdict was ok
+	begun     bool
+	topology  [sha256.Size]byte // of the latest decision
+	why       string            // why the file does not suit the topology; "": it does
+	reported  string            // the latest reason reported
+	notifyDue bool              // the file is new, and its reader not yet notified
 }
 
 // run watches until ctx ends.
@@ -101,7 +100,7 @@ func (w *routeWatch) run(ctx context.Context) error {
 	}
 }
 
-// round looks at the fabric once. The error is the end of all rounds.
+// round sweeps the fabric once. An error ends the watch.
 func (w *routeWatch) round(ctx context.Context) error {
 	f, err := topology.SweepQuietly(ctx, w.session.Runtime)
 	switch {
@@ -111,7 +110,7 @@ func (w *routeWatch) round(ctx context.Context) error {
 		w.keep(firstLine(err))
 		return nil
 	case !f.Complete():
-		w.keep("the sweep is not complete: " + f.FirstMissing())
+		w.keep("incomplete sweep: " + f.FirstMissing())
 		return nil
 	}
 	topology, err := digest(f)
@@ -124,7 +123,7 @@ func (w *routeWatch) round(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil && (!w.begun || endsScripts(err)):
-			return err // to be fixed by who started this
+			return err // a usage or script error
 		case err != nil:
 			w.why = firstLine(err)
 		}
@@ -134,22 +133,22 @@ func (w *routeWatch) round(ctx context.Context) error {
 		w.keep(w.why)
 		return nil
 	}
-	if w.told != "" && !w.untold {
-		w.tell("all is well again")
-		w.told = ""
+	if w.reported != "" && !w.notifyDue {
+		w.log("the fabric and the file are in order again")
+		w.reported = ""
 	}
-	return w.tellReader()
+	return w.notifyReader()
 }
 
-// endsScripts: err is exit() or a refusal, which nothing catches.
+// endsScripts reports whether err is exit() or a refusal, which catch() does not stop.
 func endsScripts(err error) bool {
 	var exit *lang.ExitError
 	var refusal *lang.RefusalError
 	return errors.As(err, &exit) || errors.As(err, &refusal)
 }
 
-// digest is one of all that tables can depend on: nodes, names, links, their
-// widths and speeds, LIDs.
+// digest returns a hash of everything that tables can depend on: nodes, names, links,
+// their widths and speeds, LIDs.
 func digest(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	if err := format.Dump(h, f, format.KindIbnetdiscover); err != nil {
@@ -158,22 +157,22 @@ func digest(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// decide computes tables for f and writes them, if their verdict is ok and they
-// differ from those in the file. why says what keeps the file from being written.
+// decide computes tables for f and writes them, if their verdict is ok and they differ
+// from those in the file. why is what keeps the file from being written.
 func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, err error) {
 	r, v, err := w.compute(ctx, f)
 	if err != nil {
 		return "", err
 	}
 	if !v.OK() {
-		return fmt.Sprintf("the verdict is not ok: unreachable %d, loops %d, acyclic %v", v.Unreachable, v.Loops, starlark.Bool(v.Acyclic)), nil
+		return fmt.Sprintf("verdict not ok: unreachable %d, loops %d, acyclic %v", v.Unreachable, v.Loops, starlark.Bool(v.Acyclic)), nil
 	}
 	w.last = r
 	changes := "the first tables"
 	if old, err := routes.Load(f, routes.Files{LFTs: w.out}, session.OpenNamed(ctx, w.session.Files.OpenNamed)); err == nil {
 		d := r.Diff(old)
 		if d.Entries == 0 {
-			w.tell(w.out + " is up to date")
+			w.log(w.out + " is up to date")
 			return "", nil
 		}
 		changes = fmt.Sprintf("%s of %s changed", plural.Count(d.Entries, "entry", "entries"), plural.Count(len(d.Switches), "switch", "switches"))
@@ -181,13 +180,13 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 	if err := w.write(ctx, r); err != nil {
 		return "", session.NotWritten(w.out, err)
 	}
-	w.tell(w.out + " is new: " + changes)
-	w.untold = w.reload != nil
+	w.log(w.out + ": new tables: " + changes)
+	w.notifyDue = w.reload != nil
 	return "", nil
 }
 
-// compute repairs the last tables, and runs the policy anew where there are none or the
-// verdict on those is not ok.
+// compute repairs the last tables. It runs the policy from the start if there are no
+// tables or their verdict is not ok.
 func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes, *verify.Verdict, error) {
 	for last := w.last; ; last = nil {
 		r, err := w.policy.Repair(ctx, f, last)
@@ -207,47 +206,47 @@ func (w *routeWatch) write(ctx context.Context, r *routes.Routes) error {
 	return format.WriteChecked(w.out, write, func(name string) error {
 		back, err := routes.Load(r.Graph().Fabric(), routes.Files{LFTs: name}, session.OpenNamed(ctx, w.session.Files.OpenNamed))
 		if err != nil {
-			return fmt.Errorf("the new file does not read back: %w", err)
+			return fmt.Errorf("new file: cannot be read back: %w", err)
 		}
 		if d := r.Diff(back); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", plural.Count(d.Entries, "entry", "entries"))
+			return fmt.Errorf("new file: reads back with differences: %s", plural.Count(d.Entries, "entry", "entries"))
 		}
 		return nil
 	})
 }
 
-// tellReader tells the reader, if there is anything to tell.
-func (w *routeWatch) tellReader() error {
-	if !w.untold {
+// notifyReader notifies the reader of the file, if that is due.
+func (w *routeWatch) notifyReader() error {
+	if !w.notifyDue {
 		return nil
 	}
 	reader, err := w.reload()
 	switch {
 	case errors.Is(err, opensm.ErrEnded):
-		w.tell(err.Error())
+		w.log(err.Error())
 		return &lang.ExitError{Code: lang.StatusFabric}
 	case err != nil:
-		if text := "not reloaded: " + err.Error(); text != w.told {
-			w.tell(text)
-			w.told = text
+		if text := "not reloaded: " + err.Error(); text != w.reported {
+			w.log(text)
+			w.reported = text
 		}
 		return nil
 	}
-	w.tell(reader + " is told to read it")
-	w.untold, w.told = false, ""
+	w.log(reader + ": SIGHUP sent, to read the tables")
+	w.notifyDue, w.reported = false, ""
 	return nil
 }
 
-// keep tells why the file is left as it is, once.
+// keep reports once why the file is not changed.
 func (w *routeWatch) keep(why string) {
-	if why != w.told {
-		w.tell(w.out + " stays as it is: " + why)
-		w.told = why
+	if why != w.reported {
+		w.log(w.out + ": unchanged: " + why)
+		w.reported = why
 	}
 }
 
-// tell writes a line with the time.
-func (w *routeWatch) tell(text string) {
+// log writes a line with the time.
+func (w *routeWatch) log(text string) {
 	fmt.Fprintf(w.stderr, "%s %s\n", w.session.Clock.Now().UTC().Format(time.RFC3339), text)
 }
 

@@ -143,13 +143,13 @@ func TestWatch(t *testing.T) {
 	if !errors.Is(err, lang.ErrInterrupted) {
 		t.Errorf("ended with %v", err)
 	}
-	told := "opensm (process 7) is told to read it\n"
+	told := "opensm (process 7): SIGHUP sent, to read the tables\n"
 	checkSaid(t, sc, []string{
-		"lfts.dump is new: the first tables\n" + told + "[1]",
+		"lfts.dump: new tables: the first tables\n" + told + "[1]",
 		"[1]",
-		"lfts.dump is new: 14 entries of 5 switches changed\n" + told + "[2]",
+		"lfts.dump: new tables: 14 entries of 5 switches changed\n" + told + "[2]",
 		"[2]",
-		"lfts.dump is new: 10 entries of 5 switches changed\n" + told + "[3]",
+		"lfts.dump: new tables: 10 entries of 5 switches changed\n" + told + "[3]",
 		"[3]",
 		"",
 	})
@@ -179,7 +179,7 @@ func TestWatchUpToDate(t *testing.T) {
 		cable(t, "switch-1", 2, true)(s)
 	}, again)
 	checkSaid(t, sc, []string{
-		"lfts.dump is new: the first tables\nopensm (process 7) is told to read it\n[1]",
+		"lfts.dump: new tables: the first tables\nopensm (process 7): SIGHUP sent, to read the tables\n[1]",
 		"[1]", "[1]", "[1]", "[1]", "",
 	})
 }
@@ -187,7 +187,7 @@ func TestWatchUpToDate(t *testing.T) {
 // TestWatchStays: in doubt the file stays, nobody is told of it, and one line
 // says why, once.
 func TestWatchStays(t *testing.T) {
-	first := "lfts.dump is new: the first tables\nopensm (process 7) is told to read it\n[1]"
+	first := "lfts.dump: new tables: the first tables\nopensm (process 7): SIGHUP sent, to read the tables\n[1]"
 	t.Run("verdict", func(t *testing.T) {
 		var good string
 		sc, _ := watched(t, "ring:n=5", "minhop", unchanged, cable(t, "switch-3", 2, false), func(s *scene) {
@@ -203,7 +203,7 @@ func TestWatchStays(t *testing.T) {
 			}
 		}, unchanged)
 		// A ring has a credit loop by shortest paths; a line has none.
-		stays := "lfts.dump stays as it is: the verdict is not ok: unreachable 0, loops 0, acyclic False\n"
+		stays := "lfts.dump: unchanged: verdict not ok: unreachable 0, loops 0, acyclic False\n"
 		checkSaid(t, sc, []string{stays + "[0]", "[0]", first, stays + "[1]", "[1]", "[1]", ""})
 	})
 	t.Run("sweep", func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestWatchStays(t *testing.T) {
 		}, unchanged, func(s *scene) {
 			s.subnet.Cables.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, false)
 		}, unchanged)
-		if len(sc.said) != 6 || sc.said[0] != first || sc.said[2] != "[1]" || sc.said[3] != "all is well again\n[1]" || sc.said[4] != "[1]" ||
-			!strings.HasPrefix(sc.said[1], "lfts.dump stays as it is: the sweep is not complete: ") || !strings.Contains(sc.said[1], "timed out after") || strings.Count(sc.said[1], "\n") != 1 {
+		if len(sc.said) != 6 || sc.said[0] != first || sc.said[2] != "[1]" || sc.said[3] != "the fabric and the file are in order again\n[1]" || sc.said[4] != "[1]" ||
+			!strings.HasPrefix(sc.said[1], "lfts.dump: unchanged: incomplete sweep: ") || !strings.Contains(sc.said[1], "timed out after") || strings.Count(sc.said[1], "\n") != 1 {
 			t.Errorf("said %q", sc.said)
 		}
 	})
@@ -233,7 +233,7 @@ func TestWatchStays(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 		if len(sc.said) != 5 || !strings.HasSuffix(sc.said[1], "changed\nnot reloaded: the pidfile is empty\n[1]") || sc.said[2] != "[1]" ||
-			sc.said[3] != "opensm (process 7) is told to read it\n[2]" || !strings.HasSuffix(sc.said[4], "changed\nthe process to reload has exited: it is gone") {
+			sc.said[3] != "opensm (process 7): SIGHUP sent, to read the tables\n[2]" || !strings.HasSuffix(sc.said[4], "changed\nthe process to reload has exited: it is gone") {
 			t.Errorf("said %q", sc.said)
 		}
 	})
@@ -259,7 +259,7 @@ func TestWatchReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	sc, err := watched(t, "fattree:k=4,levels=2", policy)
-	if err == nil || err.Error() != "the new file does not read back as it is: 1 entry" {
+	if err == nil || err.Error() != "new file: reads back with differences: 1 entry" {
 		t.Errorf("ended with %v, said %q", err, sc.said)
 	}
 	if list, _ := os.ReadDir(filepath.Dir(sc.file)); len(list) != 0 || sc.hups != 0 {

@@ -2,7 +2,7 @@
 // a struct, runs on an open session, and ends with an error or an exit status.
 //
 //	run.go          a command in a session; All: the list of commands
-//	program.go      scripts, and what they say of themselves; commandflag.go, the flags of commands
+//	program.go      scripts, and what they declare; commandflag.go, the flags of commands
 //	                that share a command line with one
 //	atprompt.go     the commands that run at the prompt too
 //	audit.go        audit; auditrails.go, its --each-port; auditack.go, its acks
@@ -41,10 +41,10 @@ func All(p *session.Program) []*cobra.Command {
 	}
 }
 
-// task is what a command runs in a session.
+// task is the work of a command in a session.
 type task struct {
 	name string // of the command
-	plan string // what a plan says that it is made from; "": the name
+	plan string // origin of a plan, for its file; "": the name
 	time session.TimeLimit
 	open func(context.Context) (*session.Session, error)
 	run  func(context.Context, *session.Session) error
@@ -64,11 +64,11 @@ func withoutFabric(p *session.Program, name string, run func(context.Context, *s
 	return execute(p, task{name: name, time: p.StartTime(), open: open, run: run})
 }
 
-// execute runs a task on the fabric that the session flags name, unless it opens a session
-// by itself. The error is why it did not run, or the exit status.
+// execute runs a task on the fabric that the session flags name, unless the task opens
+// a session itself. The error is why it did not run, or the exit status.
 func execute(p *session.Program, t task) error {
 	if p.Settings.Given("command") {
-		return errors.New("-c takes no command")
+		return errors.New("-c: not supported by commands; leave it out")
 	}
 	if err := p.Settings.Check(); err != nil {
 		return err

@@ -30,21 +30,22 @@ func simCommand(p *session.Program) *cobra.Command {
 	var serve simServe
 	c := &cobra.Command{
 		Use:   "sim [SPEC|FILE] [--out FILE | --listen NAME]",
-		Short: "Write the topology of a simulated fabric, or let OpenSM and the C tools onto it",
-		Long: `Write the topology of a simulated fabric, as ibnetdiscover prints it: ibsim reads
-that, and so do -F file: and -F sim:.
+		Short: "Write the topology of a simulated fabric, or let OpenSM and the C tools attach to it",
+		Long: `Write the topology of a simulated fabric in the format of ibnetdiscover, which ibsim,
+-F file: and -F sim: read.
 
 SPEC is KIND[:KEY=VALUE,...] as with -F sim:. The kinds are fattree, pgft, ring,
-mesh, torus, hyperx, dragonfly, random; or a file of a topology. With all of them
-go remove_links=, remove_switches= and seed=: parts that are not there.
+mesh, torus, hyperx, dragonfly, random; or a topology file. All of them accept
+remove_links=, remove_switches= and seed=, which leave parts out.
 
---listen serves the fabric by ibsim's sockets until it is interrupted: programs with
-libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
---bare it is as after power-on, for a subnet manager to bring up; else it is up,
-and has one. --console takes ibsim's commands from the input: type Help.
+--listen serves the fabric by the sockets of ibsim until it is interrupted: programs
+with libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
+--bare the fabric is in the state after power-on, for a subnet manager to bring up;
+without it the fabric is up, and has a subnet manager. --console reads commands of
+ibsim from standard input: type Help.
 
-libumad2sim does not work with rdma-core 56 and later: tools of such a release end by
-a segmentation fault once they are attached. Use those of an older release, such as
+libumad2sim does not work with rdma-core 56 and later: tools of such a release end with
+a segmentation fault as soon as they attach. Use those of an older release, such as
 Debian 12's, or fabsh.`,
 		Example: `  fabsh sim fattree:k=8,levels=3 --out net
   fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
@@ -53,7 +54,7 @@ Debian 12's, or fabsh.`,
   IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover`,
 		Args: func(_ *cobra.Command, words []string) error {
 			if len(words) > 1 {
-				return fmt.Errorf("sim: takes one SPEC, and here is also %q", words[1])
+				return fmt.Errorf("sim: unexpected argument %q; want one SPEC", words[1])
 			}
 			return nil
 		},
@@ -63,11 +64,11 @@ Debian 12's, or fabsh.`,
 				spec = words[0]
 			}
 			if c.Flags().Changed("out") && out == "" {
-				return errors.New("sim: --out needs the name of a file")
+				return errors.New("sim: --out: missing file name")
 			}
 			if c.Flags().Changed("listen") {
 				if c.Flags().Changed("out") {
-					return errors.New("sim: --out writes the topology, --listen serves it: give one of them")
+					return errors.New("sim: --out and --listen exclude each other: one writes the topology, the other serves it")
 				}
 				return serveTopology(p, spec, &serve)
 			}
@@ -87,27 +88,27 @@ Debian 12's, or fabsh.`,
 			}
 			switch err := format.WriteFile(ctx, out, write); {
 			case errors.Is(err, syscall.EISDIR):
-				return fmt.Errorf("sim: --out %s: is a folder", out)
+				return fmt.Errorf("sim: --out %s: is a directory", out)
 			case errors.Is(err, fs.ErrNotExist):
-				return fmt.Errorf("sim: --out %s: there is no such folder", out)
+				return fmt.Errorf("sim: --out %s: no such directory", out)
 			case err != nil:
 				return &session.HostError{Err: fmt.Errorf("sim: --out: %w", err)}
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of the output")
+	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of standard output")
 	c.Flags().StringVar(&serve.name, "listen", "", "serve the fabric to programs that have IBSIM_SOCKNAME=`NAME`")
 	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen: no LIDs, no tables, no subnet manager; links in INIT")
-	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: take ibsim's console commands from the input")
+	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: read console commands of ibsim from standard input")
 	c.Flags().BoolVar(&serve.anyUser, "any-user", false, "with --listen: serve programs of all users, not only yours")
 	c.MarkFlagFilename("out")
 	return c
 }
 
-// bringUp makes a simulated fabric and discovers it, so that it has the LIDs,
-// widths and speeds that its subnet manager has set. Faults are no part of the
-// topology. What no cable joins to the rest is: but nobody gave it LIDs.
+// bringUp starts a simulated fabric and discovers it, so that it has the LIDs, widths
+// and speeds that its subnet manager has set. Faults are not part of the topology.
+// Nodes without a cable to the rest are, but without LIDs.
 func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabric, error) {
 	f, o, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
 	if err != nil {
@@ -125,7 +126,7 @@ func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabr
 	defer e.Close()
 	found, err := discover.Sweep(ctx, e, discover.Options{})
 	if err == nil && len(found.Nodes()) < len(f.Nodes()) {
-		p.Warn("sim: of %s those are written that %s reaches, %d: no cables join the others to them",
+		p.Warn("sim: %s: only the %[3]d nodes that %[2]s reaches are written: no cables join the others to them",
 			plural.Count(len(f.Nodes()), "node", "nodes"), f.Nodes()[node].Label(), len(found.Nodes()))
 	}
 	return found, err
@@ -138,7 +139,8 @@ type simServe struct {
 	anyUser       bool
 }
 
-// serveTopology serves a simulated fabric by ibsim's sockets until it is interrupted.
+// serveTopology serves a simulated fabric by the sockets of ibsim until it is
+// interrupted.
 func serveTopology(p *session.Program, spec string, o *simServe) error {
 	limit := p.StartTime()
 	defer p.StartDeadline(limit).Stop()
@@ -162,7 +164,7 @@ func serveTopology(p *session.Program, spec string, o *simServe) error {
 	if err != nil {
 		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
 	}
-	state := "up, with a subnet manager of its own"
+	state := "up, with its own subnet manager"
 	if o.bare {
 		state = "bare: attach a subnet manager"
 	}
@@ -180,7 +182,7 @@ func serveTopology(p *session.Program, spec string, o *simServe) error {
 	return ctx.Err()
 }
 
-// counts is how much there is of a fabric.
+// counts returns the numbers of nodes and links of a fabric.
 func counts(f *fabric.Fabric) string {
 	return fmt.Sprintf("%s, %s, %s", plural.Count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"),
 		plural.Count(len(f.OfType(mad.NodeTypeCA)), "host", "hosts"), plural.Count(f.Links(), "cable", "cables"))

@@ -23,23 +23,22 @@ func snapshotCommand(p *session.Program) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "snapshot FILE [--all]",
-		Short: "Sweep the fabric, read its forwarding tables, and keep all in a file",
-		Long: `Sweep the fabric, read the forwarding tables of all switches, and write what was
-found to FILE, compressed and with a checksum; keys are left out. -F file:FILE
-and load_fabric(FILE) read the fabric, load_routes(FILE) and verify --lfts FILE
-the tables. With -F file:PATH a topology is converted. --all reads what audits
-look at too: P_Key, SL2VL, VL arbitration and multicast tables, counters, and
-the records of the subnet administrator. Of 11,664 hosts that takes millions of
-datagrams.`,
+		Short: "Sweep the fabric, read its forwarding tables, and save all of it to a file",
+		Long: `Sweep the fabric, read the forwarding tables of all switches, and write the result to
+FILE, compressed and with a checksum; keys are left out. -F file:FILE and
+load_fabric(FILE) read the fabric; load_routes(FILE) and verify --lfts FILE read the
+tables. -F file:PATH converts a topology. --all also saves the input of audits: P_Key,
+SL2VL, VL arbitration and multicast tables, counters, and the records of the subnet
+administrator. For 11,664 hosts that takes millions of datagrams.`,
 		Example: `  fabsh snapshot monday.snap
   fabsh snapshot golden.snap --all
   fabsh -F file:monday.snap verify --lfts monday.snap`,
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:
-				return errors.New("snapshot: to which file?")
+				return errors.New("snapshot: missing FILE")
 			case len(words) > 1:
-				return fmt.Errorf("snapshot: takes one FILE, and here is also %q", words[1])
+				return fmt.Errorf("snapshot: unexpected argument %q; want one FILE", words[1])
 			}
 			return nil
 		},
@@ -51,14 +50,14 @@ datagrams.`,
 	return c
 }
 
-// writeSnapshot writes the fabric to a file, and the tables of its switches, if there
-// are any to be asked.
+// writeSnapshot writes the fabric to a file, with the tables of its switches if they
+// can be read.
 func writeSnapshot(ctx context.Context, s *session.Session, path string, all bool) error {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
-	tables := "no tables: they are not in a topology"
+	tables := "no tables: a topology does not contain them"
 	if s.Engine != nil || f.HasLFTs() {
 		live, err := read.Routes(ctx, s.Runtime, f)
 		if err != nil {
@@ -87,8 +86,9 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, all boo
 	return nil
 }
 
-// rows are the tables of r by node. Where some were not read, one that drops all is
-// taken for such a one: a file must not say that a silent switch forwards nothing.
+// rows returns the tables of r by node. If some were not read, one that drops
+// everything is taken for unread: a file must not state that a switch that did not
+// answer forwards nothing.
 func rows(r *routes.Routes) [][]byte {
 	g := r.Graph()
 	tables := make([][]byte, len(g.Fabric().Nodes()))

@@ -24,7 +24,7 @@ import (
 	"fabsh/shell/session"
 )
 
-// testOptions are what the command line of test says.
+// testOptions are the options of test on the command line.
 type testOptions struct {
 	run     string
 	verbose bool
@@ -38,38 +38,38 @@ func testCommand(p *session.Program) *cobra.Command {
 		Use:   "test [PATH...]",
 		Short: "Run the test_* functions of scripts, on simulated fabrics",
 		Long: `Run the functions of scripts whose names begin with test_. A PATH is a script,
-or a folder, whose .star files are taken, those of folders below too; without
-any it is the working directory.
+or a directory, which stands for all .star files in it and in directories below
+(default: the working directory).
 
-The default of a test's parameter sim is the SPEC of its fabric, as behind
--F sim:, and the test gets that fabric's value sim:
+The default value of a test's parameter sim is the SPEC of its fabric, as after
+-F sim:. The test is called with the sim value of that fabric:
 
     def test_unlink(sim = "ring:n=3"):
         sim.unlink("switch-1/2")
         expect.eq(len(discover().links), 5)
 
-A test that has no such parameter has no fabric. Each has a session of its own,
-in which its script runs from the top, and a virtual clock, which stands until
-all that runs sleeps: sleep("1h") takes no time. What is asked and not answered
-takes its time (--timeout). help("expect") says what a test can expect.
+A test without this parameter has no fabric. Each test has its own session, in
+which its script runs from the start, and a virtual clock, which advances only while
+everything sleeps: sleep("1h") returns at once. A request without an answer takes real
+time (--timeout). help("expect") lists what a test can expect.
 
---deadline (here 1m if it is not given), --memory and --max-steps hold for each
-test. Exit status: 0 all passed; 1 a test failed; 2 a script does not load, or
-there is no test.`,
+--deadline (default here: 1m), --memory and --max-steps apply to each test.
+Exit status: 0 all passed; 1 a test failed; 2 a script does not load, or there is
+no test.`,
 		Example: `  fabsh test scripts
   fabsh -o json test --run 'links?$' audits/links_test.star
   fabsh test --junit report.xml`,
 		RunE: func(_ *cobra.Command, words []string) error { return runTests(p, words, o) },
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&o.run, "run", "", "run only the tests whose names `REGEXP` matches")
-	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "name the tests that passed too, and show what they print")
-	c.Flags().StringVar(&o.junit, "junit", "", "write the results to `FILE` too, in the XML of JUnit")
+	c.Flags().StringVar(&o.run, "run", "", "run only the tests whose names match `REGEXP`")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "list the tests that passed too, and show their output")
+	c.Flags().StringVar(&o.junit, "junit", "", "also write the results to `FILE`, in the XML of JUnit")
 	c.MarkFlagFilename("junit")
 	return c
 }
 
-// testTime is how long a test may take where --deadline does not say.
+// testTime is how long a test may take without --deadline.
 const testTime = time.Minute
 
 // runTests is the command.
@@ -79,11 +79,11 @@ func runTests(p *session.Program, paths []string, o testOptions) error {
 	case err != nil:
 		return fmt.Errorf("test: --run: %w", err)
 	case p.Settings.Given("command"):
-		return errors.New("-c takes no command")
+		return errors.New("-c: not supported by commands; leave it out")
 	case p.Settings.Given("fabric"):
-		return errors.New(`test: -F has no meaning: each test names its fabric, def test_x(sim="fattree:k=4")`)
+		return errors.New(`test: -F: not supported: each test names its fabric, def test_x(sim="fattree:k=4")`)
 	case p.Settings.Record != "":
-		return errors.New("test: --record has no meaning: each test has a fabric of its own")
+		return errors.New("test: --record: not supported: each test has its own fabric")
 	}
 	if err := p.Settings.Check(); err != nil {
 		return err
@@ -121,7 +121,7 @@ type testRun struct {
 	status  int          // exit status so far
 	results []scripttest.Result
 	scripts int // that have tests, or do not load
-	found   int // tests, those that the filter leaves out too
+	found   int // number of tests, including those that the filter leaves out
 }
 
 // all runs the tests of all scripts, and writes the results.
@@ -143,12 +143,12 @@ func (r *testRun) all(paths []string) error {
 	case len(r.results) > 0:
 		return r.summary()
 	case r.found > 0:
-		return fmt.Errorf("test: --run %s: none of the %s has such a name", r.options.run, plural.Count(r.found, "test", "tests"))
+		return fmt.Errorf("test: --run %s: matches none of %s", r.options.run, plural.Count(r.found, "test", "tests"))
 	}
-	return fmt.Errorf("test: no function in %s has a name that begins with test_", strings.Join(paths, ", "))
+	return fmt.Errorf("test: %s: no function whose name begins with test_", strings.Join(paths, ", "))
 }
 
-// scriptsAt are the scripts that paths name, in the order of paths and names, each
+// scriptsAt returns the scripts that paths name, in the order of paths and names, each
 // once.
 func scriptsAt(ctx context.Context, paths []string) ([]string, error) {
 	var files []string
@@ -191,7 +191,7 @@ func scriptsAt(ctx context.Context, paths []string) ([]string, error) {
 	return files, nil
 }
 
-// script runs the tests of one. An error ends the run.
+// script runs the tests of one script. An error ends the run.
 func (r *testRun) script(path string) error {
 	s, out, err := r.session(nil, path)
 	if err != nil {
@@ -256,8 +256,9 @@ func (r *testRun) test(loaded *session.Session, t scripttest.Test) (scripttest.R
 	return result, err
 }
 
-// openAsScript returns what opens a file that a script names, where it may read. What is no
-// file is said to be none, for it may be a misspelled kind of fabric.
+// openAsScript returns a function that opens a file that a script names, if it may be
+// read. A name that is not a file gets an error that says so, because it may be a
+// misspelled kind of fabric.
 func openAsScript(s *session.Session) func(context.Context, string) (*lang.File, error) {
 	return func(ctx context.Context, path string) (*lang.File, error) {
 		if !strings.Contains(path, "/") {
@@ -269,10 +270,9 @@ func openAsScript(s *session.Session) func(context.Context, string) (*lang.File,
 	}
 }
 
-// session makes a session on c, or, if that is nil, without a fabric. What it
-// writes is kept.
+// session makes a session on c, or without a fabric if c is nil. Its output is kept.
 func (r *testRun) session(c *session.Connection, doing string) (*session.Session, *testOutput, error) {
-	absent := errors.New(`a test has the fabric that its parameter names, def test_x(sim="fattree:k=4"), and this has none`)
+	absent := errors.New(`this test has no fabric: name one by a parameter, def test_x(sim="fattree:k=4")`)
 	base := r.base
 	base.Connection, base.Absent = c, absent
 	s, err := session.New(r.program, base)
@@ -287,8 +287,8 @@ func (r *testRun) session(c *session.Connection, doing string) (*session.Session
 	return s, out, nil
 }
 
-// attempt runs fn within the limits of a test. message is why it failed; an error
-// ends the run.
+// attempt runs fn within the limits of a test. message is why it failed; an error ends
+// the run.
 func (r *testRun) attempt(s *session.Session, fn func(context.Context) error) (message string, err error) {
 	var inner error // knows where it was stopped
 	err = s.Runner.Attempt(func(ctx context.Context) error {
@@ -304,7 +304,7 @@ func (r *testRun) attempt(s *session.Session, fn func(context.Context) error) (m
 	return scripttest.Explain(s.Explainer, inner), nil
 }
 
-// add keeps a result, and as text tells of it at once.
+// add keeps a result, and as text prints it at once.
 func (r *testRun) add(t scripttest.Result) error {
 	r.results = append(r.results, t)
 	switch t.Outcome {
@@ -367,7 +367,7 @@ func indent(text, margin string) string {
 	return b.String()
 }
 
-// maxTestOutput is how much is kept of what a test prints, in bytes.
+// maxTestOutput is how much of a test's output is kept, in bytes.
 const maxTestOutput = 16 << 10
 
 // testOutput keeps the beginning of what is written.

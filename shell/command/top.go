@@ -27,26 +27,26 @@ func topCommand(p *session.Program) *cobra.Command {
 	by, every := live.Words[0], session.Duration{Unit: time.Second, Units: "a number of seconds"}
 	c := &cobra.Command{
 		Use:   "top [--by wait|data|errors|ber] [--every TIME] [--tier WORD] [--filter PATTERN] [--rounds N]",
-		Short: "Who sends, who waits, who counts errors: a table of all ports, live",
-		Long: `Who sends, who waits, who counts errors: a table of all ports with a link, live on
-a terminal, and lines elsewhere. A round reads the counters of each port once, as an
-audit does, and clears none; the first line says how many datagrams that took. The
-fabric is swept at the beginning, and when the ports that answer are others.
+		Short: "Show traffic, waits and errors of all ports in a live table",
+		Long: `Show traffic, waits and errors of all ports with a link: as a live table on a
+terminal, as lines elsewhere. A round reads the counters of each port once, as an audit
+does, and clears none; the first line shows how many datagrams that took. The fabric is
+swept at the start, and when the set of ports that answer changes.
 
-PORT counts what the row says, PEER is the other end of its link, which has a row
-too. USE is what is sent, of what the link can. WAIT/s is PortXmitWait: ticks in which
-there was something to send, and no credit for it. How long a tick is depends on the
-device; SHARE, of waiting in waiting and sending, takes it for the time of 4 bytes. ERR/s
-are all counters of errors. BER is symbol errors by bits carried, both since the
-beginning: < means that there was none yet, and how low the rate is at least. TREND is
-of the last 24 rounds, each row for itself; ? is not known, for no answer came, or the
-counter was cleared or stands at its largest.
+A row has the counters of PORT. PEER is the other end of its link, which has its own
+row. USE is the data sent as a part of what the link can carry. WAIT/s is PortXmitWait:
+ticks in which there was data to send, but no credit. The length of a tick depends on
+the device; SHARE, the part of waiting in waiting and sending, assumes the time of 4
+bytes. ERR/s is the sum of all error counters. BER is symbol errors per bit carried,
+both since the start; with < there was no error yet, and the value is an upper bound.
+TREND has the last 24 rounds, each row on its own scale; ? is unknown: no answer came, or
+the counter was cleared or has reached its maximum.
 
 A tier is a distance from the hosts: host, leaf, spine, core.
 
-Keys: q quits; w, d, e and b sort by wait, data, errors and BER, < and > by the one
-before and the next; t chooses a tier, / filters by name, Esc ends that; arrows, PageUp,
-PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
+Keys: q quits; w, d, e and b sort by wait, data, errors and BER, < and > by the previous
+and the next of these; t chooses a tier, / filters by name, Esc ends that; arrows,
+PageUp, PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
 		Example: `  fabsh top
   fabsh top --by errors --every 30s --filter 'leaf-*'
   fabsh top --by ber --tier spine
@@ -60,7 +60,7 @@ PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
 			case every.Value == 0:
 				every.Value = 5 * time.Second
 			case every.Value < audit.MinWindow:
-				return fmt.Errorf("top: --every %v: want %v or more: agents do not renew counters at each read", every.Value, audit.MinWindow)
+				return fmt.Errorf("top: --every %v: want %v or more: agents do not update counters at each read", every.Value, audit.MinWindow)
 			}
 			if o.Tier != "" && !slices.Contains(picture.TierWords, o.Tier) {
 				return fmt.Errorf("top: --tier %q: use one of %s", o.Tier, strings.Join(picture.TierWords, ", "))
@@ -74,21 +74,21 @@ PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&by, "by", by, "sort by `WORD`: "+strings.Join(live.Words, ", "))
-	c.Flags().Var(&every, "every", "the `TIME` between two rounds, 2s or more (default 5s)")
+	c.Flags().Var(&every, "every", "time between two rounds, 2s or more, as `TIME` (default: 5s)")
 	c.Flags().StringVar(&o.Tier, "tier", "", "only ports of nodes in the tier `WORD`: "+strings.Join(picture.TierWords, ", "))
-	c.Flags().StringVar(&o.Filter, "filter", "", "only ports with `PATTERN` in their name or their peer's; * stands for any text")
-	c.Flags().IntVar(&o.Rounds, "rounds", 0, "end after `N` rounds (default: at q or Ctrl-C)")
+	c.Flags().StringVar(&o.Filter, "filter", "", "only ports whose name, or whose peer's name, matches `PATTERN`; * matches any text")
+	c.Flags().IntVar(&o.Rounds, "rounds", 0, "stop after `N` rounds (default: at q or Ctrl-C)")
 	c.RegisterFlagCompletionFunc("tier", cobra.FixedCompletions(picture.TierWords, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(live.Words, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-// ratesSource is where the table has its rates from.
+// ratesSource is where the table gets its rates from.
 type ratesSource struct {
 	*builtins.Session
 	poller audits.Poller
 	sent   func() uint64
-	gone   func() error // why no answer will come any more: the device is lost
+	gone   func() error // why no answers will come: the device is lost
 	end    context.CancelCauseFunc
 }
 
@@ -102,7 +102,7 @@ func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 	return topology.SweepQuietly(ctx, r.Session.Runtime)
 }
 
-// endIfGone ends the table where the device is lost: a session does not open it again.
+// endIfGone ends the table if the device is lost: a session does not open it again.
 func (r *ratesSource) endIfGone() {
 	if lost := r.gone(); lost != nil {
 		r.end(&session.HostError{Err: lost})
@@ -114,9 +114,9 @@ func (r *ratesSource) Sent() uint64 { return r.sent() }
 // runTop shows the table until it is over.
 func runTop(ctx context.Context, p *session.Program, s *session.Session, o live.Options) error {
 	if s.Engine == nil {
-		return s.NoLive("top", "needs a live fabric: this session reads a file, whose counters stand still")
+		return s.NoLive("top", "top needs a live fabric: this session reads a file; choose one with -F")
 	}
-	ctx, stop := s.Runner.Deadline.Within(ctx) // a round may last as long as one waits
+	ctx, stop := s.Runner.Deadline.Within(ctx) // a round may take as long as the user waits
 	defer stop()
 	o.Name = s.Name
 	ctx, end := context.WithCancelCause(ctx)

@@ -30,22 +30,22 @@ func topologyCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "topology KIND | FILE.star [options of the kind]",
 		Short: "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
-		Long: `Write the topology of the fabric for a scheduler of jobs.
+		Long: `Write the topology of the fabric for a job scheduler.
 
-A kind is a script that is shipped, by name (--list), or a .star file that defines
-topology(groups, *, ...) and read(text): "fabsh topology KIND --help" tells its
-options. Hosts are in groups: of a leaf, or where they have an adapter for each
-rail, of the leaves that serve the same hosts; above these by how far packets have
-to climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". What was written
-is read back and compared before it is shown or put in place.
+A kind is the name of a shipped script (--list), or a .star file that defines
+topology(groups, *, ...) and read(text): "fabsh topology KIND --help" lists its
+options. Hosts are grouped by leaf; hosts with an adapter for each rail are grouped by
+the leaves that serve the same hosts. Higher groups follow the number of tiers that
+packets climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". The text is
+read back and compared before it is shown or replaces a file.
 
---class says what an adapter is for: only compute nodes (cn) are told; others are
+--class sets the purpose of an adapter: only compute nodes (cn) are written; others are
 io, an, gateway, sm. By default "*storage*" is io.`,
 		Example: `  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
   fabsh topology hostfile --slots 8 > hosts`,
-		DisableFlagParsing: true, // they are told from those of the kind
+		DisableFlagParsing: true, // session flags are distinguishable only when the kind is known
 		ValidArgsFunction:  completeTopology,
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeTopology(p, words)
@@ -61,7 +61,7 @@ io, an, gateway, sm. By default "*storage*" is io.`,
 			case o.kind == "" && o.help:
 				return c.Help()
 			case o.kind == "":
-				return errors.New(`topology: of which kind? "fabsh topology --list" lists the shipped ones; or name a .star file`)
+				return errors.New(`topology: missing kind; give a name ("fabsh topology --list" lists the shipped ones) or a .star file`)
 			case strings.HasSuffix(o.kind, ".star"):
 				if err := CheckScript(c, o.kind); err != nil {
 					return err
@@ -81,7 +81,7 @@ io, an, gateway, sm. By default "*storage*" is io.`,
 	return withFlags(c, new(topologyOptions).flags())
 }
 
-// topologyOptions are what follows topology on the command line.
+// topologyOptions are the options behind topology on the command line.
 type topologyOptions struct {
 	kind string   // a .star file, or the name of a shipped one
 	args []string // the kind's options
@@ -95,20 +95,20 @@ type topologyOptions struct {
 // flags declares the command's own flags, and sets o to their defaults.
 func (o *topologyOptions) flags() *pflag.FlagSet {
 	f := newFlags("topology")
-	f.Func("class", "what an adapter is for, by its name (with * and ?) or GUID: `NAME=CLASS` (repeatable)", func(text string) error {
+	f.Func("class", "purpose of adapters by name (with * and ?) or GUID, as `NAME=CLASS` (repeatable)", func(text string) error {
 		rule, err := classRule(text)
 		o.rules = append(o.rules, rule)
 		return err
 	})
-	f.StringVar(&o.baseline, "baseline", "", "a snapshot or topology: what is absent now is where it is in `FILE`")
+	f.StringVar(&o.baseline, "baseline", "", "keep parts that are absent now in the place that they have in `FILE`, a snapshot or topology")
 	f.Func("levels", "at most `N` levels of groups below the root; with 1 the network need not be a tree", func(text string) (err error) {
 		if o.levels, err = strconv.Atoi(text); err != nil || o.levels < 1 {
 			return fmt.Errorf("want a number from 1, got %q", text)
 		}
 		return nil
 	})
-	f.StringVar(&o.out, "out", "", "write to `FILE`, whole or not at all, instead of the output")
-	f.StringVar(&o.diff, "diff", "", "compare with `FILE`, such as the one in use: what differs is shown, and the exit status is 1")
+	f.StringVar(&o.out, "out", "", "write to `FILE`, completely or not at all, instead of standard output")
+	f.StringVar(&o.diff, "diff", "", "compare with `FILE`, such as the one in use; show differences, and exit with 1 if there are any")
 	f.BoolVar(&o.list, "list", false, "list the kinds")
 	return f
 }
@@ -149,7 +149,7 @@ func parseTopology(words []string) (o topologyOptions, err error) {
 		case o.kind != "" || isFlag && strings.Contains(w, "="):
 			o.args = append(o.args, w)
 		case isFlag: // is the next word its value, or the kind?
-			return o, fmt.Errorf("%s stands before the kind: write it behind", w)
+			return o, fmt.Errorf("%s: ambiguous before the kind; write it after the kind", w)
 		default:
 			o.kind = w
 		}
@@ -157,7 +157,7 @@ func parseTopology(words []string) (o topologyOptions, err error) {
 	return o, nil
 }
 
-// classRule reads NAME=CLASS, where NAME may be a GUID, and hold a =.
+// classRule reads NAME=CLASS, where NAME may be a GUID, and contain a =.
 func classRule(text string) (graph.Rule, error) {
 	i := strings.LastIndexByte(text, '=')
 	if i <= 0 {
@@ -165,7 +165,7 @@ func classRule(text string) (graph.Rule, error) {
 	}
 	class, err := graph.ParseClass(text[i+1:])
 	if err == nil && class&graph.ClassSwitch != 0 {
-		err = errors.New("switches are no hosts")
+		err = errors.New("a switch has no class: only adapters do")
 	}
 	r := graph.Rule{Class: class, Name: text[:i], Also: class == graph.ClassSM}
 	if hex, ok := strings.CutPrefix(strings.ToLower(r.Name), "0x"); ok {
@@ -176,7 +176,7 @@ func classRule(text string) (graph.Rule, error) {
 	return r, err
 }
 
-// writeTopology makes the text of a kind, compares it with a file and puts it in place.
+// writeTopology makes the text of a kind, compares it with a file and writes it.
 func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
 	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, session.FlagNames(new(topologyOptions).flags()))
 	if err != nil {
@@ -186,7 +186,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 		_, err := io.WriteString(s.Console.Out(), kind.Help)
 		return err
 	}
-	// The file in use is read first: if it cannot be, nothing is asked in vain.
+	// The file in use is read first: if it cannot be read, no request is sent in vain.
 	var inUse *values.File
 	if o.diff != "" {
 		data, err := s.Files.ReadNamed(ctx, o.diff)
@@ -226,7 +226,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 		return err
 	}
 	if o.out != "" && o.baseline == "" && !f.Complete() {
-		return blameFabric(s, fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
+		return blameFabric(s, fmt.Errorf("topology: %s: not written: hosts may be missing (%s); --baseline FILE keeps absent ones", o.out, f.Missing()))
 	}
 	if o.out != "" {
 		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
@@ -249,7 +249,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	return nil
 }
 
-// blameFabric is the end of a command for what is the matter with the fabric.
+// blameFabric turns an error into one of the fabric, for the exit status.
 func blameFabric(s *session.Session, err error) error {
 	s.Console.Fail(&session.HostError{Err: err})
 	return &lang.ExitError{Code: lang.StatusFabric}

@@ -16,15 +16,15 @@ import (
 	"fabsh/shell/tour"
 )
 
-// tourCommand is the prompt on the tour's fabric, with package tour looking on.
+// tourCommand is the prompt on the fabric of the tour, which package tour watches.
 func tourCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tour [STEP]",
 		Short: "Learn fabsh in ten minutes, at its prompt, on a simulated fabric with a fault",
 		Long: `Learn fabsh in ten minutes: eight steps, typed at the prompt, on a simulated fabric
-with a fault in it. Each step is done when what was typed gets what is asked for,
-in whatever words. hint helps, skip goes on, back goes back, again repeats, and
-quit leaves; the next fabsh tour goes on there, or at STEP.`,
+with a fault. A step is done when a statement gets the result that it asks for, in any
+form. hint helps, skip continues, back goes back, again repeats, and quit leaves; the
+next fabsh tour continues there, or at STEP.`,
 		Example: `  fabsh tour
   fabsh tour 1    # from the beginning`,
 		Args: cobra.MaximumNArgs(1),
@@ -45,17 +45,17 @@ quit leaves; the next fabsh tour goes on there, or at STEP.`,
 	}
 }
 
-// Tour runs the prompt on the tour's fabric. Its time is virtual: nobody waits.
+// Tour runs the prompt on the fabric of the tour. Its clock is virtual: no user waits.
 func Tour(p *session.Program, root *cobra.Command, from int) (status int, err error) {
 	switch {
 	case p.Settings.Given("command"):
-		return 0, errors.New("-c takes no command")
+		return 0, errors.New("-c: not supported by commands; leave it out")
 	case p.Settings.Given("fabric"):
-		return 0, errors.New("tour: it has a fabric of its own: leave -F out")
+		return 0, errors.New("tour: -F: not supported: the tour has its own fabric")
 	case p.Settings.ReadOnly || p.Settings.PlanFile != "":
-		return 0, errors.New("tour: one of its steps makes a change, of a simulated fabric: leave --read-only and --plan out")
+		return 0, errors.New("tour: --read-only, --plan: not supported: one step changes the simulated fabric; leave them out")
 	case !p.AtTerminal():
-		return 0, errors.New("tour: it is typed, and here is no terminal")
+		return 0, errors.New("tour: needs a terminal")
 	}
 	if err := p.Settings.Check(); err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func Tour(p *session.Program, root *cobra.Command, from int) (status int, err er
 	defer os.RemoveAll(dir)
 	settings := *p.Settings
 	settings.VirtualTime = true
-	settings.State = dir // acks and journals of real fabrics are none of this one's
+	settings.State = dir // separate from acknowledgements and journals of real fabrics
 	p = p.With(settings)
 	c, err := session.Connect(context.Background(), p.Settings, nil, tour.Fabric)
 	if err != nil {
@@ -91,7 +91,7 @@ func Tour(p *session.Program, root *cobra.Command, from int) (status int, err er
 	return status, nil
 }
 
-// Offer asks at a terminal whether a simulated fabric will do, and returns it; else the
+// Offer offers at a terminal to open a simulated fabric, and returns it; otherwise the
 // error is absent, or ErrTour.
 func Offer(p *session.Program, absent error) (spec string, err error) {
 	if !p.StdinIsTerminal() || !p.Console.ErrIsTerminal() {
@@ -111,5 +111,5 @@ func Offer(p *session.Program, absent error) (spec string, err error) {
 	return "", absent
 }
 
-// ErrTour: the tour is to be taken instead.
+// ErrTour reports that the user chose the tour.
 var ErrTour = errors.New("the tour is wanted")

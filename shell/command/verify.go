@@ -22,24 +22,25 @@ import (
 	"fabsh/shell/session"
 )
 
-// verifyOptions are what the command line of verify says.
+// verifyOptions are the options of verify on the command line.
 type verifyOptions struct {
-	tables       routes.Files // without LFTs: those that the switches have
+	tables       routes.Files // without LFTs: the tables that the switches have
 	failEachLink bool
 	adaptive     verify.Adaptive
 }
 
-// verifyCommand judges tables that there are already.
+// verifyCommand verifies existing tables.
 func verifyCommand(p *session.Program) *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
 		Use:   "verify --lfts FILE [--sl FILE] [--sl2vl FILE] [--fail-each-link]",
-		Short: "Follow the packets through forwarding tables: do all arrive, can none deadlock?",
+		Short: "Verify forwarding tables: do all packets arrive, without loops and deadlocks?",
 		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
-arrive, and can none deadlock? With findings the exit status is 1.
+arrive, without loops and deadlocks? Findings make the exit status 1.
 
-The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.
-With --sl alone, the virtual lanes are read from the switches too.`,
+The tables are those of the file of --lfts; without it, those of the switches, or of the
+snapshot that the session reads. With --sl alone, the virtual lanes are read from the
+switches too.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Args: cobra.NoArgs,
@@ -48,13 +49,13 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, of ibroute or dump_fts, or a snapshot")
+	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, or a snapshot")
 	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
-	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
-	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl")
+	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
 	adaptiveFlagOf(c.Flags(), &o.adaptive)
 	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(verify.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
+	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the former name of --sl2vl")
 	c.Flags().MarkHidden("slvl")
 	for _, name := range []string{"lfts", "sl", "sl2vl"} {
 		c.MarkFlagFilename(name)
@@ -62,7 +63,7 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 	return c
 }
 
-// runVerify judges tables of files, or those that the switches have.
+// runVerify verifies tables of files, or those that the switches have.
 func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
@@ -73,7 +74,7 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	case o.tables.LFTs != "":
 		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
 	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
-		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
+		err = errors.New("verify: --sl and --sl2vl belong to tables of a file; give --lfts FILE")
 	default:
 		if r, err = read.Routes(ctx, s.Runtime, f); err == nil && o.tables.SL != "" {
 			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
@@ -84,7 +85,7 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive, tell: s.Runtime.Progress})
+	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive, progress: s.Runtime.Progress})
 	if err != nil {
 		return err
 	}
@@ -106,13 +107,13 @@ type adaptiveFlag verify.Adaptive
 
 // adaptiveFlagOf declares --adaptive.
 func adaptiveFlagOf(f *pflag.FlagSet, to *verify.Adaptive) {
-	f.Var((*adaptiveFlag)(to), "adaptive", "the switches are known to route adaptively: the verdict is unknown; with =minimal or =updown: is it ok whichever of the minimal ports, or of the legal up/down ports, they choose?")
+	f.Var((*adaptiveFlag)(to), "adaptive", "the switches route adaptively: the verdict is unknown; with =minimal or =updown: check all choices among the minimal ports, or the legal up/down ports")
 	f.Lookup("adaptive").NoOptDefVal = "true"
 }
 
 func (f *adaptiveFlag) String() string { return "" }
 
-// Type makes help show no value: it would stand behind a blank, which is none of it.
+// Type makes help show no value, which would follow a blank and not the equals sign.
 func (f *adaptiveFlag) Type() string { return "bool" }
 
 func (f *adaptiveFlag) Set(value string) error {
@@ -128,24 +129,24 @@ func (f *adaptiveFlag) Set(value string) error {
 	return nil
 }
 
-// checks are what is to be found out about tables.
+// checks are the checks of tables to run.
 type checks struct {
 	verify       bool
 	adaptive     verify.Adaptive
 	live         *routes.Routes // to compare with; nil: none
 	failEachLink bool
-	tell         func(doing string) // the progress line
+	progress     func(doing string) // the progress line
 }
 
-// examine does the checks. It adds to the notes of r what the fabric's file left
-// open and tables depend on.
+// examine runs the checks. It adds to the notes of r what the fabric's file left open
+// and tables depend on.
 func examine(ctx context.Context, r *routes.Routes, c checks) (*verify.Report, error) {
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
 	report := &verify.Report{Routes: r}
 	var err error
-	defer c.tell("")
+	defer c.progress("")
 	if c.verify {
-		c.tell("verifying the tables")
+		c.progress("verifying the tables")
 		if report.Verdict, err = verify.Tables(ctx, r, verify.Options{Adaptive: c.adaptive}); err != nil {
 			return nil, err
 		}
@@ -154,17 +155,17 @@ func examine(ctx context.Context, r *routes.Routes, c checks) (*verify.Report, e
 		report.Diff = r.Diff(c.live)
 	}
 	if c.failEachLink {
-		c.tell("failing one link after the other")
+		c.progress("simulating link failures")
 		list, err := verify.FailEachLink(ctx, r, 0)
 		if err != nil {
 			return nil, err
 		}
-		report.Failures = append([]verify.LinkFailure{}, list...) // not nil: asked for
+		report.Failures = append([]verify.LinkFailure{}, list...) // not nil: requested
 	}
 	return report, nil
 }
 
-// assignedLIDs are the notes on LIDs that a file does not have.
+// assignedLIDs returns the notes on LIDs that a file does not have.
 func assignedLIDs(f *fabric.Fabric) []string {
 	var notes []string
 	for _, p := range f.Problems() {

@@ -1,7 +1,7 @@
-// Package exporter serves metrics to Prometheus. It reads by a clock of its own, and
-// answers scrapes from what it has read last: no scrape reaches the fabric.
+// Package exporter serves metrics to Prometheus. It reads the fabric periodically, and
+// answers scrapes from the last complete result: no scrape reaches the fabric.
 //
-//	exporter.go  the cycles, and the last whole result
+//	exporter.go  the cycles, and the last complete result
 //	handler.go   the pages; own.go, metrics of the exporter itself
 //	serve.go     addresses, limits, TLS and passwords; peer.go, limits of one peer
 package exporter
@@ -18,50 +18,49 @@ import (
 	"time"
 )
 
-// Exporter reads again and again, and serves what it has read.
+// Exporter reads the fabric in cycles, and serves the last result.
 type Exporter struct {
-	// Every is how long after one cycle begins the next one does. Where one takes
-	// longer, those that it covers are left out.
+	// Every is the time between the starts of two cycles. Periods that a long cycle
+	// covers are left out.
 	Every time.Duration
-	// Cycle reads once, and gives what is to be written of it: a whole result. The
-	// error says why there is none; then the last one stands. A LostError is
-	// tried again sooner, any other in the next period.
+	// Cycle reads once, and returns a complete result. With an error, the last result
+	// stays. A LostError is retried early, any other error in the next period.
 	Cycle func(ctx context.Context) (Result, error)
-	// Ends: the error of a cycle is the end of all. Nil: none is.
+	// Ends reports whether the error of a cycle ends the exporter; nil: no error does.
 	Ends func(error) bool
-	// Tell is told what people should know. What lasts is told once.
-	Tell func(text string)
-	// Version is the program's, for the metric fabsh_build_info.
+	// Log is called with messages for the user. A lasting state is reported once.
+	Log func(text string)
+	// Version is the version of the program, for the metric fabsh_build_info.
 	Version string
 
 	last  atomic.Pointer[page]
 	gate  gate
-	mu    sync.Mutex // guards count
+	mu    sync.Mutex // guards the fields below
 	count counts
 	told  string
 }
 
-// Result is what a cycle has read.
+// Result is the result of a cycle.
 type Result interface{ Write(w io.Writer) error }
 
-// LostError: the connection to the fabric is gone, or cannot be opened.
+// LostError reports that the connection to the fabric is lost, or cannot be opened.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return e.Err.Error() }
 func (e *LostError) Unwrap() error { return e.Err }
 
-// counts are what the exporter tells of itself.
+// counts are metrics of the exporter itself.
 type counts struct {
 	whole, failed, left uint64 // cycles
 	took                time.Duration
 }
 
-// page is a whole result, compressed: of 11,664 hosts 10 MB instead of 280, and as
-// most scrapes want it.
+// page is a complete result, compressed, as most scrapes request it: for 11,664 hosts
+// 10 MB instead of 280.
 type page struct {
 	packed []byte
-	size   int64     // before it was compressed, in bytes
-	read   time.Time // when it was
+	size   int64     // before compression, in bytes
+	read   time.Time // when it was read
 }
 
 // The first pause before a lost connection is tried again, and the longest.
@@ -70,8 +69,8 @@ const (
 	maxPause   = time.Minute
 )
 
-// Run reads until ctx ends, and returns its cause; or the error of a cycle that ends
-// all.
+// Run runs cycles until ctx ends, and returns its cause; or the error of a cycle that
+// ends the exporter.
 func (e *Exporter) Run(ctx context.Context) error {
 	next, pause := time.Now(), firstPause
 	for {
@@ -82,7 +81,7 @@ func (e *Exporter) Run(ctx context.Context) error {
 		if err != nil && e.Ends != nil && e.Ends(err) {
 			return err
 		}
-		e.tell(err)
+		e.report(err)
 		var lost *LostError
 		wait := pause
 		if errors.As(err, &lost) {
@@ -105,7 +104,7 @@ func (e *Exporter) Run(ctx context.Context) error {
 	}
 }
 
-// cycle reads once. Its result takes the place of the last one when it is whole.
+// cycle reads once. A complete result replaces the last one.
 func (e *Exporter) cycle(ctx context.Context) error {
 	began := time.Now()
 	p, err := e.read(ctx)
@@ -119,7 +118,7 @@ func (e *Exporter) cycle(ctx context.Context) error {
 		}
 	})
 	if err == nil && e.last.Swap(p) == nil {
-		e.Tell(fmt.Sprintf("ready: the first result took %v", took.Round(time.Millisecond)))
+		e.Log(fmt.Sprintf("ready: the first result took %v", took.Round(time.Millisecond)))
 	}
 	return err
 }
@@ -152,22 +151,22 @@ func (e *Exporter) counted(change func(*counts)) {
 	change(&e.count)
 }
 
-// tell tells what has become of a cycle, once while it stays so.
-func (e *Exporter) tell(err error) {
+// report logs the result of a cycle, once as long as it stays the same.
+func (e *Exporter) report(err error) {
 	text := ""
 	if err != nil {
 		text = "no new result: " + err.Error()
 		if e.last.Load() != nil {
-			text += "; the last one stands"
+			text += "; serving the last result"
 		}
 	}
 	if text == e.told {
 		return
 	}
 	if e.told = text; text == "" {
-		text = "all is well again"
+		text = "readings succeed again"
 	}
-	e.Tell(text)
+	e.Log(text)
 }
 
 // pack compresses what write writes.

@@ -70,7 +70,7 @@ func TestOwnClock(t *testing.T) {
 		var told []string
 		start := time.Now()
 		e := &Exporter{Every: time.Minute}
-		e.Tell = func(s string) {
+		e.Log = func(s string) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, fmt.Sprint(time.Since(start), " ", s))
@@ -134,9 +134,9 @@ func TestOwnClock(t *testing.T) {
 		}
 		want := []string{
 			"0s ready: the first result took 0s",
-			"4m0s no new result: the sweep was cut; the last one stands",
-			"7m0s no new result: no device; the last one stands",
-			"10m3s all is well again",
+			"4m0s no new result: the sweep was cut; serving the last result",
+			"7m0s no new result: no device; serving the last result",
+			"10m3s readings succeed again",
 		}
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("told: -want +got\n%s", diff)
@@ -160,7 +160,7 @@ func TestEnds(t *testing.T) {
 // the limit.
 func TestScrape(t *testing.T) {
 	const metrics = "x{y=\"z\"} 1\n"
-	e := &Exporter{Every: time.Second, Tell: func(string) {}}
+	e := &Exporter{Every: time.Second, Log: func(string) {}}
 	e.Cycle = func(context.Context) (Result, error) { return text(metrics), nil }
 	if err := e.cycle(t.Context()); err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestPeerOf(t *testing.T) {
 func TestOnePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		e, l, ended := &Exporter{Every: time.Second, Tell: func(string) {}}, make(pipes), make(chan error)
+		e, l, ended := &Exporter{Every: time.Second, Log: func(string) {}}, make(pipes), make(chan error)
 		e.Cycle = func(context.Context) (Result, error) {
 			return text("# " + strings.Repeat("x", 20*pieceSize) + "\n"), nil
 		}

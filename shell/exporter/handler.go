@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
-// maxScrapes are answered at once; more are told to come back. One costs little: what
-// it gets lies ready.
+// maxScrapes is the number of scrapes answered at once; others get status 503. An
+// answer is cheap: it is ready.
 const maxScrapes = 128
 
-// gate lets maxScrapes in at once, of one peer peerScrapes, and counts those that it
-// refuses, and the others.
+// gate admits maxScrapes at once, peerScrapes of them from one peer, and counts those
+// that it admits and refuses.
 type gate struct {
 	slots
 	refused, answered atomic.Int64
@@ -31,13 +31,13 @@ const contentType = "text/plain; version=0.0.4; charset=utf-8"
 func (e *Exporter) Handler() (http.Handler, error) {
 	front, err := web.NewLandingPage(web.LandingConfig{
 		Name:        "fabsh exporter",
-		Description: "Metrics of an InfiniBand fabric, read by a clock of its own",
+		Description: "Metrics of an InfiniBand fabric, read periodically",
 		Version:     e.Version,
 		Profiling:   "false",
 		Links: []web.LandingLinks{
-			{Address: "/metrics", Text: "Metrics", Description: "of the last whole reading, with its age"},
+			{Address: "/metrics", Text: "Metrics", Description: "of the last complete result, with its age"},
 			{Address: "/-/healthy", Text: "Healthy", Description: "the exporter runs"},
-			{Address: "/-/ready", Text: "Ready", Description: "there is a whole reading"},
+			{Address: "/-/ready", Text: "Ready", Description: "a complete result exists"},
 		},
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *Exporter) Handler() (http.Handler, error) {
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
 		if e.last.Load() == nil {
-			http.Error(w, "not ready: there is no whole reading yet", http.StatusServiceUnavailable)
+			http.Error(w, "not ready: no complete result yet", http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")
@@ -57,13 +57,13 @@ func (e *Exporter) Handler() (http.Handler, error) {
 	return mux, nil
 }
 
-// metrics answers a scrape: the last whole result, then the exporter itself.
+// metrics answers a scrape: the last complete result, then the exporter itself.
 func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 	peer := peerOf(r.RemoteAddr)
 	if !e.gate.take(peer, maxScrapes, peerScrapes) {
 		e.gate.refused.Add(1)
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, fmt.Sprintf("too many scrapes at once: at most %d, and %d from one address", maxScrapes, peerScrapes), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("too many scrapes at once: the limit is %d, and %d from one address", maxScrapes, peerScrapes), http.StatusServiceUnavailable)
 		return
 	}
 	defer e.gate.release(peer)
@@ -92,7 +92,7 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	// With its length, an answer that was cut short is seen to be.
+	// The length reveals an answer that was cut short.
 	h.Set("Content-Length", strconv.FormatInt(size+int64(len(own)), 10))
 	out := &progressWriter{w, http.NewResponseController(w)}
 	if _, err := io.Copy(out, body); err == nil {

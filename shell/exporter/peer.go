@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What one peer address may have at once, so that one client cannot hold all.
+// Limits of one peer address, so that no client can use up the places of all.
 const (
 	peerConnections = maxConnections / 2
 	peerScrapes     = maxScrapes / 2
@@ -21,7 +21,7 @@ type slots struct {
 	byPeer map[string]int
 }
 
-// take takes a place for a peer, unless all are taken, or the peer has as many as it may.
+// take takes a place for a peer, unless all are taken, or the peer has its maximum.
 func (s *slots) take(peer string, all, each int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *slots) take(peer string, all, each int) bool {
 	return true
 }
 
-// release gives back a place of the peer.
+// release releases a place of the peer.
 func (s *slots) release(peer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +46,9 @@ func (s *slots) release(peer string) {
 	}
 }
 
-// peerOf returns the host of an address; of IPv6 its network of 64 bits, where a host has
-// as many addresses as it wants; of a local socket, which has no host, all of it.
+// peerOf returns the host of an address; for IPv6 its network of 64 bits, because a
+// host has any number of addresses in it; for a local socket, which has no host, the
+// whole address.
 func peerOf(address string) string {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -67,7 +68,7 @@ type peerListener struct {
 	slots *slots
 }
 
-// Accept waits for a connection of a peer that may have one more.
+// Accept waits for a connection of a peer below its limit.
 func (l peerListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -88,14 +89,14 @@ type peerConn struct {
 	release func()
 }
 
-// Close closes the connection, and gives its place back.
+// Close closes the connection, and releases its place.
 func (c *peerConn) Close() error {
 	c.release()
 	return c.Conn.Close()
 }
 
-// progressWriter writes an answer piece by piece. A client that does not take a piece
-// within stallTime is given up; one that does may take as long as the answer is.
+// progressWriter writes an answer piece by piece. It gives up a client that does not
+// take a piece within stallTime; the whole answer has no time limit.
 type progressWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -104,7 +105,7 @@ type progressWriter struct {
 func (w *progressWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		piece := b[:min(len(b), pieceSize)]
-		w.control.SetWriteDeadline(time.Now().Add(stallTime)) // an error: it has no deadlines
+		w.control.SetWriteDeadline(time.Now().Add(stallTime)) // an error: deadlines are not supported
 		var m int
 		m, err = w.ResponseWriter.Write(piece)
 		n, b = n+m, b[len(piece):]

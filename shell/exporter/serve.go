@@ -16,31 +16,31 @@ import (
 	"fabsh/fabric/format"
 )
 
-// What a client may take, in time and room.
+// Limits of a client, in time and size.
 const (
 	headerTime     = 5 * time.Second
 	writeTime      = time.Minute      // of pages other than metrics
 	stallTime      = 10 * time.Second // for one piece of the metrics
 	pieceSize      = 64 << 10         // bytes
-	idleTime       = 5 * time.Second  // to connect anew costs a scrape little, and places are few
+	idleTime       = 5 * time.Second  // a new connection costs a scrape little, and places are few
 	maxConfig      = 1 << 20          // bytes
 	maxHeader      = 16 << 10         // bytes; the library allows 4096 more
 	maxConnections = 256              // more wait until one ends
 	leaveTime      = 2 * time.Second  // for scrapes under way when the program ends
 )
 
-// Listen listens at addresses, or takes the sockets that systemd hands over
+// Listen listens at addresses, or uses the sockets that systemd passes
 // (sd_listen_fds(3)).
 func Listen(ctx context.Context, addresses []string, systemd bool) (list []net.Listener, err error) {
 	if systemd {
 		list, err = activation.Listeners()
 		for i, l := range list {
 			if l == nil {
-				return nil, fmt.Errorf("what systemd handed over as socket %d is none that streams", i)
+				return nil, fmt.Errorf("socket %d from systemd: not a stream socket", i)
 			}
 		}
 		if err == nil && len(list) == 0 {
-			err = errors.New("systemd has handed over no sockets: start it by a .socket unit, or leave --web.systemd-socket out")
+			err = errors.New("no sockets from systemd; start it by a .socket unit, or leave --web.systemd-socket out")
 		}
 		return list, err
 	}
@@ -57,9 +57,9 @@ func Listen(ctx context.Context, addresses []string, systemd bool) (list []net.L
 	return list, nil
 }
 
-// CheckConfig finds what is wrong with a file of TLS and passwords, as the exporter
-// toolkit of Prometheus reads it ("web configuration"). It may be "": there is none. The
-// toolkit reads it whole, and again for each connection, so that it can be no pipe.
+// CheckConfig finds errors in a file of TLS and passwords, as the exporter toolkit of
+// Prometheus reads it ("web configuration"). It may be "": no file. The toolkit reads
+// the file completely, and again for each connection, so it cannot be a pipe.
 func CheckConfig(path string) error {
 	if path == "" {
 		return nil
@@ -75,8 +75,8 @@ func CheckConfig(path string) error {
 	return web.Validate(path)
 }
 
-// Serve serves at the listeners until ctx ends, and closes them. log is for what
-// goes wrong with clients.
+// Serve serves at the listeners until ctx ends, and closes them. log receives errors of
+// clients.
 func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config string, log *slog.Logger) error {
 	h, err := e.Handler()
 	if err != nil {
@@ -84,7 +84,7 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 	}
 	failed := make(chan error, len(listeners))
 	places := new(slots)
-	var servers []*http.Server // one each: that of the toolkit puts its own handler before theirs
+	var servers []*http.Server // one server each: the toolkit installs its own handler in front
 	for _, l := range listeners {
 		s := &http.Server{
 			Handler:           h,

@@ -1,5 +1,5 @@
-// Package manual writes what help says as one page of HTML, which can be searched, and
-// needs no network, and no script to be read.
+// Package manual writes all help as one page of HTML, which can be searched, and needs
+// neither a network nor scripts to be read.
 package manual
 
 import (
@@ -38,7 +38,7 @@ func Write(w io.Writer, version string, chapters []help.Chapter) error {
 <body>
 <header>
 <h1>fabsh: the manual</h1>
-<p>All that <code>help</code> says, on one page. %s.</p>
+<p>All pages of <code>help</code>, on one page. %s.</p>
 <p id="search" role="search" hidden><label for="words">Search</label> <input id="words" type="search" autocomplete="off" spellcheck="false" placeholder="words, such as smp_get or link width"> <span id="found" role="status"></span></p>
 </header>
 <nav aria-label="Contents">
@@ -66,12 +66,13 @@ func Write(w io.Writer, version string, chapters []help.Chapter) error {
 	return b.Flush()
 }
 
-// id is that of a topic: two chapters may have one of a name, and names differ in case.
+// id returns the id of a topic: two chapters may have topics of the same name, and
+// names differ in case.
 func id(chapter int, name string) string {
 	return fmt.Sprintf("c%d-%s", chapter+1, html.EscapeString(strings.ReplaceAll(name, " ", "-")))
 }
 
-// hashed is the source of a Content-Security-Policy that allows that text alone.
+// hashed returns the source of a Content-Security-Policy that allows only this text.
 func hashed(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -8,12 +8,11 @@ import (
 	"github.com/chzyer/readline"
 )
 
-// Runes of the private use area (Unicode 23.5) that stand in the editor's line
-// for what readline, which knows one line only, cannot hold. A line break is
-// breakRune, as many fillRune as the row has columns left, the prompt of the next
-// row, and closeRune, so that the one long line wraps where the text breaks. A
-// tab is as wide as it shows. Where an editing key took one end away, the break
-// or tab is gone.
+// Runes of the private use area (Unicode 23.5) represent in the editor's line what
+// readline, which edits one line only, cannot hold. A line break is breakRune, then as
+// many fillRune as the row has columns left, the prompt of the next row, and closeRune,
+// so that the one long line wraps where the text breaks. A tab has its display
+// width. If an editing key deleted one end, the break or tab is gone.
 const (
 	breakRune = '\ue000' + iota
 	tabRune
@@ -21,35 +20,35 @@ const (
 	dotRune
 	closeRune
 
-	newlineKey // Enter, where the statement goes on
+	newlineKey // Enter, if the statement is not complete
 	upKey      // within the block
 	downKey
-	pasteKey // what was pasted is here
+	pasteKey // pasted text is here
 )
 
 func isPrivate(r rune) bool { return breakRune <= r && r <= pasteKey }
 
-// indentUnit is one level of indentation, unless the text has tabs.
+// indentUnit is one level of indentation, unless the text uses tabs.
 const indentUnit = "    "
 
-// block edits statements of several lines by readline's line. Readline asks it
-// before each key (filter), tells it after (OnChange), and shows what Paint
-// makes of the line.
+// block edits statements of several lines in readline's single line. Readline calls
+// filter before each key and OnChange after it, and displays what Paint makes of the
+// line.
 type block struct {
 	rl      *readline.Instance
 	columns func() int
 
 	mu       sync.Mutex
 	prompt   int    // columns
-	line     []rune // as shown last, and the cursor in it
+	line     []rune // the line displayed last, and the cursor in it
 	pos      int
 	before   edit     // the text before this key
 	recalled string   // from the history, unchanged
 	indented int      // columns of indentation that the last key, Enter, gave the line
-	pasted   []string // and not taken yet
+	pasted   []string // not yet inserted
 }
 
-// edit is a text that is edited, and where in it the cursor is.
+// edit is a text being edited, and the position of the cursor in it.
 type edit struct {
 	text   []rune
 	cursor int
@@ -66,28 +65,28 @@ func (e *edit) insert(s string) {
 	e.cursor += len(runes)
 }
 
-// erase takes away text[from:to], which is not behind the cursor.
+// erase deletes text[from:to], which is not after the cursor.
 func (e *edit) erase(from, to int) {
 	e.text = slices.Delete(e.text, from, to)
 	e.cursor -= to - from
 }
 
-// begin is told of a new statement.
+// begin starts a new statement.
 func (b *block) begin(prompt string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.prompt, b.line, b.pos, b.recalled, b.indented = len([]rune(prompt)), nil, 0, "", 0
 }
 
-// paste keeps text until its key comes by.
+// paste keeps text until its key arrives.
 func (b *block) paste(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pasted = append(b.pasted, text)
 }
 
-// Paint remembers the line, and shows private runes as blanks and dots. In a
-// search, and of what is new, a break has no width yet: there it is a sign.
+// Paint remembers the line, and displays private runes as blanks and dots. In a search,
+// and in new text, a break has no width yet: there it is displayed as a sign.
 func (b *block) Paint(line []rune, pos int) []rune {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +105,7 @@ func (b *block) Paint(line []rune, pos int) []rune {
 	return out
 }
 
-// filter is asked before readline handles a key.
+// filter is called before readline handles a key.
 func (b *block) filter(key rune) (rune, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +120,7 @@ func (b *block) filter(key rune) (rune, bool) {
 			return key, true
 		}
 		op.ExitCompleteMode(false)
-		b.rl.Terminal.KickRead() // at Enter it waits to be told
+		b.rl.Terminal.KickRead() // after Enter readline waits for this
 		return newlineKey, true
 	case readline.CharPrev:
 		if b.before.lineStart() > 0 {
@@ -135,15 +134,15 @@ func (b *block) filter(key rune) (rune, bool) {
 	return key, true
 }
 
-// ends reports whether Enter runs the statement. It does in the last line, where the
-// statement is whole, or comes from the history as it is.
+// ends reports whether Enter runs the statement. It does on the last line, if the
+// statement is complete or comes unchanged from the history.
 func (b *block) ends() bool {
 	text := string(b.before.text)
 	return b.before.lineEnd() == len(b.before.text) && (text == b.recalled || isWhole(text))
 }
 
-// OnChange is told what a key made of the line, and sets right what readline
-// took for one line.
+// OnChange is called with the line after a key, and corrects what readline did as if it
+// were one line.
 func (b *block) OnChange(line []rune, pos int, key rune) ([]rune, int, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,8 +157,8 @@ func (b *block) OnChange(line []rune, pos int, key rune) ([]rune, int, bool) {
 	return out, at, true
 }
 
-// correct returns what key makes of a text of several lines, where readline made e of it.
-// b.mu is held.
+// correct returns the result of key in a text of several lines, where readline produced
+// e. b.mu is held.
 func (b *block) correct(key rune, e edit) edit {
 	before, indented := b.before, b.indented
 	b.indented = 0
@@ -168,7 +167,7 @@ func (b *block) correct(key rune, e edit) edit {
 		indent := indentAfter(string(e.text[:e.cursor]))
 		b.indented = len([]rune(indent))
 		e.insert("\n" + indent)
-	case ' ': // who indents by hand gets just that
+	case ' ': // after a blank the indentation is the user's own
 		e.erase(e.cursor-1-indented, e.cursor-1)
 	case readline.CharTab: // the line is indented already
 		if indented > 0 {
@@ -207,8 +206,8 @@ func (b *block) correct(key rune, e edit) edit {
 	return e
 }
 
-// overhang returns how many blanks before the cursor are more than whole levels of
-// indentation. There are none in the first line, nor behind text.
+// overhang returns how many blanks before the cursor exceed whole levels of
+// indentation: 0 in the first line, and after text.
 func (e *edit) overhang() int {
 	start := e.lineStart()
 	if before := string(e.text[start:e.cursor]); start > 0 && strings.Trim(before, " ") == "" {
@@ -232,7 +231,7 @@ func lineEnd(text []rune, at int) int {
 	return at
 }
 
-// indentAfter is the indentation of the line that follows text.
+// indentAfter returns the indentation of the line that follows text.
 func indentAfter(text string) string {
 	var open scanState
 	for line := range strings.SplitSeq(text, "\n") {
@@ -257,8 +256,8 @@ func indentAfter(text string) string {
 	return indent
 }
 
-// outerIndent is the indentation of the block around the last line of text, whose
-// own is given.
+// outerIndent returns the indentation of the block around the last line of text, which
+// is indented by indent.
 func outerIndent(text, indent string) string {
 	outer := ""
 	for line := range strings.SplitSeq(text, "\n") {
@@ -270,8 +269,8 @@ func outerIndent(text, indent string) string {
 	return outer
 }
 
-// glyph is what stands in readline's line for one rune of the text: that rune, or a
-// break or tab with what fills it.
+// glyph is the part of readline's line for one rune of the text: that rune, or a break
+// or tab with its filling.
 type glyph struct {
 	text       rune // noText: a part of a break or tab whose other end is gone
 	start, end int  // in the line
@@ -301,8 +300,8 @@ func glyphAt(line []rune, start int) glyph {
 	return glyph{'\n', start, end + 1}
 }
 
-// decodeLine returns the text of readline's line, and where in it the cursor is.
-// Inside of a break or tab it is before that, or, where it goes forward, behind.
+// decodeLine returns the text of readline's line, and the position of the cursor in it.
+// A cursor inside of a break or tab is before it or, when moving forward, after it.
 func decodeLine(line []rune, pos int, forward bool) (e edit) {
 	for at := 0; at < len(line); {
 		g := glyphAt(line, at)
@@ -317,9 +316,9 @@ func decodeLine(line []rune, pos int, forward bool) (e edit) {
 	return e
 }
 
-// encodeText returns the line that shows text on a terminal of so many columns,
-// behind a prompt, and the cursor's place in it. In the history, which has no columns
-// (0), it is short.
+// encodeText returns the line that displays text on a terminal with this number of
+// columns, after a prompt, and the position of the cursor in it. In the history, which
+// has no columns (0), it is short.
 func encodeText(text []rune, cursor, prompt, columns int) (line []rune, pos int) {
 	column := prompt
 	put := func(r rune) {

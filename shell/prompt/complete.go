@@ -11,41 +11,40 @@ import (
 	"fabsh/builtins/types"
 )
 
-// A completer proposes how the word before the cursor may go on. It evaluates
-// names, attributes and constant indexes only, and attributes do no I/O, so
-// that asking is always free and safe. What a call returns is what its
-// declaration says (infer.go).
+// A completer proposes completions of the word before the cursor. It evaluates only
+// names, attributes and constant indexes, and attributes do no I/O, so completion has
+// no side effects. The result of a call is known from the declaration of the function
+// (infer.go).
 type completer struct {
 	globals func() starlark.StringDict
-	// keywords are the names that a call may give by keyword; args are the
-	// source texts of the arguments before the cursor.
+	// keywords returns the names that a call accepts by keyword; args are the source
+	// texts of the arguments before the cursor.
 	keywords func(callee starlark.Value, args []string) []string
-	// words are what the text of an argument may be. Files are proposed
-	// where isPath.
+	// words returns the possible texts of an argument. If isPath, files are proposed.
 	words func(callee starlark.Value, arg argument) (words []string, isPath bool)
-	// files are the names that begin with prefix; folders end in a slash.
+	// files returns the names that begin with prefix; directories end in a slash.
 	files func(prefix string) []string
-	// exports are the names that a module defines.
+	// exports returns the names that a module defines.
 	exports func(module string) []string
-	// reports are the names of reports, each of which begins a line, and options those of
-	// one.
+	// reports returns the names of reports, each of which begins a line, and options
+	// those of one.
 	reports func() []string
 	options func(report string) []string
-	// commands are those that run at the prompt too.
+	// commands are those that also run at the prompt.
 	commands map[string]Command
 }
 
-// argument is one argument of a call, a text that is being typed: by keyword,
-// or else by position. before are the source texts of the arguments before it.
+// argument is one argument of a call, a text that is being typed: by keyword, or else
+// by position. before are the source texts of the previous arguments.
 type argument struct {
 	keyword string
 	before  []string
 	typed   string
 }
 
-// complete returns the proposals for text, which ends at the cursor and may
-// have several lines: each a whole word in place of text[start:]. after is what
-// stands behind the cursor.
+// complete returns the proposals for text, which ends at the cursor and may have
+// several lines: each a whole word that replaces text[start:]. after is the text after
+// the cursor.
 func (c *completer) complete(text, after string) (words []string, start int) {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	if strings.TrimLeft(line, " \t") == "" {
@@ -87,7 +86,7 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 		words = Matching(words, word)
 	}
 	if word == "" {
-		return words, start // all names are too many to be of help
+		return words, start // too many names to be useful
 	}
 	if start == 0 {
 		words = append(words, Matching(c.reports(), word)...)
@@ -95,8 +94,8 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	return append(words, Matching(c.names(), word)...), start
 }
 
-// inCommand proposes how the line of a command goes on that is one at the prompt too; ok:
-// text is such a line. A variable of that name makes it a statement.
+// inCommand proposes completions in the line of a command that also runs at the prompt;
+// ok reports whether text is such a line. A variable of that name makes it a statement.
 func (c *completer) inCommand(text string) (words []string, start int, ok bool) {
 	name, rest, isLine := strings.Cut(text, " ")
 	command, ok := c.commands[name]
@@ -114,7 +113,8 @@ func (c *completer) inCommand(text string) (words []string, start int, ok bool) 
 	return Matching(words, text[start:]), start, true
 }
 
-// inReport proposes the options of a report; ok: text is its command line.
+// inReport proposes the options of a report; ok reports whether text is its command
+// line.
 func (c *completer) inReport(text string) (words []string, start int, ok bool) {
 	name, rest, isLine := strings.Cut(text, " ")
 	if !isLine || !slices.Contains(c.reports(), name) || c.globals().Has(name) || strings.HasPrefix(strings.TrimSpace(rest), "=") {
@@ -124,7 +124,7 @@ func (c *completer) inReport(text string) (words []string, start int, ok bool) {
 	return Matching(c.options(name), text[start:]), start, true
 }
 
-// names are all names and keywords, sorted.
+// names returns all names and keywords, sorted.
 func (c *completer) names() []string {
 	names := []string{
 		"and", "break", "continue", "def", "elif", "else", "for", "if", "in",
@@ -142,7 +142,7 @@ func (c *completer) names() []string {
 	return slices.Compact(names)
 }
 
-// known is what is known of the expression src.
+// known returns what is known about the expression src.
 func (c *completer) known(src string, at scope) types.Shape {
 	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
 	if src == "" || err != nil {
@@ -151,7 +151,7 @@ func (c *completer) known(src string, at scope) types.Shape {
 	return c.infer(e, at)
 }
 
-// callee is the function that an open call is of; nil: not known.
+// callee returns the function that an open call calls; nil: unknown.
 func (c *completer) callee(call *openCall, text, after string) starlark.Value {
 	of := c.known(call.callee, scope{text, after})
 	if of.Call != nil {
@@ -160,7 +160,7 @@ func (c *completer) callee(call *openCall, text, after string) starlark.Value {
 	return of.Value
 }
 
-// inString proposes what the string under the cursor may become.
+// inString proposes completions of the string under the cursor.
 func (c *completer) inString(text, after string, at location) []string {
 	if at.call == nil || strings.TrimSpace(text[at.call.argStart:at.start-len(at.quote)]) != "" {
 		return nil
@@ -184,7 +184,7 @@ func (c *completer) inString(text, after string, at location) []string {
 	return quoted(words, typed, at.quote)
 }
 
-// quoted are the words that what was typed behind quote may become.
+// quoted returns the words that the text after quote may become.
 func quoted(words []string, typed, quote string) []string {
 	var out []string
 	for _, w := range words {
@@ -211,8 +211,8 @@ func Matching(words []string, prefix string) []string {
 	return out
 }
 
-// evaluate gives the value of a chain of names, attributes and constant
-// indexes; nil when src is anything else, or fails.
+// evaluate returns the value of a chain of names, attributes and constant indexes; nil
+// if src is anything else, or fails.
 func (c *completer) evaluate(src string) starlark.Value {
 	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
 	if src == "" || err != nil {

@@ -30,8 +30,8 @@ type interp struct {
 	opts    *syntax.FileOptions
 	globals starlark.StringDict // the session's names and the user's
 	show    func(starlark.Value) error
-	check   func(*syntax.File)   // looks at the statements before they run; nil: nobody does
-	made    func(starlark.Value) // is told of what is assigned; nil: nobody is
+	check   func(*syntax.File)   // checks the statements before they run; may be nil
+	made    func(starlark.Value) // called with what is assigned; may be nil
 }
 
 func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show func(starlark.Value) error) *interp {
@@ -42,9 +42,8 @@ func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show f
 	return &interp{opts: &o, globals: globals, show: show}
 }
 
-// exec runs the statements of src, of which the first stands on the given line
-// of the named file. The value of an expression is shown, and kept in _,
-// unless it is None.
+// exec runs the statements of src, the first of which is on the given line of the named
+// file. The value of an expression is shown, and kept in _, unless it is None.
 func (x *interp) exec(thread *starlark.Thread, file string, line int, src string) error {
 	if err := lang.PlainText(file, line, src); err != nil {
 		return err
@@ -82,8 +81,8 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 	f := &syntax.File{Options: x.opts, Path: file, Stmts: []syntax.Stmt{stmt}}
 	known := x.globals.Has
 	if _, ok := stmt.(*syntax.DefStmt); ok {
-		// Perhaps it is defined by the time it is called. The language's own names are
-		// not looked up among the session's, unless that has one by then.
+		// The name may be defined by the time of the call. The language's own names are
+		// not looked up in the session's, unless the session has one by then.
 		known = func(name string) bool { return x.globals.Has(name) || !starlark.Universe.Has(name) }
 	}
 	assigned, err := assignedNames(f, known)
@@ -112,8 +111,8 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 	return err
 }
 
-// assignedNames are the globals that f assigns. They are what resolution finds;
-// f is resolved once more when it is compiled.
+// assignedNames returns the globals that f assigns, as resolution finds them; f is
+// resolved again when it is compiled.
 func assignedNames(f *syntax.File, known func(string) bool) ([]string, error) {
 	if err := resolve.File(f, known, starlark.Universe.Has); err != nil {
 		return nil, err
@@ -138,8 +137,8 @@ var uninitialized = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`internal error: predeclared variable (\w+) is uninitialized`)
 })
 
-// undefined rewrites the interpreter's words for a name that was accepted in a
-// function and never came.
+// undefined replaces the interpreter's message about a name that was accepted in a
+// function and never defined.
 func (x *interp) undefined(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if ee, ok := e.(*starlark.EvalError); ok {

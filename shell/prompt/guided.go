@@ -29,14 +29,14 @@ func (g guided) Tables() (r *routes.Routes, err error) {
 	return r, err
 }
 
-// made keeps what a statement makes, for the tour.
+// made keeps the results of a statement for the tour.
 func (r *repl) made(v starlark.Value) {
 	if r.tour != nil && v != nil {
 		r.seen.Values = append(r.seen.Values, v)
 	}
 }
 
-// guide tells the tour of a statement that was run, unless it was a question, or was
+// guide passes a statement that was run to the tour, unless it was a question, or was
 // interrupted.
 func (r *repl) guide(err error) {
 	var stop *session.Interruption

@@ -17,20 +17,20 @@ import (
 // historyLimit is how many statements are remembered.
 const historyLimit = 2000
 
-// history is what was typed, in this session and before. The file is for the
-// user alone: statements may hold what others should not read.
+// history has the statements of this session and earlier ones. The file is private to
+// the user: statements may contain secrets.
 type history struct {
 	path       string   // empty: nothing is kept
 	statements []string // at the beginning of the session
 	last       string   // that was added
 }
 
-// lineSeparator stands for a line break within a statement (Unicode 23.3): the
-// file has one statement a line.
+// lineSeparator represents a line break within a statement (Unicode 23.3): the file has
+// one statement per line.
 const lineSeparator = "\u2028"
 
-// openHistory reads the file, if there is one. Without a home directory, or
-// where it cannot be written, a session has its own history only.
+// openHistory reads the file, if it exists. Without a home directory, or if it cannot
+// be written, a session has only its own history.
 func openHistory(path string) *history {
 	h := &history{path: path}
 	if path == "" {
@@ -49,8 +49,8 @@ func openHistory(path string) *history {
 	return h
 }
 
-// add appends a statement, without keys, unless it is the last one there;
-// several sessions may do so at once.
+// add appends a statement, without keys, unless it equals the last one; several
+// sessions may do so at once.
 func (h *history) add(statement string) {
 	if h.path == "" || statement == h.last {
 		return
@@ -59,7 +59,7 @@ func (h *history) add(statement string) {
 	if os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
 		return
 	}
-	// Nobody waits for who reads a pipe that is there instead.
+	// If the path is a pipe, do not wait for its reader.
 	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return

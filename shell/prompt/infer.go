@@ -16,8 +16,8 @@ import (
 // of loops and comprehensions, and to what a block assigns.
 type scope struct{ before, after string }
 
-// infer is what is known of an expression. It calls nothing: what a call returns
-// is what the function's declaration says.
+// infer returns what is known about an expression. It calls nothing: the result of a
+// call is known from the declaration of the function.
 func (c *completer) infer(e syntax.Expr, at scope) types.Shape {
 	in := types.Inference{
 		Value: func(e syntax.Expr) starlark.Value {
@@ -40,15 +40,15 @@ var (
 	})
 )
 
-// binds: the text around gives a variable of this name a meaning.
+// binds reports whether the text around gives a variable of this name a meaning.
 func (s scope) binds(name string) bool {
 	_, _, _, ok := s.binding(name)
 	return ok
 }
 
-// binding is the expression that a variable comes from: the last before the
-// cursor, else the first behind it, where a comprehension has it. inFor is the
-// place of the name among the clause's variables; -1: it was assigned.
+// binding returns the expression that a variable comes from: the last one before the
+// cursor, else the first one after it, where a comprehension has it. inFor is the index
+// of the name among the clause's variables; -1: it was assigned.
 func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool) {
 	last := -1
 	for _, m := range forClause().FindAllStringSubmatchIndex(s.before, -1) {
@@ -72,12 +72,12 @@ func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool
 	return "", scope{}, 0, false
 }
 
-// placeIn is the place of a name among a clause's variables, or -1.
+// placeIn returns the index of a name among a clause's variables, or -1.
 func placeIn(vars, name string) int {
 	return slices.Index(strings.FieldsFunc(vars, func(r rune) bool { return strings.ContainsRune(" \t\n,()", r) }), name)
 }
 
-// iterated is the expression that text, which stands behind "in", begins with.
+// iterated returns the expression at the start of text, which follows "in".
 func iterated(text string) string {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -107,7 +107,7 @@ func iterated(text string) string {
 	return text
 }
 
-// variable is what a name of the text around stands for.
+// variable returns what is known about a name from the text around it.
 func (c *completer) variable(name string, at scope) types.Shape {
 	src, outer, inFor, ok := at.binding(name)
 	if !ok {
@@ -131,12 +131,11 @@ func (c *completer) variable(name string, at scope) types.Shape {
 	return c.infer(e, outer).Element()
 }
 
-// primaryBefore is the primary expression that text ends in: names, literals and
-// brackets, with calls, indexes and attributes of them. It is empty where there
-// is none.
+// primaryBefore returns the primary expression at the end of text: names, literals and
+// brackets, with calls, indexes and attributes of them. It is empty without one.
 func primaryBefore(text string) string {
 	type level struct {
-		start   int  // of the primary; -1: there is none
+		start   int  // of the primary; -1: none
 		operand bool // an operand has just ended
 		dot     bool // a dot stands before
 	}

@@ -7,16 +7,16 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// keys is a terminal's input in the terms that readline knows.
+// keys translates a terminal's input into keys that readline knows.
 type keys struct {
 	*os.File
 	rest  string // read, and not taken yet
 	paste paste
 }
 
-// Of Home and End, readline knows neither those of screen, tmux and the Linux
-// console nor those of rxvt. It takes Ctrl-C at a list of proposals, and in a
-// search, for the end of only that; after Ctrl-G it is what it is elsewhere.
+// Readline knows neither the Home and End keys of screen, tmux and the Linux console
+// nor those of rxvt. In a list of proposals, and in a search, it takes Ctrl-C only for
+// the end of that; after Ctrl-G it works as elsewhere.
 var keyNames = strings.NewReplacer(
 	"\x1b[1~", "\x01", "\x1b[7~", "\x01",
 	"\x1b[4~", "\x05", "\x1b[8~", "\x05",
@@ -36,9 +36,9 @@ func (k *keys) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What a terminal that is asked to puts around what is pasted, so that a
-// program can tell it from what is typed: xterm's bracketed paste, private mode
-// 2004 (invisible-island.net/xterm/ctlseqs, "Bracketed Paste Mode").
+// A terminal puts these around pasted text if requested, so that a program can
+// distinguish it from typed text: xterm's bracketed paste, private mode 2004
+// (invisible-island.net/xterm/ctlseqs, "Bracketed Paste Mode").
 const (
 	pasteOn    = "\x1b[?2004h"
 	pasteOff   = "\x1b[?2004l"
@@ -46,17 +46,17 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// paste takes pasted text out of what the terminal sends: the editor gets it at
-// once, and not key by key.
+// paste takes pasted text out of the terminal's input: the editor gets it as a whole,
+// and not key by key.
 type paste struct {
 	deliver func(text string)
 	open    bool
-	text    strings.Builder // of what is open
-	held    string          // what may become a bracket
+	text    strings.Builder // of the open paste
+	held    string          // a possible beginning of a bracket
 }
 
-// keys is what the editor gets for what the terminal sent. Enter follows pasted
-// text that ends with a line.
+// keys returns the editor's input for the terminal's. Enter follows pasted text that
+// ends with a newline.
 func (p *paste) keys(text string) string {
 	var b strings.Builder
 	text = p.held + text
@@ -85,18 +85,18 @@ func (p *paste) keys(text string) string {
 	}
 }
 
-// close delivers what was pasted, and returns the keys that stand for it.
+// close delivers the pasted text, and returns the keys that represent it.
 func (p *paste) close() string {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.text.String())
 	p.text.Reset()
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' {
-			return -1 // no key: it was text
+			return -1 // pasted text is not a key
 		}
 		return r
 	}, withoutPrivate(text))
-	// The rest that the terminal would obey shows as what a string literal has for it: the
-	// editor writes its line as it is.
+	// Other control characters are displayed as in a string literal: the editor writes
+	// its line unchanged.
 	trimmed := strings.TrimRight(lang.Harmless(text), "\n")
 	p.deliver(trimmed)
 	if strings.HasSuffix(text, "\n") {
@@ -105,7 +105,7 @@ func (p *paste) close() string {
 	return string(pasteKey)
 }
 
-// withoutPrivate takes out what means something else to the editor.
+// withoutPrivate removes the runes that have a special meaning for the editor.
 func withoutPrivate(text string) string {
 	return strings.Map(func(r rune) rune {
 		if isPrivate(r) {
@@ -115,8 +115,8 @@ func withoutPrivate(text string) string {
 	}, text)
 }
 
-// holdBack cuts off text's end where it begins a bracket. Escape alone is a
-// key, and goes through.
+// holdBack cuts off the end of text where it may begin a bracket. Escape alone is a
+// key, and is not held back.
 func holdBack(text, bracket string) (now, later string) {
 	for n := min(len(bracket)-1, len(text)); n > 1; n-- {
 		if strings.HasSuffix(text, bracket[:n]) {

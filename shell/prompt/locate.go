@@ -2,15 +2,15 @@ package prompt
 
 import "strings"
 
-// location is where in a statement the cursor stands.
+// location describes the position of the cursor in a statement.
 type location struct {
 	comment bool
-	quote   string    // of the string it is in, or empty
+	quote   string    // of the string around the cursor, or empty
 	start   int       // where that string's text begins
 	call    *openCall // the innermost open bracket, if that is a call's
 }
 
-// openCall is a call whose closing bracket is yet to come.
+// openCall is a call without its closing bracket.
 type openCall struct {
 	callee   string   // source
 	args     []string // source of the arguments before this one, all kinds
@@ -19,9 +19,9 @@ type openCall struct {
 	argStart int      // where this argument's value begins
 }
 
-// locate goes over text up to its end, the cursor.
+// locate scans text up to its end, the cursor.
 func locate(text string) location {
-	var stack []*openCall // nil: a bracket that is no call's
+	var stack []*openCall // nil: a bracket that does not belong to a call
 	end := func(i int) {
 		if n := len(stack); n > 0 && stack[n-1] != nil {
 			c := stack[n-1]
@@ -83,7 +83,7 @@ func top(stack []*openCall) *openCall {
 	return stack[len(stack)-1]
 }
 
-// stringEnd is where in text the closing quote stands, or -1.
+// stringEnd returns the offset of the closing quote in text, or -1.
 func stringEnd(text, quote string) int {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -98,7 +98,7 @@ func stringEnd(text, quote string) int {
 	return -1
 }
 
-// isDef: callee is the name of a function being defined.
+// isDef reports whether callee is the name of a function being defined.
 func isDef(before, callee string) bool {
 	words := strings.Fields(strings.TrimSuffix(strings.TrimRight(before, " "), callee))
 	return len(words) > 0 && words[len(words)-1] == "def"

@@ -22,7 +22,7 @@ import (
 	"fabsh/shell/session"
 )
 
-// completer proposes what the session knows.
+// completer returns the completer of the session.
 func (r *repl) completer() *completer {
 	return &completer{
 		reports:  reportNames,
@@ -44,7 +44,7 @@ func reportNames() []string {
 	return names
 }
 
-// reportOptions are the options of a shipped report.
+// reportOptions returns the options of a shipped report.
 func reportOptions(name string) []string {
 	path, _ := script.Reports.Locate(name)
 	for _, p := range script.Programs() {
@@ -55,8 +55,8 @@ func reportOptions(name string) []string {
 	return nil
 }
 
-// keywordsOf are the names of a function's parameters, and where it takes an
-// attribute's fields by name, the fields of the one that args name.
+// keywordsOf returns the names of a function's parameters; if it takes an attribute's
+// fields by name, also the fields of the attribute that args name.
 func keywordsOf(callee starlark.Value, args []string) []string {
 	var names []string
 	for i, p := range types.ParamsOf(callee) {
@@ -64,7 +64,7 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 		case p.Kind == records.KindFields:
 			if a := attributeNamed(args); a != nil {
 				for _, f := range a.Flat() {
-					if a.Register == 0 || !f.ReadOnly && !f.W1C { // of a register, those that choose
+					if a.Register == 0 || !f.ReadOnly && !f.W1C { // of a register, the fields that select
 						names = append(names, f.Script)
 					}
 				}
@@ -77,7 +77,7 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 	return names
 }
 
-// attributeNamed is the attribute that the first of args names; nil: none.
+// attributeNamed returns the attribute that the first of args names; nil: none.
 func attributeNamed(args []string) *mad.Attribute {
 	if len(args) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func attributeNamed(args []string) *mad.Attribute {
 	return cmp.Or(mad.ByName(name), mad.RegisterNamed(name))
 }
 
-// wordsFor are the texts that make sense for an argument.
+// wordsFor returns the texts that are valid for an argument.
 func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []string, isPath bool) {
 	params := types.ParamsOf(callee)
 	i := len(arg.before)
@@ -123,14 +123,14 @@ func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []
 	case lang.KindPath:
 		return nil, true
 	default:
-		if p.Kind != nil && p.Kind.Names { // one of its words too
+		if p.Kind != nil && p.Kind.Names { // or one of its words
 			return append(quotedWords(p.Doc), nodeNames(s)...), false
 		}
 	}
 	return nil, false
 }
 
-// targetNames are the names of nodes; and behind a node's name and a slash, its
+// targetNames returns the names of nodes and, after a node's name and a slash, its
 // ports: NAME/3.
 func targetNames(s *session.Session, typed string) []string {
 	names := nodeNames(s)
@@ -154,7 +154,7 @@ func targetNames(s *session.Session, typed string) []string {
 	return names
 }
 
-// fieldWords are the words of an enumerated field.
+// fieldWords returns the words of an enumerated field.
 func fieldWords(a *mad.Attribute, field string) []string {
 	if a == nil {
 		return nil
@@ -167,7 +167,7 @@ func fieldWords(a *mad.Attribute, field string) []string {
 	return nil
 }
 
-// quotedWords are the words between double quotes in doc.
+// quotedWords returns the words between double quotes in doc.
 func quotedWords(doc string) []string {
 	var words []string
 	for i, part := range strings.Split(doc, `"`) {
@@ -178,8 +178,8 @@ func quotedWords(doc string) []string {
 	return words
 }
 
-// nodeNames are those of the latest fabric, written as a string literal has
-// them: a terminal shows them.
+// nodeNames returns the names of the latest fabric, escaped as in a string literal,
+// because a terminal displays them.
 func nodeNames(s *session.Session) []string {
 	f := s.Env.Fabric()
 	if f == nil {
@@ -195,8 +195,8 @@ func nodeNames(s *session.Session) []string {
 	return slices.Compact(names)
 }
 
-// filesWith are the files and folders that begin with prefix, or the modules
-// of a package. Hidden files must be asked for.
+// filesWith returns the files and directories that begin with prefix, or the modules of
+// a package. Hidden files are included only if prefix begins with a dot.
 func filesWith(prefix string) []string {
 	if strings.HasPrefix(prefix, "@") {
 		return Matching(script.Embedded(), prefix)

@@ -27,10 +27,11 @@ var (
 	})
 )
 
-// ask answers what is no Starlark but a question: "help smp_get", "smp_get?",
-// "?"; and the command line of a tool that people are used to: its report, or
-// what to type here; and commands. asked is false where text is none of these, and
-// where no people sit: from a pipe it is an error, which the exit status tells.
+// ask handles lines that are not Starlark: questions such as "help smp_get", "smp_get?"
+// and "?"; the command line of a tool of infiniband-diags, by its report, or a hint
+// what to type here; and commands. asked is false if text is not one of these, and in
+// sessions that are not interactive: from a pipe such lines are errors, which the exit
+// status reports.
 func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if !r.interactive {
 		return false, nil
@@ -69,24 +70,25 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	return true, r.Console.Page(r.program.Interrupts, answer)
 }
 
-// Command is a command of the program that runs at the prompt too, in its session.
+// Command is a command of the program that also runs at the prompt, in its session.
 type Command struct {
-	// Words returns what may stand behind words, each with a description behind a tab, if
-	// it has one.
+	// Words returns the words that may follow words, each with a description after a
+	// tab, if it has one.
 	Words func(words []string) []string
-	// Run runs it with the words behind its name, and notes in seen what the tour asks for.
+	// Run runs the command with the words after its name, and records in seen what the
+	// tour checks.
 	Run func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error
 }
 
-// command returns the command of text, with the words behind it; nil: text is none. What
-// Starlark understands is Starlark.
+// command returns the command of text, with the words after its name; nil if text is
+// not a command. Valid Starlark is Starlark.
 func (r *repl) command(text string) (run func(context.Context) error) {
 	name, rest, _ := strings.Cut(text, " ")
 	c, ok := r.commands[name]
 	if !ok {
 		return nil
 	}
-	// Without a value audit --list could be a difference, but only of nothing.
+	// Without a value, audit --list could only be a difference of nothing.
 	if _, err := r.interp.opts.Parse(promptFile, text, 0); err == nil && (r.interp.globals.Has(name) || strings.HasPrefix(strings.TrimSpace(rest), "=")) {
 		return nil
 	}
@@ -99,8 +101,8 @@ func (r *repl) command(text string) (run func(context.Context) error) {
 	}
 }
 
-// showing runs a command at the prompt. What it shows goes by way of a pager where it is
-// long; that it found something ends nothing here.
+// showing runs a command at the prompt. Long output is shown in a pager; findings do
+// not end the session.
 func (r *repl) showing(run func() error) error {
 	var text bytes.Buffer
 	r.Console.Divert(&text)
@@ -116,8 +118,8 @@ func (r *repl) showing(run func() error) error {
 	return err
 }
 
-// cutTool parts the command line of a tool into its name and the rest; "": it is
-// none, but perhaps an assignment to a variable of that name.
+// cutTool separates the command line of a tool into its name and the rest; "" if it is
+// not one, but perhaps an assignment to a variable of that name.
 func cutTool(text string) (name, words string) {
 	name, words, _ = strings.Cut(text, " ")
 	if tools.Hint(name) == "" || strings.HasPrefix(strings.TrimSpace(words), "=") {
@@ -126,7 +128,7 @@ func cutTool(text string) (name, words string) {
 	return name, words
 }
 
-// runReport runs a report at the prompt: words are what was typed behind its name.
+// runReport runs a report at the prompt: words are those typed after its name.
 func (r *repl) runReport(ctx context.Context, name, words string) error {
 	args, err := splitWords(words)
 	if err != nil {
@@ -136,8 +138,8 @@ func (r *repl) runReport(ctx context.Context, name, words string) error {
 	return program.RunReport(ctx, r.Interpreter, name, args)
 }
 
-// splitWords cuts a line into words, as Unix shells do: blanks part them, but
-// not between quotes.
+// splitWords separates a line into words, as Unix shells do: at blanks, but not between
+// quotes.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -162,7 +164,7 @@ func splitWords(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("a quote %c is not closed", quote)
+		return nil, fmt.Errorf("missing closing quote %c", quote)
 	}
 	if begun {
 		words = append(words, word.String())

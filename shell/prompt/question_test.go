@@ -36,7 +36,7 @@ func TestQuestions(t *testing.T) {
 		{"ibtracert 3 'node-0002 HCA-1'", "hop  from               entry     to                 state   width  speed  from_guid           from_num  to_guid             to_num"},
 		{"ibroute --multicast switch-1", "mlid  ports  next  mgids"},
 		{"ibtracert 3 nobody", `ibtracert: the fabric has no node named "nobody"; if it is new, run discover() again`},
-		{"ibtracert 3 'node", "ibtracert: a quote ' is not closed"},
+		{"ibtracert 3 'node", "ibtracert: missing closing quote '"},
 		{"ibhosts --up", "ibhosts: unknown option --up"},
 		{"help ibhosts", "ibhosts: here, discover().cas; its report is fabsh report ibhosts, at the prompt ibhosts"},
 		{"ibdiagnet -r --ls 10", `ibdiagnet: here, load("@examples//first_look.star", "main"); main(); get_routes().verify() judges the routing`},
@@ -96,7 +96,7 @@ func TestSplitWords(t *testing.T) {
 		{"  5  12\t", []string{"5", "12"}, ""},
 		{`"node 1" 'it"s' --by="a b"`, []string{"node 1", `it"s`, "--by=a b"}, ""},
 		{`a"" ""`, []string{"a", ""}, ""},
-		{`"node 1`, nil, `a quote " is not closed`},
+		{`"node 1`, nil, `missing closing quote "`},
 	} {
 		got, err := splitWords(tt.line)
 		if fmt.Sprint(got) != fmt.Sprint(tt.want) || len(got) != len(tt.want) || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {

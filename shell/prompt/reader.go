@@ -32,16 +32,16 @@ func (p *plainReader) ReadLine(string) (string, error) {
 func (p *plainReader) Close() error { return nil }
 
 // terminalReader reads statements from a terminal, with editing, history and
-// completion. It gives them line by line: the end of a statement is an end of
-// the input for who asks for more of it.
+// completion. It returns them line by line; the end of a statement is an end of input
+// to a caller that wants more lines of it.
 type terminalReader struct {
 	rl      *readline.Instance
 	block   *block
 	history *history
 	stdout  *os.File
 	recalls bool     // readline has a history
-	resized func()   // tells readline the terminal's width
-	lines   []string // read, and not given yet
+	resized func()   // sets readline's terminal width
+	lines   []string // read, and not yet returned
 }
 
 func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*terminalReader, error) {
@@ -51,7 +51,7 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 		Stdin:  &keys{File: stdin, paste: paste{deliver: t.block.paste}},
 		Stdout: &wrapped{stdout, width},
 		Stderr: stdout,
-		// The file is ours: readline would rewrite it readable for all.
+		// The program writes the file: readline would make it readable for all.
 		DisableAutoSaveHistory: true,
 		HistoryLimit:           historyLimit,
 		HistorySearchFold:      true,
@@ -60,9 +60,9 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 		Painter:                t.block,
 		FuncFilterInputRune:    t.block.filter,
 		InterruptPrompt:        "^C",
-		EOFPrompt:              "\n", // readline's way to say: nothing
+		EOFPrompt:              "\n", // readline prints nothing for this
 		FuncGetWidth:           width,
-		// Readline's own callback runs beside the editor and races with it.
+		// Readline's own callback runs concurrently with the editor and races with it.
 		FuncOnWidthChanged: func(f func()) { t.resized = f },
 	})
 	if err != nil {
@@ -99,33 +99,33 @@ func (t *terminalReader) ReadLine(prompt string) (string, error) {
 	return l, nil
 }
 
-// remember puts a statement into the history, unless it is the last one there.
+// remember adds a statement to the history, unless it equals the last one.
 func (t *terminalReader) remember(statement string) {
 	statement = strings.TrimRight(statement, " \t\n")
 	t.recall(statement)
 	t.history.add(statement)
 }
 
-// recall has readline know a statement. The empty one first has it forget which
-// old statement this one was made of, which it would keep instead.
+// recall adds a statement to readline's history. The empty statement before it makes
+// readline forget which old statement this one was edited from, which it would keep
+// instead.
 func (t *terminalReader) recall(statement string) {
 	line, _ := encodeText([]rune(statement), 0, 0, 0)
-	if t.recalls { // of no history, readline would keep the empty one
+	if t.recalls { // without a history, readline would keep the empty one
 		t.rl.SaveHistory("")
 	}
 	t.recalls = true
 	t.rl.SaveHistory(string(line))
 }
 
-// Close gives the terminal back. It does not close readline, which would wait
-// for the next key where Ctrl-D was typed while a statement ran: the program
-// ends here.
+// Close restores the terminal. It does not close readline, which would wait for the
+// next key if Ctrl-D was typed while a statement ran: the program ends here.
 func (t *terminalReader) Close() error {
 	io.WriteString(t.stdout, pasteOff)
 	return t.rl.Terminal.ExitRawMode()
 }
 
-// suffixes gives a completer's words to readline, which can only append.
+// suffixes passes a completer's words to readline, which can only append.
 type suffixes struct {
 	complete func(text, after string) (words []string, start int)
 	size     func() (columns, rows int) // of the terminal
@@ -150,9 +150,9 @@ func (s *suffixes) Do(line []rune, pos int) ([][]rune, int) {
 	return tails, len([]rune(typed))
 }
 
-// canShow: readline's grid of proposals divides by zero where one is wider
-// than the screen, counts runes for columns, and scrolls its own line away
-// where there are too many.
+// canShow reports whether readline can list proposals. Its grid divides by zero if one
+// is wider than the screen, counts runes as columns, and scrolls its own line away if
+// there are too many.
 func (s *suffixes) canShow(typed string, tails [][]rune) bool {
 	widest := 0
 	for _, t := range tails {
@@ -163,7 +163,7 @@ func (s *suffixes) canShow(typed string, tails [][]rune) bool {
 	return perLine > 0 && len(tails)/perLine < rows-2
 }
 
-// common is the longest prefix that all words share.
+// common returns the longest common prefix of words.
 func common(words [][]rune) []rune {
 	prefix := words[0]
 	for _, w := range words[1:] {
@@ -176,8 +176,8 @@ func common(words [][]rune) []rune {
 	return prefix
 }
 
-// wrapped is the terminal that readline writes to. Having listed proposals,
-// readline goes back to the cursor as if its line had not wrapped.
+// wrapped is the terminal that readline writes to. After a list of proposals, readline
+// moves the cursor as if its line had not wrapped.
 type wrapped struct {
 	io.Writer
 	columns func() int

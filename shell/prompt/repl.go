@@ -2,16 +2,16 @@
 // next is read. At a terminal it has editing, history, completion, questions and commands.
 //
 //	repl.go       Run: the loop
-//	question.go   what is no Starlark: questions, tools, commands
+//	question.go   lines that are not Starlark: questions, tools, commands
 //	statement.go  from lines to statements
 //	exec.go       statements run in one growing set of globals
-//	reader.go     where lines come from: readline, or a pipe; keys.go, the terminal's keys,
-//	              and what is pasted
+//	reader.go     sources of lines: readline, or a pipe; keys.go, the terminal's keys and
+//	              pasted text
 //	block.go      statements of several lines in readline's one
-//	history.go    what was typed before, for the arrow keys and Ctrl-R
-//	complete.go   what TAB proposes; propose.go, what the session knows; locate.go, where
-//	              the cursor stands; infer.go, what an expression is
-//	guided.go     a tour that goes along
+//	history.go    earlier statements, for the arrow keys and Ctrl-R
+//	complete.go   completion by TAB; propose.go, proposals from the session; locate.go,
+//	              the position of the cursor; infer.go, types of expressions
+//	guided.go     a tour at the prompt
 package prompt
 
 import (
@@ -51,31 +51,31 @@ type repl struct {
 	commands    map[string]Command // that run here too
 	interp      *interp
 	lines       *statements
-	interactive bool // people sit before it
+	interactive bool // a user sits at a terminal
 	file        string
-	worst       atomic.Int64 // exit status so far, of a piped session
-	waits       atomic.Bool  // for the next statement
+	worst       atomic.Int64 // the worst exit status so far, of a piped session
+	waits       atomic.Bool  // reading the next statement
 
-	remember func(statement string) // puts it into the history; nil: there is none
+	remember func(statement string) // adds it to the history; may be nil
 
-	fabric *fabric.Fabric // the latest; since is when it came
+	fabric *fabric.Fabric // the latest, and when it was read
 	since  time.Time
 
-	tour *tour.Tour // that goes along; nil: none does
-	seen tour.Seen  // the statement, for it
+	tour *tour.Tour // in progress; nil: none
+	seen tour.Seen  // the statement, for the tour
 }
 
-// Options are what a prompt has besides its session. The zero value is usable.
+// Options are the options of a prompt besides its session. The zero value is usable.
 type Options struct {
-	Commands map[string]Command // that run here too
-	Lines    LineReader         // that people type; nil: stdin
-	// Tour begins a tour that goes along, without rc file and history; nil: none does.
+	Commands map[string]Command // that also run here
+	Lines    LineReader         // typed lines; nil: standard input
+	// Tour starts a tour, without rc file and history; may be nil.
 	Tour func(tour.Prompt) (*tour.Tour, error)
 }
 
-// Run runs statements from stdin until it ends and returns the exit status. At a terminal that is what exit() says. From a pipe it is the worst that any
-// statement came to; the statements after it are run all the same, as in other
-// shells.
+// Run runs statements from standard input until it ends and returns the exit status. At
+// a terminal that is the status of exit(). From a pipe it is the worst of all
+// statements; the statements after a failed one run nevertheless, as in other shells.
 func Run(p *session.Program, s *session.Session, o Options) int {
 	r := newRepl(p, s, o.Commands)
 	if o.Lines != nil {
@@ -84,7 +84,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	}
 	if !p.AtTerminal() {
 		r.read(newPlainReader(p.Stdin), false)
-		// While nothing runs, the loop waits for whoever writes to the pipe.
+		// While nothing runs, the loop waits for the writer of the pipe.
 		defer r.Runner.Deadline.WhenOver(func(err error) {
 			if r.waits.Load() {
 				p.Interrupts.Quit(func() { p.Console.Fail(&session.HostError{Err: err}) }, session.Worse(int(r.worst.Load()), lang.StatusFabric))
@@ -106,7 +106,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	defer p.Interrupts.AtPrompt()()
 	r.read(in, true)
 	r.remember = in.remember
-	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
+	r.interp.globals["q"] = r.interp.globals["quit"] // short, so only at the prompt
 	if o.Tour != nil {
 		if r.tour, err = o.Tour(guided{r}); err != nil {
 			return p.Console.Fail(err)
@@ -114,7 +114,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 		return r.loop()
 	}
 	if !p.Settings.Quiet {
-		fmt.Fprintln(s.Console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
+		fmt.Fprintln(s.Console.Err(), "help lists the topics, TAB completes, Ctrl-D ends.")
 	}
 	r.startup(session.ConfigFile("rc.star"))
 	return r.loop()
@@ -129,7 +129,7 @@ func newRepl(p *session.Program, s *session.Session, commands map[string]Command
 	return r
 }
 
-// read sets where statements come from.
+// read sets the source of statements.
 func (r *repl) read(in LineReader, interactive bool) {
 	r.file = pipeFile
 	if interactive {
@@ -141,7 +141,7 @@ func (r *repl) read(in LineReader, interactive bool) {
 
 func (r *repl) loop() int {
 	for {
-		r.waits.Store(true) // before the look at the time, or both might miss its end
+		r.waits.Store(true) // before the check of the time, or both might miss its end
 		if r.Runner.Deadline.IsOver() {
 			break
 		}
@@ -191,7 +191,7 @@ func (r *repl) loop() int {
 	return r.exitStatus(nil)
 }
 
-// free gives memory back that a statement was stopped for, where err says so.
+// free releases memory if a statement was stopped for it, as err states.
 func (r *repl) free(err error) {
 	var limit *lang.LimitError
 	if errors.As(err, &limit) {
@@ -218,7 +218,7 @@ func (r *repl) exitStatus(err error) int {
 	return lang.StatusClean
 }
 
-// show writes the value of an expression, by way of a pager where it is long.
+// show writes the value of an expression, in a pager if it is long.
 func (r *repl) show(v starlark.Value) error {
 	r.made(v)
 	if !r.interactive {
@@ -234,8 +234,8 @@ func (r *repl) show(v starlark.Value) error {
 	return r.Console.Page(r.program.Interrupts, text.String())
 }
 
-// startup runs the user's rc file at the prompt, as if it had been typed, but
-// shows no values: the file is for definitions.
+// startup runs the user's rc file as if it had been typed at the prompt, but shows no
+// values: the file is for definitions.
 func (r *repl) startup(path string) {
 	if path == "" {
 		return
@@ -259,11 +259,11 @@ func (r *repl) quietly(file, text string) error {
 	return r.Runner.Attempt(func(ctx context.Context) error { return r.run(ctx, file, 1, text) })
 }
 
-// maxPromptName is how much of the fabric's name is in the prompt, in runes.
+// maxPromptName is the maximum length of the fabric's name in the prompt, in runes.
 const maxPromptName = 30
 
-// promptText says which fabric it is, whether it may be changed, and how old its
-// picture is.
+// promptText returns the prompt: the fabric, whether it may be changed, and the age of
+// its picture.
 func (r *repl) promptText() string {
 	if f := r.Env.Fabric(); f != r.fabric {
 		r.fabric, r.since = f, time.Now()
@@ -284,7 +284,7 @@ func (r *repl) promptText() string {
 	return text + "> "
 }
 
-// age is a time in one unit: "12s", "3m", "5h", "2d".
+// age formats a time in one unit: "12s", "3m", "5h", "2d".
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

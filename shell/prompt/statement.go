@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A LineReader is where statements come from: a terminal with editing, or a
-// pipe. ReadLine returns one line without its end; io.EOF at the end of the
-// input, or of the statement that a terminal has given whole; errInterrupted,
-// with what had been typed, after Ctrl-C.
+// A LineReader is a source of lines: a terminal with editing, or a pipe. ReadLine
+// returns one line without its end; io.EOF at the end of the input, or of a statement
+// that a terminal has returned completely; errInterrupted, with the text typed so far,
+// after Ctrl-C.
 type LineReader interface {
 	ReadLine(prompt string) (string, error)
 	Close() error
@@ -39,9 +39,8 @@ type statements struct {
 // source is all that was read so far.
 func (s *statements) source() string { return s.text.String() }
 
-// next returns the next statement and the number of its first line. Blank and
-// comment lines before it are skipped. With an error, text is what was read
-// and is lost.
+// next returns the next statement and the number of its first line. Blank and comment
+// lines before it are skipped. With an error, text is what was read and is lost.
 func (s *statements) next(prompt string) (text string, first int, err error) {
 	var b strings.Builder
 	var open scanState
@@ -76,7 +75,7 @@ func (s *statements) next(prompt string) (text string, first int, err error) {
 		b.WriteByte('\n')
 		open.scan(l)
 		if !open.inside() && open.last == ':' {
-			block = true // or something like one: try, with, a misspelt for
+			block = true // or something similar: try, with, a misspelt for
 		}
 		if !block && !open.inside() {
 			return b.String(), first, nil
@@ -99,10 +98,9 @@ func (s *statements) read(prompt string) (string, error) {
 	return l, err
 }
 
-// isWhole reports whether text, as it is typed, needs no further line. At a
-// terminal nobody wants to type the next statement to see the result of this
-// one: a block ends at an empty line, and, where that would be indented, at a
-// second one.
+// isWhole reports whether text, as typed, needs no further line. At a terminal a block
+// ends at an empty line, or, where that would be indented, at a second one, so that its
+// result does not wait for the next statement.
 func isWhole(text string) bool {
 	var open scanState
 	lines := strings.Split(text, "\n")
@@ -130,7 +128,7 @@ func isWhole(text string) bool {
 	return strings.TrimSpace(last) == "" && strings.TrimSpace(lines[len(lines)-2]) == ""
 }
 
-// idle reports whether l says nothing: it is blank or a comment.
+// idle reports whether l is blank or a comment.
 func idle(l string) bool {
 	l = strings.TrimLeft(l, " \t")
 	return l == "" || l[0] == '#'
@@ -157,14 +155,14 @@ func isWordByte(c byte) bool {
 type scanState struct {
 	depth     int    // brackets
 	quote     string // of the open string: `"`, `'`, `"""` or `'''`; "" outside
-	backslash bool   // the line ends in one
+	backslash bool   // the line ends in a backslash
 	last      byte   // the last byte of the line that is neither blank nor comment
 }
 
 // inside reports whether the statement cannot end here.
 func (s *scanState) inside() bool { return s.depth > 0 || s.quote != "" || s.backslash }
 
-// scan goes over one line.
+// scan scans one line.
 func (s *scanState) scan(l string) {
 	s.backslash, s.last = false, 0
 	for i := 0; i < len(l); i++ {
@@ -200,7 +198,7 @@ func (s *scanState) scan(l string) {
 			}
 		}
 	}
-	// A plain string ends with its line, at the latest: the parser will say so.
+	// A plain string ends with its line, at the latest: the parser reports it.
 	if len(s.quote) == 1 && !s.backslash {
 		s.quote = ""
 	}

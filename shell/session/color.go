@@ -11,8 +11,8 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Color never says what the text does not say too: it marks errors, states that
-// are not as they should be, and dims GUIDs, which are long and seldom read.
+// Color never carries information that the text does not have: it marks errors and
+// faulty states, and dims GUIDs, which are long and seldom read.
 
 // ColorMode is the value of --color.
 type ColorMode string
@@ -23,7 +23,7 @@ const (
 	ColorNever  ColorMode = "never"
 )
 
-// ColorModes returns all of them.
+// ColorModes returns all modes.
 func ColorModes() []string {
 	return []string{string(ColorAuto), string(ColorAlways), string(ColorNever)}
 }
@@ -40,8 +40,8 @@ func (m *ColorMode) Set(text string) error {
 func (m *ColorMode) String() string { return string(*m) }
 func (m *ColorMode) Type() string   { return "when" }
 
-// on reports whether a stream has color. auto: a terminal has, unless NO_COLOR
-// (no-color.org) or TERM says otherwise.
+// on reports whether a stream has color. auto: if it is a terminal, unless NO_COLOR
+// (no-color.org) or TERM disables it.
 func (m ColorMode) on(isTTY bool) bool {
 	if m != ColorAuto {
 		return m == ColorAlways
@@ -49,7 +49,7 @@ func (m ColorMode) on(isTTY bool) bool {
 	return isTTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// SetColor says which streams have color. Formats for programs have none.
+// SetColor decides which streams have color. Formats for programs have none.
 func (c *Console) SetColor(mode ColorMode, format lang.Format) {
 	c.colorOut = format == lang.FormatText && mode.on(c.stdoutTTY)
 	c.colorErr = mode.on(c.stderrTTY)
@@ -68,7 +68,7 @@ var (
 	colored = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b0x[0-9a-f]{16}\b|\berror: .*|\berror\(.*|\bunknown\(\d+\)|[a-z_]+(?: ok)?`)
 	})
-	// wrongWords are cells that are seldom as they should be.
+	// wrongWords are cells that are seldom correct.
 	wrongWords = map[string]string{
 		"down": sgrYellow, "initialize": sgrYellow, "armed": sgrYellow, "polling": sgrYellow, "disabled": sgrYellow, "sleep": sgrYellow,
 		"port_configuration_training": sgrYellow, "link_error_recovery": sgrYellow, "phy_test": sgrYellow,
@@ -76,11 +76,12 @@ var (
 	}
 )
 
-// Blocks reports whether cells of pictures may be half blocks in color. Where the
-// terminal shows no such character, the locale says so.
+// Blocks reports whether cells of pictures may be half blocks in color, which the
+// locale's character set must contain.
 func (c *Console) Blocks() bool { return c.colorOut && isUTF8() }
 
-// isUTF8: the locale's characters are in UTF-8 (POSIX, environment variables).
+// isUTF8 reports whether the locale's characters are in UTF-8 (POSIX, environment
+// variables).
 func isUTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(os.Getenv(name)); v != "" {
@@ -91,8 +92,8 @@ func isUTF8() bool {
 }
 
 // cellColors are the shades of cells from low to high, as 24-bit colors (viridis, which
-// the color-blind can tell apart, too), and their next of the 256 of xterm; then what is
-// not known.
+// color-blind users can distinguish), and the nearest of the 256 of xterm; then that of
+// unknown cells.
 var cellColors = [...]struct {
 	rgb   string
 	xterm string
@@ -102,7 +103,7 @@ var cellColors = [...]struct {
 	{"128;128;128", "244"},
 }
 
-// colorCells puts half blocks in color where runes of lang.Cells are.
+// colorCells replaces runes of lang.Cells by half blocks in color.
 func colorCells(text string) string {
 	if !strings.ContainsFunc(text, isCells) {
 		return text
@@ -156,8 +157,7 @@ func isCells(r rune) bool {
 	return ok
 }
 
-// colorText colors what is shown. The text is harmless: it has no sequence of its
-// own.
+// colorText colors output. The text has no control sequences of its own.
 func colorText(text string) string {
 	var b strings.Builder
 	last := 0
@@ -182,15 +182,14 @@ func colorText(text string) string {
 	return colorCells(b.String() + text[last:])
 }
 
-// isCell: text[i:j] stands alone between the columns of a table, or is the value
-// of a line.
+// isCell reports whether text[i:j] is a whole cell of a table, or the value of a line.
 func isCell(text string, i, j int) bool {
 	before, after := text[:i], text[j:]
 	return (before == "" || strings.HasSuffix(before, "\n") || strings.HasSuffix(before, "  ")) &&
 		(after == "" || after[0] == '\n' || strings.HasPrefix(after, "  "))
 }
 
-// colorMessage colors the word that begins each warning.
+// colorMessage colors the first word of each warning.
 func colorMessage(text string) string {
 	const word = "warning:"
 	if rest, ok := strings.CutPrefix(text, word); ok {

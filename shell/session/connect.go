@@ -20,15 +20,15 @@ import (
 
 // Connection is a fabric that was opened.
 type Connection struct {
-	Name      string           // in the prompt: what -F says, but for folders
+	Name      string           // in the prompt: the argument of -F, without directories
 	transport engine.Transport // nil: a file
-	sim       *sim.Subnet      // in this process; nil: none is
+	sim       *sim.Subnet      // in this process; nil: none
 	loaded    *fabric.Fabric   // from a file
 	clock     lang.Clock       // a recording's; nil: the real one
-	warning   error            // what is missing; nil: nothing is
+	warning   error            // what is missing; nil: nothing
 }
 
-// fabricKind is a kind of fabric that -F may name. open gets what stands behind
+// fabricKind is a kind of fabric that -F may name. open is called with the text after
 // the colon.
 type fabricKind struct {
 	name, usage string
@@ -70,7 +70,7 @@ type connector struct {
 	secrets  Secrets
 }
 
-// Connect opens the fabric that spec says, until ctx ends.
+// Connect opens the fabric that spec names, until ctx ends.
 func Connect(ctx context.Context, s *Settings, secrets Secrets, spec string) (*Connection, error) {
 	name, arg, _ := strings.Cut(spec, ":")
 	for _, k := range fabricKinds() {
@@ -78,11 +78,10 @@ func Connect(ctx context.Context, s *Settings, secrets Secrets, spec string) (*C
 			return k.open(connector{ctx, s, secrets}, arg)
 		}
 	}
-	return nil, fmt.Errorf("-F %q: no such kind of fabric%s: use %s", spec, fabric.DidYouMean(name, FabricKinds()), kindsUsage())
+	return nil, fmt.Errorf("-F %q: unknown kind of fabric%s; supported: %s", spec, fabric.DidYouMean(name, FabricKinds()), kindsUsage())
 }
 
-// umad opens a port of the host: DEVICE/PORT, DEVICE, or the first that
-// will do.
+// umad opens a port of the host: DEVICE/PORT, DEVICE, or the first active one.
 func (c connector) umad(arg string) (*Connection, error) {
 	options, err := umadOptions(c.settings, arg)
 	if err != nil {
@@ -99,10 +98,10 @@ func (c connector) umad(arg string) (*Connection, error) {
 	return &Connection{Name: "umad:" + t.String(), transport: t}, nil
 }
 
-// WithoutDevice says what there is where there is no device.
-const WithoutDevice = "to try fabsh on a simulated fabric: fabsh -F sim (-F ibsim is one of ibsim's, -F file:PATH a saved one)"
+// WithoutDevice is the remedy if the host has no device.
+const WithoutDevice = "try fabsh on a simulated fabric with -F sim, or use -F ibsim (the simulator ibsim) or -F file:PATH (a saved fabric)"
 
-// umadOptions joins what -F umad:DEVICE/PORT, -C and -P say.
+// umadOptions combines -F umad:DEVICE/PORT, -C and -P.
 func umadOptions(o *Settings, arg string) (umad.Options, error) {
 	device, num, hasPort := strings.Cut(arg, "/")
 	var port Number
@@ -114,24 +113,24 @@ func umadOptions(o *Settings, arg string) (umad.Options, error) {
 	}
 	switch {
 	case device != "" && o.CA != "" && device != o.CA:
-		return umad.Options{}, fmt.Errorf("-F umad:%s and -C %s name different devices", arg, o.CA)
+		return umad.Options{}, fmt.Errorf("-F umad:%s, -C %s: different devices", arg, o.CA)
 	case hasPort && o.Port.IsSet && port.Value != o.Port.Value:
-		return umad.Options{}, fmt.Errorf("-F umad:%s and -P %d name different ports", arg, o.Port.Value)
+		return umad.Options{}, fmt.Errorf("-F umad:%s, -P %d: different ports", arg, o.Port.Value)
 	}
 	return umad.Options{Device: cmp.Or(device, o.CA), Port: cmp.Or(port.Value, o.Port.Value)}, nil
 }
 
-// ibsim attaches to the simulator of ibsim-utils. Its own variables name
-// socket and node where flags do not.
+// ibsim attaches to the simulator of ibsim-utils. Its own variables name socket and
+// node if flags do not.
 func (c connector) ibsim(socket string) (*Connection, error) {
 	o := c.settings
 	if o.Port.IsSet && o.Port.Value != 1 {
-		return nil, fmt.Errorf("-P %d: ibsim attaches programs to port 1 of a channel adapter, or to port 0 of a switch, only", o.Port.Value)
+		return nil, fmt.Errorf("-P %d: not supported by ibsim, which attaches programs to port 1 of an adapter, or to port 0 of a switch", o.Port.Value)
 	}
 	t, err := ibsim.Attach(ibsim.Options{
 		Socket: cmp.Or(socket, os.Getenv("IBSIM_SOCKNAME")),
 		Node:   cmp.Or(o.CA, os.Getenv("SIM_HOST")),
-		ISSM:   o.TrapAgent, // who gets requests to queue pair 0
+		ISSM:   o.TrapAgent, // the receiver of requests to queue pair 0
 	})
 	if err != nil {
 		return nil, &HostError{err}
@@ -146,7 +145,7 @@ func (c connector) ibsim(socket string) (*Connection, error) {
 // file reads a saved fabric.
 func (c connector) file(path string) (*Connection, error) {
 	if path == "" {
-		return nil, errors.New("-F file: which file? write -F file:PATH")
+		return nil, errors.New("-F file: missing path; write -F file:PATH")
 	}
 	loaded, err := LoadFile(c.ctx, path, c.secrets)
 	if err != nil {

@@ -11,20 +11,19 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// A Console is the two output streams of the program, and the progress line
-// that may stand on the second. Whatever is written by way of the Console
-// erases that line first. It is safe for concurrent use.
+// A Console is the two output streams of the program, and the progress line on stderr.
+// Every write to the Console erases that line first. It is safe for concurrent use.
 type Console struct {
 	stdout, stderr       io.Writer
 	stdoutTTY, stderrTTY bool
 	colorOut, colorErr   bool
-	broken               func() // called when a stream has lost its reader; nil: nothing is
+	broken               func() // called when a stream has lost its reader; may be nil
 
-	mu       sync.Mutex // guards what follows, and keeps writes whole
-	diverted io.Writer  // where stdout goes instead, while a pager is to judge its length
+	mu       sync.Mutex // guards the following fields, and keeps writes whole
+	diverted io.Writer  // receives stdout while a pager measures its length
 	line     bool       // a progress line is on the screen
-	lent     bool       // the terminal is another program's
-	failed   error      // the first failure to write to stdout
+	lent     bool       // another program uses the terminal
+	failed   error      // the first error of a write to stdout
 }
 
 // NewConsole returns the console of two streams, which may be terminals.
@@ -32,7 +31,7 @@ func NewConsole(stdout, stderr io.Writer) *Console {
 	return &Console{stdout: stdout, stderr: stderr, stdoutTTY: isTerminal(stdout), stderrTTY: isTerminal(stderr)}
 }
 
-// Terminal returns the terminal that stdout is; nil: it is none.
+// Terminal returns the terminal of stdout; nil if it is not a terminal.
 func (c *Console) Terminal() *os.File {
 	f, ok := c.stdout.(*os.File)
 	if !ok || !c.stdoutTTY {
@@ -46,7 +45,7 @@ func (c *Console) Terminal() *os.File {
 func (c *Console) OutIsTerminal() bool { return c.stdoutTTY }
 func (c *Console) ErrIsTerminal() bool { return c.stderrTTY }
 
-// Width returns how many columns stdout has; 0 where it is no terminal.
+// Width returns the number of columns of stdout; 0 if it is not a terminal.
 func (c *Console) Width() int {
 	f := c.Terminal()
 	if f == nil {
@@ -56,7 +55,7 @@ func (c *Console) Width() int {
 	return columns
 }
 
-// Out and Err return the streams for others to write to.
+// Out and Err return writers to the streams.
 func (c *Console) Out() io.Writer { return consoleWriter{c, false} }
 func (c *Console) Err() io.Writer { return consoleWriter{c, true} }
 
@@ -73,7 +72,7 @@ func (w consoleWriter) Write(p []byte) (int, error) {
 	switch {
 	case w.isErr && w.colorErr:
 		text = colorMessage(text)
-	case !w.isErr && w.colorOut && !w.isDiverted(): // the pager colors what is diverted
+	case !w.isErr && w.colorOut && !w.isDiverted(): // the pager colors diverted text
 		text = colorText(text)
 	}
 	if _, err := w.write([]byte(text)); err != nil {
@@ -96,8 +95,8 @@ func (w consoleWriter) isDiverted() bool {
 	return w.diverted != nil
 }
 
-// isTTY reports whether people read the stream on a terminal, which would obey some
-// of what is written. A pager shows it there too.
+// isTTY reports whether users read the stream on a terminal, which would interpret
+// control sequences. A pager shows it there too.
 func (w consoleWriter) isTTY() bool {
 	if w.isErr {
 		return w.stderrTTY
@@ -121,31 +120,31 @@ func (w consoleWriter) write(p []byte) (int, error) {
 		_, w.failed = w.stdout.Write(p)
 		w.reportBroken(w.failed)
 	}
-	return len(p), nil // what is lost is told once, by the exit status too
+	return len(p), nil // lost output is reported once, also by the exit status
 }
 
-// reportBroken passes on that a stream has lost its reader.
+// reportBroken reports that a stream has lost its reader.
 func (c *Console) reportBroken(err error) {
 	if c.broken != nil && errors.Is(err, syscall.EPIPE) {
 		c.broken()
 	}
 }
 
-// Lost returns why output was lost; nil: none was.
+// Lost returns why output was lost; nil if none was.
 func (c *Console) Lost() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
 }
 
-// Divert sends stdout to w, or back where it belongs when w is nil.
+// Divert sends stdout to w, or to its stream again if w is nil.
 func (c *Console) Divert(w io.Writer) {
 	c.mu.Lock()
 	c.diverted = w
 	c.mu.Unlock()
 }
 
-// Lend keeps progress off the terminal while another program has it.
+// Lend keeps progress off the terminal while another program uses it.
 func (c *Console) Lend(run func()) {
 	set := func(lent bool) {
 		c.mu.Lock()
@@ -158,8 +157,8 @@ func (c *Console) Lend(run func()) {
 	run()
 }
 
-// status replaces the progress line; an empty text takes it away. Nothing
-// happens unless stderr is a terminal.
+// status replaces the progress line; an empty text removes it. It does nothing unless
+// stderr is a terminal.
 func (c *Console) status(text string) {
 	if !c.stderrTTY {
 		return
@@ -178,7 +177,7 @@ func (c *Console) status(text string) {
 	c.line = true
 }
 
-// erase takes the progress line away. c.mu is held.
+// erase removes the progress line. c.mu is held.
 func (c *Console) erase() {
 	if c.line {
 		io.WriteString(c.stderr, "\r\x1b[K")
@@ -186,7 +185,7 @@ func (c *Console) erase() {
 	}
 }
 
-// leave takes the progress line away for good, unless a writer hangs.
+// leave removes the progress line at the end, unless a writer hangs.
 func (c *Console) leave() {
 	if c.mu.TryLock() {
 		c.erase()

@@ -13,18 +13,18 @@ import (
 const (
 	// grace is how long a script may go on reporting after its deadline.
 	grace = 10 * time.Second
-	// mayCompute is how long it may do so without a word, to people or to the
-	// fabric: what has just computed for so long reports nothing.
+	// mayCompute is how long it may do so without output and without a request to the
+	// fabric: a script that only computed for this long reports nothing.
 	mayCompute = time.Second
-	// hearsEvery is how often that is looked after. A look that comes late finds no
-	// more silence than one in time: the machine may stand still, or be busy.
+	// hearsEvery is the interval of the checks for it. A late check counts no more idle
+	// time than one in time: the machine may be suspended, or busy.
 	hearsEvery = 100 * time.Millisecond
 )
 
-// A TimeLimit is the time of a run: --deadline, opening the fabric included. It may
-// be that of several sessions, one after the other.
+// A TimeLimit is the time of a run: --deadline, including the time to open the fabric.
+// Several sessions in sequence may share it.
 type TimeLimit struct {
-	after time.Duration // 0: there is no limit
+	after time.Duration // 0: unlimited
 	ends  time.Time
 }
 
@@ -38,29 +38,29 @@ func (l TimeLimit) Context() context.Context {
 	return ctx
 }
 
-// Deadline is the end of a session's time, or of a statement's at the prompt.
-// From then on all that is asked of the fabric ends as an error, also what was
-// asked before, and so do sleeps; the script goes on, unless it just computes.
-// After the grace it is stopped in any case, and the program is ended where that
-// is of no use: it may hang with a pipe that nobody reads.
+// Deadline is the end of a session's time, or of a statement's at the prompt. From then
+// on all requests to the fabric end with an error, including pending ones, and so do
+// sleeps; the script goes on, unless it only computes. After the grace it is stopped in
+// any case, and if that has no effect the program is ended: it may hang on a pipe
+// without a reader.
 type Deadline struct {
 	late *lang.DeadlineError
 	at   time.Time
-	over context.Context // ends when the script is to be stopped
+	over context.Context // ends when the script must stop
 	end  context.CancelCauseFunc
 	kill func(why error) // nil: nothing is ended by force
 
-	mu       sync.Mutex     // guards all below
+	mu       sync.Mutex     // guards the fields below
 	engine   *engine.Engine // nil: no live fabric, or none yet
-	activity *lang.Activity // nil: there is no session yet
+	activity *lang.Activity // nil: no session yet
 	timer    *time.Timer
-	word     time.Time     // the last one that was heard
-	silent   time.Duration // since then, as the looks found it
+	word     time.Time     // the last activity of the script
+	silent   time.Duration // idle time since then, by the checks
 	stopped  bool
 }
 
-// StartDeadline starts the time; nil if after is 0, for then there is no end. kill
-// ends the program by force; nil: nothing does.
+// StartDeadline starts the time; it returns nil if after is 0, which is unlimited. kill
+// ends the program by force; it may be nil.
 func StartDeadline(after time.Duration, kill func(why error)) *Deadline {
 	if after == 0 {
 		return nil
@@ -68,7 +68,7 @@ func StartDeadline(after time.Duration, kill func(why error)) *Deadline {
 	return deadlineAt(time.Now().Add(after), after, kill)
 }
 
-// deadlineAt is StartDeadline of a time that began before.
+// deadlineAt is StartDeadline with a time that began earlier.
 func deadlineAt(at time.Time, after time.Duration, kill func(why error)) *Deadline {
 	d := &Deadline{late: &lang.DeadlineError{After: after}, at: at, kill: kill}
 	d.over, d.end = context.WithCancelCause(context.Background())
@@ -85,7 +85,7 @@ func (d *Deadline) pass() {
 		return
 	}
 	if d.activity != nil && d.activity.Waits() {
-		d.activity.Note() // the waiting ends now, and the script has its time from here
+		d.activity.Note() // the wait ends now, and the script has its time from here
 	}
 	d.halt(d.late)
 	d.word = d.lastWord()
@@ -93,7 +93,7 @@ func (d *Deadline) pass() {
 	d.look()
 }
 
-// lastWord is when the script said something, or began. d.mu is held.
+// lastWord returns the time of the script's last activity, or its start. d.mu is held.
 func (d *Deadline) lastWord() time.Time {
 	if d.activity != nil {
 		return d.activity.Last()
@@ -101,8 +101,8 @@ func (d *Deadline) lastWord() time.Time {
 	return d.at.Add(-d.late.After)
 }
 
-// look stops the script if it just computes or its grace has ended, and otherwise
-// looks again when that may be so. d.mu is held.
+// look stops the script if it only computes or its grace has ended, and otherwise
+// schedules the next check. d.mu is held.
 func (d *Deadline) look() {
 	computes, left := mayCompute-d.silent, time.Until(d.at.Add(grace))
 	switch next := min(computes, left, hearsEvery); {
@@ -122,7 +122,7 @@ func (d *Deadline) look() {
 	case left > 0:
 		d.close(d.late)
 	default:
-		d.close(fmt.Errorf("%w, and the session had not ended %v later", d.late, grace))
+		d.close(fmt.Errorf("%w; the session did not end within %v after it", d.late, grace))
 	}
 }
 
@@ -134,8 +134,8 @@ func (d *Deadline) close(why error) {
 	}
 }
 
-// Limit has what is sent by e, which may be nil, end when the time does, or now if
-// that is over. a is what the script does besides.
+// Limit ends requests of e, which may be nil, at the deadline, or now if it has passed.
+// a is the other activity of the script.
 func (d *Deadline) Limit(e *engine.Engine, a *lang.Activity) {
 	if d == nil {
 		return
@@ -149,8 +149,8 @@ func (d *Deadline) Limit(e *engine.Engine, a *lang.Activity) {
 	}
 }
 
-// Within returns ctx that ends at the deadline too: what runs so has nothing to report
-// after it.
+// Within returns a context that also ends at the deadline, for work that has nothing to
+// report after it.
 func (d *Deadline) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d == nil {
 		return ctx, func() {}
@@ -175,10 +175,10 @@ func (d *Deadline) Run(ctx context.Context, fn func(context.Context) error) erro
 	return fn(ctx)
 }
 
-// IsOver reports whether what runs is to be stopped.
+// IsOver reports whether the current evaluation must stop.
 func (d *Deadline) IsOver() bool { return d != nil && d.over.Err() != nil }
 
-// WhenOver has fn called when what runs is to be stopped; stop takes that back.
+// WhenOver calls fn when the current evaluation must stop; stop cancels that.
 func (d *Deadline) WhenOver(fn func(error)) (stop func() bool) {
 	if d == nil {
 		return func() bool { return true }
@@ -186,10 +186,11 @@ func (d *Deadline) WhenOver(fn func(error)) (stop func() bool) {
 	return context.AfterFunc(d.over, func() { fn(context.Cause(d.over)) })
 }
 
-// hasPassed reports whether it came to an end. The clock decides, for a timer may be late.
+// hasPassed reports whether the deadline has passed, by the clock, because a timer may
+// be late.
 func (d *Deadline) hasPassed() bool { return d != nil && !time.Now().Before(d.at) }
 
-// Stop ends the time before it is over, and lets the engine work again.
+// Stop ends the time early, and lets the engine work again.
 func (d *Deadline) Stop() {
 	if d == nil {
 		return

@@ -20,7 +20,7 @@ func TestDeadlineComputing(t *testing.T) {
 		"computes":        {nil, 5 * time.Second, "deadline of 5s passed"},
 		"wrote before":    {[]time.Duration{time.Second, 4500 * time.Millisecond}, 5500 * time.Millisecond, "deadline of 5s passed"},
 		"reports":         {[]time.Duration{4900 * time.Millisecond, 5800 * time.Millisecond, 6700 * time.Millisecond}, 7700 * time.Millisecond, "deadline of 5s passed"},
-		"never ends":      {words(900*time.Millisecond, 20), 15 * time.Second, "deadline of 5s passed, and the session had not ended 10s later"},
+		"never ends":      {words(900*time.Millisecond, 20), 15 * time.Second, "deadline of 5s passed; the session did not end within 10s after it"},
 		"writes too late": {[]time.Duration{6 * time.Second}, 5 * time.Second, "deadline of 5s passed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ func OpenNamed(ctx context.Context, open func(context.Context, string) (*lang.Fi
 	}
 }
 
-// WriteNamed writes the file that the command line names, whole or not at all. Who
-// reads a pipe is waited for until ctx ends.
+// WriteNamed writes the file that the command line names, completely or not at all. It
+// waits for the reader of a pipe until ctx ends.
 func WriteNamed(ctx context.Context, path string, write func(io.Writer) error) error {
 	return NotWritten(path, format.WriteFile(ctx, path, write))
 }
@@ -39,7 +39,7 @@ func NotWritten(path string, err error) error {
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: there is no such folder", path)
+		return fmt.Errorf("%s: no such directory", path)
 	}
 	err = format.FileError(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
@@ -50,8 +50,8 @@ func NotWritten(path string, err error) error {
 	return err
 }
 
-// OpenRegular opens a file that the command line does not name, which must be a
-// regular one: it waits for nobody.
+// OpenRegular opens a file that the command line does not name. It must be a regular
+// file, so that the program never waits for a writer.
 func OpenRegular(path string) (*os.File, error) {
 	f, err := format.OpenRegular(path)
 	if err != nil {
@@ -59,16 +59,16 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is a folder")}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is a directory")}
 	}
 	return f, nil
 }
 
-// MaxOwn is how long the program's own files may be, in bytes: those of settings,
-// of statements to begin with, and of the history.
+// MaxOwn is the maximum length of the program's own files, in bytes: settings, startup
+// statements, and history.
 const MaxOwn = 16 << 20
 
-// ReadOwn reads a file of the program's own as a whole.
+// ReadOwn reads one of the program's own files completely.
 func ReadOwn(path string) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
@@ -82,11 +82,10 @@ func ReadOwn(path string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Secrets are the files of keys that were read. Neither scripts nor other files reach
-// them.
+// Secrets are the key files that were read. Scripts and other files cannot open them.
 type Secrets []fs.FileInfo
 
-// Open opens a file that another one names, and none that holds keys.
+// Open opens a file that another file names, unless it contains keys.
 func (s Secrets) Open(path string) (io.ReadCloser, error) {
 	f, err := format.OpenRegular(path)
 	if err != nil {
@@ -94,7 +93,7 @@ func (s Secrets) Open(path string) (io.ReadCloser, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && slices.ContainsFunc(s, func(secret fs.FileInfo) bool { return os.SameFile(secret, st) }) {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("holds keys")}
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("contains keys")}
 	}
 	if err != nil {
 		f.Close()

@@ -14,7 +14,7 @@ func TestNotWritten(t *testing.T) {
 		err := NotWritten("a.json", &fs.PathError{Op: "write", Path: "/tmp/a.json.1", Err: cause})
 		want := "a.json: " + cause.Error()
 		if cause == syscall.ENOENT {
-			want = "a.json: there is no such folder"
+			want = "a.json: no such directory"
 		}
 		if h := new(*HostError); errors.As(err, h) != host || err.Error() != want {
 			t.Errorf("%v: %v, the host's fault: %v", cause, err, !host)

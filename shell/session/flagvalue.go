@@ -96,7 +96,7 @@ func (f *OutputFormat) Type() string   { return "format" }
 // ByteSize is a flag's number of bytes.
 type ByteSize uint64
 
-// Bounds of --memory. With less fabsh itself would not do.
+// Bounds of --memory. fabsh itself needs the minimum.
 const (
 	minMemory ByteSize = 64 << 20
 	maxMemory ByteSize = 1 << 50
@@ -120,7 +120,7 @@ func (s *ByteSize) Set(text string) error {
 		}
 	}
 	n, err := strconv.ParseFloat(number, 64)
-	// Its negation is false for what is no number.
+	// The negation also covers NaN.
 	if bytes := n * float64(unit); err != nil || !(bytes >= float64(minMemory) && bytes <= float64(maxMemory)) {
 		return errors.New("want a size of 64MiB or more, such as 512MiB or 4GiB")
 	}
@@ -140,8 +140,8 @@ func (s *ByteSize) String() string {
 
 func (s *ByteSize) Type() string { return "size" }
 
-// defaultMemory is what a script may use where --memory does not say: 4 GiB, or a
-// quarter of the machine.
+// defaultMemory returns the memory limit of scripts without --memory: 4 GiB, or a
+// quarter of the machine's memory if that is less.
 func defaultMemory() ByteSize {
 	machine := machineMemory()
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} { // of a container

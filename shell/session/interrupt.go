@@ -13,39 +13,38 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Interrupts turns signals into the end of what runs. Ctrl-C ends the
-// evaluation; once more, while that hangs, shows where; a third time ends the
-// program. At the prompt readline reads Ctrl-C as a key; between two statements, when the
-// terminal makes it a signal, it is as nothing typed.
-// Other signals end the evaluation and then the program, if need be without
-// waiting for the former: it may hang with a pipe that nobody reads.
+// Interrupts handles signals. Ctrl-C ends the evaluation; a second one, while the
+// evaluation hangs, prints where it is; a third one ends the program. At the prompt
+// readline reads Ctrl-C as a key; between two statements, when the terminal sends a
+// signal, it is ignored. Other signals end the evaluation and then the program, without
+// waiting for the former if needed: it may hang on a pipe without a reader.
 type Interrupts struct {
 	console *Console
 	ch      chan os.Signal
 
 	mu      sync.Mutex
-	cancel  context.CancelCauseFunc // of what runs; nil: nothing does
+	cancel  context.CancelCauseFunc // of the evaluation; nil: none
 	count   int                     // signals since it began
 	last    os.Signal               // the latest of them
 	came    time.Time               // when it did
-	ignored bool                    // Ctrl-C is the pager's
-	prompt  bool                    // somebody types statements
+	ignored bool                    // a pager handles Ctrl-C
+	prompt  bool                    // a user types statements
 	final   os.Signal               // the signal that ends the program
-	cleanup func()                  // what must be done before the program ends
+	cleanup func()                  // run before the program ends
 	exit    func(status int)
 }
 
-// WatchInterrupts begins to handle signals, until Stop.
+// WatchInterrupts starts to handle signals, until Stop.
 func WatchInterrupts(c *Console) *Interrupts {
 	i := &Interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}, exit: os.Exit}
-	// A write to a pipe whose reader has gone is an error, instead of the end on
-	// the spot: transports must say goodbye. The signal itself does not tell
-	// which pipe it was, and a pager may leave its own; the console does.
+	// A write to a pipe without a reader returns an error instead of ending the program
+	// at once: transports must close properly. The signal itself does not identify the
+	// pipe, and a pager may close its own; the console reports it.
 	signal.Notify(i.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		for sig := range i.ch {
 			if sig != syscall.SIGPIPE {
-				go i.handle(sig) // may hang, too, with what it writes to
+				go i.handle(sig) // may also hang in a write
 			}
 		}
 	}()
@@ -53,7 +52,7 @@ func WatchInterrupts(c *Console) *Interrupts {
 	return i
 }
 
-// Stop leaves signals to the system again.
+// Stop restores the system's handling of signals.
 func (i *Interrupts) Stop() {
 	signal.Stop(i.ch)
 	close(i.ch)
@@ -63,11 +62,11 @@ func (i *Interrupts) handle(sig os.Signal) {
 	if i.act(sig) {
 		stack := make([]byte, 1<<20)
 		stack = stack[:runtime.Stack(stack, true)]
-		fmt.Fprintf(i.console.Err(), "still busy; this is where (once more ends fabsh):\n%s\n", stack)
+		fmt.Fprintf(i.console.Err(), "still busy, at the following place (Ctrl-C again ends fabsh):\n%s\n", stack)
 	}
 }
 
-// act does what the signal asks for, but for the words.
+// act does what the signal requests, except for messages.
 func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -79,7 +78,7 @@ func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	}
 	if i.cancel == nil {
 		if sig == syscall.SIGPIPE {
-			return false // the writer is told as well, and ends by itself
+			return false // the writer gets an error as well, and ends on its own
 		}
 		i.end()
 		return false
@@ -104,12 +103,12 @@ func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	return false
 }
 
-// sameSignal is how soon after one signal another is the same: timeout(1) sends it to
-// the program and to its group.
+// sameSignal is how soon after a signal another one counts as the same: timeout(1)
+// sends it to the program and to its group.
 const sameSignal = 100 * time.Millisecond
 
-// endsWithin is how long an evaluation may go on after a signal that ends the
-// program, or after its time is over.
+// endsWithin is how long an evaluation may go on after a signal that ends the program,
+// or after its deadline.
 const endsWithin = 5 * time.Second
 
 // end ends the program. i.mu is held.
@@ -134,7 +133,7 @@ func (i *Interrupts) Run(fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
-// AtPrompt says that from now on somebody types statements, until end is called.
+// AtPrompt reports that a user types statements, until end is called.
 func (i *Interrupts) AtPrompt() (end func()) {
 	i.set(func() { i.prompt = true })
 	return func() { i.set(func() { i.prompt = false }) }
@@ -151,8 +150,7 @@ func (i *Interrupts) Quit(why func(), status int) {
 	}
 }
 
-// Force ends the program, whatever runs. Where the words hang, it does so
-// without them.
+// Force ends the program in any case. If messages hang, it ends without them.
 func (i *Interrupts) Force(why func(), status int) {
 	told := make(chan struct{})
 	go func() {
@@ -177,7 +175,7 @@ func (i *Interrupts) Ignore(fn func()) {
 	fn()
 }
 
-// OnExit sets what is done before a signal ends the program.
+// OnExit sets a function to call before a signal ends the program.
 func (i *Interrupts) OnExit(cleanup func()) { i.set(func() { i.cleanup = cleanup }) }
 
 func (i *Interrupts) set(change func()) {
@@ -193,10 +191,10 @@ func (i *Interrupts) Ended() os.Signal {
 	return i.final
 }
 
-// StatusBrokenPipe is the exit status of a program whose output nobody reads any more.
+// StatusBrokenPipe is the exit status of a program whose output has lost its reader.
 const StatusBrokenPipe = 128 + int(syscall.SIGPIPE)
 
-// Status returns the program's exit status; signals go before all else.
+// Status returns the program's exit status; a signal takes precedence.
 func (i *Interrupts) Status(otherwise int) int {
 	if sig := i.Ended(); sig != nil {
 		return signalStatus(sig)
@@ -204,8 +202,8 @@ func (i *Interrupts) Status(otherwise int) int {
 	return otherwise
 }
 
-// signalStatus is what a shell reports of a program that the signal ended: 143
-// for SIGTERM. Ctrl-C, which leaves no final signal, is 130 likewise.
+// signalStatus returns the status that a shell reports for a program ended by a signal:
+// 143 for SIGTERM. Ctrl-C, which leaves no final signal, is 130 likewise.
 func signalStatus(sig os.Signal) int {
 	if n, ok := sig.(syscall.Signal); ok {
 		return 128 + int(n)

@@ -48,7 +48,7 @@ func testSignals(t *testing.T) {
 		}
 		time.Sleep(sameSignal)
 		i.handle(os.Interrupt)
-		if got := out.String(); !strings.HasPrefix(got, "still busy; this is where (once more ends fabsh):\n") || !strings.Contains(got, "TestInterrupts") {
+		if got := out.String(); !strings.HasPrefix(got, "still busy, at the following place (Ctrl-C again ends fabsh):\n") || !strings.Contains(got, "TestInterrupts") {
 			t.Errorf("after the second: %s", got)
 		}
 		time.Sleep(sameSignal)

@@ -14,8 +14,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// ReadKeys reads the keys that --keys asks for, from a file or, with "-", from
-// the terminal; nil where it asks for none. It also returns the file.
+// ReadKeys reads the keys that --keys names, from a file or, with "-", from the
+// terminal; nil without --keys. It also returns the file.
 func (p *Program) ReadKeys(ctx context.Context) (*engine.Keys, Secrets, error) {
 	path := p.Settings.Keys
 	switch {
@@ -27,7 +27,7 @@ func (p *Program) ReadKeys(ctx context.Context) (*engine.Keys, Secrets, error) {
 	}
 	keys, secrets, err := readKeyFile(ctx, path)
 	if _, bad := strconv.ParseUint(path, 0, 64); bad == nil && errors.Is(err, os.ErrNotExist) {
-		return nil, nil, errors.New("--keys takes the name of a file, or - to be asked, and no key: all users of this host can read the command line")
+		return nil, nil, errors.New("--keys: a key is not accepted on the command line, which all users of this host can read; give a file, or - to be prompted")
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("--keys: %w", err)
@@ -54,38 +54,38 @@ type namedFile interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// private returns what f is, if nobody but its owner may read or write it.
+// private returns the FileInfo of f, if only its owner may read or write it.
 func private(f namedFile) (fs.FileInfo, error) {
 	st, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, err
 	case st.IsDir():
-		return nil, fmt.Errorf("%s: is a folder", f.Name())
+		return nil, fmt.Errorf("%s: is a directory", f.Name())
 	case st.Mode().Perm()&0o077 != 0:
-		return st, fmt.Errorf("%s: holds keys, and its mode %04o lets others at it; make it yours alone: chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
+		return st, fmt.Errorf("%s: contains keys, but its mode %04o gives other users access; chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
 	}
 	return st, nil
 }
 
-// askKeys asks for each kind of key at the terminal, which does not show it.
+// askKeys prompts for each kind of key at the terminal, which does not display it.
 func askKeys(interrupts *Interrupts) (*engine.Keys, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, errors.New("--keys -: there is no terminal to ask at; put the keys in a file of mode 0600: --keys FILE")
+		return nil, errors.New("--keys -: no terminal for the prompt; put the keys into a file of mode 0600: --keys FILE")
 	}
 	defer tty.Close()
 	interrupts.OnExit(SaveTerminal(tty))
 	defer interrupts.OnExit(func() {})
-	// Before the first question and between them too, for who types fast.
+	// Before the first prompt and between them too, for a user who types fast.
 	restore, err := hideTyping(tty)
 	if err != nil {
-		return nil, fmt.Errorf("--keys -: the terminal would show them: %w; put them in a file of mode 0600: --keys FILE", err)
+		return nil, fmt.Errorf("--keys -: the terminal would display them: %w; put them into a file of mode 0600: --keys FILE", err)
 	}
 	defer restore()
 	var lines strings.Builder
 	for _, name := range format.KeyNames() {
-		key, err := askUnseen(tty, name+" (not shown; Enter for none): ")
+		key, err := askUnseen(tty, name+" (not displayed; Enter for none): ")
 		if err != nil {
 			return nil, fmt.Errorf("--keys -: %w", err)
 		}

@@ -14,40 +14,42 @@ import (
 
 const (
 	lookEvery = 50 * time.Millisecond
-	// collectsWithin is how long it may take to tell garbage from what is in use,
-	// where there is half as much again as may be. On a busy machine it takes long.
+	// collectsWithin is how long a collection may take to separate garbage from memory
+	// in use, when the heap is half as large again as allowed. On a busy machine it
+	// takes long.
 	collectsWithin = 700 * time.Millisecond
-	// stopsWithin is how long a script may go on after its memory is used up: one
-	// step of the language can ask for 16 GiB, or take minutes. With far too much
-	// of it, it is farStopsWithin.
+	// stopsWithin is how long a script may go on after its memory is used up: one step
+	// of the language can request 16 GiB, or take minutes. Far beyond the limit, it is
+	// farStopsWithin.
 	stopsWithin    = 800 * time.Millisecond
 	farStopsWithin = 300 * time.Millisecond
-	// leavesWithin is how long the program then has to say goodbye to its fabric.
+	// leavesWithin is how long the program then has to close its connections to the
+	// fabric.
 	leavesWithin = 700 * time.Millisecond
 )
 
 const (
-	// maxStack is in bytes. A stack grows by doubling, and Go ends the program
-	// whose stack is to become 2 GiB (debug.SetMaxStack); filling 512 MiB takes a
-	// fraction of a second. Functions that call each other as deep as the language
-	// lets them, 100,000 calls, take 256 MiB.
+	// maxStack is in bytes. A stack grows by doubling, and Go ends the program whose
+	// stack would reach 2 GiB (debug.SetMaxStack); filling 512 MiB takes a fraction of
+	// a second. Functions that call each other as deep as the language allows, 100,000
+	// calls, take 256 MiB.
 	maxStack = 400 << 20
-	// smallStack is what other goroutines, such as those of parallel, have.
+	// smallStack is the limit for other goroutines, such as those of parallel.
 	smallStack = 64 << 10
 )
 
 const (
 	// Most runs are short: at 400 a sweep of 702 nodes ends before the first
-	// collection, which takes some 4 ms of its 25.
+	// collection, which takes about 4 ms of its 25.
 	SmallHeapPercent = 400
-	// A heap in which more than largeHeap is in use may not grow so far: tables and
-	// past reads of 11,664 hosts take 8 to 21 MB each.
+	// A heap with more than largeHeap in use may not grow so far: tables and past reads
+	// of 11,664 hosts take 8 to 21 MB each.
 	largeHeap        = 32 << 20
 	largeHeapPercent = 150
 )
 
-// CollectAt has garbage collected when the heap has grown by that many per
-// cent, unless the environment says when. It returns what was in force.
+// CollectAt collects garbage when the heap has grown by this percentage, unless the
+// environment sets it. It returns the previous percentage.
 func CollectAt(percent int) (was int) {
 	if os.Getenv("GOGC") != "" {
 		return percent
@@ -55,12 +57,12 @@ func CollectAt(percent int) (was int) {
 	return debug.SetGCPercent(percent)
 }
 
-// memory is the watch over what an evaluation uses. It costs a look at three
-// counters, 20 times a second.
+// memory watches the memory of an evaluation. It reads three counters, 20 times a
+// second.
 //
-// The goroutine that looks allocates nothing: who does while garbage is collected
-// has to help, and while one step of a script copies gigabytes no collection ends.
-// Another goroutine does what takes memory.
+// The goroutine that watches allocates nothing: an allocation during a collection has
+// to help with it, and while one step of a script copies gigabytes no collection ends.
+// Another goroutine does the work that needs memory.
 type memory struct {
 	limit   uint64 // bytes
 	tooMuch excess
@@ -68,24 +70,24 @@ type memory struct {
 
 	stop   context.CancelCauseFunc // stops the evaluation
 	report func(message []byte)
-	kill   func() // ends the program, after its goodbyes
+	kill   func() // ends the program, after closing connections
 	exit   func() // ends the program
 
-	// Of the goroutine that looks.
+	// Of the goroutine that watches.
 	timer   *time.Timer
 	samples []metrics.Sample // of use
 	state   watchState
 	since   time.Duration // in this state
-	isLarge bool          // the heap grows as a large one does
+	isLarge bool          // the heap grows as a large one
 
-	collect   chan struct{} // asks for a collection
-	collected chan struct{} // it has ended
+	collect   chan struct{} // requests a collection
+	collected chan struct{} // the collection has ended
 	exceeded  chan *lang.LimitError
 	killing   chan struct{}
 	done      chan struct{} // the evaluation has ended
 }
 
-// excess is a way to use too much, and the line that people read of it.
+// excess is a kind of excessive use, and its message.
 type excess struct {
 	err     *lang.LimitError
 	message []byte
@@ -95,20 +97,20 @@ type excess struct {
 type watchState int
 
 const (
-	withinLimit watchState = iota // as of the last look
-	collecting                    // more is taken: a collection tells what of it is garbage
+	withinLimit watchState = iota // as of the last check
+	collecting                    // more is in use: a collection finds out how much of it is garbage
 )
 
 // use is what the process takes, in bytes.
 type use struct {
 	all    uint64 // heap and stacks
 	stacks uint64
-	live   uint64 // of the heap, what was no garbage at the last collection
+	live   uint64 // of the heap, in use after the last collection
 }
 
-// watchMemory has an evaluation stopped that uses more than size, and the program
-// ended where that is of no use; end ends the watch. where is added to the last words
-// of a program that is ended so.
+// watchMemory stops an evaluation that uses more than size, and ends the program if
+// that has no effect; end ends the watch. where is appended to the last message of a
+// program that is ended so.
 func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop context.CancelCauseFunc) (end func()) {
 	if size == 0 {
 		size = defaultMemory()
@@ -119,8 +121,8 @@ func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop co
 	}
 	m := &memory{
 		limit:   uint64(size),
-		tooMuch: exceeds(fmt.Sprintf("the script takes more than %v of memory: keep less at a time, or allow more with --memory", &size)),
-		tooDeep: exceeds("a value is nested too deep, or functions call each other without end"),
+		tooMuch: exceeds(fmt.Sprintf("memory limit of %v exceeded by the script; keep fewer values at a time, or raise --memory", &size)),
+		tooDeep: exceeds("values nested too deep, or functions that call each other without end"),
 
 		stop: stop,
 		report: func(message []byte) {
@@ -138,10 +140,10 @@ func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop co
 		killing:   make(chan struct{}),
 		done:      make(chan struct{}),
 	}
-	// What variables of the prompt keep leaves room to do away with it. The first look
+	// Memory of variables at the prompt leaves room to delete them. The first check
 	// allocates.
 	m.limit = max(m.limit, m.use().all+m.limit/4)
-	debug.SetMemoryLimit(int64(m.limit)) // has garbage collected before
+	debug.SetMemoryLimit(int64(m.limit)) // has collected garbage before
 	debug.SetMaxStack(1 << 30)
 	looks := make(chan struct{})
 	go func() {
@@ -155,7 +157,7 @@ func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop co
 	}
 }
 
-// serve does what the watch asks for, until that ends.
+// serve does the work that the watch requests, until that ends.
 func (m *memory) serve() {
 	for {
 		select {
@@ -178,8 +180,8 @@ func (m *memory) serve() {
 	}
 }
 
-// watch looks until the evaluation ends, which it is made to where there is too much
-// of something; the program ends where it does not.
+// watch checks until the evaluation ends. It stops the evaluation on excessive use, and
+// the program if the evaluation does not stop.
 func (m *memory) watch() {
 	defer m.timer.Stop()
 	var found *excess
@@ -202,7 +204,7 @@ func (m *memory) watch() {
 	m.exit()
 }
 
-// sleep waits for the next look; false: the evaluation has ended.
+// sleep waits for the next check; false: the evaluation has ended.
 func (m *memory) sleep() bool {
 	m.timer.Reset(lookEvery)
 	select {
@@ -213,7 +215,7 @@ func (m *memory) sleep() bool {
 	}
 }
 
-// pace has garbage of a large heap collected sooner.
+// pace collects garbage of a large heap sooner.
 func (m *memory) pace(u use) {
 	if m.isLarge || u.live <= largeHeap {
 		return
@@ -224,12 +226,12 @@ func (m *memory) pace(u use) {
 	}
 }
 
-// judge returns what there is too much of; nil: nothing, as far as is known.
+// judge returns the excess; nil: none, as far as is known.
 func (m *memory) judge(u use) *excess {
 	switch {
 	case u.stacks > maxStack+smallStack*uint64(runtime.NumGoroutine()):
-		// With less memory than a stack may have it is too much memory, whichever
-		// of the two this look was in time for.
+		// If the limit is less than a stack may take, it is too much memory, whichever
+		// of the two this check found first.
 		if m.limit < maxStack {
 			return &m.tooMuch
 		}
@@ -245,7 +247,7 @@ func (m *memory) judge(u use) *excess {
 	return nil
 }
 
-// judgeCollecting is judge while garbage is collected.
+// judgeCollecting is judge during a collection.
 func (m *memory) judgeCollecting(u use) *excess {
 	m.since += lookEvery
 	select {
@@ -262,7 +264,7 @@ func (m *memory) judgeCollecting(u use) *excess {
 	return nil
 }
 
-// awaitStop reports whether the evaluation ends in time after it was told to.
+// awaitStop reports whether the evaluation ends in time after it was stopped.
 func (m *memory) awaitStop() bool {
 	for waited := time.Duration(0); waited < stopsWithin; waited += lookEvery {
 		if !m.sleep() {
@@ -275,8 +277,8 @@ func (m *memory) awaitStop() bool {
 	return false
 }
 
-// isFar reports whether u is so far beyond the limit that it is no garbage, which grows
-// to the limit and is collected then. It is one value, which is being filled.
+// isFar reports whether u exceeds the limit so far that it cannot be garbage, which
+// grows to the limit and is collected then: it is one value that is being filled.
 func (m *memory) isFar(u use) bool { return u.all > max(2*m.limit, m.limit+1<<30) }
 
 // use returns what is in use now.

@@ -22,7 +22,7 @@ func TestOwnFiles(t *testing.T) {
 	}{
 		{"pipe", fifo, "PATH: not a regular file"},
 		{"device", func(path string) error { return os.Symlink("/dev/zero", path) }, "PATH: not a regular file"},
-		{"folder", func(path string) error { return os.Mkdir(path, 0o700) }, "PATH: is a folder"},
+		{"folder", func(path string) error { return os.Mkdir(path, 0o700) }, "PATH: is a directory"},
 		{"sparse", func(path string) error {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				return err

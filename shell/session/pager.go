@@ -9,10 +9,10 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Page writes text to c, by way of a pager where that is a terminal and the text
-// is longer than its screen. Ctrl-C is the pager's meanwhile.
+// Page writes text to c, in a pager if c is a terminal and the text is longer than its
+// screen. Meanwhile the pager handles Ctrl-C.
 func (c *Console) Page(i *Interrupts, text string) error {
-	text = lang.Harmless(text) // less -R and others pass on what the terminal obeys
+	text = lang.Harmless(text) // less -R and others pass on control sequences
 	out := c.Terminal()
 	if out == nil || fits(text, out) {
 		_, err := io.WriteString(c.Out(), text)
@@ -20,7 +20,7 @@ func (c *Console) Page(i *Interrupts, text string) error {
 	}
 	pager := os.Getenv("PAGER")
 	if pager == "" {
-		pager = "less -FRSX" // S: tables are not to be folded
+		pager = "less -FRSX" // S: do not wrap tables
 	}
 	cmd := exec.Command("sh", "-c", pager)
 	paged := text
@@ -33,7 +33,7 @@ func (c *Console) Page(i *Interrupts, text string) error {
 	var err error
 	c.Lend(func() { i.Ignore(func() { err = cmd.Run() }) })
 	if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() < 126 {
-		return nil // it ran, and was quit in some way or other
+		return nil // it ran, and was quit in some way
 	}
 	if err != nil { // no pager: scrolling is better than nothing
 		_, err = io.WriteString(c.Out(), text)

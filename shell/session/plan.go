@@ -8,30 +8,30 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// plan is the plan that --plan has made of what a session writes.
+// plan is the plan that --plan makes of the writes of a session.
 type plan struct {
 	file     string
 	planning *changes.Recording
 }
 
-// startPlan has what the session writes recorded instead of sent.
+// startPlan records the writes of the session instead of sending them.
 func (s *Session) startPlan(file string) error {
 	if s.Engine == nil {
-		return s.NoLive("plan", "there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
+		return s.NoLive("plan", "this session has no fabric that can be changed; a plan needs a live or a simulated one (-F)")
 	}
 	planning, err := changes.StartRecording(context.Background(), s.Runtime)
 	s.plan = &plan{file, planning}
 	return err
 }
 
-// endPlan writes the plan, if one is being made, and tells its verdict. what is what
-// ran, and status what came of it; the result is the status of both.
+// endPlan writes the plan, if one is being made, and reports its verdict. what is what
+// ran, and status its exit status; the result is the status of both.
 func (s *Session) endPlan(status int, what string) int {
 	if s.plan == nil {
 		return status
 	}
 	if status >= lang.StatusUsage {
-		s.Warn("no plan is written: see above")
+		s.Warn("no plan written, because of the error above")
 		return status
 	}
 	return Worse(status, s.Runner.Evaluate(func(ctx context.Context) error {
@@ -47,11 +47,11 @@ func (s *Session) writePlan(ctx context.Context, what string) error {
 	if err := p.Save(ctx, s.plan.file); err != nil {
 		return NotWritten(s.plan.file, err)
 	}
-	for line := range strings.Lines(p.Line(p.Report)) { // of a refusal there are several
+	for line := range strings.Lines(p.Line(p.Report)) { // of several refusals
 		s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	if p.Target != nil && p.Base.Manager != nil && !s.Engine.Traits().Simulated {
-		s.Warn("analysis only while %v is in charge: it would give out other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
+		s.Warn("analysis only while %v is in charge: it would assign other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
 	}
 	if !p.Report.OK {
 		return Exit(lang.StatusFindings)

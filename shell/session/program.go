@@ -21,16 +21,16 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Program is one run of the program: what its sessions have in common.
+// Program is one run of the program: the common state of its sessions.
 type Program struct {
 	Settings   *Settings
 	Console    *Console
 	Stdin      *os.File
 	Interrupts *Interrupts
 	// StartGuard starts the guard process of a journal of changes that are made by an
-	// engine; nil: no change can be made.
+	// engine; nil: changes are not possible.
 	StartGuard func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error)
-	// Help returns the pages of help on commands; nil: there are none.
+	// Help returns the pages of help on commands; nil: none.
 	Help func() []help.Page
 }
 
@@ -41,20 +41,20 @@ func (p *Program) With(s Settings) *Program {
 	return &other
 }
 
-// Warn tells people of something that is left out.
+// Warn prints a warning.
 func (p *Program) Warn(format string, args ...any) {
 	if !p.Settings.Quiet {
 		fmt.Fprintf(p.Console.Err(), "warning: "+format+"\n", args...)
 	}
 }
 
-// AtTerminal reports whether people type what is read, and read what is written.
+// AtTerminal reports whether a user types the input and reads the output.
 func (p *Program) AtTerminal() bool { return isTerminal(p.Stdin) && p.Console.stdoutTTY }
 
-// StdinIsTerminal reports whether people type what is read.
+// StdinIsTerminal reports whether a user types the input.
 func (p *Program) StdinIsTerminal() bool { return isTerminal(p.Stdin) }
 
-// StartTime starts the time of a run, as --deadline says.
+// StartTime starts the time of a run, limited by --deadline.
 func (p *Program) StartTime() TimeLimit {
 	after := p.Settings.Deadline.Value
 	if after == 0 {
@@ -63,8 +63,8 @@ func (p *Program) StartTime() TimeLimit {
 	return TimeLimit{after, time.Now().Add(after)}
 }
 
-// StartDeadline starts to enforce a time; nil: there is no limit. Its last message is
-// not written through the console, which may be what hangs.
+// StartDeadline starts to enforce a time; nil: unlimited. Its last message is not
+// written through the console, which may hang.
 func (p *Program) StartDeadline(l TimeLimit) *Deadline {
 	if l.after == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (p *Program) endLate(why error) {
 	p.Interrupts.Force(func() { fmt.Fprintf(p.Console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
 }
 
-// Evaluate opens a session by open, has it evaluated within the time, ends it, and
+// Evaluate opens a session by open, evaluates in it within the time, ends it, and
 // returns the exit status. what is what runs, for a plan that is made of it.
 func (p *Program) Evaluate(l TimeLimit, what string, open func(context.Context) (*Session, error), evaluate func(*Session) int) (status int, err error) {
 	d := p.StartDeadline(l)
@@ -99,9 +99,9 @@ func (p *Program) finish(s *Session, status int, what string) int {
 	return status
 }
 
-// Profiled runs run, with --profile under Starlark's profiler. The profile is
-// written as a whole when run ends; without one, none is. The error says why it did not
-// run, or is the exit status.
+// Profiled runs run, with --profile under Starlark's profiler. The profile is written
+// as a whole when run ends; without one, none is. The error is why it did not run, or
+// the exit status.
 func (p *Program) Profiled(run func() (status int, err error)) error {
 	status, err := lang.StatusClean, error(nil)
 	if p.Settings.Profile == "" {
@@ -122,8 +122,9 @@ func (p *Program) Profiled(run func() (status int, err error)) error {
 	return Exit(Worse(status, p.Console.Fail(err)))
 }
 
-// WriteAround writes a file while run runs, whose time begins then: for the reader of a
-// pipe there is as much before it. Ctrl-C ends the program while nothing runs.
+// WriteAround writes a file while run runs. The time of run starts when the file is
+// open; the reader of a pipe gets as much time before. Ctrl-C ends the program while
+// nothing runs.
 func (p *Program) WriteAround(path string, run func(io.Writer) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -144,12 +145,12 @@ func (p *Program) WriteAround(path string, run func(io.Writer) error) error {
 		return ran
 	})
 	if ran != nil && to.err == nil {
-		return ran // which may be about another file
+		return ran // an error that may be about another file
 	}
 	return Late(err)
 }
 
-// failing remembers why it could not be written to.
+// failing remembers the error of a write.
 type failing struct {
 	io.Writer
 	err error
@@ -161,8 +162,8 @@ func (f *failing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteAfter runs write when all sessions have ended. There is the time until the
-// deadline, and the grace: what reads the output may hang.
+// WriteAfter runs write when all sessions have ended. It has the time until the
+// deadline, and the grace: the reader of the output may hang.
 func (p *Program) WriteAfter(l TimeLimit, write func(context.Context) error) error {
 	ctx := l.Context()
 	if end, ok := ctx.Deadline(); ok {

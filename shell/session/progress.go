@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// How soon something counts as slow, and how often its progress is renewed.
+// How soon an evaluation counts as slow, and how often its progress is updated.
 const (
 	progressAfter = 500 * time.Millisecond
 	progressEvery = 200 * time.Millisecond
 )
 
-// progress tells people at a terminal what a slow evaluation is doing.
+// progress shows at a terminal what a slow evaluation is doing.
 type progress struct {
 	console *Console
-	idle    func() string // what to say when nothing was told
+	idle    func() string // the default text
 
 	mu   sync.Mutex
-	text string // what was told last
+	text string // the latest text
 }
 
-// Tell sets the line. It may be called as often as one likes.
-func (p *progress) Tell(text string) {
+// set sets the text. It may be called at any rate.
+func (p *progress) set(text string) {
 	p.mu.Lock()
 	p.text = text
 	p.mu.Unlock()
 }
 
-// during shows the line while fn runs, once that has taken half a second.
+// during shows the progress line while fn runs, from half a second on.
 func (p *progress) during(fn func()) {
 	if p == nil || !p.console.stderrTTY {
 		fn()
 		return
 	}
-	p.Tell("")
+	p.set("")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go p.show(stop, stopped)
 	defer func() {

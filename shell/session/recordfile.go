@@ -11,21 +11,21 @@ import (
 	"fabsh/fabric/format"
 )
 
-// partSuffix ends the name of a recording that is being written. What a session that was
-// killed leaves has it too, so that it does not look complete.
+// partSuffix ends the name of a recording that is being written. An incomplete
+// recording of a killed session keeps it, so that it does not look complete.
 const partSuffix = ".part"
 
-// recordFile is a recording that is being written. Until Close it is FILE.part; a
-// recording that is already at FILE is untouched until then.
+// recordFile is a recording that is being written. Until Close it is FILE.part; an
+// existing recording at FILE is unchanged until then.
 type recordFile struct {
 	f    *os.File
 	path string
-	mode fs.FileMode // of the file that is replaced; 0: there is none
-	size int64       // of all whole packets, in bytes
+	mode fs.FileMode // of the file that is replaced; 0: no file is replaced
+	size int64       // of all complete packets, in bytes
 	err  error       // of a write: the recording has ended
 }
 
-// createRecording begins a recording at path. Pipes and devices are written directly.
+// createRecording starts a recording at path. Pipes and devices are written directly.
 func createRecording(path string) (io.WriteCloser, error) {
 	target, err := format.Target(path)
 	if err != nil {
@@ -41,13 +41,13 @@ func createRecording(path string) (io.WriteCloser, error) {
 		return nil, err
 	}
 	if r.f, err = createPart(target + partSuffix); errors.Is(err, fs.ErrNotExist) {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist} // the folder is missing
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist} // the directory is missing
 	}
 	return r, err
 }
 
-// createPart creates the file at path, which this process holds locked. One that a
-// session has left that was killed is replaced.
+// createPart creates the file at path, which this process locks. A file left by a
+// killed session is replaced.
 func createPart(path string) (*os.File, error) {
 	if old, err := format.OpenPlain(path, os.O_RDONLY); err == nil {
 		err = syscall.Flock(int(old.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -60,13 +60,13 @@ func createPart(path string) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o666)
 	if err == nil {
-		syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // file systems without locks have none
+		syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // file systems without locks
 	}
 	return f, err
 }
 
-// Write writes one packet. Where that fails, what was written of it is removed, and
-// nothing is written after it.
+// Write writes one packet. After an error, the partial packet is removed, and nothing
+// more is written.
 func (r *recordFile) Write(b []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -95,12 +95,12 @@ func (r *recordFile) Close() error {
 	}
 	r.f.Close()
 	if err != nil {
-		return fmt.Errorf("--record %s: the recording is incomplete, and kept in %s: %w", r.path, r.f.Name(), err)
+		return fmt.Errorf("--record %s: incomplete recording, kept in %s: %w", r.path, r.f.Name(), err)
 	}
 	return nil
 }
 
-// discard removes a recording that has not begun.
+// discard removes a recording that has not started.
 func (r *recordFile) discard() {
 	os.Remove(r.f.Name())
 	r.f.Close()

@@ -69,7 +69,7 @@ func TestRecordFile(t *testing.T) {
 	if _, err := r.Write([]byte("more")); err == nil {
 		t.Error("a write succeeded on a closed file")
 	}
-	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "incomplete, and kept in "+path+partSuffix) {
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "incomplete recording, kept in "+path+partSuffix) {
 		t.Errorf("the end of an incomplete recording: %v", err)
 	}
 	check("after an error", "packet", "packet")

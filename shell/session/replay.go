@@ -10,10 +10,10 @@ import (
 	"fabsh/mad/capture"
 )
 
-// replay reads a recording, which then stands for the fabric.
+// replay reads a recording, which takes the place of the fabric.
 func (c connector) replay(path string) (*Connection, error) {
 	if path == "" {
-		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
+		return nil, errors.New("-F replay: missing file; write -F replay:FILE")
 	}
 	f, err := lang.OpenNamed(c.ctx, path)
 	if err != nil {
@@ -32,22 +32,22 @@ func (c connector) replay(path string) (*Connection, error) {
 	return &Connection{Name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
 }
 
-// maxRecording is how long a recording may be, in bytes: that of a sweep of the
-// largest subnet, with 1.5 million requests and their answers. In memory it takes
-// up to three times as much.
+// maxRecording is the maximum length of a recording, in bytes: that of a sweep of the
+// largest subnet, with 1.5 million requests and their answers. In memory it takes up to
+// three times as much.
 const maxRecording = 1 << 30
 
-// record records what goes over c in the file at path; "": it does not.
+// record records the traffic of c in the file at path; "": no recording.
 func (c *Connection) record(path string) error {
 	switch {
 	case path == "":
 		return nil
 	case c.loaded != nil:
-		return errors.New("--record: a file is read, and nothing goes to a fabric that could be recorded")
+		return errors.New("--record: the session reads a file, so no traffic can be recorded")
 	case c.clock != nil:
-		return errors.New("--record: what is replayed is a recording already")
+		return errors.New("--record: the session replays a recording; copy that file")
 	case c.transport == nil:
-		return nil // no fabric, and code that may need none
+		return nil // no fabric, and code that may not need one
 	}
 	f, err := createRecording(path)
 	if err != nil {

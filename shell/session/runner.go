@@ -14,25 +14,25 @@ import (
 	"fabsh/mad/engine"
 )
 
-// A Runner evaluates code of a session within its limits, one evaluation at a time,
-// and reports how that ended.
+// A Runner evaluates code of a session within its limits, one evaluation at a time, and
+// reports its result.
 type Runner struct {
-	Deadline  *Deadline     // of the session; nil: it has none
-	Statement time.Duration // the time of each evaluation; 0: there is no limit
+	Deadline  *Deadline     // of the session; may be nil
+	Statement time.Duration // the time of each evaluation; 0: unlimited
 
 	session    *builtins.Session
 	engine     *engine.Engine // nil: no live fabric
 	console    *Console
 	interrupts *Interrupts
 	settings   *Settings
-	progress   *progress    // nil: there is no progress line
+	progress   *progress    // nil: no progress line
 	before     engine.Stats // when this evaluation began
 	began      time.Time
-	where      string // what runs, for the last words of a program that is ended by force
+	where      string // what runs, for the last message of a program that is ended by force
 }
 
-// Describe says what runs, for the progress line and the last words of a program that is
-// ended by force.
+// Describe sets what runs, for the progress line and the last message of a program that
+// is ended by force.
 func (r *Runner) Describe(doing string) {
 	doing = lang.OneLine(doing)
 	r.where = " (in " + doing + ")"
@@ -47,8 +47,7 @@ func (r *Runner) LimitTo(d *Deadline) {
 	d.Limit(r.engine, r.session.Activity)
 }
 
-// Evaluate runs code or a script, reports what went wrong, and returns the
-// exit status.
+// Evaluate runs code or a script, reports errors, and returns the exit status.
 func (r *Runner) Evaluate(fn func(context.Context) error) int {
 	err := r.Attempt(fn)
 	r.Report(err)
@@ -56,8 +55,8 @@ func (r *Runner) Evaluate(fn func(context.Context) error) int {
 }
 
 // FinalStatus returns the exit status of a session whose last evaluation ended with
-// err; worst is that of the evaluations before. It writes the reason where nothing
-// else does.
+// err; worst is that of the evaluations before. It writes the reason if nothing else
+// does.
 func (r *Runner) FinalStatus(worst int, err error) int {
 	code := status.Of(r.session.Runtime, err)
 	var host *HostError
@@ -76,9 +75,9 @@ func (r *Runner) FinalStatus(worst int, err error) int {
 	case r.Deadline.hasPassed():
 		fmt.Fprintf(r.console.Err(), "%v: exit status %d\n", r.Deadline.late, code)
 	case n == 1:
-		fmt.Fprintf(r.console.Err(), "1 request got no answer: exit status %d\n", code)
+		fmt.Fprintf(r.console.Err(), "1 request was not answered: exit status %d\n", code)
 	case n > 1:
-		fmt.Fprintf(r.console.Err(), "%d requests got no answer: exit status %d\n", n, code)
+		fmt.Fprintf(r.console.Err(), "%d requests were not answered: exit status %d\n", n, code)
 	}
 	return code
 }
@@ -117,8 +116,8 @@ func (r *Runner) stats() engine.Stats {
 	return r.engine.Stats()
 }
 
-// doing is the progress line of what reports no progress itself: the MADs of
-// this evaluation.
+// doing is the progress line if nothing else reports progress: the MADs of this
+// evaluation.
 func (r *Runner) doing() string {
 	if r.engine == nil {
 		return "working"
@@ -147,11 +146,11 @@ func (r *Runner) Summary() {
 		return
 	}
 	st := r.engine.Stats()
-	fmt.Fprintf(r.console.Err(), "MADs: %d sent, %d answered, %d sent again, %d timed out; %d ms\n",
+	fmt.Fprintf(r.console.Err(), "MADs: %d sent, %d answered, %d retries, %d timed out; %d ms\n",
 		st.Sent, st.Answered, st.Retried, st.TimedOut, time.Since(r.began).Milliseconds())
 }
 
-// Report writes to stderr what ended an evaluation.
+// Report prints to stderr what ended an evaluation.
 func (r *Runner) Report(err error) {
 	var exit *lang.ExitError
 	var stop *Interruption

@@ -11,11 +11,11 @@
 //	              and --record; recordfile.go, the file of --record
 //	keys.go       --keys; site.go, what the site sets for infiniband-diags
 //	file.go       files that the command line names, and the program's own
-//	state.go      where what one run keeps for the next lies
+//	state.go      paths of state kept between runs
 //	console.go    Console: the output; color.go, its colors; progress.go, the progress
-//	              line; pager.go, what is longer than the screen; terminal.go, the
-//	              terminal's size and modes; system_linux.go, system_other.go, what
-//	              differs between Linux and others
+//	              line; pager.go, output longer than the screen; terminal.go, the
+//	              terminal's size and modes; system_linux.go, system_other.go, the
+//	              differences between Linux and other systems
 //	interrupt.go  Interrupts: signals
 package session
 
@@ -45,22 +45,23 @@ type Session struct {
 	Console  *Console
 	Runner   *Runner
 	Secrets  Secrets
-	StateDir string // "": there is none
-	// StdinIsTerminal says that people type what the program reads.
+	StateDir string // "": none
+	// StdinIsTerminal reports whether a user types the input.
 	StdinIsTerminal bool
 
 	interrupts *Interrupts
-	plan       *plan // of --plan; nil: what is written is sent
+	plan       *plan // of --plan; nil: writes are sent
 }
 
-// Opening is how a session is opened, besides settings. Its zero value is usable.
+// Opening is how a session is opened, besides settings. The zero value is usable.
 type Opening struct {
-	Script string       // what runs; names what is kept. "": no script
-	Keys   *engine.Keys // where --keys is not given
-	// Changing says that a command on changes runs, which tells of open ones itself.
+	Script string       // what runs; names its state. "": no script
+	Keys   *engine.Keys // without --keys
+	// Changing is set for a command on changes, which reports open changes itself.
 	Changing bool
-	// Replace returns the fabric to be opened where none is named, and the host has no
-	// device because of absent. Nil: there is none then, and what needs it says so.
+	// Replace returns the fabric to open if none is named, and the host has no device
+	// because of absent. If it is nil the session has no fabric, and functions that
+	// need one report that.
 	Replace func(absent error) (spec string, err error)
 }
 
@@ -99,17 +100,17 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	return New(p, b)
 }
 
-// Base is what a session stands on.
+// Base is the base of a session.
 type Base struct {
 	Connection *Connection // nil: no fabric
-	Absent     error       // why there is none
+	Absent     error       // why there is no fabric
 	Keys       *engine.Keys
 	Secrets    Secrets
 	Names      map[mad.GUID]string
-	Script     string // what runs; names what is kept. "": no script
-	Changing   bool   // a command on changes runs, which tells of open ones itself
+	Script     string // what runs; names its state. "": no script
+	Changing   bool   // a command on changes, which reports open changes itself
 
-	plainSpeeds bool // vendors' speeds are not asked for
+	plainSpeeds bool // no requests for vendors' speeds
 }
 
 // New makes a session on b.
@@ -125,7 +126,7 @@ func New(p *Program, b Base) (*Session, error) {
 	clock := c.clock
 	if settings.VirtualTime {
 		if c.sim == nil {
-			return nil, errors.New("--virtual-time has no meaning without a fabric that is simulated in this process (-F sim)")
+			return nil, errors.New("--virtual-time: not supported without a fabric that is simulated in this process (-F sim)")
 		}
 		clock = lang.NewVirtualClock()
 	}
@@ -170,7 +171,7 @@ func New(p *Program, b Base) (*Session, error) {
 	}
 	if !settings.Quiet {
 		s.Runner.progress = &progress{console: p.Console, idle: s.Runner.doing}
-		o.Progress = s.Runner.progress.Tell
+		o.Progress = s.Runner.progress.set
 	}
 	if p.StartGuard != nil {
 		o.StartGuard = func(ctx context.Context, journal string) (apply.Guard, error) {
@@ -217,12 +218,12 @@ func (s *Settings) engineOptions(t engine.Transport, keys *engine.Keys) engine.O
 	return o
 }
 
-// warnUnended warns of a change of this fabric that was interrupted, and of damaged
-// journals, which may hide one.
+// warnUnended warns about a change of this fabric that was interrupted, and about
+// damaged journals, which may hide one.
 func (s *Session) warnUnended() {
 	b, damaged := changes.HostOf(s.Runtime).Unended()
 	if b != nil {
-		s.Warn("the change %q, which %s began, was interrupted: fabsh change status shows it; then resume or revert it, or end it without a write (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
+		s.Warn("interrupted change %q by %s: see fabsh change status; resume or revert it, or end it without a write (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
 	}
 	for _, err := range damaged {
 		s.Warn("%v", err)
@@ -236,14 +237,14 @@ func (s *Session) Close() error {
 	return s.CloseEngine()
 }
 
-// Leave does what must be done before the program ends without Close: agents
-// outside keep subscriptions and places until they are given back.
+// Leave does what must be done before the program ends without Close: agents keep
+// subscriptions and places until they are released.
 func (s *Session) Leave() {
 	s.Session.Unsubscribe()
 	s.Console.Fail(s.CloseEngine())
 }
 
-// CloseEngine closes the transport alone.
+// CloseEngine closes only the transport.
 func (s *Session) CloseEngine() error {
 	if s.Engine == nil {
 		return nil
@@ -254,12 +255,12 @@ func (s *Session) CloseEngine() error {
 	return nil
 }
 
-// InProcess reports whether the fabric is simulated in this process, so that nobody
-// else reaches it.
+// InProcess reports whether the fabric is simulated in this process, so that no other
+// process reaches it.
 func (s *Session) InProcess() bool { return s.Engine != nil && s.Engine.Traits().Name == "sim" }
 
-// NoLive returns why a command fails that needs a live fabric, in a session without one:
-// the host has no device, or ofFile.
+// NoLive returns the error of a command that needs a live fabric, in a session without
+// one: the host has no device, or ofFile.
 func (s *Session) NoLive(command, ofFile string) error {
 	if absent := topology.EnvOf(s.Runtime).Absent; absent != nil {
 		return &HostError{fmt.Errorf("%s: %w: %w", command, topology.ErrNoFabric, absent)}

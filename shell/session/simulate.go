@@ -23,9 +23,9 @@ func (c connector) sim(spec string) (*Connection, error) {
 	return Simulate(c.settings, spec, OpenNamed(c.ctx, lang.OpenNamed), c.secrets.Open)
 }
 
-// Simulate makes a subnet in this process, and attaches to its first channel adapter
-// unless the settings say otherwise. Files that spec names are opened by open, and those
-// that they name by included.
+// Simulate makes a subnet in this process, and attaches to its first adapter unless the
+// settings name another node. Files that spec names are opened by open, and those that
+// they name by included.
 func Simulate(s *Settings, spec string, open, included format.Opener) (*Connection, error) {
 	f, options, err := sim.ParseFiles(spec, open, included)
 	if err != nil {
@@ -43,8 +43,8 @@ func Simulate(s *Settings, spec string, open, included format.Opener) (*Connecti
 	return &Connection{Name: strings.TrimSuffix("sim:"+simKey().ReplaceAllString(spec, "$1..."), ":"), transport: t, sim: subnet}, nil
 }
 
-// SimNode returns the node to attach to: the one with this name or GUID, else the
-// first that is no switch and has a cable; of switches alone the first.
+// SimNode returns the node to attach to: the one with this name or GUID, else the first
+// with a cable that is not a switch; among switches only, the first.
 func SimNode(f *fabric.Fabric, name string) (int, error) {
 	nodes := f.Nodes()
 	if name == "" {
@@ -62,5 +62,5 @@ func SimNode(f *fabric.Fabric, name string) (int, error) {
 		}
 		names = append(names, nodes[i].Name())
 	}
-	return 0, fmt.Errorf("-C %q: the simulated fabric has no such node%s", name, fabric.DidYouMean(name, names))
+	return 0, fmt.Errorf("-C %q: unknown node of the simulated fabric%s", name, fabric.DidYouMean(name, names))
 }

@@ -16,26 +16,26 @@ import (
 	"fabsh/mad/engine"
 )
 
-// What a site sets for infiniband-diags holds here too (rdma-core
-// ibdiag_common.c, read_ibdiag_config; util/node_name_map.c). Debian's name of
-// the map is the first of two, rdma-core's own the second.
+// Site settings for infiniband-diags apply here too (rdma-core ibdiag_common.c,
+// read_ibdiag_config; util/node_name_map.c). The first name of the map is Debian's, the
+// second rdma-core's own.
 const siteConfig = "infiniband-diags/ibdiag.conf"
 
 var siteNameMaps = []string{"infiniband-diags/ib-node-name-map", "rdma/ib-node-name-map"}
 
-// siteFolder has the configuration of the site.
+// siteFolder contains the configuration of the site.
 const siteFolder = "/etc"
 
 // site is what ibdiag.conf sets, besides settings.
 type site struct {
 	keys        *engine.Keys
 	secrets     Secrets // the file, if it has keys
-	plainSpeeds bool    // vendors' speeds are not asked for
+	plainSpeeds bool    // no requests for vendors' speeds
 }
 
-// readSite reads ibdiag.conf below etc, for a fabric of that kind. Flags go before it:
-// it sets what s does not have from the command line. As with infiniband-diags, what is
-// wrong in it is a warning.
+// readSite reads ibdiag.conf below etc, for a fabric of that kind. Flags take
+// precedence: it sets only what s does not have from the command line. As with
+// infiniband-diags, errors in it are warnings.
 func readSite(etc, kind string, s *Settings, warn func(format string, args ...any)) (out site) {
 	if kind != "umad" && kind != "ibsim" {
 		return out
@@ -54,7 +54,7 @@ func readSite(etc, kind string, s *Settings, warn func(format string, args ...an
 		warn("%v", err)
 		return out
 	}
-	var keys strings.Builder // lines of a file of keys, where they are in this one
+	var keys strings.Builder // lines of a key file, at their position in this one
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		if n > 1 {
@@ -82,18 +82,18 @@ func readSite(etc, kind string, s *Settings, warn func(format string, args ...an
 	if text := keys.String(); strings.Trim(text, "\n") != "" && !s.Given("keys") {
 		out.keys, out.secrets, err = siteKeys(f, text)
 		if err != nil {
-			warn("%v; the keys in it are left alone", err)
+			warn("%v; keys in it ignored", err)
 		}
 	}
 	return out
 }
 
-// setFromSite sets what a line of ibdiag.conf has that stands for a flag.
+// setFromSite applies a line of ibdiag.conf that corresponds to a flag.
 func (s *Settings) setFromSite(kind, name, value string) error {
 	switch {
 	case name == "timeout" && !s.Given("timeout"):
 		return s.Timeout.Set(value)
-	case kind == "ibsim": // which has devices of its own
+	case kind == "ibsim": // which has its own devices
 	case name == "CA" && !s.Given("ca"):
 		s.CA = value
 	case name == "Port" && !s.Given("port"):
@@ -102,8 +102,8 @@ func (s *Settings) setFromSite(kind, name, value string) error {
 	return nil
 }
 
-// siteKeys returns the keys of ibdiag.conf, if it is as private as a file of keys
-// must be; nil: it has none.
+// siteKeys returns the keys of ibdiag.conf, if it is as private as a key file must be;
+// nil without keys.
 func siteKeys(f *os.File, lines string) (*engine.Keys, Secrets, error) {
 	keys, err := format.ReadKeys(strings.NewReader(lines), f.Name())
 	if err != nil || keys.M == 0 && keys.SA == 0 {
@@ -119,8 +119,8 @@ func siteKeys(f *os.File, lines string) (*engine.Keys, Secrets, error) {
 	return keys, Secrets{secret}, err
 }
 
-// NodeNames returns the names of --node-name-map, else of the site's map, if there
-// is one. A simulated fabric has names of its own.
+// NodeNames returns the names of --node-name-map, else of the site's map, if any. A
+// simulated fabric has its own names.
 func (p *Program) NodeNames(ctx context.Context, kind string) (map[mad.GUID]string, error) {
 	if p.Settings.Given("node-name-map") {
 		names, err := readNodeNames(ctx, p.Settings.NameMap)
@@ -153,7 +153,7 @@ func siteNames(etc, kind string, warn func(format string, args ...any)) map[mad.
 		case err == nil:
 			return names
 		case !errors.Is(err, fs.ErrNotExist):
-			warn("%v; node names are the nodes' own", format.FileError(err))
+			warn("%v; using the nodes' own names", format.FileError(err))
 			return nil
 		}
 	}

@@ -63,9 +63,9 @@ func TestSiteConfig(t *testing.T) {
 		{"Debian's, where all is a comment", "umad", "# Define\n#CA=mlx4_0\n#m_key=0x00\n", nil, " 0 0s false", ""},
 		{"no keys", "umad", "m_key=0x00\nsa_key=0\n", nil, " 0 0s false", ""},
 		{"keys that all can read", "umad", "m_key=0x5ec2e7\n", nil, " 0 0s false",
-			"warning: ETC/infiniband-diags/ibdiag.conf: holds keys, and its mode 0644 lets others at it; make it yours alone: chmod 600 ETC/infiniband-diags/ibdiag.conf; the keys in it are left alone\n"},
+			"warning: ETC/infiniband-diags/ibdiag.conf: contains keys, but its mode 0644 gives other users access; chmod 600 ETC/infiniband-diags/ibdiag.conf; keys in it ignored\n"},
 		{"a key that is none", "umad", "# private\nm_key=5ec2e7\n", nil, " 0 0s false",
-			"warning: ETC/infiniband-diags/ibdiag.conf:2: expected one key of at most 64 bits, as 0x0000000000000000, after m_key; the keys in it are left alone\n"},
+			"warning: ETC/infiniband-diags/ibdiag.conf:2: expected one key of at most 64 bits, as 0x0000000000000000, after m_key; keys in it ignored\n"},
 		{"bad values", "umad", "Port=x\ntimeout=-1\nnonsense\nMLX_EPI=TRUE\n", nil, " 0 0s false",
 			"warning: ETC/infiniband-diags/ibdiag.conf:1: Port: want a number from 1 to 254\nwarning: ETC/infiniband-diags/ibdiag.conf:2: timeout: want more than 0, and at most 24h\n"},
 	} {
@@ -102,7 +102,7 @@ func TestSiteNodeNames(t *testing.T) {
 		{"both", "replay", map[string]string{first: "0x10 \"a\"\n", second: "0x10 \"b\"\n"}, "a", ""},
 		{"not of a simulated fabric", "sim", map[string]string{first: "0x10 \"a\"\n"}, "", ""},
 		{"broken", "umad", map[string]string{first: "0x10 \"a\"\nx y\n"}, "",
-			"warning: ETC/infiniband-diags/ib-node-name-map:2: expected a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: \"x y\"; node names are the nodes' own\n"},
+			"warning: ETC/infiniband-diags/ib-node-name-map:2: expected a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: \"x y\"; using the nodes' own names\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, out := testProgram(t)

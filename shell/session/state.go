@@ -9,12 +9,12 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// systemState is where root keeps what one run needs of the run before (Filesystem
-// Hierarchy Standard, /var/lib).
+// systemState is where root keeps state between runs (Filesystem Hierarchy Standard,
+// /var/lib).
 const systemState = "/var/lib/fabsh"
 
-// StateDir returns the folder for what one run needs of the run before: --state, else
-// that of the system for root, and of the user for others. Empty: there is none.
+// StateDir returns the directory for state kept between runs: --state, else that of the
+// system for root, and of the user for others. It is empty without one.
 func (s *Settings) StateDir() string {
 	switch {
 	case s.State != "":
@@ -25,15 +25,15 @@ func (s *Settings) StateDir() string {
 	return StateFile("")
 }
 
-// StateFile and ConfigFile return where the XDG base directory specification
-// wants a program's files; empty: there is no home directory.
+// StateFile and ConfigFile return the paths of the XDG base directory specification for
+// a program's files; empty without a home directory.
 func StateFile(name string) string { return xdgFile("XDG_STATE_HOME", ".local/state", name) }
 
 func ConfigFile(name string) string { return xdgFile("XDG_CONFIG_HOME", ".config", name) }
 
 func xdgFile(variable, fallback, name string) string {
 	dir := os.Getenv(variable)
-	if !filepath.IsAbs(dir) { // relative ones are to be ignored
+	if !filepath.IsAbs(dir) { // the specification ignores relative ones
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return ""
@@ -43,8 +43,8 @@ func xdgFile(variable, fallback, name string) string {
 	return filepath.Join(dir, "fabsh", name)
 }
 
-// jobOf names what a script keeps: it is the script's name, "shell" of what is
-// none.
+// jobOf returns the name for the state of a script: the script's name, or "shell"
+// without one.
 func jobOf(script string) string {
 	name := strings.TrimSuffix(filepath.Base(script), ".star")
 	if script == "" || name == "" {
@@ -53,7 +53,7 @@ func jobOf(script string) string {
 	return audit.JobOf(name)
 }
 
-// Login returns who runs the program; empty if nobody knows.
+// Login returns the name of the user who runs the program; empty if unknown.
 func Login() string {
 	for _, name := range []string{"SUDO_USER", "LOGNAME", "USER"} {
 		if v := os.Getenv(name); v != "" {

@@ -13,8 +13,7 @@ type HostError struct{ Err error }
 func (e *HostError) Error() string { return e.Err.Error() }
 func (e *HostError) Unwrap() error { return e.Err }
 
-// Late makes the end of the time a failure of the host: who was to write a pipe
-// has not.
+// Late makes the end of the time a failure of the host: the writer of a pipe was late.
 func Late(err error) error {
 	var d *lang.DeadlineError
 	if errors.As(err, &d) {
@@ -23,7 +22,7 @@ func Late(err error) error {
 	return err
 }
 
-// Exit returns the error by which a command ends with a status and nothing more to say;
+// Exit returns the error by which a command ends with a status and no further message;
 // nil for status 0.
 func Exit(status int) error {
 	if status == lang.StatusClean {
@@ -55,7 +54,7 @@ func Worse(a, b int) int {
 }
 
 // Fail writes an error of the command line or of opening the fabric, and returns its
-// exit status; it is silent about the errors that Exit returns.
+// exit status; it does not write the errors that Exit returns.
 func (c *Console) Fail(err error) (status int) {
 	var exit *lang.ExitError
 	var host *HostError

@@ -8,7 +8,7 @@ const (
 	setMode = unix.TCSETS
 )
 
-// machineMemory is how many bytes the machine has.
+// machineMemory returns the memory of the machine, in bytes.
 func machineMemory() ByteSize {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

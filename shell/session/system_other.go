@@ -10,5 +10,5 @@ const (
 	setMode = unix.TIOCSETA
 )
 
-// machineMemory is not known.
+// machineMemory is unknown.
 func machineMemory() ByteSize { return maxMemory }

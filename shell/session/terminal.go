@@ -14,7 +14,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// TerminalSize returns the size of the terminal f; 80 by 24 where it does not say.
+// TerminalSize returns the size of the terminal f; 80 by 24 if it is unknown.
 func TerminalSize(f *os.File) (columns, rows int) {
 	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil || columns <= 0 || rows <= 0 {
@@ -32,7 +32,7 @@ func SaveTerminal(f *os.File) (restore func()) {
 	return func() { term.Restore(int(f.Fd()), state) }
 }
 
-// hideTyping has the terminal f not show what is typed, until restore.
+// hideTyping disables the echo of the terminal f, until restore.
 func hideTyping(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
 	mode, err := unix.IoctlGetTermios(fd, getMode)
@@ -47,7 +47,7 @@ func hideTyping(f *os.File) (restore func(), err error) {
 	return func() { unix.IoctlSetTermios(fd, setMode, mode) }, nil
 }
 
-// askUnseen reads a line from the terminal f, which does not show it.
+// askUnseen reads a line from the terminal f without echo.
 func askUnseen(f *os.File, prompt string) (string, error) {
 	fmt.Fprint(f, prompt)
 	line, err := term.ReadPassword(int(f.Fd()))

@@ -8,9 +8,9 @@ import (
 	"fabsh/fabric/picture"
 )
 
-// keys takes what was typed apart. A terminal sends a key such as an arrow as a
-// sequence of bytes that begins with ESC (ECMA-48); in one read or in several, so
-// that what has no end yet is given back.
+// keys separates typed bytes into keys. A terminal sends a key such as an arrow as a
+// sequence of bytes that begins with ESC (ECMA-48), in one read or in several; an
+// incomplete sequence is returned as rest.
 func keys(typed string) (list []string, rest string) {
 	for typed != "" {
 		n := 1
@@ -35,10 +35,11 @@ func keys(typed string) (list []string, rest string) {
 	return list, ""
 }
 
-// maxSequence is longer than any sequence of a key.
+// maxSequence is longer than the sequence of any key.
 const maxSequence = 32
 
-// press does what a key asks for; quit is true at the end, by Ctrl-C too.
+// press does what a key requests; quit is true for the keys that end the table,
+// including Ctrl-C.
 func (s *screen) press(key string) (quit, interrupted bool) {
 	if key == "\x03" {
 		return true, true
@@ -89,10 +90,10 @@ func (s *screen) sort(by By) {
 	s.from = 0
 }
 
-// maxFilter is how long a filter may be, in bytes: names have 64 at most.
+// maxFilter is the maximum length of a filter, in bytes: names have at most 64.
 const maxFilter = 128
 
-// typeFilter is press while the filter is typed, which is in force at once.
+// typeFilter is press while the filter is typed, which applies at once.
 func (s *screen) typeFilter(key string) {
 	filter := s.table.Filter
 	switch {

@@ -12,21 +12,21 @@ import (
 	"fabsh/mad"
 )
 
-// By is what rows are sorted by.
+// By is the sort key of rows.
 type By int
 
 const (
-	Wait   By = iota // ticks of PortXmitWait a second
-	Data             // bits sent a second
-	Errors           // errors counted a second
-	BER              // symbol errors of the bits that were carried, since the first read
+	Wait   By = iota // ticks of PortXmitWait per second
+	Data             // bits sent per second
+	Errors           // errors counted per second
+	BER              // symbol errors per bit carried, since the first read
 	numBy
 )
 
-// Words are those of Wait, Data, Errors and BER, in this order.
+// Words are the names of Wait, Data, Errors and BER, in this order.
 var Words = []string{"wait", "data", "errors", "ber"}
 
-// place is a port in each sweep.
+// place identifies a port in every sweep.
 type place struct {
 	node mad.GUID
 	num  int
@@ -35,22 +35,22 @@ type place struct {
 // row is a port in a round.
 type row struct {
 	place      place
-	name, peer string         // as text that no terminal obeys
+	name, peer string         // without control sequences of terminals
 	tier       string         // of picture.TierWords
-	rate       [numBy]float64 // by By; unknown where it is not known
-	received   float64        // bits a second; unknown
-	use        float64        // what is sent, of what the link can; unknown
-	share      float64        // of wait in wait and sending; unknown
+	rate       [numBy]float64 // by By; may be unknown
+	received   float64        // bits per second; may be unknown
+	use        float64        // part of the link's capacity that is used; may be unknown
+	share      float64        // part of waiting in waiting and sending; may be unknown
 	what       string         // which errors
 	symbols    float64        // symbol errors in this round
-	bits       float64        // that the link carried meanwhile; unknown
-	trend      *trend         // of this port, which goes on
+	bits       float64        // carried by the link meanwhile; may be unknown
+	trend      *trend         // of this port, kept from round to round
 }
 
 // unknown is a rate that is not known.
 const unknown = -1
 
-// perSecond is the rate of a counter, unknown if it is not known.
+// perSecond returns the rate of a counter, which may be unknown.
 func perSecond(w *audit.Window, counter int) float64 {
 	if r := w.Rate(counter); r.Why == audit.Known {
 		return r.PerSecond()
@@ -58,8 +58,8 @@ func perSecond(w *audit.Window, counter int) float64 {
 	return unknown
 }
 
-// blank are the rows of ports of which nothing is known yet. tiers are the words of the
-// tiers of nodes, by id.
+// blank returns rows for ports without any values yet. tiers are the words of the tiers
+// of nodes, by id.
 func blank(ports []*fabric.Port, tiers []string) []row {
 	rows := make([]row, len(ports))
 	for i, p := range ports {
@@ -71,7 +71,8 @@ func blank(ports []*fabric.Port, tiers []string) []row {
 	return rows
 }
 
-// rowsOf are the blank rows filled, and how many ports did not answer.
+// rowsOf fills the blank rows, and returns them with the number of ports that did not
+// answer.
 func rowsOf(blank []row, rates []audit.PortRates) (rows []row, silent int) {
 	data, received, wait, symbols := audit.CounterIndex("port_xmit_bytes"), audit.CounterIndex("port_rcv_bytes"), audit.CounterIndex("port_xmit_wait"), audit.CounterIndex("symbol_error_counter")
 	rows = slices.Clone(blank)
@@ -107,7 +108,7 @@ func rowsOf(blank []row, rates []audit.PortRates) (rows []row, silent int) {
 	return rows, silent
 }
 
-// countErrors adds up the errors, and names them, the most frequent first.
+// countErrors adds the errors, and names them, the most frequent first.
 func (r *row) countErrors(w *audit.Window) {
 	moving, saturated, silent := w.Errors()
 	slices.SortStableFunc(moving, func(a, b int) int { return cmp.Compare(w.Rate(b).Count, w.Rate(a).Count) })
@@ -119,10 +120,10 @@ func (r *row) countErrors(w *audit.Window) {
 		what = append(what, fmt.Sprintf("%s %s", audit.Counters()[i].Name, si(rate)))
 	}
 	for _, i := range saturated {
-		what = append(what, audit.Counters()[i].Name+" at its largest")
+		what = append(what, audit.Counters()[i].Name+" at its maximum")
 	}
 	if len(silent) > 0 {
-		what = append(what, "some counters without an answer")
+		what = append(what, "some counters not answered")
 	}
 	if fell, _ := w.Fell(); fell {
 		what = append(what, "cleared")

@@ -19,13 +19,13 @@ type screen struct {
 	from          int    // the first row that is shown
 	typing        bool   // the filter
 	old           string // what it was before
-	begun         bool   // a round has been told
+	begun         bool   // a round was added
 	last          string // what is on the terminal
 }
 
 // Live draws the table on the terminal out, until q or Ctrl-C is typed on in or ctx
-// ends; what was on the terminal before is then there again. leave is given what
-// brings it back, for an end that does not wait for Live.
+// ends; then the former content of the terminal is restored. leave is called with a
+// function that restores it, for an end that does not wait for Live.
 func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out *os.File, leave func(restore func())) error {
 	term, err := takeTerminal(in, out)
 	if err != nil {
@@ -57,7 +57,7 @@ func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out 
 		case r := <-told:
 			s.begun = s.begun || r.num > 0 || r.err != nil
 			s.table.add(r)
-		case err := <-ended: // the rounds are over, or the time is
+		case err := <-ended: // the rounds or the time have ended
 			return err
 		case <-term.resized:
 		case typed := <-term.typed:
@@ -77,20 +77,20 @@ func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out 
 	}
 }
 
-// maxName is how much of the fabric's name there is room for.
+// maxName is the maximum length of the fabric's name.
 const maxName = 20
 
-// rows is how many rows of the table there is room for.
+// rows returns how many rows of the table fit.
 func (s *screen) rows() int { return s.height - 3 }
 
-// draw brings the terminal up to date: in one write, over what is there, so that
-// nothing flickers.
+// draw updates the terminal in one write over the existing text, so that nothing
+// flickers.
 func (s *screen) draw() {
 	s.width, s.height = size(s.out)
 	s.from = max(0, min(s.from, len(s.table.shown)-s.rows()))
 	lines := []string{s.table.summary()}
 	if !s.begun {
-		lines[0] = s.table.Name + ": the first read; rates follow in " + s.table.Every.String()
+		lines[0] = s.table.Name + ": first read; rates follow in " + s.table.Every.String()
 	} else {
 		lines[0] = s.table.round.at.Format("15:04:05 ") + lines[0]
 	}
@@ -102,7 +102,7 @@ func (s *screen) draw() {
 	var b strings.Builder
 	b.WriteString("\x1b[H")
 	for i, line := range lines {
-		line = text.Trim(line, s.width-1) // nothing in the last column: terminals differ in what is next
+		line = text.Trim(line, s.width-1) // nothing in the last column: terminals differ in what follows
 		if i == 1 {
 			line = "\x1b[7m" + pad(line, s.width-1) + "\x1b[0m"
 		}
@@ -118,10 +118,10 @@ func (s *screen) draw() {
 	}
 }
 
-// foot is the last line: keys, or the filter as it is typed.
+// foot returns the last line: keys, or the filter while it is typed.
 func (s *screen) foot() string {
 	if s.typing {
-		return "/" + lang.OneLine(s.table.Filter) + "_  Enter keeps it, Esc takes it back; * is any text"
+		return "/" + lang.OneLine(s.table.Filter) + "_  Enter applies it, Esc cancels; * matches any text"
 	}
 	at := ""
 	if n := len(s.table.shown); n > 0 {

@@ -14,28 +14,28 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// remembered is how many rounds a trend is of.
+// remembered is the number of rounds in a trend.
 const remembered = 24
 
-// trend is what a port did in the last rounds, the newest last, and its symbol errors
-// and bits in all.
+// trend has the values of a port in the last rounds, the newest last, and its symbol
+// errors and bits in total.
 type trend struct {
 	past         [numBy][]float32
 	errors, bits float64
 }
 
-// table is the latest round as it is to be shown.
+// table is the latest round, prepared for output.
 type table struct {
 	Options
-	round round  // the latest that had rows
+	round round  // the latest with rows
 	shown []*row // of it, sorted and filtered
-	err   error  // why the latest round has none
+	err   error  // why the latest round has no rows
 	order []key  // of shown, for the next time
 }
 
 func newTable(o Options) *table { return &table{Options: o} }
 
-// add takes over the next round. Of one that failed, what was there stays.
+// add adds the next round. After a failed one, the rows of the last stay.
 func (t *table) add(r round) {
 	t.err = r.err
 	if r.err != nil {
@@ -47,7 +47,7 @@ func (t *table) add(r round) {
 	t.arrange()
 }
 
-// goOn has rows go on with the trends of their ports.
+// goOn copies the trends of ports to their new rows.
 func (t *table) goOn(rows []row) {
 	old := t.round.rows
 	var moved map[place]*trend // of old; nil: not needed yet
@@ -72,7 +72,7 @@ func (t *table) goOn(rows []row) {
 	}
 }
 
-// add adds a round, and tells the row the bit error rate of all of them.
+// add adds a round, and sets the row's bit error rate over all rounds.
 func (x *trend) add(r *row) {
 	if r.bits != unknown {
 		x.errors += r.symbols
@@ -89,13 +89,13 @@ func (x *trend) add(r *row) {
 	}
 }
 
-// key is what a row is sorted by, and where it is.
+// key is a sort key of rows, and its position.
 type key struct {
 	value float64
 	row   int
 }
 
-// arrange sorts and filters anew.
+// arrange sorts and filters again.
 func (t *table) arrange() {
 	t.shown, t.order = t.shown[:0], t.order[:0]
 	parts := strings.Split(t.Filter, "*")
@@ -111,7 +111,8 @@ func (t *table) arrange() {
 	}
 }
 
-// rounded is v in three digits, as it is shown: rows that look alike keep their places.
+// rounded returns v in three digits, as displayed: rows that look equal keep their
+// places.
 func rounded(v float64) float64 {
 	if v <= 0 {
 		return v
@@ -120,7 +121,8 @@ func rounded(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// like: the parts of a pattern, between which there may be any text, are in name.
+// like reports whether name contains the parts of a pattern in their order, with any
+// text between them.
 func like(parts []string, name string) bool {
 	for _, part := range parts {
 		i := strings.Index(name, part)
@@ -132,20 +134,20 @@ func like(parts []string, name string) bool {
 	return true
 }
 
-// summary is the round in a line.
+// summary returns the round in a line.
 func (t *table) summary() string {
 	if t.err != nil {
 		first, _, _ := strings.Cut(t.err.Error(), "\n")
-		return "the fabric is lost, and tried again: " + lang.OneLine(first)
+		return "connection to the fabric lost, retrying: " + lang.OneLine(first)
 	}
 	s := fmt.Sprintf("%s, by %s: %s", t.Name, Words[t.By], plural.Count(len(t.round.rows), "port", "ports"))
 	if t.round.silent > 0 {
-		s += fmt.Sprintf(", %d without an answer", t.round.silent)
+		s += fmt.Sprintf(", %d not answered", t.round.silent)
 	}
 	if t.round.lacks > 0 {
-		s += fmt.Sprintf(", the sweep lacks %s", plural.Count(t.round.lacks, "answer", "answers"))
+		s += fmt.Sprintf(", missing from the sweep: %s", plural.Count(t.round.lacks, "answer", "answers"))
 	}
-	s += fmt.Sprintf(", %s a round", plural.Count(int(t.round.sent), "datagram", "datagrams"))
+	s += fmt.Sprintf(", %s per round", plural.Count(int(t.round.sent), "datagram", "datagrams"))
 	if t.Tier != "" {
 		s += "; tier " + t.Tier
 	}
@@ -155,11 +157,11 @@ func (t *table) summary() string {
 	return s
 }
 
-// column is one of numbers.
+// column is a column of numbers.
 type column struct {
 	head  string
 	width int // of its cells
-	from  int // how wide the table must be to have it, unless it is sorted by that
+	from  int // the minimum width of the table with this column, unless the table is sorted by it
 	by    By
 	cell  func(r *row) string
 }
@@ -174,11 +176,11 @@ var columns = []column{
 	{"BER", 6, wide, BER, ber},
 }
 
-// wide is from where on a table says which errors there are.
+// wide is the width from which a table names the errors.
 const wide = 100
 
-// lines are the head of the table and up to n rows from one on, none wider than
-// width; 0: that is no limit, and there is no trend.
+// lines returns the head of the table and up to n rows from one on, none wider than
+// width; 0 is unlimited, without a trend.
 func (t *table) lines(width, from, n int) []string {
 	from = max(0, min(from, len(t.shown)))
 	rows := t.shown[from:min(len(t.shown), from+max(0, n))]
@@ -219,7 +221,7 @@ func (t *table) lines(width, from, n int) []string {
 		}
 		return strings.TrimRight(text.Trim(s.String(), limit), " ")
 	}
-	out := []string{line("PORT", "PEER", func(c column) string { return c.head }, "TREND", "ERRORS A SECOND")}
+	out := []string{line("PORT", "PEER", func(c column) string { return c.head }, "TREND", "ERRORS PER SECOND")}
 	for i := range rows {
 		r := rows[i]
 		out = append(out, line(r.name, r.peer, func(c column) string { return c.cell(r) }, spark(r.trend.past[t.By], points), r.what))
@@ -232,7 +234,7 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-text.StringWidth(s)))
 }
 
-// tail is the end of s, which has a port's number, in width columns.
+// tail returns the end of s, which has a port's number, in width columns.
 func tail(s string, width int) string {
 	if text.StringWidth(s) <= width {
 		return s
@@ -250,8 +252,8 @@ func tail(s string, width int) string {
 
 var bars = []rune("▁▂▃▄▅▆▇█")
 
-// spark draws the last n values, the largest of them as the highest bar. What is
-// not known is a gap.
+// spark draws the last n values, the largest of them as the highest bar. Unknown values
+// are gaps.
 func spark(values []float32, n int) string {
 	values = values[max(0, len(values)-n):]
 	top := float32(0)
@@ -272,7 +274,7 @@ func spark(values []float32, n int) string {
 	return b.String()
 }
 
-// si is v in three digits: 12.3G.
+// si formats v in three digits: 12.3G.
 func si(v float64) string {
 	if v < 0 {
 		return "?"
@@ -299,8 +301,8 @@ func si(v float64) string {
 	return s + unit
 }
 
-// ber is the bit error rate; where no error was seen, below what it most likely is: of n
-// bits 3/n, at 95 % (the rule of three).
+// ber returns the bit error rate; if no error was seen, an upper bound: for n bits 3/n,
+// at 95 % (the rule of three).
 func ber(r *row) string {
 	switch v := r.rate[BER]; {
 	case v < 0:
@@ -308,7 +310,7 @@ func ber(r *row) string {
 	case v > 0:
 		return strconv.FormatFloat(v, 'e', 0, 64)
 	}
-	// Rounded up, but for the hundredth that windows differ by.
+	// Rounded up, except for the hundredth by which windows differ.
 	unit := math.Pow(10, math.Floor(math.Log10(2.97/r.bits)))
 	return "<" + strconv.FormatFloat(math.Ceil(2.97/r.bits/unit)*unit, 'e', 0, 64)
 }

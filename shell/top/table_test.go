@@ -153,13 +153,13 @@ func TestTable(t *testing.T) {
 
 	// What was seen stays when the fabric is lost, and trends go on after that.
 	table.add(round{num: 2, err: errors.New("gone\x1b[2J\nmore")})
-	if got := table.summary(); got != `the fabric is lost, and tried again: gone\x1b[2J` || len(table.shown) != 4 {
+	if got := table.summary(); got != `connection to the fabric lost, retrying: gone\x1b[2J` || len(table.shown) != 4 {
 		t.Errorf("lost: %q, %d rows", got, len(table.shown))
 	}
 	for range 2 * remembered {
 		table.add(testRound(3, "leaf"))
 	}
-	if got, want := table.summary(), "net, by wait: 4 ports, 1 without an answer, 7 datagrams a round"; got != want {
+	if got, want := table.summary(), "net, by wait: 4 ports, 1 not answered, 7 datagrams per round"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if x := table.round.rows[2].trend.past[Wait]; len(x) != remembered || slices.Max(x) != 2 {

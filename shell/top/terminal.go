@@ -9,24 +9,24 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is a terminal that the table has for itself.
+// terminal is a terminal that only the table uses.
 type terminal struct {
 	typed   chan []string // keys
 	resized chan struct{}
-	restore func() // as it was; more than once does nothing more
+	restore func() // restores the former state; may be called more than once
 }
 
-// What a terminal of the kind of VT220 and xterm obeys: another screen than that of
-// the lines before, no cursor; and back.
+// Sequences for terminals of the VT220 and xterm kind: the alternate screen without a
+// cursor; and back.
 const (
 	enter = "\x1b[?1049h\x1b[?25l\x1b[2J"
 	leave = "\x1b[?25h\x1b[?1049l"
 )
 
-// resizeEvery is how often the size of the terminal is looked at.
+// resizeEvery is the interval of checks of the terminal's size.
 const resizeEvery = 200 * time.Millisecond
 
-// takeTerminal takes the terminal out, and in as its keyboard where that is a
+// takeTerminal takes over the terminal out, and in as its keyboard if that is a
 // terminal.
 func takeTerminal(in, out *os.File) (*terminal, error) {
 	t := &terminal{typed: make(chan []string), resized: make(chan struct{})}
@@ -34,7 +34,7 @@ func takeTerminal(in, out *os.File) (*terminal, error) {
 	if fd := int(in.Fd()); term.IsTerminal(fd) {
 		mode, err := term.MakeRaw(fd)
 		if err != nil {
-			return nil, errors.New("top: the terminal gives no single keys: " + err.Error())
+			return nil, errors.New("top: cannot read single keys from the terminal: " + err.Error())
 		}
 		back = func() { term.Restore(fd, mode) }
 	}
@@ -52,7 +52,7 @@ func takeTerminal(in, out *os.File) (*terminal, error) {
 	return t, nil
 }
 
-// read passes on what is typed. It may stay in its last read for good.
+// read passes on typed bytes. Its last read may never return.
 func (t *terminal) read(in *os.File, done chan struct{}) {
 	buf := make([]byte, 256)
 	rest := ""
@@ -72,7 +72,7 @@ func (t *terminal) read(in *os.File, done chan struct{}) {
 	}
 }
 
-// watch tells of each new size.
+// watch reports each new size.
 func (t *terminal) watch(out *os.File, done chan struct{}) {
 	tick := time.NewTicker(resizeEvery)
 	defer tick.Stop()
@@ -94,7 +94,7 @@ func (t *terminal) watch(out *os.File, done chan struct{}) {
 	}
 }
 
-// size is that of the terminal; 80 by 24 where it does not say.
+// size returns the size of the terminal; 80 by 24 if it is unknown.
 func size(f *os.File) (width, height int) {
 	width, height, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 || height <= 0 {

@@ -1,11 +1,10 @@
-// Package top is a live table of what the ports of a fabric do: who sends, who
-// waits, who counts errors.
+// Package top is a live table of the ports of a fabric: traffic, waits and errors.
 //
-//	top.go       rounds, and plain lines where there is no terminal
+//	top.go       rounds, and plain lines without a terminal
 //	row.go       a port in a round
 //	table.go     rows sorted, filtered, and laid out for a width
 //	screen.go    the table on a terminal
-//	keys.go      what is typed there
+//	keys.go      the keys of the table
 //	terminal.go  the terminal itself
 package top
 
@@ -23,42 +22,42 @@ import (
 	"fabsh/mad"
 )
 
-// Source is where rates come from.
+// Source is a source of rates.
 type Source interface {
-	// Sweep discovers the fabric anew.
+	// Sweep discovers the fabric again.
 	Sweep(context.Context) (*fabric.Fabric, error)
 	// Rates reads the counters of ports of the latest fabric once. Rates are those
-	// since the time before.
+	// since the previous read.
 	Rates(context.Context, []*fabric.Port) ([]audit.PortRates, error)
-	// Sent is how many datagrams were sent so far.
+	// Sent returns how many datagrams were sent so far.
 	Sent() uint64
 }
 
-// Options are what the command line says.
+// Options are the options of the command.
 type Options struct {
 	Name   string        // of the fabric
-	By     By            // what rows are sorted by
-	Every  time.Duration // between the beginnings of two rounds
-	Tier   string        // that ports are in, of picture.TierWords; empty: any
-	Filter string        // what the name of a port or of its peer is like; empty: any
-	Rounds int           // after which it ends; 0: it goes on
+	By     By            // sort key of rows
+	Every  time.Duration // between the starts of two rounds
+	Tier   string        // tier of the ports, of picture.TierWords; empty: any
+	Filter string        // pattern of the name of a port or of its peer; empty: any
+	Rounds int           // number of rounds; 0: unlimited
 }
 
-// round is one look at all ports.
+// round is one reading of all ports.
 type round struct {
 	num    int // from 1; 0: the first read, which has no rates yet
 	at     time.Time
 	rows   []row
 	silent int    // ports without an answer
-	lacks  int    // what the sweep did not get to know
+	lacks  int    // what the sweep could not find out
 	sent   uint64 // datagrams of this round
-	err    error  // why there is no more than that; nil: nothing is wrong
+	err    error  // why the round is incomplete; nil: it is complete
 }
 
-// rounds gives one round after the other to tell, until ctx ends, tell returns
-// false, or those that were asked for are over.
-func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell func(round) bool) error {
-	var ports []*fabric.Port // nil: it is to be swept
+// rounds calls show with one round after the other, until ctx ends, show returns false,
+// or the requested number is reached.
+func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, show func(round) bool) error {
+	var ports []*fabric.Port // nil: sweep first
 	var known []row          // their names
 	silent, lacks := 0, 0
 	for num := 0; ; {
@@ -89,10 +88,10 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell
 		r.lacks = lacks
 		r.at, r.sent = clock.Now(), src.Sent()-sent
 		if r.err != nil || r.silent != silent {
-			ports = nil // there may be another fabric by now
+			ports = nil // the fabric may be another one by now
 		}
 		silent = r.silent
-		if !tell(r) {
+		if !show(r) {
 			return nil
 		}
 		if o.Rounds > 0 && num >= o.Rounds {
@@ -105,7 +104,7 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell
 	}
 }
 
-// tiersOf are the words of the tiers of nodes, by id; empty: there is none.
+// tiersOf returns the words of the tiers of nodes, by id; it may be empty.
 func tiersOf(ctx context.Context, f *fabric.Fabric) ([]string, error) {
 	words := make([]string, len(f.Nodes()))
 	tiers, err := picture.Tiers(ctx, f)
@@ -117,7 +116,7 @@ func tiersOf(ctx context.Context, f *fabric.Fabric) ([]string, error) {
 	return words, err
 }
 
-// missing is how much a sweep has not got to know.
+// missing returns how many parts a sweep could not find out.
 func missing(f *fabric.Fabric) (n int) {
 	for _, p := range f.Problems() {
 		if p.Kind.Missing() {
@@ -127,7 +126,7 @@ func missing(f *fabric.Fabric) (n int) {
 	return n
 }
 
-// linked are the ports with a link, in the order of the fabric.
+// linked returns the ports with a link, in the order of the fabric.
 func linked(f *fabric.Fabric) []*fabric.Port {
 	ports := []*fabric.Port{}
 	nodes := f.Nodes()
@@ -141,7 +140,7 @@ func linked(f *fabric.Fabric) []*fabric.Port {
 	return ports
 }
 
-// plainRows are how many rows a round has where there is no terminal.
+// plainRows is the number of rows in a round without a terminal.
 const plainRows = 20
 
 // Plain writes a block of lines for each round.

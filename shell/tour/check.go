@@ -12,16 +12,15 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// errNotYet: what was typed is something else.
+// errNotYet reports that the statement does something else.
 var errNotYet = errors.New("not yet")
 
-// partError says that what was typed is a part of what the step asks for, and what is
-// left.
+// partError reports that the statement does a part of the step, and what is left.
 type partError struct{ left string }
 
 func (e *partError) Error() string { return e.left }
 
-// when is nil where a step is done.
+// when is nil for a step that is done.
 func when(done bool) error {
 	if done {
 		return nil
@@ -29,7 +28,8 @@ func when(done bool) error {
 	return errNotYet
 }
 
-// some: a value that was made, or one of a list that was, is like that.
+// some reports whether check holds for a result, or for one element of a result that is
+// a list.
 func (s Seen) some(like func(starlark.Value) bool) bool {
 	var in func(v starlark.Value, depth int) bool
 	in = func(v starlark.Value, depth int) bool {
@@ -51,7 +51,7 @@ func (s Seen) some(like func(starlark.Value) bool) bool {
 	return slices.ContainsFunc(s.Values, func(v starlark.Value) bool { return in(v, 0) })
 }
 
-// attr is an attribute of a value; nil: it has none of that name.
+// attr returns an attribute of a value; nil if it has none of that name.
 func attr(v starlark.Value, name string) starlark.Value {
 	if h, ok := v.(starlark.HasAttrs); ok {
 		if a, err := h.Attr(name); err == nil {
@@ -61,7 +61,8 @@ func attr(v starlark.Value, name string) starlark.Value {
 	return nil
 }
 
-// says: any of words is in what was typed, and it did not fail.
+// says reports whether any of words is in the statement, and the statement did not
+// fail.
 func (s Seen) says(words ...string) bool {
 	return !s.Failed && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.Text, w) })
 }
@@ -70,8 +71,8 @@ func hasFabric(t *Tour, s Seen) error {
 	return when(s.some(func(v starlark.Value) bool { return v.Type() == "fabric" }) || s.says("discover()"))
 }
 
-// asksNodeInfo: by whatever target. A field of it that is read at once is an answer of
-// it, too.
+// asksNodeInfo accepts any target. A field of the answer that is read at once is an
+// answer, too.
 func asksNodeInfo(t *Tour, s Seen) error {
 	f, err := t.node(badSwitch)
 	if err != nil {
@@ -81,7 +82,7 @@ func asksNodeInfo(t *Tour, s Seen) error {
 		return v.Type() == "node_info" && attr(v, "node_guid") == starlark.String(f)
 	})
 	if !mine && s.some(func(v starlark.Value) bool { return v.Type() == "node_info" }) {
-		return &partError{"That is the NodeInfo of another node: leaf-2 is wanted."}
+		return &partError{"That is the NodeInfo of another node; leaf-2 is needed."}
 	}
 	return when(mine || s.says("smp_get(") && s.says("NodeInfo") && s.says(`"leaf-2"`, `'leaf-2'`, ", 2)"))
 }
@@ -112,7 +113,7 @@ func readsTable(t *Tour, s Seen) error {
 	}))
 }
 
-// leadsBy: a table forwards to lid by badPort.
+// leadsBy reports whether a table forwards to lid by badPort.
 func leadsBy(table starlark.Value) bool {
 	m, ok := table.(starlark.Mapping)
 	if !ok {
@@ -138,12 +139,12 @@ func finds(t *Tour, s Seen) error {
 		return errNotYet
 	}
 	if len(s.Report.Findings) == 0 {
-		return &partError{"That audit finds nothing here. Which one looks at counters? Without names all run: audit"}
+		return &partError{"That audit finds nothing here. Which one reads counters? Without names all run: audit"}
 	}
 	return nil
 }
 
-// avoids: tables lead nothing over the bad link.
+// avoids reports whether tables route nothing over the bad link.
 func avoids(r *routes.Routes) bool {
 	for i, n := range r.Graph().Switches() {
 		for _, end := range []struct {
@@ -158,7 +159,7 @@ func avoids(r *routes.Routes) bool {
 	return true
 }
 
-// verifies: tables that leave the link out, and then what is to be said of them.
+// verifies reports on tables that leave the link out, and on their verdict.
 func verifies(t *Tour, s Seen) error {
 	avoiding := func(v starlark.Value) bool {
 		r, ok := v.(*values.Routes)
@@ -174,13 +175,13 @@ func verifies(t *Tour, s Seen) error {
 	case sound && (kept || s.says("exclude")):
 		return nil
 	case sound:
-		return &partError{"Those are fine tables, but they still lead packets over the bad link: leave it out, f.graph(exclude=[...])."}
+		return &partError{"These tables are valid, but they still route packets over the bad link: leave it out with f.graph(exclude=[...])."}
 	case judged:
-		return &partError{"Good that you asked: these are not to be used. Try another engine: \"updn\" or \"ftree\"."}
+		return &partError{"Good that you checked: these tables must not be used. Try another engine: \"updn\" or \"ftree\"."}
 	case kept:
-		return &partError{"These tables lead nothing over that link. Now have them judged: .verify()"}
+		return &partError{"These tables route nothing over that link. Now verify them: .verify()"}
 	case s.some(avoiding):
-		return &partError{"These tables lead nothing over that link. Give them a name, t = ..., and have them judged: t.verify()"}
+		return &partError{"These tables route nothing over that link. Give them a name, t = ..., and verify them: t.verify()"}
 	}
 	return errNotYet
 }
@@ -194,9 +195,9 @@ func applies(t *Tour, s Seen) error {
 	case avoids(live):
 		return nil
 	case s.some(func(v starlark.Value) bool { return v.Type() == "plan" && attr(v, "ok") == starlark.True }):
-		return &partError{"It is proven. Read it, then carry it out: p.apply()"}
+		return &partError{"The plan is proven. Read it, then apply it: p.apply()"}
 	case s.some(func(v starlark.Value) bool { return v.Type() == "plan" }):
-		return &partError{"This plan is refused: it says why. t.plan(get_routes()) is a better one."}
+		return &partError{"This plan is refused, with the reason above. t.plan(get_routes()) is a better one."}
 	}
 	return errNotYet
 }

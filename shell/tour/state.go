@@ -12,10 +12,10 @@ import (
 	"fabsh/fabric/format"
 )
 
-// state is what the file holds.
+// state is the content of the file.
 type state struct {
 	Schema string `json:"schema"`
-	Step   int    `json:"step"` // from 1; one more than there are: the tour is over
+	Step   int    `json:"step"` // from 1; one more than there are steps: the tour is complete
 }
 
 const schema = "fabsh.tour/1"
@@ -23,7 +23,7 @@ const schema = "fabsh.tour/1"
 // maxState is longer than any state, in bytes.
 const maxState = 4 << 10
 
-// load is the step, from 0, that the file at path has; 0 where there is none.
+// load returns the step, from 0, in the file at path; 0 without a file.
 func load(path string) (int, error) {
 	if path == "" {
 		return 0, nil

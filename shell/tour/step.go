@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// step is one thing to be typed.
+// step is one step of the tour.
 type step struct {
 	title  string
 	asks   string // what to do
 	hint   string // after a wrong try
-	answer string // what one may type
-	done   string // said when it is done
+	answer string // a valid statement
+	done   string // printed when it is done
 	check  func(*Tour, Seen) error
 
-	name, kind string // the global that later steps speak of, and its type; "": none
-	keep       string // what makes it
+	name, kind string // the global that later steps use, and its type; "": none
+	keep       string // the statement that makes it
 }
 
 // stepsText is the tour: sections that begin with "= TITLE", those of steps with lines
@@ -31,10 +31,10 @@ var intro, steps, outro = mustParse(stepsText)
 const (
 	badSwitch, badPort   = "leaf-2", 6
 	peerSwitch, peerPort = "spine-2", 2
-	lid                  = 14 // of node-0002, which badSwitch reaches by way of badPort
+	lid                  = 14 // the LID of node-0002, which badSwitch reaches through badPort
 )
 
-// checks are whether a step is done, by the word after check: in the text.
+// checks report whether a step is done, by the word after check: in the text.
 func checks() map[string]func(*Tour, Seen) error {
 	return map[string]func(*Tour, Seen) error{
 		"fabric": hasFabric, "NodeInfo": asksNodeInfo, "table": readsTable, "counters": readsCounters,

@@ -1,12 +1,12 @@
 // Package tour is a tour of fabsh: a few steps to be typed at its prompt, on a
 // simulated fabric with a fault.
 //
-//	tour.go   Tour: where somebody stands, and what is said to them
+//	tour.go   Tour: the current step, and the messages to the user
 //	step.go   the steps, which are a text: steps.txt
-//	check.go  whether what was typed gets what a step asks for
-//	state.go  where the tour was left
+//	check.go  checks whether a statement does what a step requires
+//	state.go  the step at which the tour was left
 //
-// It knows no terminal: the prompt asks it.
+// It does not use the terminal: the prompt calls it.
 package tour
 
 import (
@@ -22,8 +22,8 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// Fabric is what -F says of the tour's fabric, and Name what the prompt calls it: the
-// fault is to be found.
+// Fabric is the specification of the tour's fabric, and Name its name in the prompt,
+// which does not reveal the fault.
 const (
 	Fabric = "sim:errors=leaf-2/6@20/s,traffic=1GB/s"
 	Name   = "tour"
@@ -31,53 +31,53 @@ const (
 
 // Prompt is what the tour needs of the prompt.
 type Prompt interface {
-	// Globals are the names that there are.
+	// Globals returns the defined names.
 	Globals() starlark.StringDict
-	// Run runs a statement, and shows nothing of it.
+	// Run runs a statement, and shows no value.
 	Run(statement string) error
-	// Tables are the forwarding tables as they are now.
+	// Tables returns the current forwarding tables.
 	Tables() (*routes.Routes, error)
 }
 
-// Seen is a statement that was run, and what it made.
+// Seen is a statement that was run, and its results.
 type Seen struct {
 	Text   string
-	Values []starlark.Value // of its expressions, and those that it assigned
+	Values []starlark.Value // the values of its expressions, and of its assignments
 	Failed bool
-	Report *audit.Report // that audits made; nil: none ran
-	Named  string        // the report that ran: "iblinkinfo"; "": none did
+	Report *audit.Report // from audits; nil: none ran
+	Named  string        // the report that ran: "iblinkinfo"; "": none
 }
 
-// Tour is where somebody stands in the tour.
+// Tour is the state of a user in the tour.
 type Tour struct {
-	prompt Prompt
-	out    io.Writer
-	width  func() int // of the terminal
-	path   string     // of the state; "": nothing is kept
-	at     int        // the step, from 0; len(steps): it is over
-	tries  int        // that did not get it
-	hints  int        // that were given
-	saved  bool       // that the state cannot be kept has been said, or it can
+	prompt  Prompt
+	out     io.Writer
+	width   func() int // of the terminal
+	path    string     // of the state; "": not kept
+	at      int        // the step, from 0; len(steps): complete
+	tries   int        // statements that did not complete it
+	hints   int        // hints that were given
+	unsaved bool       // a failure to keep the state was reported
 }
 
-// Open begins the tour, or takes it up where the file at path says it was left; from
-// is the step to begin at instead, from 1; 0: none.
+// Open starts the tour, or continues at the step in the file at path; from is the step
+// to start at instead, from 1; 0: none.
 func Open(p Prompt, out io.Writer, width func() int, path string, from int) (*Tour, error) {
 	t := &Tour{prompt: p, out: out, width: width, path: path}
 	if from > len(steps) {
-		return nil, fmt.Errorf("tour: step %d: there are %d", from, len(steps))
+		return nil, fmt.Errorf("tour: step %d: unknown; the tour has %d", from, len(steps))
 	}
 	at, err := load(path)
 	switch {
 	case from > 0:
 		at = from - 1
 	case err != nil:
-		t.say(fmt.Sprintf("%v: the tour begins anew.", err))
+		t.say(fmt.Sprintf("%v: the tour starts from the beginning.", err))
 	case at == len(steps):
-		t.say("You have been through the tour; here it is again.")
+		t.say("You have completed the tour; here it is again.")
 		at = 0
 	case at > 0:
-		t.say(fmt.Sprintf("The tour goes on at step %d; back goes back.", at+1))
+		t.say(fmt.Sprintf("The tour continues at step %d; back goes back.", at+1))
 	}
 	t.at = at
 	if at == 0 {
@@ -90,8 +90,8 @@ func Open(p Prompt, out io.Writer, width func() int, path string, from int) (*To
 	return t, nil
 }
 
-// say writes paragraphs, no line of them wider than the terminal, or than is good to
-// read. What is indented stays as it is.
+// say writes paragraphs, with lines no wider than the terminal and than is comfortable
+// to read. Indented lines stay unchanged.
 func (t *Tour) say(words string) {
 	width := min(t.width(), readable) - 1
 	var b strings.Builder
@@ -107,10 +107,10 @@ func (t *Tour) say(words string) {
 	io.WriteString(t.out, b.String())
 }
 
-// readable is how wide lines of text are at most.
+// readable is the maximum width of lines of text.
 const readable = 90
 
-// ask says what the step at hand wants.
+// ask prints the current step.
 func (t *Tour) ask() {
 	t.tries, t.hints = 0, 0
 	if t.at == len(steps) {
@@ -122,18 +122,18 @@ func (t *Tour) ask() {
 	t.save()
 }
 
-// save keeps where the tour is. That it cannot is said once.
+// save keeps the current step. A failure is reported once.
 func (t *Tour) save() {
-	if err := save(t.path, t.at); err != nil && !t.saved {
-		t.saved = true
-		t.say(fmt.Sprintf("Where you are is not kept: %v", err))
+	if err := save(t.path, t.at); err != nil && !t.unsaved {
+		t.unsaved = true
+		t.say(fmt.Sprintf("Your position in the tour is not kept: %v", err))
 	}
 }
 
-// Words are what the tour itself understands.
+// Words are the words that the tour itself handles.
 var Words = []string{"again", "back", "hint", "next", "skip"}
 
-// Word does what one of Words asks for; false: text is none of them.
+// Word does what one of Words requests; false: text is not one of them.
 func (t *Tour) Word(text string) bool {
 	over := t.at == len(steps)
 	switch strings.TrimSpace(text) {
@@ -151,7 +151,7 @@ func (t *Tour) Word(text string) bool {
 			t.ask()
 			break
 		}
-		t.say("One way: " + steps[t.at].answer)
+		t.say("One solution: " + steps[t.at].answer)
 		t.advance()
 	default:
 		return false
@@ -159,7 +159,7 @@ func (t *Tour) Word(text string) bool {
 	return true
 }
 
-// hint says more each time.
+// hint gives more help each time.
 func (t *Tour) hint() {
 	if s := steps[t.at]; t.hints == 0 && s.hint != "" {
 		t.say("Hint: " + s.hint)
@@ -169,14 +169,14 @@ func (t *Tour) hint() {
 	t.hints++
 }
 
-// advance goes on to the next step.
+// advance goes to the next step.
 func (t *Tour) advance() {
 	t.keep(steps[t.at])
 	t.at++
 	t.ask()
 }
 
-// keep has the names that later steps speak of, where nothing has made them.
+// keep defines the names that later steps use, if no statement has defined them.
 func (t *Tour) keep(s step) {
 	if s.name == "" || t.prompt.Globals()[s.name] != nil && t.prompt.Globals()[s.name].Type() == s.kind {
 		return
@@ -186,8 +186,8 @@ func (t *Tour) keep(s step) {
 	}
 }
 
-// See looks at what was typed, and goes on to the next step where that did what this
-// one asks for.
+// See checks a statement, and goes to the next step if the statement completes the
+// current one.
 func (t *Tour) See(seen Seen) {
 	if t.at == len(steps) || seen.Text == "" {
 		return
@@ -206,15 +206,15 @@ func (t *Tour) See(seen Seen) {
 		switch {
 		case t.tries < 3:
 			t.hint()
-		case t.tries == 3: // who goes on looks around, and can ask for hints
-			t.say("Not yet. The words hint, skip, back, again and quit are there too.")
+		case t.tries == 3: // no hint to a user who has completed a step and explores
+			t.say("Not yet. You can also type hint, skip, back, again or quit.")
 		}
 	}
 }
 
-// Left is said at the end of the program.
+// Left prints where the tour continues, at the end of the program.
 func (t *Tour) Left() {
-	if t.at < len(steps) && t.path != "" && !t.saved {
-		t.say(fmt.Sprintf("fabsh tour goes on here, at step %d of %d.", t.at+1, len(steps)))
+	if t.at < len(steps) && t.path != "" && !t.unsaved {
+		t.say(fmt.Sprintf("fabsh tour continues here, at step %d of %d.", t.at+1, len(steps)))
 	}
 }
