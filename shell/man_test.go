@@ -128,9 +128,9 @@ func manPage(t *testing.T, c *cobra.Command) string {
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	if c.HasParent() {
-		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", all that a script can say\n", strings.ReplaceAll(guide.Roff(c.Parent().CommandPath()), " ", `\-`))
+		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", the reference of the language\n", strings.ReplaceAll(guide.Roff(c.Parent().CommandPath()), " ", `\-`))
 	} else {
-		b.WriteString("\"fabsh doc\", all that a script can say; a page of each command, such as fabsh\\-audit(1)\n")
+		b.WriteString("\"fabsh doc\", the reference of the language; a page of each command, such as fabsh\\-audit(1)\n")
 	}
 	return b.String()
 }

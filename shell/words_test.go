@@ -33,6 +33,7 @@ var wordsPending = []string{
 	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/", "scripts/", "builtins/",
 	"fabric/change/",
 	"fabric/sim/",
+	"shell/GUIDE.md",
 	"mad/capture/",
 	"mad/engine/",
 	"mad/ibsim/",
