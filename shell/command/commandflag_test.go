@@ -70,7 +70,7 @@ func TestParseAudit(t *testing.T) {
 		{line: "--deep=true", err: `audit: --deep: unexpected value "true"; the flag takes none`},
 		{line: "--out", err: "audit: --out needs a value"},
 		{line: "--out=", err: "audit: --out needs a value"},
-		{line: "--fail-on bad", err: `audit: --fail-on: "bad" is no severity: use info, warning, error, critical`},
+		{line: "--fail-on bad", err: `audit: --fail-on: unknown severity "bad"; supported: info, warning, error, critical`},
 		{line: "--subnet a/b", err: `audit: --subnet: invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
 		{line: "--job a/b", err: `audit: --job: invalid job name "a/b"; use up to 128 letters, digits, - _ + , and . (not first)`},
 	}, parseAudit)

@@ -240,7 +240,7 @@ func TestWatchStays(t *testing.T) {
 	t.Run("policy", func(t *testing.T) {
 		// The shape is checked when the first sweep has been made.
 		_, err := watched(t, "ring:n=3", "ftree")
-		if err == nil || !strings.Contains(err.Error(), "no fat tree") {
+		if err == nil || !strings.Contains(err.Error(), "not a fat tree") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -82,7 +82,7 @@ func TestLyingSwitch(t *testing.T) {
 	if status != lang.StatusFabric {
 		t.Errorf("exit status %d", status)
 	}
-	want := regexp.MustCompile(`the sweep was ended at 411\d nodes with \d+ ports, for a subnet cannot have more; [^\n]*\n(.*\n)*411\d\n`)
+	want := regexp.MustCompile(`the sweep stopped at 411\d nodes with \d+ ports, the most that a subnet can have; [^\n]*\n(.*\n)*411\d\n`)
 	if !want.Match(out.Bytes()) {
 		t.Errorf("got %.2000s", out)
 	}
