@@ -95,6 +95,9 @@ func FuzzReplayPackets(f *testing.F) {
 	}
 	f.Add(seed)
 	f.Add(append(seed, append([]byte{local, 1}, seed[5*size+2:6*size]...)...))
+	foreign := bytes.Clone(seed)
+	foreign[6*size+2] = 0 // the base version of an answer, which is none then
+	f.Add(foreign)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var list []erf.Packet
 		for ; len(data) >= size && len(list) < 200; data = data[size:] {

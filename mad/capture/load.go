@@ -51,7 +51,7 @@ type outcome struct {
 	attempts    int
 	first, last time.Time // attempts
 	tid         uint32    // of the last
-	asked       mad.Header
+	asked       [mad.HeaderSize]byte
 	to          engine.Address
 	answers     []answer
 	gaveUp      bool // the asker, at the end
@@ -187,7 +187,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 	id := engine.CallOf(h.TID)
 	o := l.open[id]
 	if o == nil || o.request != req {
-		o = &outcome{request: req, id: id, first: p.Time, asked: h, to: to}
+		o = &outcome{request: req, id: id, first: p.Time, asked: [mad.HeaderSize]byte(m), to: to}
 		l.open[id] = o
 		req.outcomes = append(req.outcomes, o)
 		l.outcomes = append(l.outcomes, o)
@@ -219,7 +219,7 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	o := l.open[engine.CallOf(h.TID)]
 	from := farEnd(p)
-	if o == nil || !h.IsAnswer() || !engine.Answers(&o.asked, &h, &o.to, &from, engine.MaxLMC) {
+	if o == nil || !h.IsAnswer() || !engine.Answers(o.asked[:], p.Payload, &o.to, &from, engine.MaxLMC) {
 		return
 	}
 	s := segmentOf(p.Payload)

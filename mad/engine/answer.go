@@ -2,25 +2,26 @@ package engine
 
 import "fabsh/mad"
 
-// Answers reports whether what came from there with header h may be the answer to a
-// request with header asked that went to that place. A matching transaction ID is not
-// enough: a stranger may guess it, and an old answer may come late. So an answer
-// to what did not go along a directed route comes from a LID of the port that
-// was asked, and where the modifier says which port or block is meant, both mean
-// the same.
+// Answers reports whether answer, which came from that address, may be the answer to
+// request, which went to that one. Only the headers of both are compared. A matching
+// transaction ID is not enough: a stranger may guess it, and an old answer may come late.
+// So an answer to a request without a directed route comes from a LID of the port that
+// was asked, and where the modifier selects a port or a block, both select the same.
 //
 // An answer comes from the queue pair of the request; where a redirection named that, it
-// may also come from queue pair 1, of the agent that redirected. It has the class
+// may also come from queue pair 1, of the agent that redirected. It has the base and class
 // version of the request, unless its status is that the agent does not support that one.
 //
 // A redirection may be called what it is, a ClassPortInfo; an answer with records
 // of another attribute has that one's name (IBA 15.2.5.20). lmc is that of the port
 // asked; MaxLMC where it is not known.
-func Answers(asked, h *mad.Header, to, from *Address, lmc uint8) bool {
+func Answers(request, answer []byte, to, from *Address, lmc uint8) bool {
+	asked, h := mad.ParseHeader(request), mad.ParseHeader(answer)
+	sameVersion := answer[mad.BaseVersionOffset] == request[mad.BaseVersionOffset] && h.ClassVersion == asked.ClassVersion
 	switch {
 	case h.Class != asked.Class:
 		return false
-	case h.ClassVersion != asked.ClassVersion && !h.Status.IsBadVersion():
+	case !sameVersion && !h.Status.IsBadVersion():
 		return false
 	case from.QP != to.QP && (to.QP <= 1 || from.QP != 1):
 		return false
@@ -57,9 +58,5 @@ func (a *Address) SamePort(from *Address, lmc uint8) bool {
 
 // answers reports whether d may be the answer to c.
 func (r *receiver) answers(d *Datagram, c *Call) bool {
-	h, asked := mad.ParseHeader(d.MAD), c.Header()
-	if d.MAD[0] != c.MAD[0] && !h.Status.IsBadVersion() { // the base version
-		return false
-	}
-	return Answers(&asked, &h, &c.s.to, &d.Address, r.lmcs.of(c.s.to.LID))
+	return Answers(c.MAD[:], d.MAD, &c.s.to, &d.Address, r.lmcs.of(c.s.to.LID))
 }

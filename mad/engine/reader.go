@@ -71,6 +71,9 @@ func (r *receiver) receive(d *Datagram, now time.Duration) {
 		r.stray(d, tid)
 	case !r.answers(d, c):
 		r.calls.counts.Foreign++
+		if d.Took > 0 { // a recording has nothing else for this attempt
+			r.undelivered(c, d, tid, now)
+		}
 	default:
 		r.answer(c, d, tid, now)
 	}
