@@ -177,6 +177,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add("a,a_port,b,b_port,width,speed\nleaf,19,\"spine,1\",1,4x,hdr\n0x10,1,leaf,2,,\n\"a\"\"b\",1,\xff,2\n")
 	f.Add("\ufeffa;a_port;b;b_port\r\nMF0;1\r\nx;1;y;2\r\n")
 	f.Add("#StartDevice,StartPort,EndDevice,EndPort,State\nx,Port 1,y,Blade 3_Port 1/2,Active\ny,y mlx5_0,x,Port 1/2/1,\nz,Port 1,,,Disabled\n")
+	f.Add("#StartDevice,StartPort,EndDevice,EndPort\nY,Y \x8e,x,Port 1\n\u0130,\u0130 a,x,Port 1\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		var dumps [2]string
 		for i := range dumps {

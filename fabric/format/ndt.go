@@ -38,8 +38,9 @@ var planOfUFM = &planColumns{
 //	                      (ibnetdiscover-to-ndt.py)
 //	HOST mlx5_0           port 1 of that HCA
 func ndtPort(device, text string) (suffix string, num int, ok bool) {
-	if hca, found := strings.CutPrefix(strings.ToLower(text), strings.ToLower(device)+" "); found {
-		return text[len(text)-len(hca)-1:], 1, !strings.Contains(hca, " ")
+	// By the bytes of text: its lower case may have another length.
+	if n := len(device); len(text) > n && text[n] == ' ' && strings.EqualFold(text[:n], device) {
+		return text[n:], 1, !strings.Contains(text[n+1:], " ")
 	}
 	var blade, chip, cage, port int
 	switch lower := strings.ToLower(text); {
