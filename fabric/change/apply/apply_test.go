@@ -24,7 +24,7 @@ import (
 
 // rig is a simulated subnet, and a change of its tables.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	subnet  *sim.Subnet
 	f       *fabric.Fabric
 	node    int
@@ -57,7 +57,7 @@ func (m mortal) Send(d *engine.Datagram) error {
 func (m mortal) TrySend(*engine.Datagram) (bool, error) { return false, nil }
 func (m mortal) BeforeWait(func() bool) bool            { return false }
 
-func newRig(t *testing.T, spec string) *rig {
+func newRig(t testing.TB, spec string) *rig {
 	t.Helper()
 	f, o, err := sim.Parse(spec)
 	if err != nil {

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
@@ -49,8 +51,8 @@ func damaged(journal, ops []byte) []byte {
 }
 
 // FuzzJournalDamage: whatever has become of the journal of a change that is confirmed, that
-// waits, or that was interrupted, what status, revert, confirm and the others report is an
-// error, or true of the fabric.
+// waits, or that was interrupted, what status, revert, confirm, resume and the others report
+// is an error, or true of the fabric.
 func FuzzJournalDamage(f *testing.F) {
 	damages := [][]byte{
 		{0x80, 1, 40},      // a flip in line 2
@@ -61,18 +63,36 @@ func FuzzJournalDamage(f *testing.F) {
 		{1, 250, 0},        // an incomplete line
 		{3, 200, 50, 2, 9}, // bytes twice
 	}
-	for i := range 4 * 5 {
-		f.Add(byte(i%4), byte(i%5), damages[i%len(damages)])
-		f.Add(byte(i%4), byte(i%5), damages[(i+1)%len(damages)])
+	const states, verbs = 4, 7
+	for i := range states * verbs {
+		f.Add(byte(i%states), byte(i%verbs), []byte(nil))
+		f.Add(byte(i%states), byte(i%verbs), damages[i%len(damages)])
+		f.Add(byte(i%states), byte(i%verbs), damages[(i+1)%len(damages)])
+	}
+	const spec = "fattree:k=4"
+	made := newRig(f, spec)
+	made.uplinks()
+	whole := made.confirmed(filepath.Join(f.TempDir(), "x"), &apply.Begin{ID: "x", Within: 5 * time.Second})
+	topology, options, err := sim.Parse(spec)
+	if err != nil {
+		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, state, verb byte, ops []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, "fattree:k=4")
-			r.uplinks()
+			r := &rig{t: t, subnet: sim.New(topology, options), f: made.f, node: made.node, cells: made.cells, clock: clock{}}
+			for _, c := range r.cells {
+				for lid, port := range c.New {
+					if port != c.Old[lid] {
+						r.subnet.Edit.LFT(c.Node, mad.LID(lid), port)
+					}
+				}
+			}
 			dir := filepath.Join(t.TempDir(), "x")
-			text := r.confirmed(dir, &apply.Begin{ID: "x"})
-			lines := bytes.SplitAfter(text, []byte("\n"))
-			switch state % 4 {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			text, lines := whole, bytes.SplitAfter(whole, []byte("\n"))
+			switch state % states {
 			case 1: // it waits to be confirmed
 				text = bytes.Join(lines[:len(lines)-2], nil)
 			case 2: // it was interrupted in the middle, when one block is as before again
@@ -95,7 +115,7 @@ func FuzzJournalDamage(f *testing.F) {
 			var outcome apply.Outcome
 			var err error
 			wrote := false
-			switch verb % 5 {
+			switch verb % verbs {
 			case 0:
 				var s *apply.Status
 				if s, err = run.Status(t.Context()); err == nil {
@@ -142,6 +162,27 @@ func FuzzJournalDamage(f *testing.F) {
 						t.Errorf("left %q, and %d blocks are not as before", left, n)
 					}
 				}
+			case 5, 6:
+				confirms := verb%verbs == 6
+				run.Host.StartGuard = r.guard(dir)
+				if confirms { // another process, while the change waits
+					other, end := r.run(dir)
+					r.guards.Go(func() {
+						defer end()
+						time.Sleep(3 * time.Second)
+						other.Confirm(t.Context(), false)
+					})
+				}
+				outcome, err = run.Resume(t.Context(), fabric)
+				wrote = outcome != apply.Nothing
+				switch {
+				case err != nil || outcome == apply.Nothing:
+				case outcome == apply.Confirmed && (!confirms || !r.are(after)),
+					outcome == apply.Expired && (confirms || !r.are(before)),
+					outcome != apply.Confirmed && outcome != apply.Expired:
+					t.Errorf("resume: %v, is as before: %v, as after: %v", outcome, r.are(before), r.are(after))
+				}
+				r.guards.Wait()
 			}
 			var damage *apply.DamageError
 			if errors.As(err, &damage) {
@@ -150,7 +191,7 @@ func FuzzJournalDamage(f *testing.F) {
 				if !bytes.Equal(there, journal) {
 					t.Errorf("%v: the copy is another file", damage)
 				}
-				if now, err := os.ReadFile(path); verb%5 != 4 && !bytes.Equal(now, journal) {
+				if now, err := os.ReadFile(path); verb%verbs != 4 && !bytes.Equal(now, journal) {
 					t.Errorf("%v: the journal was written (%v)", damage, err)
 				}
 			}

@@ -82,7 +82,7 @@ type reader struct {
 func (r *reader) records(f io.Reader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		r.next = 1
-		in := bufio.NewReaderSize(f, 1<<20)
+		in := bufio.NewReaderSize(f, 1<<16)
 		for at := 1; ; at++ {
 			line, err := readLine(in)
 			if err != nil {
