@@ -235,12 +235,13 @@ func FuzzAttributes(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xa5}, 4096))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = data[:min(len(data), 4096)]
+		scratch := bytes.Clone(data)
 		for a, c := range codecs {
 			c = reflect.New(reflect.TypeOf(c).Elem()).Interface().(codec)
 			c.Decode(data)
 			first := make([]byte, a.Size)
 			c.Encode(first)
-			c.Encode(bytes.Clone(data))
+			c.Encode(scratch)
 			c.Decode(first)
 			second := make([]byte, a.Size)
 			c.Encode(second)
@@ -253,9 +254,9 @@ func FuzzAttributes(f *testing.F) {
 				f.GID(data)
 				for i := -1; i <= f.Count; i++ {
 					f.UintAt(data, i)
-					f.SetUintAt(bytes.Clone(data), i, ^uint64(0))
+					f.SetUintAt(scratch, i, ^uint64(0))
 				}
-				f.SetBytes(bytes.Clone(data), data)
+				f.SetBytes(scratch, data)
 				if f.Words != nil {
 					f.Words.Text(f.Uint(data))
 					f.Words.Join(f.Uint(data))

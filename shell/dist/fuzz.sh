@@ -3,7 +3,18 @@
 # been executed MINIMUM times. It fails where the target does, or is so slow that TIME
 # again, ten times, is not enough.
 set -u
-out=$(mktemp) && trap 'rm -f "$out"' EXIT
+# Targets that are slow for a reason have minimums of their own.
+case "$1 $2" in
+*/change/apply\ FuzzJournalDamage) own=10000 ;; # each sweeps a subnet, and syncs journals; some wait with a guard
+*) own=$4 ;;
+esac
+minimum=$4
+[ "$own" -ge "$minimum" ] || minimum=$own
+# The files of targets are in memory, if possible; those of builds are too large for it.
+dir=$(mktemp -d) && trap 'rm -rf "$dir" "${TMPDIR:-$dir}"' EXIT
+export GOTMPDIR="$dir"
+TMPDIR=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) && export TMPDIR
+out=$dir/out
 total=0
 # run PACKAGE TARGET TIME: adds the executions, which go test shows, to total.
 run() {
@@ -15,7 +26,7 @@ run() {
 	total=$((total + ${n:-0}))
 }
 tries=0
-while run "$1" "$2" "$3" && [ $total -lt "$4" ]; do
+while run "$1" "$2" "$3" && [ $total -lt "$minimum" ]; do
 	tries=$((tries + 1))
-	[ $tries -le 10 ] || { echo "$1 $2: $total executions, want at least $4: give it smaller seeds, or make it faster"; exit 1; }
+	[ $tries -le 10 ] || { echo "$1 $2: $total executions, want at least $minimum: give it smaller seeds, or make it faster"; exit 1; }
 done

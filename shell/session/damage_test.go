@@ -90,7 +90,7 @@ func savedFiles(f *testing.F) []saved {
 	if err := e.Close(); err != nil {
 		f.Fatal(err)
 	}
-	return []saved{savedPlan(f, read), savedAcks(), savedState(f), savedRecording(f, recorded.Bytes()), savedSnapshot(f, read)}
+	return []saved{savedPlan(f, read), savedAcks(f), savedState(f), savedRecording(f, recorded.Bytes()), savedSnapshot(f, read)}
 }
 
 type nopCloser struct{ *bytes.Buffer }
@@ -129,11 +129,11 @@ func savedPlan(f *testing.F, read *fabric.Fabric) saved {
 }
 
 // savedAcks: each line that is whole is in effect, and the others are reported.
-func savedAcks() saved {
+func savedAcks(f *testing.F) saved {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	lines := []string{`link.down:fabric 2026-12-01 "me" "cable"`, `ctr.*:0x0000000000000002/7 2026-12-02 "you" "known" "leaf-1"`, `port.*:* 2026-12-03 "they" "old"`}
+	path := filepath.Join(f.TempDir(), "acks")
 	return saved{"acks", []byte("# comment\n" + strings.Join(lines, "\n") + "\n"), func(t *testing.T, damaged []byte) {
-		path := filepath.Join(t.TempDir(), "acks")
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,8 @@ func savedAcks() saved {
 
 // savedState: what was kept of runs before, or nothing and why.
 func savedState(f *testing.F) saved {
-	open := func(t testing.TB, dir string) (*audit.State, string) {
+	dir := f.TempDir()
+	open := func(t testing.TB) (*audit.State, string) {
 		st, err := audit.OpenState(dir, fabric.Subnet{Given: "rail-1"}, "x")
 		if err != nil {
 			t.Fatal(err)
@@ -182,15 +183,12 @@ func savedState(f *testing.F) saved {
 		a.Answered(a.AddPort(audit.PortKey{GUID: guid, Num: 1}, guid, guid), 0, new(mad.ClassPortInfo), nil, data, began)
 	}
 	_, read := a.Read()
-	st, path := open(f, f.TempDir())
+	st, path := open(f)
 	st.Add(read)
 	st.SetFindings([]audit.Finding{{Check: "link.down", Subject: audit.OfFabric(), Message: "it is down"}}, true, began)
 	file := content(f, st, path)
 	return saved{"state", file, func(t *testing.T, damaged []byte) {
-		st, path := open(t, t.TempDir())
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		st, path := open(t)
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
