@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 // mixed is a capture of MADs and other packets, none of them recorded here.
-func mixed(t *testing.T) []byte {
+func mixed(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := erf.NewWriter(&b)
@@ -96,4 +97,40 @@ func TestMixed(t *testing.T) {
 	if got := strings.Join(lines, "\n"); got != want || incomplete != nil || err != nil {
 		t.Errorf("%v, %v; got\n%s\nwant\n%s", incomplete, err, got, want)
 	}
+}
+
+// FuzzDatagrams: of any file the packets come in their order, each is a MAD or has a name,
+// and an error names the file.
+func FuzzDatagrams(f *testing.F) {
+	whole := mixed(f)
+	recorded := recordTwo(f)
+	short := facts(localPort())[:1]
+	short[0].Payload = short[0].Payload[:mad.SMPDataOffset-12]
+	for _, seed := range [][]byte{whole, whole[:len(whole)-5], recorded, unsealed(recorded), recorded[:30], pcap(f, short...), nil} {
+		f.Add(seed)
+	}
+	errStop := errors.New("stop")
+	f.Fuzz(func(t *testing.T, file []byte) {
+		before, count := 0, 0
+		incomplete, err := Datagrams(bytes.NewReader(file), "a.pcap", func(d Datagram) error {
+			if d.Packet <= before || (d.MAD == nil) == (d.Other == "") || d.MAD == nil && d.Problems != nil || d.MAD != nil && len(d.MAD) < mad.HeaderSize {
+				t.Fatalf("after packet %d: %+v", before, d)
+			}
+			before = d.Packet
+			count++
+			return nil
+		})
+		for _, err := range []error{incomplete, err} {
+			if err != nil && !strings.HasPrefix(err.Error(), "a.pcap: ") {
+				t.Errorf("%v does not name the file", err)
+			}
+		}
+		if count == 0 {
+			return
+		}
+		given := 0
+		if _, err := Datagrams(bytes.NewReader(file), "a.pcap", func(Datagram) error { given++; return errStop }); err != errStop || given != 1 {
+			t.Errorf("each ended the reading, and then: %v, after %d packets", err, given)
+		}
+	})
 }

@@ -37,8 +37,10 @@ const pkeysPerBlock = 32 // IBA 14.2.5.7
 
 // addPortMAD takes in one of portMADs; first: it begins the facts anew.
 func addPortMAD(p *engine.Port, m []byte) (first, ok bool) {
-	h := mad.ParseHeader(m)
-	data := m[mad.SMPDataOffset:]
+	if len(m) != mad.Size {
+		return false, false
+	}
+	h, data := mad.ParseHeader(m), m[mad.SMPDataOffset:]
 	if h.Class != mad.ClassSubnDirected {
 		return false, false
 	}
