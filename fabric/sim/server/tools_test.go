@@ -172,7 +172,7 @@ func toolCommands(f *fabric.Fabric) (list [][]string) {
 // toolDifferences are what tools print differently on ibsim and here, and why. The
 // README of fabric/sim has the reasons; they must be the same ones.
 var toolDifferences = []struct{ reason, pattern string }{
-	{"Widths and speeds supported and enabled: ibsim's ports have all, ours what their link in the file runs at, and less. So iblinkinfo says there that all could be faster.", `(?m)^\s*Link(Width|Speed|SpeedExt)(Supported|Enabled):.*`},
+	{"Widths and speeds supported and enabled: ibsim's ports have all, ours what their link in the file runs at, and less. So iblinkinfo reports on ibsim that every link could be faster.", `(?m)^\s*Link(Width|Speed|SpeedExt)(Supported|Enabled):.*`},
 	{"", `\((Could be [^)]*| *)\)`},
 	{"LinkSpeedActive of a link at an extended speed: 10 Gb/s on ibsim, 0 here.", `(?m)^\s*LinkSpeedActive:.*| s=\d`},
 	{"LinkSpeedExtActive of ports without a link, port 0 among them.", `(?m)^\s*LinkSpeedExtActive:.*`},
@@ -181,7 +181,7 @@ var toolDifferences = []struct{ reason, pattern string }{
 	{"DefMcastPrimPort before a subnet manager sets it: 0 on ibsim, 255 (none) here.", `(?m)^DefMcast(Not)?PrimPort:.*|DefaultMulticast(Not)?PrimaryPort\.+\d+`},
 	{"Revision and the part of NodeInfo that no file has.", `(?m)^Revision:.*|revision\.*0x\w+`},
 	{"VL arbitration and SL to VL mapping before a subnet manager sets them: ours have as many VLs as the port, all of one weight.", `(?m)^(WEIGHT: |ports: in ).*`},
-	{"MKeyLeasePeriod: a number that nobody set on ibsim, 0 here.", `(?m)^\s*MkeyLeasePeriod:.*`},
+	{"MKeyLeasePeriod: an uninitialised number on ibsim, 0 here.", `(?m)^\s*MkeyLeasePeriod:.*`},
 	{"Capabilities of ports, their times and thresholds: other devices. Ours are of a ConnectX-6 and a Quantum, whose links take 4096 bytes.",
 		`(?m)^\s*(CapMask|CapabilityMask2|RoundTrip|OverrunErr|LocalPhysErr|RespTimeVal|SubnetTimeout|NeighborMTU|MtuCap|HoqLife|VLStallCount|VLCap|VLHighLimit|VLArbHighCap|VLArbLowCap|InitReply|OperVLs|GuidCap|PartEnforce(In|Out)b|FilterRaw(In|Out)b|MkeyViolations|PkeyViolations|QkeyViolations|ProtectBits|LinkDownDefState|DiagCode|MaxCreditHint):.*`},
 	{"", `(?m)^\s*Is[A-Z]\w+$`},
@@ -190,7 +190,7 @@ var toolDifferences = []struct{ reason, pattern string }{
 	{"PerfMgt's CapabilityMask: ours knows more, and AllPortSelect on CAs, so that ibqueryerrors counts all their ports.", `\(CapMask: 0x\w+|\d+ ports checked`},
 	{"The GID prefix of ports that no subnet manager has reached: 0 on ibsim, fe80:: here.", `(?m)^GidPrefix:.*`},
 	{"Directed routes with a LID-routed part (ibportstate of a switch's port shows the peer): only here.", `(?s:Peer PortInfo:.*)|\S*ibportstate: iberror:.*|(?m)^ibwarn: \[\d+\] .*|^exit status 255|^<nil>$`},
-	{"LocalPort of PortInfo of another port: ibsim says the port it is of.", `(?m)^\s*LocalPort:.*`},
+	{"LocalPort of PortInfo of another port: ibsim returns the number of that port.", `(?m)^\s*LocalPort:.*`},
 }
 
 // The README has the reasons of all differences.
