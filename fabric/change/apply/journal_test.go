@@ -67,7 +67,7 @@ func TestJournalOfOthers(t *testing.T) {
 		{"symbolic link", func(path, victim string) error { return os.Symlink(victim, path) }, "too many levels of symbolic links"},
 		{"hard link", func(path, victim string) error { return os.Link(victim, path) }, "line 1: the first line is incomplete"},
 		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
-		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
+		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "change.journal: "},
 		{"long", func(path, victim string) error {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				return err
