@@ -110,10 +110,10 @@ func TestFECCounters(t *testing.T) {
 		count("leaf-3", 3, "port_fec_corrected_symbol_ctr", 0, 400_000)
 		count("leaf-4", 4, "fec_correctable_symbol_ctr_lane", 2, 90_000)
 		r := ran(t, f, run.Options{}, "counters", "--over", "last")
-		want := `error ctr.fec.uncorrectable leaf-1/1 - node-0001 HCA-1/1: leaf-1/1: 1 blocks that FEC did not mend in 15 min
+		want := `error ctr.fec.uncorrectable leaf-1/1 - node-0001 HCA-1/1: leaf-1/1: 1 block not corrected by FEC in 15 min
 error ctr.fec.uncorrectable leaf-2/2 - node-0006 HCA-1/1: leaf-2/2: 3 unknown blocks in 15 min
-warning ctr.fec.corrected leaf-3/3 - node-0011 HCA-1/1: leaf-3/3: FEC mended 404000 symbols in 15 min, the median of such links is 4000
-warning ctr.fec.corrected leaf-4/4 - node-0016 HCA-1/1: leaf-4/4: FEC mended 91002 symbols on lane 2 in 15 min, the median of its other lanes is 1001
+warning ctr.fec.corrected leaf-3/3 - node-0011 HCA-1/1: leaf-3/3: FEC corrected 404000 symbols in 15 min; median of similar links: 4000
+warning ctr.fec.corrected leaf-4/4 - node-0016 HCA-1/1: leaf-4/4: FEC corrected 91002 symbols on lane 2 in 15 min; median of the other lanes: 1001
 `
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)

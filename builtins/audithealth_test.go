@@ -128,7 +128,7 @@ func TestDownReason(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := audited(t, f, run.Options{Job: "x"}, "links")
-		if got := told(r); !strings.Contains(got, "ago, for cable was unplugged of this side and hi ber of the other") {
+		if got := told(r); !strings.Contains(got, "ago; reason: cable was unplugged at this end and hi ber at the other end") {
 			t.Errorf("the reason is not told:\n%s", got)
 		}
 	})

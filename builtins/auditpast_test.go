@@ -28,7 +28,7 @@ func TestPast(t *testing.T) {
 		}
 		at := func(name string, num int) sim.Cable { return end(t, swept, name, num) }
 		again := func(job string, lookOnly bool) string {
-			r := audited(t, f, run.Options{Job: job, LookOnly: lookOnly}, "links")
+			r := audited(t, f, run.Options{Job: job, ReadOnly: lookOnly}, "links")
 			time.Sleep(time.Hour)
 			return told(r)
 		}
@@ -43,19 +43,19 @@ func TestPast(t *testing.T) {
 		b.must(b.subnet.Cables.Unlink(at("leaf-3", 7).Node, 7))
 		b.must(b.subnet.Cables.Unlink(at("leaf-2", 1).Node, 1))
 		down := func(ago string) string {
-			return "critical link.down leaf-3/7 - spine-3/3: it is down, and was up " + ago + " ago\n" +
-				"warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n" +
-				"warning node.gone 0x0002c90310000040: it was at leaf-2/1, which is down now\n" +
-				"  warning link.down leaf-2/1: it is down, and was up " + ago + " ago\n"
+			return "critical link.down leaf-3/7 - spine-3/3: the link is down; it was up " + ago + " ago\n" +
+				"warning link.uplinks leaf-3: links to spines: 3; most leaves: 4\n" +
+				"warning node.gone 0x0002c90310000040: the node was at leaf-2/1, now down\n" +
+				"  warning link.down leaf-2/1: the link is down; it was up " + ago + " ago\n"
 		}
 		expect("down", again("x", true), down("1h0m10s"))
-		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n")
+		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3; most leaves: 4\n")
 		expect("at a terminal nothing was kept", again("x", false), down("3h0m10s"))
 		b.must(b.subnet.Cables.Link(at("leaf-3", 7).Node, 7))
 		b.must(b.subnet.Cables.Link(at("leaf-2", 1).Node, 1))
 		expect("up", again("x", false), "")
 
-		flaps := fmt.Sprintf("error link.init leaf-4/1 - %s/1: the link is up, and initialize: the subnet manager has not made it active\n", swept.NodeByName("leaf-4")[0].Port(1).Peer().Node().Name())
+		flaps := fmt.Sprintf("error link.init leaf-4/1 - %s/1: the link is up, but initialize: the subnet manager has not activated it\n", swept.NodeByName("leaf-4")[0].Port(1).Peer().Node().Name())
 		state := func(s mad.PortState) {
 			for _, p := range []sim.Cable{at("leaf-4", 1), cable(swept.NodeByName("leaf-4")[0].Port(1).Peer())} {
 				b.must(b.subnet.Edit.Port(p.Node, p.Num, func(i *mad.PortInfo) { i.PortState = s }))
@@ -68,7 +68,7 @@ func TestPast(t *testing.T) {
 			expect("active", again("x", false), "")
 		}
 		state(mad.PortStateInitialize)
-		expect("five times", again("x", false), flaps+"error link.flap leaf-4/1 - "+swept.NodeByName("leaf-4")[0].Port(1).Peer().Name()+": the link was up and not active in 5 of the latest ten runs\n")
+		expect("five times", again("x", false), flaps+"error link.flap leaf-4/1 - "+swept.NodeByName("leaf-4")[0].Port(1).Peer().Name()+": the link was up but not active in 5 of the latest ten runs\n")
 	})
 }
 
@@ -100,9 +100,9 @@ func TestRebootsAndFlaps(t *testing.T) {
 			b.must(b.subnet.Counters.Reset(host.Node().GUID(), 1))
 			b.count(host.Peer(), "LinkDownedCounter", reboots)
 			got := again()
-			want := "info node.reboot node-0010 HCA-1: its counters began anew, and its links went down: it was rebooted\n"
+			want := "info node.reboot node-0010 HCA-1: counters restarted from 0, and the links went down: the node was rebooted\n"
 			if reboots > 10 {
-				want = "warning node.reboot node-0010 HCA-1: its counters began anew, and its links went down 11 times within 15 min: it reboots again and again\n"
+				want = "warning node.reboot node-0010 HCA-1: counters restarted from 0, and the links went down 11 times within 15 min: the node reboots repeatedly\n"
 			}
 			if !bytes.Contains([]byte(got), []byte(want)) {
 				t.Errorf("%d reboots: got\n%swant\n%s", reboots, got, want)
@@ -169,7 +169,7 @@ func TestUnlikeAgents(t *testing.T) {
 		}
 		x.lid = swept.NodeByName("node-0010 HCA-1")[0].Port(1).LID()
 		got := told(audited(t, f, run.Options{}, "counters"))
-		want := "info ctr.absent node-0010 HCA-1: its agent does not have PortCountersExtended, unicast and multicast packets, errors of 64 bits, as most of the model do\n"
+		want := "info ctr.absent node-0010 HCA-1: the agent does not have PortCountersExtended, unicast and multicast packets, errors of 64 bits; most of the model do\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
@@ -199,7 +199,7 @@ func TestKnownFabric(t *testing.T) {
 			}
 			return asked, fmt.Sprint(r.Notes)
 		}
-		if asked, notes := again(); asked > 0 || notes != "[the fabric was not swept: what is new, or gone, is not known, and states are those of the file]" {
+		if asked, notes := again(); asked > 0 || notes != "[the fabric was not swept: new and missing nodes and links are unknown, and states are those of the file]" {
 			t.Errorf("known: %d requests of a sweep, %s", asked, notes)
 		}
 		b.must(b.subnet.Cables.Silence(end(t, swept, "node-0010 HCA-1", 1).Node, 1, true))

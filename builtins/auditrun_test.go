@@ -41,10 +41,10 @@ func TestSilentNode(t *testing.T) {
 		f.Env.Sim.Cables.Silence(quiet.Node, 1, true)
 		f.Env.Sim.Edit.Port(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
 		r := audited(t, f, run.Options{Baseline: base})
-		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: data VLs in use: vl0_7 and vl0
-error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer
-  error node.silent 0x0002c90310000090: "node-0010 HCA-1" at LID 22 is known to the subnet administrator, and the sweep does not reach it
-    error port.unresponsive leaf-3/2: the link is up, and what is behind it does not answer: look at the node there, and at the cable; or it wants its M_Key (--keys)
+		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: different numbers of data VLs in use: vl0_7 and vl0
+error node.gone node-0010 HCA-1: the CA was not found: it is gone, or did not answer
+  error node.silent 0x0002c90310000090: the subnet administrator has "node-0010 HCA-1" at LID 22, but the sweep did not reach it
+    error port.unresponsive leaf-3/2: the link is up, but the peer did not answer: check the node and the cable; it may require its M_Key (--keys)
 warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 of 44
 `
 		if diff := cmp.Diff(want, told(r)); diff != "" {
@@ -84,7 +84,7 @@ func TestSilentAdministrator(t *testing.T) {
 		f.Env.Sim.SA.Mute(true)
 		f.Env.Sim.Edit.Port(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
 		r := audited(t, f, run.Options{})
-		want := `critical sa.answers fabric: the subnet administrator does not answer ClassPortInfo: timed out
+		want := `critical sa.answers fabric: the subnet administrator did not answer ClassPortInfo: timed out
 error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
 warning audit.coverage fabric: requests without an answer: MCMemberRecord of multicast: 1 of 1; ClassPortInfo of sm: 1 of 1
 `
@@ -127,8 +127,8 @@ def audit(fabric):
         finding("mine.fresh", fabric.nodes[1], "later")
     finding("mine.stays", fabric.nodes[0], "run %d" % len(runs), severity="warning")
 `, "warning mine.stays leaf-1: run 2\n", []string{
-			"1 finding was gone at the second reading, so not told",
-			"1 finding was new at the second reading, so not told before the next run reads it again"}, 1, nil},
+			"1 finding did not persist on re-read; not reported",
+			"1 finding new on re-read; not reported until the next run confirms it"}, 1, nil},
 		{"a broken audit takes nothing from others", `
 def audit(fabric):
     finding("mine.first", fabric, "found before")
@@ -187,13 +187,13 @@ def audit(fabric):
 func TestFindingArguments(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
 		for _, test := range []struct{ code, want string }{
-			{`finding("Link Width", discover(), "x")`, `finding: for parameter check: got "Link Width", want words in lower case with dots between: "link.width"`},
-			{`finding("a.b", "leaf-1", "x")`, `finding: for parameter subject: got "leaf-1", want a GUID, or GUID/PORT; names are not unique: pass the node, port or link`},
+			{`finding("Link Width", discover(), "x")`, `finding: for parameter check: invalid check "Link Width"; want words in lower case, separated by dots: "link.width"`},
+			{`finding("a.b", "leaf-1", "x")`, `finding: for parameter subject: invalid subject "leaf-1"; want a GUID or GUID/PORT, or the node, port or link: names are not unique`},
 			{`finding("a.b", 3, "x")`, `finding: for parameter subject: got int, want the fabric, a node, a port or a link of it, or a GUID`},
 			{`finding("a.b", discover(), "x", severity="eror")`, `finding: for parameter severity: unknown severity "eror" (did you mean error?); supported: info, warning, error, critical`},
 			{`finding("a.b", discover(), "x", rate=len)`, `finding: for parameter rate: cannot encode builtin_function_or_method as JSON`},
 			{`finding("a.b", discover(), "x", cause=3)`, `finding: for parameter cause: got int, want a finding, or the id of one`},
-			{`finding("a.b", discover(), "x" * 5000)`, `finding: for parameter message: got 5000 bytes, want at most 4096`},
+			{`finding("a.b", discover(), "x" * 5000)`, `finding: for parameter message: too long: 5000 bytes; want at most 4096`},
 		} {
 			_, explained, _ := f.run(test.code)
 			if got, _, _ := strings.Cut(explained, "\n"); got != test.want {
@@ -219,15 +219,15 @@ func TestAuditOptions(t *testing.T) {
 	}{
 		{"a.star b.star --share 0.9", `a[("share", 0.9)] b[("share", 0.9)]`},
 		{"--share 0.9 a.star", `a[("share", 0.9)]`},
-		{"a.star --deep b.star", "audit: no audit that is to run has an option --deep"}, // the command fills it
-		{"a.star --sahre 0.9", "audit: no audit that is to run has an option --sahre (did you mean --share?)"},
-		{"b.star --baseline x", "audit: no audit that is to run has an option --baseline"},
+		{"a.star --deep b.star", "audit: no audit of this run supports the option --deep"}, // the command fills it
+		{"a.star --sahre 0.9", "audit: no audit of this run supports the option --sahre (did you mean --share?)"},
+		{"b.star --baseline x", "audit: no audit of this run supports the option --baseline"},
 		{"a.star --share=x", `audit a: option --share: "x" is not a number`},
 		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
-		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, counters, health, identity, links, multicast, partitions, routing, self, sm, topology"},
-		{"bad.star", "bad.star: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)"},
-		{"ends.star", "ends.star: exit(0) ends a script, and so no audit: what finding() says makes the exit status"},
-		{"none.star", "none.star is no audit: it defines no audit(fabric, ...)"},
+		{"linkz", "audit \"linkz\": unknown (did you mean links?); use a .star file, or one of config, counters, health, identity, links, multicast, partitions, routing, self, sm, topology"},
+		{"bad.star", "bad.star: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)"},
+		{"ends.star", "ends.star: exit(0) ends a script, and so no audit: the findings set the exit status"},
+		{"none.star", "none.star: not an audit; it does not define audit(fabric, ...)"},
 	} {
 		all, err := run.Load(context.Background(), f.Interpreter, strings.Fields(test.words), nil, false)
 		got := ""
@@ -263,8 +263,8 @@ func TestManagers(t *testing.T) {
 		f.Env.Sim.Cables.Link(up.Node, up.Num)
 		f.Env.Sim.Cables.Silence(host.Node, 1, false)
 		r := audited(t, f, run.Options{}, "sm", "--standbys", "1")
-		want := "error sm.records node-0005 HCA-1/1: the subnet administrator does not know this node\n" +
-			"warning sm.standby fabric: 0 subnet managers are standby, wanted are 1\n"
+		want := "error sm.records node-0005 HCA-1/1: the subnet administrator has no record of this node\n" +
+			"warning sm.standby fabric: standby subnet managers: 0; required: 1\n"
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}

@@ -55,26 +55,26 @@ func TestSelf(t *testing.T) {
 		check := func(what, want string, words ...string) {
 			t.Helper()
 			time.Sleep(5 * time.Minute)
-			r := ran(t, f, run.Options{Job: "x", LookOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
+			r := ran(t, f, run.Options{Job: "x", ReadOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
 			if diff := cmp.Diff(want, told(r)); diff != "" || !r.Complete() {
 				t.Errorf("%s: %v, -want +got\n%s", what, r.Failures, diff)
 			}
 		}
-		check("at a terminal", "info audit.window fabric: counters were not judged: no run of this job has read them before, and one from a terminal keeps nothing: --job NAME does\n")
-		check("first", "info audit.window fabric: counters were not judged: no run of this job has read them before\n")
+		check("at a terminal", "info audit.window fabric: counters were not judged: no earlier run of this job has read them; a run from a terminal keeps its reads only with --job NAME\n")
+		check("first", "info audit.window fabric: counters were not judged: no earlier run of this job has read them\n")
 		check("second", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 300 s old\n")
 		check("third", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 600 s old\n")
 		check("old enough", "")
 		if err := f.Env.Sim.Counters.Add(fab.OfType(mad.NodeTypeSwitch)[1].GUID(), 3, "VL15Dropped", 4); err != nil {
 			t.Fatal(err)
 		}
-		check("others drop", "warning ctr.vl15 switch-2/3: 4 SMPs dropped: somebody sends more than it takes\n")
+		check("others drop", "warning ctr.vl15 switch-2/3: 4 SMPs dropped: the port receives more than it can process\n")
 		drops.node = fab.OfType(mad.NodeTypeSwitch)[0].GUID()
-		check("we drop", `info ctr.vl15 switch-1/2: 6 SMPs dropped, and more when the fabric is swept: a lower --window may help
-warning audit.load fabric: sweeping the fabric makes agents drop SMPs, at 1 of its ports: a lower --window may help
+		check("we drop", `info ctr.vl15 switch-1/2: 6 SMPs dropped, and more during a sweep: a lower --window may help
+warning audit.load fabric: sweeps make agents drop SMPs at 1 port: a lower --window may help
 `)
 		drops.node = 0
-		check("they were dropped after the read", "warning ctr.vl15 switch-1/2: 6 SMPs dropped: somebody sends more than it takes\n")
+		check("they were dropped after the read", "warning ctr.vl15 switch-1/2: 6 SMPs dropped: the port receives more than it can process\n")
 		paths, _ := filepath.Glob(filepath.Join(state, "*", "x.state"))
 		if len(paths) != 1 {
 			t.Fatal(paths)
@@ -84,8 +84,8 @@ warning audit.load fabric: sweeping the fabric makes agents drop SMPs, at 1 of i
 		}
 		check("damaged", "warning audit.state fabric: "+paths[0]+": expected a state of fabsh, which begins with \"fabsh audit state 4\\n\"; the state starts empty\n")
 		check("busy", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 300 s old\n"+
-			"info audit.changed_during fabric: the subnet manager changed meanwhile: it was a subnet manager with GUID 0x0002c90310000001 at LID 4, priority 14, state master, "+
-			"it is a subnet manager with GUID 0x0002c90310000011 at LID 5, priority 14, state master\n", "busy.star")
+			"info audit.changed_during fabric: the subnet manager changed during the run: from a subnet manager with GUID 0x0002c90310000001 at LID 4, priority 14, state master "+
+			"to a subnet manager with GUID 0x0002c90310000011 at LID 5, priority 14, state master\n", "busy.star")
 	})
 }
 
@@ -110,8 +110,8 @@ info ctr.wait switch-1/3 - switch-2/2: switch-2/2: 1001 ticks of waiting in 60 m
 		}
 		for option, want := range map[string]string{
 			"--thresholds=bad": `load_thresholds: bad:1: port_rcv_errors: expected a number, or one per time such as 5/min, got "many"`,
-			"--ber=0":          "fail: --ber: got 0.0, want a bit error rate such as 1e-15",
-			"--ber-no-fec=1.5": "fail: --ber-no-fec: got 1.5, want a bit error rate such as 1e-15",
+			"--ber=0":          "fail: --ber: invalid bit error rate 0.0; want a number such as 1e-15",
+			"--ber-no-fec=1.5": "fail: --ber-no-fec: invalid bit error rate 1.5; want a number such as 1e-15",
 		} {
 			r = ran(t, f, run.Options{}, "counters", option)
 			if len(r.Failures) != 1 || run.Status(r, audit.Warning) != lang.StatusUsage {

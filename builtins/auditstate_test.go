@@ -110,11 +110,11 @@ def say(fabric, name):
 			}
 			fmt.Fprintln(&got, r.Notes, r.Failures)
 		}
-		check("at a terminal", run.Options{LookOnly: true}, "a.star", "b.star")
+		check("at a terminal", run.Options{ReadOnly: true}, "a.star", "b.star")
 		check("first", run.Options{}, "a.star", "b.star", "--once")
 		check("second", run.Options{}, "a.star", "b.star")
 		check("another job", run.Options{Job: "mine"}, "a.star", "b.star")
-		check("looks only", run.Options{LookOnly: true}, "a.star", "b.star")
+		check("looks only", run.Options{ReadOnly: true}, "a.star", "b.star")
 		check("third", run.Options{}, "a.star", "b.star")
 		check("other audits", run.Options{}, "a.star")
 		held, err := lock.Acquire(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
@@ -128,16 +128,16 @@ def say(fabric, name):
 			t.Fatal(err)
 		}
 		check("damaged", run.Options{Job: "mine"}, "a.star")
-		want := `at a terminal: a.window None b.window None[counters were not judged: no run of this job has read them before, and one from a terminal keeps nothing: --job NAME does] []
-first: b.once for this run since 10m0s a.window None since 10m0s b.window None since 10m0s[counters were not judged: no run of this job has read them before] []
-second: a.window 300.0 since 10m0s b.window 300.0 since 10m0s[1 finding is gone since the run before: b.once fabric] []
-another job: a.window None since 20m0s b.window None since 20m0s[counters were not judged: no run of this job has read them before] []
+		want := `at a terminal: a.window None b.window None[counters were not judged: no earlier run of this job has read them; a run from a terminal keeps its reads only with --job NAME] []
+first: b.once for this run since 10m0s a.window None since 10m0s b.window None since 10m0s[counters were not judged: no earlier run of this job has read them] []
+second: a.window 300.0 since 10m0s b.window 300.0 since 10m0s[1 finding is gone since the previous run: b.once fabric] []
+another job: a.window None since 20m0s b.window None since 20m0s[counters were not judged: no earlier run of this job has read them] []
 looks only: a.window 600.0 since 10m0s b.window 600.0 since 10m0s[] []
 third: a.window 900.0 since 10m0s b.window 900.0 since 10m0s[] []
-other audits: a.window None since 35m0s[counters were not judged: no run of this job has read them before] []
+other audits: a.window None since 35m0s[counters were not judged: no earlier run of this job has read them] []
 locked:[] [{a perf_rates: over="last": another run is in progress: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock false}]
-locked, and only seen:[what runs before have seen of ports is not known: another run is in progress: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock] []
-damaged: a.window None since 50m0s[counters were not judged: no run of this job has read them before] []
+locked, and only seen:[observations of ports in earlier runs are unknown: another run is in progress: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock] []
+damaged: a.window None since 50m0s[counters were not judged: no earlier run of this job has read them] []
 `
 		text := strings.NewReplacer(state, "DIR", fmt.Sprint("process ", os.Getpid()), "process PID").Replace(got.String())
 		if d := cmp.Diff(want, text); d != "" {

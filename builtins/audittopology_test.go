@@ -54,7 +54,7 @@ func TestTopologyFaults(t *testing.T) {
 		}, "critical link.down leaf-3/7 - spine-3/3: the link is down at both ends\n"},
 		{"a host gone", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Cables.Unlink(at("leaf-3", 2).Node, 2)
-		}, "error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer\n  warning link.down leaf-3/2 - node-0010 HCA-1/1: the link is down: a node is gone\n"},
+		}, "error node.gone node-0010 HCA-1: the CA was not found: it is gone, or did not answer\n  warning link.down leaf-3/2 - node-0010 HCA-1/1: the link is down: a node is gone\n"},
 		{"two swapped", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Cables.Recable(cables{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
 		}, "error topo.swapped leaf-3/5 - spine-2/3: cables are exchanged: swap the cables at leaf-3/5 and leaf-3/6\n"},
@@ -69,13 +69,13 @@ func TestTopologyFaults(t *testing.T) {
 		}, "warning topo.loopback spine-1/3 - spine-1/4: both ends of the cable are in one node\n"},
 		{"another model", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Edit.Node(at("spine-1", 0).Node, func(_ *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { i.DeviceID = 0xd2f2 })
-		}, "warning topo.device spine-1: the model is 0x02c9 0xd2f2 with 8 ports, planned is 0x02c9 0xd2f0 with 8 ports\n"},
+		}, "warning topo.device spine-1: the model is 0x02c9 0xd2f2 with 8 ports; planned: 0x02c9 0xd2f0 with 8 ports\n"},
 		{"a node replaced", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Edit.Node(at("node-0010 HCA-1", 0).Node, func(_ *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { i.NodeGUID = 0xabcdef })
 		}, "info node.replaced node-0010 HCA-1: the node of this name was 0x0002c90310000090\n"},
 		{"a node new", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Edit.Node(at("node-0010 HCA-1", 0).Node, func(name *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { *name, i.NodeGUID = "new\n\x1b[2J", 0xabcdef })
-		}, "error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer\ninfo node.new new\n\x1b[2J: the CA is not in the plan\n"},
+		}, "error node.gone node-0010 HCA-1: the CA was not found: it is gone, or did not answer\ninfo node.new new\n\x1b[2J: the CA is not in the plan\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {

@@ -78,7 +78,7 @@ func (x *troubled) Recv(d *engine.Datagram) error {
 // and the status 3; what is not supported is named, and changes no status. Other
 // findings are as they are, and nothing is taken for broken that is not known.
 func TestTroubles(t *testing.T) {
-	const other = "error vl.oper leaf-5/4 - node-0020 HCA-1/1: data VLs in use: vl0_7 and vl0\n"
+	const other = "error vl.oper leaf-5/4 - node-0020 HCA-1/1: different numbers of data VLs in use: vl0_7 and vl0\n"
 	for _, test := range []struct {
 		name    string
 		trouble *troubled
@@ -88,7 +88,7 @@ func TestTroubles(t *testing.T) {
 		rows    []audit.Row
 	}{
 		{"a cut table of nodes", &troubled{attr: mad.AttrNodeRecord, cut: true}, nil,
-			"critical sa.answers fabric: the subnet administrator does not tell its NodeRecords: table cut by the transport, which cannot carry a long one: ask for fewer records\n", 3,
+			"critical sa.answers fabric: the subnet administrator did not return its NodeRecords: table cut by the transport, which cannot carry a long one: ask for fewer records\n", 3,
 			[]audit.Row{{Audit: "sm", Attribute: "NodeRecord", Asked: 1, Failed: 1}}},
 		{"no records of groups", &troubled{attr: mad.AttrMCMemberRecord}, nil, "", 1,
 			[]audit.Row{{Audit: "multicast", Attribute: "MCMemberRecord", Asked: 1, Unsupported: 1}}},

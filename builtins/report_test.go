@@ -47,21 +47,21 @@ None`)
 switch-1/3  symbol_error_counter      8           2          0  switch-2/2            -  0x0002c90300100000    3
 switch-2/1  port_rcv_errors           4           1          0  node-0002 HCA-1/1     -  0x0002c90300100010    1
 fabric: 4 nodes (2 switches, 2 CAs), 3 links, complete
-ports asked: 8, of nodes: 4
-ports beyond a threshold: 2, of nodes: 2
+ports read: 8, of nodes: 4
+ports above a threshold: 2, of nodes: 2
 [exit status 1]
 `},
 			{"ibqueryerrors", `over="4s", threshold="5"`, `port        counter               count  per_second  threshold  to          note  guid                num
 switch-1/3  symbol_error_counter      8           2          5  switch-2/2     -  0x0002c90300100000    3
 fabric: 4 nodes (2 switches, 2 CAs), 3 links, complete
-ports asked: 8, of nodes: 4
-ports beyond a threshold: 1, of nodes: 1
+ports read: 8, of nodes: 4
+ports above a threshold: 1, of nodes: 1
 [exit status 1]
 `},
 			{"perfquery", `over="4s", top=1, by="PortXmitData"`, `port        port_xmit_bytes  per_second  to          guid                num
 switch-2/2             4000        1000  switch-1/3  0x0002c90300100010    2
 fabric: 4 nodes (2 switches, 2 CAs), 3 links, complete
-ports asked: 8
+ports read: 8
 [exit status 0]
 `},
 		} {
@@ -82,20 +82,20 @@ func TestReportPMA(t *testing.T) {
 			_, after, _ := strings.Cut(lines, "\nfabric: ")
 			return after
 		}
-		const counts = "4 nodes (2 switches, 2 CAs), 3 links, complete\nports asked: 8, of nodes: 4\n"
+		const counts = "4 nodes (2 switches, 2 CAs), 3 links, complete\nports read: 8, of nodes: 4\n"
 		p.refuse[mad.AttrPortCountersExtended.ID] = true
 		got := f.report("ibqueryerrors")
-		want := `port        counter               count  threshold  to                 note                         guid                num
-switch-1/3  link_downed_counter     255         10  switch-2/2         stands at its largest value  0x0002c90300100000    3
-switch-2/1  symbol_error_counter     11         10  node-0002 HCA-1/1  -                            0x0002c90300100010    1
-fabric: ` + counts + "ports beyond a threshold: 2, of nodes: 2\n[exit status 1]\n"
+		want := `port        counter               count  threshold  to                 note                  guid                num
+switch-1/3  link_downed_counter     255         10  switch-2/2         at its largest value  0x0002c90300100000    3
+switch-2/1  symbol_error_counter     11         10  node-0002 HCA-1/1  -                     0x0002c90300100010    1
+fabric: ` + counts + "ports above a threshold: 2, of nodes: 2\n[exit status 1]\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		delete(p.refuse, mad.AttrPortCountersExtended.ID)
 		p.refuse[mad.AttrPortCounters.ID] = true
 		got = summary(f.report("ibqueryerrors", "--ca"))
-		if !strings.HasPrefix(got, "4 nodes (2 switches, 2 CAs), 3 links, complete\nports asked: 2, of nodes: 2\nports beyond a threshold: 0, of nodes: 0\nports that did not tell their counters: 2\n  node-0001 HCA-1/1: perf_get: ") || !strings.HasSuffix(got, "[exit status 0]\n") || !strings.Contains(got, "not supported") {
+		if !strings.HasPrefix(got, "4 nodes (2 switches, 2 CAs), 3 links, complete\nports read: 2, of nodes: 2\nports above a threshold: 0, of nodes: 0\nports without an answer: 2\n  node-0001 HCA-1/1: perf_get: ") || !strings.HasSuffix(got, "[exit status 0]\n") || !strings.Contains(got, "not supported") {
 			t.Errorf("refused: %s", got)
 		}
 		delete(p.refuse, mad.AttrPortCounters.ID)
@@ -104,8 +104,8 @@ fabric: ` + counts + "ports beyond a threshold: 2, of nodes: 2\n[exit status 1]\
 			words []string
 			want  string
 		}{
-			{[]string{"ibqueryerrors"}, counts + "ports beyond a threshold: 0, of nodes: 0\nports that did not tell their counters: 8\n  switch-1/1 and 2 more of the node: perf_get: "},
-			{[]string{"perfquery", "--top", "3"}, "4 nodes (2 switches, 2 CAs), 3 links, complete\nports asked: 8\nports that did not tell their counters: 8, the first because: perf_get: "},
+			{[]string{"ibqueryerrors"}, counts + "ports above a threshold: 0, of nodes: 0\nports without an answer: 8\n  switch-1/1 and 2 more of the node: perf_get: "},
+			{[]string{"perfquery", "--top", "3"}, "4 nodes (2 switches, 2 CAs), 3 links, complete\nports read: 8\nports without an answer: 8, the first: perf_get: "},
 		} {
 			got := f.report(test.words[0], test.words[1:]...)
 			if !strings.HasPrefix(summary(got), test.want) || !strings.HasSuffix(got, "[exit status 3]\n") {

@@ -4,9 +4,9 @@ package scripts
 
 import "embed"
 
-// FS holds the library: lib, what scripts load; routing, those policies of fabsh route
-// that are no routing engine's; audit, what fabsh audit runs; report, what fabsh report
-// runs; topology, what fabsh topology runs. The tests of these, in test, stay outside.
+// FS is the library: lib has the functions that scripts load; routing, the policies of
+// fabsh route that are not a routing engine of OpenSM; audit, report and topology, the
+// scripts of these commands. Their tests, in test, are not included.
 //
 //go:embed audit lib report routing topology
 var FS embed.FS

@@ -13,17 +13,17 @@ import (
 	"fabsh/mad"
 )
 
-// BERType is the type of what port_rates.ber() returns.
+// BERType is the type of the result of port_rates.ber().
 var BERType = &lang.ResultType{
 	Name: "bit_errors",
-	Doc:  "The bit errors of a link in a window, judged by a bit error rate that is allowed.",
+	Doc:  "The bit errors of a link in a window, judged by an allowed bit error rate.",
 	Members: []lang.ResultMember{
-		{Name: "verdict", Doc: `"ok"; "exceeded"; "window_too_short", so that no errors, or so few, say nothing yet; "unknown", for the errors or the rate of the link are`},
-		{Name: "errors", Doc: "how many symbol errors there were in the window, None if unknown"},
-		{Name: "allowed", Doc: "how many the target allows: rate x seconds x target; None if unknown"},
-		{Name: "window", Doc: "seconds, None if unknown"},
-		{Name: "needs", Doc: "how many seconds a window must have for a verdict of ok, None if unknown"},
-		{Name: "target", Doc: "the bit error rate that is allowed"},
+		{Name: "verdict", Doc: `"ok"; "exceeded"; "window_too_short", too few bits to judge so few errors; "unknown", if the errors or the rate of the link are unknown`},
+		{Name: "errors", Doc: "number of symbol errors in the window, None if unknown"},
+		{Name: "allowed", Doc: "number of errors that the target allows: rate x seconds x target; None if unknown"},
+		{Name: "window", Doc: "length of the window in seconds, None if unknown"},
+		{Name: "needs", Doc: "length in seconds that a window needs for the verdict ok, None if unknown"},
+		{Name: "target", Doc: "the allowed bit error rate"},
 		{Name: "gbps", Doc: "data rate of the link in Gb/s, None if unknown"},
 	},
 }
@@ -43,7 +43,7 @@ var kindBER = &lang.Kind{
 func toBER(v starlark.Value) (any, error) {
 	f, ok := starlark.AsFloat(v)
 	if !ok || !(f > 0) || f > 1 {
-		return nil, fmt.Errorf("got %s, want a bit error rate such as 1e-15", v)
+		return nil, fmt.Errorf("invalid bit error rate %s; want a number such as 1e-15", v)
 	}
 	return f, nil
 }
@@ -51,9 +51,9 @@ func toBER(v starlark.Value) (any, error) {
 // berMethod is port_rates.ber().
 var berMethod = lang.Builtin{
 	Name:   "ber",
-	Params: []lang.Param{{Name: "target", Kind: kindBER, Default: "1e-15", Doc: "the bit error rate that is allowed"}},
+	Params: []lang.Param{{Name: "target", Kind: kindBER, Default: "1e-15", Doc: "the allowed bit error rate"}},
 	Doc: `Judges the symbol errors of the link by a bit error rate.
-The window is the shortest, of those to the reads that are kept, in which the target allows three errors, else the longest. Below three, it is exceeded where so many errors are less likely than 1 in 1000 (Poisson), and never by one.`,
+Of the windows to the reads that are kept, it uses the shortest in which the target allows three errors, else the longest. If fewer than three are allowed, the rate is exceeded if chance produces so many errors less than once in 1000 times (Poisson); one error never exceeds it.`,
 	Example: `
 > r = perf_rates(discover().switches[0].ports[3])
 > r.ber(1e-11).verdict, r.ber(1e-15).verdict
@@ -61,7 +61,7 @@ The window is the shortest, of those to the reads that are kept, in which the ta
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Target float64 }) (starlark.Value, error) {
 		r := c.Recv.(*portRates)
-		bits := 0.0 // of a link that is down PortInfo says anything
+		bits := 0.0 // the PortInfo of a link that is down has arbitrary values
 		if r.port.PhysicalState() == mad.PortPhysicalStateLinkUp {
 			bits = audit.LinkBits(r.port.Width(), r.port.Speed())
 		}
@@ -69,7 +69,7 @@ The window is the shortest, of those to the reads that are kept, in which the ta
 	}),
 }
 
-// ber is the judgement by the window that suits best.
+// ber returns the verdict of the window that suits best.
 func (r *portRates) ber(target, bits float64) starlark.Value {
 	best := audit.BER{Verdict: audit.BERUnknown}
 	counter := audit.CounterIndex("symbol_error_counter")

@@ -7,10 +7,10 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// collector is where findings go. It is the state that audits keep with a
+// collector collects findings and metrics. It is the state that audits keep with a
 // lang.Runtime.
 type collector struct {
-	audit   string // that runs
+	audit   string // the one that runs
 	found   audit.Collection
 	metrics []audit.Metric
 	index   map[string]int // of metrics, by name and labels
@@ -24,12 +24,11 @@ func (c *collector) add(f audit.Finding) *findingValue {
 	return wrapFinding(f, nil)
 }
 
-// Begin says which audit runs from now on, and Take gives what was found and
-// forgets it.
+// Begin sets the audit that runs from now on.
 func Begin(r *lang.Runtime, name string) { collectorOf(r).audit = name }
 
-// Apart has what is found and measured go elsewhere, until back: what was before is then
-// as it was.
+// Apart collects findings and metrics separately until back is called, which drops them and
+// restores the earlier ones.
 func Apart(r *lang.Runtime) (back func()) {
 	of := collectorOf(r)
 	before := *of
@@ -37,21 +36,21 @@ func Apart(r *lang.Runtime) (back func()) {
 	return func() { *of = before }
 }
 
-// Wrap is a list of findings as scripts see them.
+// Wrap returns findings as a list for scripts.
 func Wrap(found []audit.Finding) starlark.Value {
 	return &findings{lang.List(found, func(f audit.Finding) starlark.Value { return wrapFinding(f, nil) }), found}
 }
 
-// findings is a list of findings, which people see as the report shows them.
+// findings is a list of findings, displayed as in a report.
 type findings struct {
 	*starlark.List
 	found []audit.Finding
 }
 
-// Display is the findings for people.
+// Display returns the findings as text.
 func (v *findings) Display() string { return findingsText(v.found) }
 
-// Take is what was found since the last Take.
+// Take returns the findings since the last Take.
 func Take(r *lang.Runtime) []audit.Finding {
 	c := collectorOf(r)
 	list := c.found.List()

@@ -19,12 +19,12 @@ var ExpectFindings = lang.Builtin{
 	Group:   lang.GroupTest,
 	Params: []lang.Param{
 		{Name: "audit", Kind: lang.KindFunction, Doc: `an audit: load("@std//audit/links.star", links="audit")`},
-		{Name: "want", Kind: lang.KindAny, Default: "[]", Doc: `what it should find: texts of check and subject, as a report has them, "link.width leaf-1/3", where one end of a link is enough; or pairs of check and a node, port, link or the fabric`},
-		{Name: "fabric", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fabric; else a sweep finds out what there is now"},
-		{Name: "**options", Kind: lang.KindAny, Doc: "the audit's options, and what the command gives it: deep=True, baseline=F"},
+		{Name: "want", Kind: lang.KindAny, Default: "[]", Doc: `expected findings: texts of check and subject as in a report, "link.width leaf-1/3" (one end of a link is enough); or pairs of check and a node, port, link or the fabric`},
+		{Name: "fabric", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fabric; by default, a sweep reads the current one"},
+		{Name: "**options", Kind: lang.KindAny, Doc: "options of the audit, and those that the command passes: deep=True, baseline=F"},
 	},
-	Doc: `Runs an audit, and fails unless it finds just what it should.
-The failure says what is missing and what is too much. Nothing is read a second time. The findings are returned, and go nowhere else.`,
+	Doc: `Runs an audit, and fails unless its findings are exactly the expected ones.
+The error lists missing and unexpected findings. Findings are not re-read. They are returned, and not reported elsewhere.`,
 	Example: `
 > down = lambda fabric: [finding("port.down", p, "there is no link") for p in fabric.switches[0].ports if not p.peer]
 > expect.findings(down)
@@ -60,7 +60,7 @@ type expectArgs struct {
 	Options []starlark.Tuple
 }
 
-// run is what the audit finds. What was found before it stays as it was.
+// run returns the findings of the audit. Earlier findings stay unchanged.
 func (a *expectArgs) run(c *lang.Call) ([]audit.Finding, error) {
 	var err error
 	f, ok := a.Fabric.(*topology.Fabric)
@@ -79,8 +79,7 @@ func (a *expectArgs) run(c *lang.Call) ([]audit.Finding, error) {
 	return collectorOf(c.Runtime()).found.List(), nil
 }
 
-// wanted is a finding that there should be: a check, and the subject, or the
-// subject's name.
+// wanted is an expected finding: a check, and the subject, or the subject's name.
 type wanted struct {
 	check, name string
 	subject     *audit.Subject // nil: by name
@@ -88,8 +87,8 @@ type wanted struct {
 
 func (w *wanted) String() string { return w.check + " " + w.name }
 
-// is: f is what was wanted.
-func (w *wanted) is(f *audit.Finding) bool {
+// matches reports whether f is the expected finding.
+func (w *wanted) matches(f *audit.Finding) bool {
 	switch {
 	case f.Check != w.check:
 		return false
@@ -122,7 +121,7 @@ func wantedOf(v starlark.Value) (list []*wanted, err error) {
 				check, ok = x[0].(starlark.String)
 			}
 			if !ok {
-				return nil, fmt.Errorf("element %d: got %s, want (check, subject)", i, lang.Brief(x))
+				return nil, fmt.Errorf("element %d: invalid pair %s; want (check, subject)", i, lang.Brief(x))
 			}
 			subject, err := subjectOf(x[1])
 			if err != nil {
@@ -131,23 +130,22 @@ func wantedOf(v starlark.Value) (list []*wanted, err error) {
 			w.check, w.name, w.subject = string(check), subject.Name(), &subject
 		}
 		if w.name == "" || !audit.CheckName().MatchString(w.check) {
-			return nil, fmt.Errorf("element %d: got %s, want check and subject: \"link.width leaf-1/3\"", i, lang.Brief(x))
+			return nil, fmt.Errorf("element %d: invalid finding %s; want check and subject: \"link.width leaf-1/3\"", i, lang.Brief(x))
 		}
 		list = append(list, w)
 	}
 	return list, nil
 }
 
-// maxTold is how many findings a failure tells of a kind.
-const maxTold = 20
+// maxListed is how many findings of a kind an error lists.
+const maxListed = 20
 
-// compareFindings says how what was found differs from what was wanted; "": it
-// does not.
+// compareFindings returns how findings differ from the expected ones, "" if they do not.
 func compareFindings(want []*wanted, found []audit.Finding) string {
 	var missing, more []string
 	matched := make([]bool, len(found))
 	for _, w := range want {
-		i := slices.IndexFunc(found, func(f audit.Finding) bool { return w.is(&f) })
+		i := slices.IndexFunc(found, func(f audit.Finding) bool { return w.matches(&f) })
 		if i < 0 {
 			missing = append(missing, w.String())
 		} else {
@@ -170,7 +168,7 @@ func compareFindings(want []*wanted, found []audit.Finding) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", len(k.list), k.count))
 		for i, line := range k.list {
-			if i == maxTold {
+			if i == maxListed {
 				text += fmt.Sprintf("\n  and %d more", len(k.list)-i)
 				break
 			}

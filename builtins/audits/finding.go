@@ -1,16 +1,16 @@
-// Package audits is what an audit can say: findings; and what a run of audits
-// comes to, as a value.
+// Package audits has the values of audits: findings, metrics and rates of counters; and the
+// report of a run.
 //
 //	finding.go   finding(): its arguments, and the value
-//	subject.go   from a value to a subject
-//	collector.go where findings go while audits run
+//	subject.go   makes a subject from a value
+//	collector.go collects findings while audits run
 //	metric.go    metric(): its arguments, and the value
 //	report.go    the report of a run; text.go, for people
-//	past.go      what earlier runs have seen; poll.go, counters read again and again
+//	past.go      observations of earlier runs; poll.go, counters read repeatedly
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
-//	             the run before
+//	             the previous run
 //	expect.go    expect.findings(), for tests of audits
-//	portrates.go what the reads of a port say; portcounts.go, which are worth a look;
+//	portrates.go the rates of a port; portcounts.go, the summary of its counters;
 //	             ber.go, its bit error rates
 //	thresholds.go  load_thresholds()
 package audits
@@ -27,7 +27,7 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// GroupAudit is the heading in the overview.
+// GroupAudit is the heading of audits in the overview.
 const GroupAudit = "Audits"
 
 // kindCause is a finding, or the ID of one.
@@ -36,20 +36,20 @@ var kindCause = &lang.Kind{}
 // kindSeverity is a word.
 var kindSeverity = &lang.Kind{Convert: lang.ToText, Type: lang.KindText.Type, Default: lang.TextDefault}
 
-// Finding is finding(): what an audit says.
+// Finding is finding(), which reports a fault.
 var Finding = lang.Builtin{
 	Name:  "finding",
 	Group: GroupAudit,
 	Params: []lang.Param{
 		{Name: "check", Kind: lang.KindText, Doc: `what is wrong, in lower case with dots: "link.width"`},
-		{Name: "subject", Kind: lang.KindAny, Doc: `with whom: the fabric, a node, a port or a link of it; or "GUID" or "GUID/PORT" of what is not in it`},
-		{Name: "message", Kind: lang.KindText, Doc: "a sentence for people, with the values that tell why"},
+		{Name: "subject", Kind: lang.KindAny, Doc: `the fabric, a node, a port or a link; or "GUID" or "GUID/PORT" if it is not in the fabric`},
+		{Name: "message", Kind: lang.KindText, Doc: "the fact for people, with the values that led to it"},
 		{Name: "severity", Kind: kindSeverity, Default: `"error"`, Keyword: true, Doc: `"critical": data or management is broken now; "error": something does not work as it should; "warning"; "info"`},
-		{Name: "cause", Kind: kindCause, Default: "None", Keyword: true, Doc: "the finding that this one follows from, or its id: it is told below that one"},
+		{Name: "cause", Kind: kindCause, Default: "None", Keyword: true, Doc: "the finding that causes this one, or its id; this one is listed below it"},
 		{Name: "**data", Kind: lang.KindAny, Doc: "figures for programs, with the unit in the name: rate_gbps=100"},
 	},
-	Doc: `Says that something is wrong, and returns it: a finding.
-Its id is made of the check and of the subject's GUID and port number, so it is the same in the next run. A link is one subject, whichever end is read. What a check says again of one subject is joined to what it has said. fabsh audit reads a finding twice before it tells it; a script that is run as it is tells its findings at its end, and then the exit status is 1.`,
+	Doc: `Reports a fault, and returns it as a finding.
+Its id consists of the check and of the subject's GUID and port number, so it is the same in the next run. A link is one subject, whichever end is read. Several messages of a check about one subject become one finding. fabsh audit re-reads findings before it reports them; a script that is run directly reports its findings at its end, and then the exit status is 1.`,
 	Example: `
 > f = finding("link.width", discover().links[0], "1x, could be 4x", severity="warning", lanes=1)
 > f.id, f.subject, f.data["lanes"]
@@ -74,16 +74,16 @@ type findingArgs struct {
 	Data     []starlark.Tuple
 }
 
-// maxMessage is how long a message may be, in bytes.
+// maxMessage is the longest message, in bytes.
 const maxMessage = 4096
 
 // finding checks the arguments.
 func (a *findingArgs) finding() (f audit.Finding, err error) {
 	if !audit.CheckName().MatchString(a.Check) {
-		return f, lang.ParamError("check", `got %q, want words in lower case with dots between: "link.width"`, a.Check)
+		return f, lang.ParamError("check", `invalid check %q; want words in lower case, separated by dots: "link.width"`, a.Check)
 	}
 	if len(a.Message) > maxMessage {
-		return f, lang.ParamError("message", "got %d bytes, want at most %d", len(a.Message), maxMessage)
+		return f, lang.ParamError("message", "too long: %d bytes; want at most %d", len(a.Message), maxMessage)
 	}
 	f = audit.Finding{Check: a.Check, Message: a.Message}
 	if f.Severity, err = audit.ParseSeverity(a.Severity); err != nil {
@@ -112,26 +112,26 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 	return f, nil
 }
 
-// FindingType is the type of what finding() returns.
+// FindingType is the type of the result of finding().
 var FindingType = &lang.ResultType{
 	Name: "finding",
-	Doc:  "What an audit found: one thing wrong with one subject.",
+	Doc:  "A fault that an audit found: one check, one subject.",
 	Members: []lang.ResultMember{
 		{Name: "severity", Doc: `"critical", "error", "warning" or "info"`},
 		{Name: "check", Doc: `what is wrong: "link.width"`},
-		{Name: "subject", Doc: `with whom, by name: "leaf-3/7 - node-0012 HCA-1/1", "fabric"; where it is known, with the label of the port's panel: "leaf-3/7 (cage 4/1)"`},
+		{Name: "subject", Doc: `name of the subject: "leaf-3/7 - node-0012 HCA-1/1", "fabric"; with the label of the port's panel, if known: "leaf-3/7 (cage 4/1)"`},
 		{Name: "message", Doc: "for people"},
-		{Name: "audit", Doc: "which audit found it; None where none runs"},
-		{Name: "cause", Doc: "id of the finding that it follows from, None if none is known"},
-		{Name: "kind", Doc: `what the subject is: "fabric", "node", "port" or "link"`},
-		{Name: "port", Doc: "port number of the subject, of a link that of its first end; None of a node or the fabric"},
+		{Name: "audit", Doc: "name of the audit; None outside of audits"},
+		{Name: "cause", Doc: "id of the finding that causes it, None if unknown"},
+		{Name: "kind", Doc: `kind of the subject: "fabric", "node", "port" or "link"`},
+		{Name: "port", Doc: "port number of the subject, or of the first end of a link; None for a node or the fabric"},
 		{Name: "peer_port", Doc: "port number of the other end of a link, else None"},
-		{Name: "node_guid", Doc: "GUID of the subject's node, of a link that of its first end; None of the fabric"},
+		{Name: "node_guid", Doc: "GUID of the subject's node, or of that at the first end of a link; None for the fabric"},
 		{Name: "peer_guid", Doc: "GUID of the node at the other end of a link, else None"},
 		{Name: "id", Doc: "the same for the same fault in the next run: check, GUID and port"},
 		{Name: "data", Doc: "a dict of figures, with the unit in their names"},
-		{Name: "ack", Doc: "who knows of it: a dict of by, reason, until; None where nobody does"},
-		{Name: "since", Doc: "when the first run was that found it, as has each since, in RFC 3339; None where no run keeps that"},
+		{Name: "ack", Doc: "its acknowledgement: a dict of by, reason, until; None if it is not acknowledged"},
+		{Name: "since", Doc: "time of the first of the consecutive runs that found it, in RFC 3339; None if runs keep no state"},
 	},
 }
 
@@ -141,7 +141,7 @@ type findingValue struct {
 	f audit.Finding
 }
 
-// wrapFinding is f as scripts see it; ack may be nil.
+// wrapFinding returns f as a value for scripts; a may be nil.
 func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 	end := func(i int) (guid, port starlark.Value) {
 		if i >= len(f.Subject.Ends) {
@@ -170,7 +170,7 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 		starlark.String(f.ID()), data, ack, since)}
 }
 
-// String is a finding in a line.
+// String returns the finding in one line.
 func (v *findingValue) String() string {
 	return fmt.Sprintf("finding(%q, %q, %q)", v.f.Severity, v.f.ID(), strings.TrimSpace(v.f.Message))
 }

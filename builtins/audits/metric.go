@@ -11,19 +11,19 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// Metric is metric(): what an audit measures.
+// Metric is metric(), which reports a measurement.
 var Metric = lang.Builtin{
 	Name:    "metric",
 	Returns: "metric",
 	Group:   GroupAudit,
 	Params: []lang.Param{
-		{Name: "name", Kind: lang.KindText, Doc: `letters, digits and _, the unit last: "site_link_age_seconds"; with _total at its end it is a counter, else a gauge`},
-		{Name: "value", Kind: lang.KindAny, Doc: "a number, or a bool, which is 1 or 0; of None there is no metric"},
-		{Name: "help", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "what it is, in a line"},
-		{Name: "**labels", Kind: lang.KindAny, Doc: "what tells it from others of the name: guid=p.guid, port=p.num; one that is None is left out"},
+		{Name: "name", Kind: lang.KindText, Doc: `letters, digits and _, the unit last: "site_link_age_seconds"; a counter if it ends with _total, else a gauge`},
+		{Name: "value", Kind: lang.KindAny, Doc: "a number, or a bool, which is 1 or 0; None for no metric"},
+		{Name: "help", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "a description in one line"},
+		{Name: "**labels", Kind: lang.KindAny, Doc: "labels that distinguish metrics of one name: guid=p.guid, port=p.num; labels that are None are omitted"},
 	},
-	Doc: `Names a figure for Prometheus, and returns it: a metric.
-With -o prom all metrics of a script are written at its end, and those of audits with the report; with other formats, where they are shown. In a script two values of one name need labels that tell them apart; of what an audit says again when it is run a second time, the later counts.`,
+	Doc: `Reports a figure for Prometheus, and returns it as a metric.
+With -o prom, the metrics of a script are written at its end, and those of audits with the report; with other formats, where they are shown. In a script, two values of one name need different labels; if an audit runs a second time, its later values count.`,
 	Example: `
 > m = metric("site_links", len(discover().links), help="links of the fabric", row="a3")
 > m.name, m.value, m.labels
@@ -49,20 +49,20 @@ type metricArgs struct {
 	Labels []starlark.Tuple
 }
 
-// maxLabels is how many labels a metric may have.
+// maxLabels is the largest number of labels of a metric.
 const maxLabels = 64
 
-// metric checks the arguments; nil: there is none.
+// metric checks the arguments. It returns nil if the value is None.
 func (a *metricArgs) metric() (*audit.Metric, error) {
 	m := &audit.Metric{Name: a.Name, Help: a.Help}
 	if err := audit.CheckMetricName(a.Name); err != nil {
 		return nil, lang.ParamError("name", "%w", err)
 	}
 	if len(a.Help) > maxMessage {
-		return nil, lang.ParamError("help", "got %d bytes, want at most %d", len(a.Help), maxMessage)
+		return nil, lang.ParamError("help", "too long: %d bytes; want at most %d", len(a.Help), maxMessage)
 	}
 	if len(a.Labels) > maxLabels {
-		return nil, lang.ParamError("labels", "got %d, want at most %d", len(a.Labels), maxLabels)
+		return nil, lang.ParamError("labels", "too many labels: %d; want at most %d", len(a.Labels), maxLabels)
 	}
 	for _, kv := range a.Labels {
 		name := string(kv[0].(starlark.String))
@@ -77,7 +77,7 @@ func (a *metricArgs) metric() (*audit.Metric, error) {
 			text = kv[1].String()
 		}
 		if len(text) > maxMessage {
-			return nil, lang.ParamError(name, "got %d bytes, want at most %d", len(text), maxMessage)
+			return nil, lang.ParamError(name, "too long: %d bytes; want at most %d", len(text), maxMessage)
 		}
 		m.Labels = append(m.Labels, name, text)
 	}
@@ -91,7 +91,7 @@ func (a *metricArgs) metric() (*audit.Metric, error) {
 	return m, nil
 }
 
-// Figure is a number or a bool as a metric's value; false: v is neither.
+// Figure returns a number or a bool as a metric's value, false for other values.
 func Figure(v starlark.Value) (float64, bool) {
 	switch v := v.(type) {
 	case starlark.Bool:
@@ -105,7 +105,7 @@ func Figure(v starlark.Value) (float64, bool) {
 	return 0, false
 }
 
-// measured keeps m.
+// measured adds m.
 func (c *collector) measured(m *audit.Metric) error {
 	key := m.Name + "\x00" + strings.Join(m.Labels, "\x00")
 	i, ok := c.index[key]
@@ -117,14 +117,14 @@ func (c *collector) measured(m *audit.Metric) error {
 		c.index[key] = len(c.metrics)
 		c.metrics = append(c.metrics, *m)
 	case c.audit == "" && c.metrics[i].Value != m.Value && !(math.IsNaN(c.metrics[i].Value) && math.IsNaN(m.Value)):
-		return lang.Errorf("%s is %v already: labels must tell values apart", m.Name, c.metrics[i].Value)
+		return lang.Errorf("%s has the value %v already; add labels that distinguish the values", m.Name, c.metrics[i].Value)
 	default:
 		c.metrics[i] = *m
 	}
 	return nil
 }
 
-// TakeMetrics is what was measured since the last TakeMetrics.
+// TakeMetrics returns the metrics since the last TakeMetrics.
 func TakeMetrics(r *lang.Runtime) []audit.Metric {
 	c := collectorOf(r)
 	list := c.metrics
@@ -132,7 +132,7 @@ func TakeMetrics(r *lang.Runtime) []audit.Metric {
 	return list
 }
 
-// MetricType is the type of what metric() returns.
+// MetricType is the type of the result of metric().
 var MetricType = &lang.ResultType{
 	Name: "metric",
 	Doc:  "A figure with a name, for Prometheus.",
@@ -140,7 +140,7 @@ var MetricType = &lang.ResultType{
 		{Name: "name", Doc: "the name"},
 		{Name: "value", Doc: "a float"},
 		{Name: "labels", Doc: "a dict of names to texts"},
-		{Name: "help", Doc: "what it is; None if nothing was said"},
+		{Name: "help", Doc: "the description; None if there is none"},
 	},
 }
 
@@ -158,10 +158,10 @@ func wrapMetric(m *audit.Metric) *metricValue {
 	return &metricValue{m: *m, Result: lang.NewResult(MetricType, starlark.String(m.Name), starlark.Float(m.Value), labels, lang.TextOrNone(m.Help))}
 }
 
-// String is a metric in a line.
+// String returns the metric in one line.
 func (v *metricValue) String() string { return fmt.Sprintf("metric(%q, %v)", v.m.Name, v.m.Value) }
 
-// MetricOf is the metric that v is; nil: it is none.
+// MetricOf returns the metric of a value, nil if v is not a metric.
 func MetricOf(v starlark.Value) *audit.Metric {
 	if m, ok := v.(*metricValue); ok {
 		return &m.m
@@ -169,7 +169,7 @@ func MetricOf(v starlark.Value) *audit.Metric {
 	return nil
 }
 
-// RatesOf is what v says of a port, as perf_rates gives it; nil: it is no such value.
+// RatesOf returns the rates of a value of perf_rates, nil if v is another value.
 func RatesOf(v starlark.Value) *audit.PortRates {
 	if r, ok := v.(*portRates); ok {
 		return &audit.PortRates{Port: r.port, Windows: r.windows}

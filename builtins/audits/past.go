@@ -10,25 +10,25 @@ import (
 	"fabsh/fabric"
 )
 
-// PastType is the type of what an audit gets that has a parameter past.
+// PastType is the type of an audit's parameter past.
 var PastType = &lang.ResultType{
 	Name: "audit_past",
-	Doc:  "What runs of the job before have seen: for audits that judge what was, def audit(fabric, *, past=None). It is None where nothing is kept, as of a file.",
+	Doc:  "Observations of earlier runs of the job, for audits that compare with them: def audit(fabric, *, past=None). It is None if no state is kept, as for a file.",
 	Members: []lang.ResultMember{
-		{Name: "down", Doc: "ports that are down, and were up in a run of the last seven days: dicts of port, link (with the port that was at the other end, where that is down too; else None: both ends are one), seconds (since then), peer (the GUID of the node that was behind it, None if unknown), to_switch"},
-		{Name: "waits", Doc: "ports whose links were up and not active in a run before: dicts of port, runs (in how many of the latest ten, this one included)"},
+		{Name: "down", Doc: "ports that are down, and were up in a run of the last seven days: dicts of port, link (with the port that was its peer, if that is down too, so that both ends are one fault; else None), seconds (since then), peer (GUID of the node of the peer, None if unknown), to_switch"},
+		{Name: "waits", Doc: "ports whose links were up but not active in an earlier run: dicts of port, runs (number of such runs among the latest ten, with this one)"},
 	},
 }
 
-// Past is what runs of the job before have seen of the ports of f; None where nothing is
-// kept. The error says why that is not known.
+// Past returns the observations of the ports of f in earlier runs of the job, None if no state
+// is kept, or an error if the state cannot be read.
 func Past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
 	r := lang.FiberOf(t).Runtime
 	k := keepingOf(r)
 	if k.run == nil || k.dir == "" && k.run.Kept == nil {
 		return starlark.None, nil
 	}
-	var unread error // said in a note: no function that a script calls is to be named
+	var unread error // returned alone, since lang.Operate would name a function of scripts
 	err = lang.Operate(t, "audit", func(c *lang.Call) error { unread = k.run.open(c, k.dir); return nil })
 	if err = cmp.Or(unread, err); err != nil {
 		return starlark.None, err

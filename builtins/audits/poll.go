@@ -11,17 +11,16 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// Poller reads the counters of ports again and again, each time once, and compares
-// with the time before. The zero value has read nothing.
+// Poller reads the counters of ports repeatedly, and compares each read with the previous
+// one. The zero value is ready to use.
 type Poller struct {
 	last   *audit.Read
 	agents audit.Agents
 }
 
-// Read is what the counters of ports have done since the Read before; of the first
-// one, and of a port that was not among those before, the windows have no rates.
-// The error is of the host, or of the session: a port that does not answer has no
-// windows.
+// Read returns the rates of the counters of ports since the previous Read. After the first
+// one, and for a port that is new, the windows have no rates. A port that did not answer has
+// no windows; errors are those of the host or the session.
 func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, error) {
 	targets := make(starlark.Tuple, len(ports))
 	for i, port := range ports {
@@ -51,7 +50,7 @@ func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, er
 	return rates, nil
 }
 
-// RatesOver reads the counters of ports twice: what they have done between.
+// RatesOver reads the counters of ports twice, and returns their rates between.
 func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.PortRates, error) {
 	var p Poller
 	if _, err := p.Read(c, ports); err != nil {
@@ -63,8 +62,8 @@ func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.
 	return p.Read(c, ports)
 }
 
-// remaining returns what is left of a time since began: all of it where the clock was set
-// back since.
+// remaining returns the rest of a duration since began; all of it if the clock was set back
+// since.
 func remaining(c *lang.Call, over time.Duration, began time.Time) time.Duration {
 	return min(over, over-c.Runtime().Clock.Now().Sub(began))
 }

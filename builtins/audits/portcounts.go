@@ -10,13 +10,13 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// summary is what is worth a look of a port. Most ports have nothing.
+// summary has the counters of a port that need attention. Most ports have none.
 type summary struct {
 	moving, saturated, silent []int // indices of counters
 	fell, reset, quiet        bool
 }
 
-// summed makes the summary, once.
+// summed returns the summary, which it makes once.
 func (r *portRates) summed() *summary {
 	if r.summary != nil {
 		return r.summary
@@ -36,7 +36,7 @@ func (r *portRates) summed() *summary {
 	return s
 }
 
-// names is a list of the names of counters.
+// names returns the names of counters as a list.
 func (r *portRates) names(counters []int) starlark.Value {
 	var names []string
 	for _, i := range counters {
@@ -52,9 +52,9 @@ var countMethod = lang.Builtin{
 	Name: "count",
 	Params: []lang.Param{
 		{Name: "counter", Kind: lang.KindText, Doc: `its name, as in counts: "link_downed_counter"`},
-		{Name: "within", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "in the longest window to a read that is kept, but no longer than this; 0s: in window"},
+		{Name: "within", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "use the longest window to a read that is kept, up to this length; 0s: use window"},
 	},
-	Doc: "Returns how many more a counter counted; None where that is not known.",
+	Doc: "Returns the increase of a counter, None if unknown.",
 	Example: `
 > perf_rates(discover().switches[0].ports[3], over="2s").count("link_downed_counter", within="12h")
 0
@@ -69,7 +69,7 @@ var countMethod = lang.Builtin{
 			for _, c := range audit.Counters() {
 				names = append(names, c.Name)
 			}
-			return nil, lang.ParamError("counter", "there is no counter %q%s", a.Counter, fabric.DidYouMean(a.Counter, names))
+			return nil, lang.ParamError("counter", "unknown counter %q%s", a.Counter, fabric.DidYouMean(a.Counter, names))
 		}
 		r := c.Recv.(*portRates)
 		best := r.windows[0].Rate(counter)

@@ -12,50 +12,50 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 )
 
 // portRates is the value `port_rates`: the rates of a port's counters.
 type portRates struct {
 	port *fabric.Port
-	// windows are those to earlier reads, the newest first; the first is the one
-	// that rates are of.
+	// windows are those to earlier reads, newest first; rates are of the first.
 	windows []audit.Window
-	summary *summary // of the first; nil: not made yet
+	summary *summary // of the first window; nil: not made yet
 }
 
-// PortRatesType is what scripts find in a port_rates.
+// PortRatesType is the type of port_rates in scripts.
 var PortRatesType *lang.Type[*portRates]
 
 func init() {
 	member := func(name, doc string, column bool, get func(*portRates) starlark.Value) lang.Member[*portRates] {
 		return lang.Member[*portRates]{Name: name, Doc: doc, Column: column, Get: get}
 	}
-	PortRatesType = lang.NewType("port_rates", "How fast the counters of a port counted between two reads. What is not known is absent, never 0.",
+	PortRatesType = lang.NewType("port_rates", "The rates of the counters of a port between two reads. Unknown rates are absent, never 0.",
 		member("port", "the port", true, func(r *portRates) starlark.Value { return topology.PortOf(r.port) }),
 		member("guid", "its port GUID", true, func(r *portRates) starlark.Value { return topology.GUIDValue(r.port.GUID()) }),
 		member("num", "its number", true, func(r *portRates) starlark.Value { return starlark.MakeInt(r.port.Num()) }),
-		member("window", "seconds between the two reads; None: there was no earlier one", true, (*portRates).window),
+		member("window", "seconds between the two reads, None without an earlier read", true, (*portRates).window),
 		member("port_xmit_bytes", "bytes sent, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_xmit_bytes") }),
 		member("port_rcv_bytes", "bytes received, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_rcv_bytes") }),
-		member("port_xmit_wait", "ticks in which it had something to send and could not, per second; None if unknown", false, func(r *portRates) starlark.Value { return r.rate("port_xmit_wait") }),
-		member("moving", "counters of errors that counted: a list of names", true, (*portRates).moving),
-		member("rates", "a dict of counter to its rate, per second: the counters that are known. They have the names of perf_get's fields; data is port_xmit_bytes and port_rcv_bytes, in bytes", true, (*portRates).rates),
-		member("counts", "a dict of counter to how many more it counted in the window, of the same counters", true, (*portRates).counts),
-		member("unknown", "a dict of why a rate is not known to the names of such counters: "+whyDoc, true, (*portRates).unknown),
-		member("quiet", "there is nothing to look at: no error was counted, of symbols or links in any window, no counter fell or is at its largest value, and all answered", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().quiet) }),
-		member("saturated", "counters of errors that stand at their largest value: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().saturated) }),
+		member("port_xmit_wait", "ticks in which it had data to send but could not, per second; None if unknown", false, func(r *portRates) starlark.Value { return r.rate("port_xmit_wait") }),
+		member("moving", "error counters that increased: a list of names", true, (*portRates).moving),
+		member("rates", "a dict of known counters to their rates, per second. The names are those of perf_get's fields; data is port_xmit_bytes and port_rcv_bytes, in bytes", true, (*portRates).rates),
+		member("counts", "a dict of the same counters to their increase in the window", true, (*portRates).counts),
+		member("unknown", "a dict of reasons why rates are unknown to the names of the counters: "+whyDoc, true, (*portRates).unknown),
+		member("quiet", "True if no error was counted (for symbol errors and link downs: in any window), no counter fell or is at its largest value, and all requests were answered", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().quiet) }),
+		member("saturated", "error counters at their largest value: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().saturated) }),
 		member("groups", "groups of counters that the agent has: a tuple of words", false, (*portRates).groups),
-		member("silent", "counters about which there was no answer: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().silent) }),
-		member("fell", "a counter of the port fell: somebody cleared it, or the node was rebooted", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().fell) }),
-		member("fec", "the counters of what forward error correction mended are known", false, func(r *portRates) starlark.Value { return starlark.Bool(r.windows[0].FEC()) }),
-		member("reset", "so it is at all ports of the node, which has several", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().reset) }),
+		member("silent", "counters whose requests were not answered: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().silent) }),
+		member("fell", "True if a counter of the port fell: it was cleared, or the node was rebooted", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().fell) }),
+		member("fec", "True if the counters of errors corrected by FEC are known", false, func(r *portRates) starlark.Value { return starlark.Bool(r.windows[0].FEC()) }),
+		member("reset", "True if a counter fell at all ports of the node, which has several", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().reset) }),
 		lang.Member[*portRates]{Method: &countMethod},
 		lang.Member[*portRates]{Method: &berMethod},
 	)
 }
 
-// whyDoc is what the words mean.
-const whyDoc = `"not_supported", the agent does not have it; "no_answer", in this read or the one before; "no_earlier_read"; "too_short", the reads are less than a second apart; "replaced", another device has the port GUID now; "cleared", it fell, or was and is 0 while others of the port fell; "node_reset", the counters of all ports of the node fell: it was rebooted, or cleared as a whole; "saturated", it stands at its largest value`
+// whyDoc explains the words of audit.Why.
+const whyDoc = `"not_supported", the agent does not have the counter; "no_answer", in this read or the previous one; "no_earlier_read"; "too_short", the reads are less than a second apart; "replaced", another device has the port GUID now; "cleared", the counter fell, or was and is 0 while others of the port fell; "node_reset", the counters of all ports of the node fell: it was rebooted, or all were cleared; "saturated", the counter is at its largest value`
 
 var _ lang.Factual = (*portRates)(nil)
 
@@ -70,7 +70,7 @@ func (r *portRates) Schema() string        { return PortRatesType.Schema() }
 
 func (r *portRates) Attr(name string) (starlark.Value, error) { return PortRatesType.Attr(r, name) }
 
-// Facts has in text what fits a line; JSON and CSV have all.
+// Facts returns the facts for a line of text; JSON and CSV have all.
 func (r *portRates) Facts() []lang.Fact {
 	facts := PortRatesType.Facts(r)
 	for i := range facts {
@@ -82,7 +82,7 @@ func (r *portRates) Facts() []lang.Fact {
 	return facts
 }
 
-// Display is the port, then what counted, then what is not known.
+// Display returns the port, the counters that increased, and the unknown ones.
 func (r *portRates) Display() string {
 	facts := []lang.Fact{{Name: "port", Value: starlark.String(r.port.Name())}, {Name: "window", Value: r.window()}}
 	unknown := map[audit.Why][]string{}
@@ -101,7 +101,7 @@ func (r *portRates) Display() string {
 		}
 	}
 	if n := len(unknown[audit.NotSupported]); n > 0 {
-		facts = append(facts, lang.Fact{Name: "not_supported", Value: starlark.String(fmt.Sprintf("%d counters", n))})
+		facts = append(facts, lang.Fact{Name: "not_supported", Value: starlark.String(plural.Count(n, "counter", "counters"))})
 	}
 	return lang.Aligned(facts)
 }
@@ -114,7 +114,7 @@ func (r *portRates) window() starlark.Value {
 	return seconds(d)
 }
 
-// seconds is a time in seconds, to the millisecond: more is the noise of when answers come.
+// seconds returns a duration in seconds, rounded to the millisecond: the rest is noise.
 func seconds(d time.Duration) starlark.Value {
 	return starlark.Float(d.Round(time.Millisecond).Seconds())
 }
@@ -127,7 +127,7 @@ func (r *portRates) rate(name string) starlark.Value {
 	return starlark.Float(x.PerSecond())
 }
 
-// groups is a tuple, which can be a key.
+// groups returns a tuple, which can be a key of a dict.
 func (r *portRates) groups() starlark.Value {
 	var words starlark.Tuple
 	for _, name := range r.windows[0].Groups() {
@@ -138,7 +138,7 @@ func (r *portRates) groups() starlark.Value {
 
 func (r *portRates) moving() starlark.Value { return r.names(r.summed().moving) }
 
-// known is a dict of the counters whose rates are.
+// known returns a dict of the counters with known rates.
 func (r *portRates) known(of func(audit.Rate) starlark.Value) starlark.Value {
 	d := new(starlark.Dict)
 	for i, c := range audit.Counters() {

@@ -16,8 +16,8 @@ import (
 	"fabsh/mad"
 )
 
-// span says what a read is compared with: with one that is a time before, else with
-// what the run before has read, with a file, or with the fabric of a file.
+// span is what a read is compared with: a read some time earlier, the previous run, a file,
+// or the fabric of a file.
 type span struct {
 	time time.Duration
 	last bool
@@ -25,7 +25,7 @@ type span struct {
 	file *topology.Fabric
 }
 
-// overLast is the word for what the run before has read.
+// overLast is the word for the read of the previous run.
 const overLast = "last"
 
 // kindOver is a span.
@@ -54,26 +54,26 @@ func toSpan(v starlark.Value) (any, error) {
 	case isText && strings.ContainsAny(text, "./"): // no duration has a name like that
 		return span{path: text}, nil
 	default:
-		return nil, fmt.Errorf("%w; or write %q, or the path of a snapshot, as ./FILE", err, overLast)
+		return nil, fmt.Errorf("%w; also valid: %q, and the path of a snapshot such as ./FILE", err, overLast)
 	}
 	if d.(time.Duration) < audit.MinWindow {
-		return nil, fmt.Errorf("got %v, want %v or more: agents do not update counters at each read", d, audit.MinWindow)
+		return nil, fmt.Errorf("%v: too short; want %v or more, because agents do not update counters at each read", d, audit.MinWindow)
 	}
 	return span{time: d.(time.Duration)}, nil
 }
 
-// PerfRates is perf_rates: counters as rates between two reads.
+// PerfRates is perf_rates(), which reads counters as rates.
 var PerfRates = lang.Builtin{
 	Name:  "perf_rates",
 	Group: datagrams.GroupMAD,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: `one port of the fabric or an iterable of them: sw.ports, fabric.ports, "leaf-1/3"`},
-		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the read that the run before has kept (--state); or a snapshot with counters, of before: its path, such as "./monday.fab", or load_fabric() of it`},
+		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the previous run of the job (--state); or an earlier snapshot with counters: its path, such as "./monday.fab", or its load_fabric()`},
 	},
-	Doc: `Reads the counters of ports twice, and gives their rates: a port_rates for each port.
-It reads what a port has: PortCounters and PortCountersExtended, of which the wider counters count, and PortExtendedSpeedsCounters where the agent announces them; and PortRcvErrorDetails and PortXmitDiscardDetails of ports that have counted what these are the details of. It clears none.
-Of a file, which has one read, rates are known over the snapshot of before; otherwise it is only known what counters stand at their largest value.
-A rate that is not known is absent, and unknown says why. A port that gives no PortCounters is an error.`,
+	Doc: `Reads the counters of ports twice, and returns their rates: a port_rates for each port.
+It reads the attributes that a port supports: PortCounters and PortCountersExtended, whose wider counters replace the others; PortExtendedSpeedsCounters; and PortRcvErrorDetails and PortXmitDiscardDetails of ports that have counted such errors. It clears no counters.
+A file has one read, so rates need an earlier snapshot; without one, only the counters at their largest value are known.
+Unknown rates are absent; unknown has the reasons. A port that did not answer PortCounters is an error.`,
 	Example: `
 > sw = discover().switches[0]
 > r = perf_rates(sw.ports[3], over="2s")
@@ -109,7 +109,7 @@ A rate that is not known is absent, and unknown says why. A port that gives no P
 	}),
 }
 
-// sinceFile reads once, and compares with what a file has.
+// sinceFile reads once, and compares with a file.
 func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	f, name := over.file, "the fabric"
 	if over.path != "" {
@@ -129,18 +129,18 @@ func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	}
 	switch window := read.Began.Sub(before.Began); {
 	case read.Began.IsZero():
-		return nil, lang.ParamError("over", "when the counters of the file at hand were read it does not say: a snapshot of fabsh does, with --all")
+		return nil, lang.ParamError("over", "the file has no time of its counters; use a snapshot of fabsh with --all")
 	case window > 0 && window < audit.MinWindow:
-		return nil, lang.ParamError("over", "the counters of %s were read %v before those compared with it: want %v or more, for agents do not update counters at each read", name, window.Round(time.Millisecond), audit.MinWindow)
+		return nil, lang.ParamError("over", "%s: its counters were read only %v earlier; want %v or more, because agents do not update counters at each read", name, window.Round(time.Millisecond), audit.MinWindow)
 	case window <= 0:
-		return nil, lang.ParamError("over", "%s is to be the older one: its counters were read at %s, those compared with it at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
+		return nil, lang.ParamError("over", "%s: its counters were read at %s, not before those compared with it, at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
 	}
 	run := keepingOf(c.Runtime()).run
 	run.join(read)
 	return r.rates(ports, read, pastsOf(append([]*audit.Read{before}, run.earlier()...), ports))
 }
 
-// onlyRead is of a file: its counters were read once.
+// onlyRead returns the counters of a file, which were read once.
 func onlyRead(c *lang.Call, r *reader) (starlark.Value, error) {
 	ports, read, err := r.read()
 	if err != nil {
@@ -176,7 +176,7 @@ type past struct {
 	began time.Time
 }
 
-// pastsOf are the ports of reads, the newest first.
+// pastsOf returns the ports of reads, newest first.
 func pastsOf(reads []*audit.Read, ports []*audit.PortRead) []past {
 	list := make([]past, len(reads))
 	for i, r := range reads {
@@ -190,14 +190,14 @@ func pastsOf(reads []*audit.Read, ports []*audit.PortRead) []past {
 	return list
 }
 
-// rates makes the values of all targets. Rates are since the first of earlier,
-// bit error rates since any.
+// rates returns the values of all targets. Rates are since the first of earlier, bit error
+// rates since any of them.
 func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past) (starlark.Value, error) {
 	r.compare(after, read, earlier)
 	return topology.Results(r.values, r.many)
 }
 
-// compare is rates, which leaves the values with r.
+// compare computes the values of rates and stores them in r.
 func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []past) {
 	windows := make([][]audit.Window, len(after))
 	for _, e := range earlier {
@@ -218,13 +218,13 @@ func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []pa
 	x := keepingOf(r.c.Runtime()).run
 	for i, p := range after {
 		if r.values[i] != nil || p == nil {
-			x.tell(audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]})
+			x.note(audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]})
 			continue
 		}
 		if len(windows[i]) == 0 {
 			windows[i] = []audit.Window{audit.NewWindow(nil, p, 0, nil)}
 		}
 		r.values[i] = &portRates{port: r.ports[i], windows: windows[i]}
-		x.tell(audit.PortRates{Port: r.ports[i], Windows: windows[i]})
+		x.note(audit.PortRates{Port: r.ports[i], Windows: windows[i]})
 	}
 }

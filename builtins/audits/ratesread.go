@@ -22,26 +22,25 @@ type reader struct {
 	targets []topology.Target
 	many    bool
 	ports   []*fabric.Port   // by target
-	values  []starlark.Value // by target; nil: it has not failed
-	silent  []bool           // by target: it failed because there was no answer
+	values  []starlark.Value // by target; nil while it has not failed
+	silent  []bool           // by target; true if it did not answer
 
-	known  *audit.Agents // what agents have said before; nil: all are asked
+	known  *audit.Agents // capabilities from earlier reads; nil: all agents are queried
 	agents map[mad.LID]*agent
-	fec    []*mad.FECMode // by target; nil: not known
+	fec    []*mad.FECMode // by target; nil: unknown
 }
 
-// agent is who answers for the ports of a node that have its LID.
+// agent is the agent of the ports of a node that have its LID.
 type agent struct {
 	target topology.Target
-	port   *fabric.Port // one of those that it answers for
+	port   *fabric.Port // one of its ports
 	info   mad.ClassPortInfo
-	err    error                               // why there is none
-	lacks  uint                                // attributes that it has refused, by index
-	silent [len(audit.CounterAttributes)]error // why it has said nothing about them in this read
+	err    error                               // why info is unknown
+	lacks  uint                                // attributes that it does not support, a mask of indices
+	silent [len(audit.CounterAttributes)]error // why it did not answer them in this read
 }
 
-// newReader resolves the targets, and asks their agents what they have, where that
-// is not known.
+// newReader resolves the targets, and reads the capabilities of their agents, if unknown.
 func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reader, error) {
 	res := &topology.Resolver{Call: c}
 	r := &reader{c: c, known: known, agents: map[mad.LID]*agent{}}
@@ -65,7 +64,7 @@ func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reade
 			continue
 		}
 		if t.Node == nil || t.Port == topology.NoPortGiven {
-			return nil, lang.ParamError("target", `%s is no port of the fabric: write sw.ports, fabric.ports or "NAME/PORT", after discover()`, t.Label)
+			return nil, lang.ParamError("target", `%s is not a port of the fabric; use sw.ports, fabric.ports or "NAME/PORT", after discover()`, t.Label)
 		}
 		if r.ports[i] = t.Node.Port(t.Port); r.ports[i] == nil {
 			return nil, lang.ParamError("target", "%s has no port %d", t.Label, t.Port)
@@ -80,13 +79,13 @@ func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reade
 	if err := topology.LearnPaths(c, r.local, lids); err != nil {
 		return nil, err
 	}
-	if err := r.askAgents(lids); err != nil {
+	if err := r.readAgents(lids); err != nil {
 		return nil, err
 	}
-	return r, r.askFEC()
+	return r, r.readFEC()
 }
 
-// wanted are the attributes that it is asked for, as a mask of indices.
+// wanted returns the attributes to read from the agent, as a mask of indices.
 func (a *agent) wanted() uint { return audit.Wanted(&a.info, a.lacks) }
 
 func (r *reader) fail(i int, err error) {
@@ -96,7 +95,7 @@ func (r *reader) fail(i int, err error) {
 	}
 }
 
-// put addresses a Get of performance management.
+// put addresses a Get of the performance management class.
 func (r *reader) put(call *engine.Call, lid mad.LID, attr *mad.Attribute, port int) error {
 	content := make([]byte, mad.ClassPerf.DataSize())
 	if f := attr.Field("port_select"); f != nil {
@@ -109,8 +108,8 @@ func (r *reader) put(call *engine.Call, lid mad.LID, attr *mad.Attribute, port i
 // send sends calls and waits for all; each has its own error.
 func (r *reader) send(calls []*engine.Call) error { return topology.SendProbes(r.c, calls) }
 
-// askAgents reads ClassPortInfo, once for each agent, where it is not known.
-func (r *reader) askAgents(lids []mad.LID) error {
+// readAgents reads ClassPortInfo, once for each agent, if it is unknown.
+func (r *reader) readAgents(lids []mad.LID) error {
 	now := r.now()
 	if r.known != nil {
 		lids = slices.DeleteFunc(lids, func(lid mad.LID) bool {
@@ -132,19 +131,19 @@ func (r *reader) askAgents(lids []mad.LID) error {
 	if err := r.send(calls); err != nil {
 		return err
 	}
-	var said []audit.AgentAnswer
+	var answers []audit.AgentAnswer
 	for i, lid := range lids {
 		a := r.agents[lid]
 		topology.ObserveOne(r.c, mad.AttrPerfClassPortInfo, &a.target, calls[i].Err)
 		if a.err = calls[i].Err; a.err == nil {
 			a.info.Decode(calls[i].Data())
-			said = append(said, audit.AgentAnswer{Port: a.port, Info: &a.info})
-		} else if !engine.Unanswered(a.err) { // then PortCounters, which all have, and what else it answers
+			answers = append(answers, audit.AgentAnswer{Port: a.port, Info: &a.info})
+		} else if !engine.Unanswered(a.err) { // PortCounters, which all agents have, is still read
 			a.err = nil
 		}
 	}
 	if r.known != nil {
-		r.known.Keep(said, now)
+		r.known.Keep(answers, now)
 	}
 	for i := range r.targets {
 		if a := r.agents[r.targets[i].LID]; r.values[i] == nil && a.err != nil {
@@ -154,8 +153,8 @@ func (r *reader) askAgents(lids []mad.LID) error {
 	return nil
 }
 
-// forget makes agents be asked again, the next time, that may have other firmware: their
-// counters began anew, or they have refused something.
+// forget drops the capabilities of agents that may have other firmware, so that they are read
+// again: their counters fell, or they did not support an attribute.
 func (r *reader) forget(windows [][]audit.Window) {
 	if r.known == nil {
 		return
@@ -173,9 +172,9 @@ func (r *reader) forget(windows [][]audit.Window) {
 	r.known.Forget(other)
 }
 
-// askFEC reads which FEC ports use, where the layout of their counters depends on
-// it. Whose is not known has fewer counters.
-func (r *reader) askFEC() error {
+// readFEC reads which FEC ports use, if the layout of their counters depends on it. Ports
+// whose FEC is unknown have fewer counters.
+func (r *reader) readFEC() error {
 	var calls []*engine.Call
 	var of []int
 	for i := range r.targets {
@@ -205,7 +204,7 @@ func (r *reader) askFEC() error {
 	return nil
 }
 
-// now is the time: of a file, when its counters were read; zero: it does not say.
+// now returns the current time; for a file, when its counters were read, zero if unknown.
 func (r *reader) now() time.Time {
 	if env := topology.EnvOf(r.c.Runtime()); env.Engine == nil && env.Loaded != nil {
 		return env.Loaded.CountersRead()
@@ -216,11 +215,11 @@ func (r *reader) now() time.Time {
 // query is a request for an attribute of a port.
 type query struct{ target, attr int }
 
-// maxQueries are sent at once: that bounds the memory for their answers.
+// maxQueries is how many requests are sent at once, to limit the memory for their answers.
 const maxQueries = 1 << 14
 
-// read reads all ports once: those that answered, by target, and the same to be
-// kept.
+// read reads all ports once. It returns those that answered, by target, and the same as a
+// read to keep.
 func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 	answers := audit.NewAnswers(r.now(), len(r.targets))
 	index := make([]int, len(r.targets))
@@ -236,14 +235,14 @@ func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 	for _, a := range r.agents {
 		a.silent = [len(audit.CounterAttributes)]error{}
 	}
-	// What an agent has refused by now, something else may stand in for.
+	// Another attribute may replace one that an agent does not support.
 	missing := func(i int) uint { return r.agents[r.targets[i].LID].wanted() &^ answers.Asked(index[i]) }
 	details := func(i int) uint { return answers.Details(index[i]) }
 	for _, attrs := range []func(int) uint{missing, missing, details} {
-		// Whether an agent has details only an answer tells: one port asks first.
+		// Only an answer shows whether an agent has details: one port is read first.
 		first, rest := r.queries(attrs)
 		for _, queries := range append([][]query{first}, slices.Collect(slices.Chunk(rest, maxQueries))...) {
-			if err := r.ask(queries, answers, index); err != nil {
+			if err := r.query(queries, answers, index); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -258,8 +257,8 @@ func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 	return after, read, nil
 }
 
-// queries are all that are to be sent for attributes, a mask by target: first, of
-// each attribute, one to each agent, then the rest.
+// queries returns the requests for attributes, a mask by target: first one of each attribute
+// to each agent, then the rest.
 func (r *reader) queries(attrs func(i int) uint) (first, rest []query) {
 	begun := map[mad.LID]uint{}
 	for i := range r.targets {
@@ -281,8 +280,8 @@ func (r *reader) queries(attrs func(i int) uint) (first, rest []query) {
 	return first, rest
 }
 
-// ask sends those queries that agents may answer.
-func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error {
+// query sends the requests that agents may answer.
+func (r *reader) query(queries []query, answers *audit.Answers, index []int) error {
 	all := make([]engine.Call, len(queries))
 	calls, sent := make([]*engine.Call, 0, len(queries)), make([]query, 0, len(queries))
 	for _, q := range queries {
@@ -291,7 +290,7 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 		switch {
 		case r.values[q.target] != nil, a.lacks>>q.attr&1 != 0:
 			continue
-		case a.silent[q.attr] != nil: // it would be asked in vain, again and again, for each port
+		case a.silent[q.attr] != nil: // the same request for each port would time out too
 			topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], t, a.silent[q.attr])
 			answers.Silent(index[q.target], q.attr, &a.info)
 			continue
@@ -306,7 +305,7 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 	if err := r.send(calls); err != nil {
 		return err
 	}
-	ended := r.now() // a virtual clock has stood still meanwhile
+	ended := r.now() // a virtual clock did not advance meanwhile
 	for i, q := range sent {
 		when := began.Add(min(calls[i].Elapsed, ended.Sub(began)))
 		r.answered(q, calls[i], answers, index[q.target], when)
@@ -314,7 +313,7 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 	return nil
 }
 
-// answered is what has become of a query.
+// answered handles the result of a query.
 func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at int, when time.Time) {
 	a := r.agents[r.targets[q.target].LID]
 	topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], &r.targets[q.target], call.Err)
@@ -323,9 +322,9 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 		answers.Answered(at, q.attr, &a.info, r.fec[q.target], call.Data(), when)
 	case q.attr == 0:
 		r.fail(q.target, call.Err)
-	case refused(call.Err):
+	case isUnsupported(call.Err):
 		a.lacks |= 1 << q.attr
-	case a.wanted()&1 == 0 && q.attr == 1: // it is asked for in place of PortCounters
+	case a.wanted()&1 == 0 && q.attr == 1: // it replaces PortCounters
 		r.fail(q.target, call.Err)
 	default:
 		topology.CountUnanswered(r.c, call.Err)
@@ -334,8 +333,8 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 	}
 }
 
-// refused: the agent, or the file, does not have the attribute.
-func refused(err error) bool {
+// isUnsupported reports whether the agent, or the file, does not have the attribute.
+func isUnsupported(err error) bool {
 	var e *engine.Error
 	return errors.Is(err, topology.ErrNotInFile) || errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
 }

@@ -15,64 +15,62 @@ import (
 	"fabsh/mad"
 )
 
-// keeping is what becomes of reads: those of a run are one read to its job; outside
-// of runs, each perf_rates(over="last") keeps its own. It is the state that rates
-// keep with a lang.Runtime.
+// keeping has the reads to keep: all of a run are one read of its job; outside of runs, each
+// perf_rates(over="last") keeps its own. It is the state that rates keep with a lang.Runtime.
 type keeping struct {
-	dir, job string // of what is outside of runs
-	run      *run   // that is under way; nil: none
+	dir, job string // outside of runs
+	run      *run   // the current one, or nil
 }
 
 func keepingOf(r *lang.Runtime) *keeping { return lang.StateOf[keeping](r) }
 
-// KeepBelow says where perf_rates keeps reads, and under which name outside of
-// runs. dir is empty where nothing can be kept.
+// KeepBelow sets the directory where perf_rates keeps reads, and the name of the job outside
+// of runs. dir is empty if nothing can be kept.
 func KeepBelow(r *lang.Runtime, dir, job string) {
 	k := keepingOf(r)
 	k.dir, k.job = dir, job
 }
 
-// Job says what a run of audits compares with.
+// Job identifies the reads that a run of audits compares with.
 type Job struct {
 	Subnet fabric.Subnet
 	Name   string
-	// LookOnly: the run compares with the reads of the job, and leaves them as they
-	// are.
-	LookOnly bool
-	// Kept is the state of the job where that is in memory; nil: it is a file.
+	// ReadOnly has the run compare with the reads of the job without changing them.
+	ReadOnly bool
+	// Kept is the state of the job in memory; nil if it is a file.
 	Kept *audit.State
 }
 
-// run is a run of audits. Nothing of its job is read before an audit asks for it.
+// run is a run of audits. The state of its job is read only if an audit needs it.
 type run struct {
 	Job
-	state  *audit.State  // nil: no audit has asked for it
-	unkept error         // why the state is not kept: its folder is not writable, for example
-	lock   *lock.Lock    // nil: the state is not to be written
-	asked  bool          // for reads of counters
-	file   bool          // the counters are a file's
-	joined *audit.Read   // what the run has read
-	window time.Duration // the longest that rates are of
-	// setBack: the clock was, since the run before.
+	state  *audit.State  // nil: no audit has needed it
+	unkept error         // why the state is not kept, such as a directory that is not writable
+	lock   *lock.Lock    // nil: the state is not written
+	needed bool          // an audit needs the reads of counters
+	file   bool          // the counters are those of a file
+	joined *audit.Read   // all counters of the run
+	window time.Duration // the longest of the rates
+	// setBack reports that the clock stopped or was set back since the previous run.
 	setBack bool
 	rates   []audit.PortRates
-	rated   map[place]int // where in rates
+	rated   map[place]int // index in rates
 }
 
-// place is a port in each sweep.
+// place identifies a port across sweeps.
 type place struct {
 	node mad.GUID
 	port int
 }
 
-// BeginRun begins a run of audits: until EndRun, perf_rates(over="last") compares
-// with what the run before has read, however often it is called.
+// BeginRun begins a run of audits: until EndRun, each perf_rates(over="last") compares with
+// the previous run.
 func BeginRun(r *lang.Runtime, job Job) { keepingOf(r).run = &run{Job: job} }
 
-// EndRun ends the run. What it read and found is kept for the next one, where an
-// audit has asked for what was kept; in found it says since when that has been so.
-// gone are what the run before found, and this one, which is complete, has not.
-// f is the fabric as the run has seen it.
+// EndRun ends the run, and keeps its reads and findings for the next one, if an audit needed
+// those of the previous run. It sets in found since when each finding exists. gone are the
+// findings of the previous run that this one, if complete, no longer has. f is the fabric of
+// the run.
 func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool) (gone []audit.Finding, err error) {
 	k := keepingOf(r)
 	x := k.run
@@ -83,15 +81,15 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 	defer DropRun(r)
 	now := r.Clock.Now()
 	gone = x.state.SetFindings(found, complete, now)
-	if x.LookOnly {
+	if x.ReadOnly {
 		for i := range found {
-			if found[i].Since.Equal(now) { // nobody will know of that
+			if found[i].Since.Equal(now) { // the next run will not know this time
 				found[i].Since = time.Time{}
 			}
 		}
 		return gone, nil
 	}
-	if x.joined != nil && x.asked {
+	if x.joined != nil && x.needed {
 		x.state.Add(x.joined)
 	}
 	x.state.See(f, now)
@@ -101,25 +99,25 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 	return gone, nil
 }
 
-// Uncompared is why counters could not be compared with what the run before has
-// read, in words; empty: they could, or no audit has asked for that.
+// Uncompared returns why counters could not be compared with the previous run; "" if they
+// were, or no audit needed that.
 func Uncompared(r *lang.Runtime) string {
 	switch x := keepingOf(r).run; {
 	case x != nil && x.file:
-		return "a file has one read of them, so rates are not known: --over FILE takes them over a snapshot of before"
-	case x == nil || !x.asked || x.window >= audit.MinWindow/2:
+		return "a file has one read of them, so rates are unknown; use --over FILE with an earlier snapshot"
+	case x == nil || !x.needed || x.window >= audit.MinWindow/2:
 		return ""
 	case x.setBack:
-		return "the clock stopped or was set back since the run of this job before"
+		return "the clock stopped or was set back since the previous run of this job"
 	case x.window > 0:
-		return "the run of this job before was less than a second ago"
-	case x.LookOnly:
-		return "no run of this job has read them before, and one from a terminal keeps nothing: --job NAME does"
+		return "the previous run of this job was less than a second ago"
+	case x.ReadOnly:
+		return "no earlier run of this job has read them; a run from a terminal keeps its reads only with --job NAME"
 	}
-	return "no run of this job has read them before"
+	return "no earlier run of this job has read them"
 }
 
-// DropRun ends the run, and keeps nothing of it.
+// DropRun ends the run without keeping its results.
 func DropRun(r *lang.Runtime) {
 	k := keepingOf(r)
 	if k.run != nil {
@@ -128,22 +126,21 @@ func DropRun(r *lang.Runtime) {
 	k.run = nil
 }
 
-// StateError is trouble with the files of a state: the host is to be looked at.
+// StateError is an error of the files of a state: a fault of the host.
 type StateError struct{ err error }
 
 func (e *StateError) Error() string { return e.err.Error() }
 func (e *StateError) Unwrap() error { return e.err }
 
-// earlier are the reads that the run compares with, the newest first.
+// earlier returns the reads that the run compares with, newest first.
 func (x *run) earlier() []*audit.Read {
-	if x == nil || !x.asked {
+	if x == nil || !x.needed {
 		return nil
 	}
 	return x.state.Reads()
 }
 
-// join adds what was read to what the run has read. Outside of runs it does
-// nothing.
+// join adds a read to those of the run. Outside of runs it does nothing.
 func (x *run) join(read *audit.Read) {
 	switch {
 	case x == nil:
@@ -154,7 +151,7 @@ func (x *run) join(read *audit.Read) {
 	}
 }
 
-// rate notes that rates are of a window.
+// rate notes the window of rates.
 func (x *run) rate(window time.Duration) {
 	if x != nil {
 		x.window = max(x.window, window)
@@ -162,8 +159,8 @@ func (x *run) rate(window time.Duration) {
 	}
 }
 
-// tell notes what was read of a port: what is read later counts.
-func (x *run) tell(r audit.PortRates) {
+// note records the rates of a port. A later read replaces an earlier one.
+func (x *run) note(r audit.PortRates) {
 	if x == nil || r.Port == nil {
 		return
 	}
@@ -179,7 +176,7 @@ func (x *run) tell(r audit.PortRates) {
 	x.rates = append(x.rates, r)
 }
 
-// RunRates is what the run that is under way has read of the counters of ports.
+// RunRates returns the rates that the current run has read.
 func RunRates(r *lang.Runtime) []audit.PortRates {
 	if x := keepingOf(r).run; x != nil {
 		return x.rates
@@ -187,14 +184,14 @@ func RunRates(r *lang.Runtime) []audit.PortRates {
 	return nil
 }
 
-// sinceLast reads once, and compares with what was read before.
+// sinceLast reads once, and compares with the previous run.
 func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	k := keepingOf(c.Runtime())
 	if k.run != nil {
 		if err := k.run.open(c, k.dir); err != nil {
 			return nil, lastError(err)
 		}
-		k.run.asked = true
+		k.run.needed = true
 		after, read, err := r.read()
 		if err != nil {
 			return nil, err
@@ -204,7 +201,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	}
 	f := topology.EnvOf(c.Runtime()).Fabric()
 	if f == nil {
-		return nil, lang.Errorf("over=%q: which subnet this is is not known: run discover() first", overLast)
+		return nil, lang.Errorf("over=%q: unknown subnet; run discover() first", overLast)
 	}
 	st, held, err := open(c, k.dir, Job{Subnet: fabric.SubnetOf(f, ""), Name: k.job})
 	if err != nil {
@@ -223,7 +220,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	return r.rates(after, read, earlier)
 }
 
-// open reads what the job has kept, once a run.
+// open reads the state of the job, once per run.
 func (x *run) open(c *lang.Call, dir string) (err error) {
 	switch {
 	case x.state != nil:
@@ -234,15 +231,15 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 			return err
 		}
 		if unkept, ok := errors.AsType[*StateError](err); ok {
-			x.unkept = fmt.Errorf("the state is not kept: %w; choose a writable folder with --state", unkept)
+			x.unkept = fmt.Errorf("the state is not kept: %w; choose a writable directory with --state", unkept)
 			c.Runtime().WarnOnce("%v", x.unkept)
 		}
 	}
 	return err
 }
 
-// stateError returns why what was kept does not count, or is not kept; nil: it is, or was
-// not asked for.
+// stateError returns why the state was not read, or is not kept; nil if it is, or was not
+// needed.
 func (x *run) stateError() error {
 	if x.state != nil {
 		return x.state.Reset
@@ -250,7 +247,8 @@ func (x *run) stateError() error {
 	return x.unkept
 }
 
-// agentsOfRun are what the run that is under way knows of agents; nil: there is none.
+// agentsOfRun returns the capabilities of agents that the current run knows, nil outside of
+// runs.
 func agentsOfRun(c *lang.Call) (*audit.Agents, error) {
 	k := keepingOf(c.Runtime())
 	if k.run == nil {
@@ -262,21 +260,20 @@ func agentsOfRun(c *lang.Call) (*audit.Agents, error) {
 	return k.run.state.Agents(), nil
 }
 
-// lastError is err as the answer to perf_rates(over="last").
+// lastError returns err as an error of perf_rates(over="last").
 func lastError(err error) error { return lang.Errorf("over=%q: %w", overLast, err) }
 
-// open reads the state of a job, and keeps others away from it where it is to be
-// written.
+// open reads the state of a job, and locks it if it will be written.
 func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
 	if dir == "" {
-		return nil, nil, errors.New("this session keeps no reads: give it a folder with --state DIR")
+		return nil, nil, errors.New("this session keeps no reads; give it a directory with --state DIR")
 	}
 	st, err := audit.OpenState(dir, job.Subnet, job.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	var held *lock.Lock
-	if !job.LookOnly {
+	if !job.ReadOnly {
 		if held, err = st.Lock(); err != nil {
 			return nil, nil, &StateError{err}
 		}

@@ -7,59 +7,59 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// ReportType is the type of what fabsh audit shows.
+// ReportType is the type of the result of fabsh audit.
 var ReportType = &lang.ResultType{
 	Name: "audit_report",
-	Doc:  "What a run of audits found, and what it covered. jsonl and csv have the coverage and the findings, one a line.",
+	Doc:  "The findings and the coverage of a run of audits. jsonl and csv have one line for each row of the coverage and each finding.",
 	Members: []lang.ResultMember{
-		{Name: "fabric", Doc: "what was audited, in one line"},
-		{Name: "port", Doc: "the port that the run was made from; None of a file"},
-		{Name: "subnet", Doc: "what state and acks of the subnet are kept by"},
-		{Name: "audits", Doc: "that ran"},
-		{Name: "complete", Doc: "all that was asked was answered, but for what agents or the file do not have, and all audits ran"},
-		{Name: "findings", Doc: "what is to be told: a list of finding, the most severe first"},
-		{Name: "acked", Doc: "what is known: a list of finding, with who says so"},
-		{Name: "in_baseline", Doc: "how many findings the baseline has too"},
-		{Name: "silent", Doc: "names of those known to be silent, which coverage leaves out"},
+		{Name: "fabric", Doc: "the audited fabric, in one line"},
+		{Name: "port", Doc: "the local port of the run; None for a file"},
+		{Name: "subnet", Doc: "key of the subnet for its state and acks"},
+		{Name: "audits", Doc: "names of the audits of the run"},
+		{Name: "complete", Doc: "True if all requests were answered, except for attributes that agents or the file do not support, and all audits ran"},
+		{Name: "findings", Doc: "a list of finding, the most severe first"},
+		{Name: "acked", Doc: "acknowledged findings: a list of finding, with ack"},
+		{Name: "in_baseline", Doc: "number of findings that the baseline has too"},
+		{Name: "silent", Doc: "names of nodes acknowledged as not answering, which the coverage omits"},
 		{Name: "coverage", Doc: "a list of audit_coverage"},
-		{Name: "not_done", Doc: "audits that did not run to their end: dicts of audit, why, skipped (it needs what a file does not have)"},
-		{Name: "notes", Doc: "what else to know"},
-		{Name: "datagrams", Doc: "how many were sent, answers to others included"},
+		{Name: "not_done", Doc: "audits that did not finish: dicts of audit, why, skipped (it needs a live fabric)"},
+		{Name: "notes", Doc: "other remarks"},
+		{Name: "datagrams", Doc: "number of datagrams sent, with answers to other requests"},
 	},
 }
 
-// CoverageType is the type of a line of coverage.
+// CoverageType is the type of a row of the coverage.
 var CoverageType = &lang.ResultType{
 	Name: "audit_coverage",
-	Doc:  "What an audit asked of one attribute, in requests. The sweep is an audit here: it reads what all others share.",
+	Doc:  "The requests of an audit for one attribute. The sweep counts as an audit: it reads the data that all audits share.",
 	Members: []lang.ResultMember{
-		{Name: "audit", Doc: `who asked: "sweep", "partitions"`},
-		{Name: "attribute", Doc: "what was asked for"},
-		{Name: "asked", Doc: "how many requests"},
-		{Name: "answered", Doc: "of these, how many were"},
-		{Name: "unsupported", Doc: "how many were for what the agent, or the file, does not have"},
-		{Name: "timed_out", Doc: "how many got no answer"},
-		{Name: "failed", Doc: "how many were refused, or could not be sent"},
+		{Name: "audit", Doc: `name of the audit: "sweep", "partitions"`},
+		{Name: "attribute", Doc: "name of the attribute"},
+		{Name: "asked", Doc: "number of requests"},
+		{Name: "answered", Doc: "number of requests that were answered"},
+		{Name: "unsupported", Doc: "number of requests that the agent, or the file, does not support"},
+		{Name: "timed_out", Doc: "number of requests without an answer"},
+		{Name: "failed", Doc: "number of requests that were rejected, or could not be sent"},
 	},
 }
 
-// RunType is the type of what an audit gets that has a parameter run.
+// RunType is the type of an audit's parameter run.
 var RunType = &lang.ResultType{
 	Name: "audit_run",
-	Doc:  "What is known of a run when all other audits are done: for audits that judge the run itself, def audit(fabric, *, run=None).",
+	Doc:  "The run after all other audits, for audits that judge the run itself: def audit(fabric, *, run=None).",
 	Members: []lang.ResultMember{
-		{Name: "coverage", Doc: "a list of audit_coverage, without those known to be silent"},
-		{Name: "not_done", Doc: "names of audits that did not run to their end"},
-		{Name: "findings", Doc: "what they found: a list of finding"},
-		{Name: "changed", Doc: "what the subnet manager did meanwhile, in words; None: nothing that is known"},
-		{Name: "state_error", Doc: "why the state of the job could not be read, or is not kept, in words; None: it is, or was not needed"},
-		{Name: "kept", Doc: `whether an audit has asked for what the run before has kept: perf_rates(over="last")`},
-		{Name: "uncompared", Doc: "why counters could not be compared with that, in words; None: they could, or that was not asked for"},
-		{Name: "window", Doc: "the longest window in seconds that counters were compared over; None: over none"},
+		{Name: "coverage", Doc: "a list of audit_coverage, without nodes acknowledged as not answering"},
+		{Name: "not_done", Doc: "names of audits that did not finish"},
+		{Name: "findings", Doc: "a list of finding"},
+		{Name: "changed", Doc: "activity of the subnet manager during the run, in words; None if none is known"},
+		{Name: "state_error", Doc: "why the state of the job could not be read, or is not kept, in words; None if it is, or was not needed"},
+		{Name: "kept", Doc: `True if an audit compared with the previous run: perf_rates(over="last")`},
+		{Name: "uncompared", Doc: "why counters could not be compared with the previous run, in words; None if they were, or if no audit needed that"},
+		{Name: "window", Doc: "the longest window of counters, in seconds; None without any"},
 	},
 }
 
-// WrapRun is what is known of a run. changed may be empty.
+// WrapRun returns the value of RunType. changed may be empty.
 func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, changed string) starlark.Value {
 	var undone []string
 	for _, f := range report.Failures {
@@ -69,7 +69,7 @@ func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 	}
 	state, kept, window := starlark.Value(starlark.None), false, starlark.Value(starlark.None)
 	if x := keepingOf(r).run; x != nil {
-		kept = x.asked
+		kept = x.needed
 		if err := x.stateError(); err != nil {
 			state = starlark.String(err.Error())
 		}
@@ -84,8 +84,8 @@ type report struct {
 	r *audit.Report
 }
 
-// WrapReport is r as a value to show in a format: a whole, or for formats of
-// lines the list of its parts.
+// WrapReport returns r as a value to show in a format: one value, or for formats with lines a
+// list of its parts.
 func WrapReport(r *audit.Report, format lang.Format) starlark.Value {
 	coverage, acked := coverageOf(r), ackedOf(r)
 	findings := lang.Collect(Wrap(r.Findings).(starlark.Iterable))

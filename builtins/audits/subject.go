@@ -13,7 +13,7 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// subjectOf is the subject that v says.
+// subjectOf returns the subject that a value names.
 func subjectOf(v starlark.Value) (audit.Subject, error) {
 	switch v := v.(type) {
 	case *topology.Fabric:
@@ -30,13 +30,13 @@ func subjectOf(v starlark.Value) (audit.Subject, error) {
 		if hasPort {
 			n, err := strconv.ParseUint(port, 10, 8)
 			if err != nil {
-				return audit.Subject{}, fmt.Errorf("got %s, want GUID/PORT", v)
+				return audit.Subject{}, fmt.Errorf("invalid subject %s; want GUID/PORT", v)
 			}
 			num = int(n)
 		}
 		g, ok := records.GUIDText(text)
 		if !ok {
-			return audit.Subject{}, fmt.Errorf("got %s, want a GUID, or GUID/PORT; names are not unique: pass the node, port or link", v)
+			return audit.Subject{}, fmt.Errorf("invalid subject %s; want a GUID or GUID/PORT, or the node, port or link: names are not unique", v)
 		}
 		return audit.OfGUID(g, num, ""), nil
 	}

@@ -9,16 +9,15 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// How many findings of one check the text tells, how many effects of one cause, and how
-// many notes: it is to fit a screen. The other formats tell all.
+// Limits of the text, which should fit a screen: findings of one check, effects of one cause,
+// notes. Other formats have all.
 const (
 	maxOfCheck = 8
 	maxEffects = 3
 	maxNotes   = 8
 )
 
-// Display is the report for people: what it covers, then the findings, each with
-// what follows from it.
+// Display returns the report as text: the coverage, then the findings, each with its effects.
 func (v *report) Display() string {
 	r := v.r
 	var b strings.Builder
@@ -32,7 +31,7 @@ func (v *report) Display() string {
 	line("audits", "%s", strings.Join(r.Audits, " "))
 	line("coverage", "%s", coverageText(&r.Coverage))
 	for _, s := range r.Silent {
-		line("silent", "%s: known, and left out", s.Name())
+		line("silent", "%s: acknowledged, left out of the coverage", s.Name())
 	}
 	for _, f := range r.Failures {
 		why := firstLine(f.Err.Error())
@@ -43,7 +42,7 @@ func (v *report) Display() string {
 	}
 	for i, n := range r.Notes {
 		if i == maxNotes {
-			line("note", "and %d more: -o json tells all", len(r.Notes)-i)
+			line("note", "%d more; -o json has all", len(r.Notes)-i)
 			break
 		}
 		line("note", "%s", n)
@@ -55,13 +54,13 @@ func (v *report) Display() string {
 	return b.String()
 }
 
-// findingsText are findings, each with what follows from it.
+// findingsText returns findings as text, each with its effects.
 func findingsText(found []audit.Finding) string {
 	var b strings.Builder
-	told, left := map[string]int{}, map[string]int{}
+	shown, left := map[string]int{}, map[string]int{}
 	var order []string
 	for _, g := range audit.Fold(found) {
-		if told[g.Check]++; told[g.Check] > maxOfCheck {
+		if shown[g.Check]++; shown[g.Check] > maxOfCheck {
 			if left[g.Check]++; left[g.Check] == 1 {
 				order = append(order, g.Check)
 			}
@@ -70,12 +69,12 @@ func findingsText(found []audit.Finding) string {
 		writeGroup(&b, g, "")
 	}
 	for _, check := range order {
-		fmt.Fprintf(&b, "... and %d more of %s: -o json tells all\n", left[check], check)
+		fmt.Fprintf(&b, "... %d more of %s; -o json has all\n", left[check], check)
 	}
 	return b.String()
 }
 
-// writeGroup writes a finding and what follows from it.
+// writeGroup writes a finding and its effects.
 func writeGroup(b *strings.Builder, g *audit.Group, indent string) {
 	fmt.Fprintf(b, "%s%-8s  %s  %s: %s\n", indent, g.Severity, g.Check, lang.OneLine(g.Subject.Name()), lang.OneLine(g.Message))
 	for i, e := range g.Effects {
@@ -84,14 +83,14 @@ func writeGroup(b *strings.Builder, g *audit.Group, indent string) {
 			for _, e := range g.Effects[i:] {
 				n += e.Size()
 			}
-			fmt.Fprintf(b, "%s  ... and %d more that follow from it\n", indent, n)
+			fmt.Fprintf(b, "%s  ... %d more effects\n", indent, n)
 			break
 		}
 		writeGroup(b, e, indent+"  ")
 	}
 }
 
-// coverageText is what was covered, in a line: the whole, then what is missing.
+// coverageText returns the coverage in one line: the share, then the missing parts.
 func coverageText(c *audit.Coverage) string {
 	if c.Total().Asked == 0 {
 		return c.Share()
@@ -115,14 +114,14 @@ func coverageText(c *audit.Coverage) string {
 	return b.String()
 }
 
-// countText is how many findings there are, by severity.
+// countText returns the number of findings by severity.
 func countText(r *audit.Report) string {
 	text := cmp.Or(r.Counts(), "none")
 	if n := len(r.Acked); n > 0 {
 		text += fmt.Sprintf("; %d acknowledged", n)
 	}
 	if r.Known > 0 {
-		text += fmt.Sprintf("; %d in the baseline too", r.Known)
+		text += fmt.Sprintf("; %d also in the baseline", r.Known)
 	}
 	return text
 }

@@ -13,9 +13,9 @@ import (
 var LoadThresholds = lang.Builtin{
 	Name:   "load_thresholds",
 	Group:  GroupAudit,
-	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; what it may be, fs.read says"}},
-	Doc: `Reads how often counters may count, from a file as infiniband-diags' error_thresholds.
-It has lines such as SymbolErrorCounter=10 or LinkErrorRecoveryCounter=5/min; # begins a comment. Returns a dict of the counter's name, as in port_rates.counts, to a tuple: the number, and of how many seconds; None: of a window, however long it is. infiniband-diags compares the number with what was counted since the counter was cleared.`,
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; as for fs.read"}},
+	Doc: `Reads limits of counters from a file in the format of infiniband-diags' error_thresholds.
+It has lines such as SymbolErrorCounter=10 or LinkErrorRecoveryCounter=5/min; # begins a comment. Returns a dict of counter names, as in port_rates.counts, to tuples: the number, and its window in seconds, None for a window of any length. infiniband-diags compares the number with the total since the counter was cleared.`,
 	Example: `
 > load_thresholds("error_thresholds")
 {"symbol_error_counter": (10, None), "link_error_recovery_counter": (5, 60.0)}

@@ -84,7 +84,7 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 			return cmp.Or(err, lang.Errorf("no audit has an option help"))
 		}
 		env := topology.EnvOf(r)
-		options := run.Options{Job: all.Job, LookOnly: true, NoPast: env.Engine != nil && env.Engine.Traits().Name == "sim"}
+		options := run.Options{Job: all.Job, ReadOnly: true, NoPast: env.Engine != nil && env.Engine.Traits().Name == "sim"}
 		options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return run.Acks(r, settings.State, subnet), nil }
 		if a.Baseline != nil {
 			options.Baseline, o.Baseline = a.Baseline.Fabric, a.Baseline.Fabric

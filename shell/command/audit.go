@@ -192,7 +192,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		options.Expected = func(n int) { printExpected(s, n) }
 	}
 	if o.job == "" {
-		options.Job, options.LookOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
+		options.Job, options.ReadOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
 	}
 	if o.baseline != "" {
 		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
@@ -208,7 +208,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	defer func() { held.Release() }()
 	options.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
 		results.rails = append(results.rails, run.Rail{Port: o.rail, Subnet: subnet})
-		if !options.LookOnly {
+		if !options.ReadOnly {
 			if held, err = lockRuns(s, subnet, options.Job); err != nil {
 				return nil, err
 			}

@@ -14,7 +14,7 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// readBoth reads the fabric, and judges the baseline meanwhile: a sweep waits for answers.
+// readBoth reads the fabric, and judges the baseline at the same time: a sweep mostly waits.
 func (x *run) readBoth(in *script.Interpreter, list []*Audit) (f *topology.Fabric, err error) {
 	if x.Baseline == nil {
 		return x.read()
@@ -41,12 +41,12 @@ func (x *run) readBoth(in *script.Interpreter, list []*Audit) (f *topology.Fabri
 	return f, cmp.Or(unswept, err)
 }
 
-// judgeBaseline returns the IDs of what a baseline has already, which r reads: nothing is
-// asked. j is the judge of the run.
+// judgeBaseline returns the IDs of the findings of a baseline, the fabric of r: no request is
+// sent. j is the judge of the run.
 func judgeBaseline(j judge, r *lang.Runtime, list []*Audit) (map[string]bool, error) {
 	j.runtime, j.report, j.requests = r, new(audit.Report), new(observer)
 	found, err := j.all(topology.EnvOf(r).Current, list, starlark.None)
-	if err = cmp.Or(err, late(j.ctx)); err != nil { // what it has is not known
+	if err = cmp.Or(err, late(j.ctx)); err != nil { // its findings are unknown
 		return nil, err
 	}
 	known := map[string]bool{}
@@ -56,8 +56,8 @@ func judgeBaseline(j judge, r *lang.Runtime, list []*Audit) (map[string]bool, er
 	return known, nil
 }
 
-// read reads the fabric at hand: that of the file; Known, where its nodes are still there;
-// or what a sweep finds. Its problems are in the report, and not warned of.
+// read returns the fabric: that of the file; Known, if its nodes are still there; or that of a
+// sweep. Its problems are in the report, not in warnings.
 func (x *run) read() (*topology.Fabric, error) {
 	t, release := lang.NewThread(&lang.Fiber{Runtime: x.runtime, Context: lang.AnySteps(x.ctx), Sink: lang.Discard{}, Account: new(lang.Account)}, "audit")
 	defer release()
@@ -71,7 +71,7 @@ func (x *run) read() (*topology.Fabric, error) {
 		}
 		if moved == "" {
 			if len(x.report.Notes) == 0 {
-				x.report.Note("the fabric was not swept: what is new, or gone, is not known, and states are those of the file")
+				x.report.Note("the fabric was not swept: new and missing nodes and links are unknown, and states are those of the file")
 			}
 			return f, nil
 		}
@@ -85,12 +85,12 @@ func (x *run) read() (*topology.Fabric, error) {
 	return f, err
 }
 
-// isCut reports whether the sweep was ended before it was done.
+// isCut reports whether the sweep ended early.
 func isCut(f *topology.Fabric) bool {
 	return slices.ContainsFunc(f.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemCut })
 }
 
-// cover counts what the sweep asked, and says in the report what is audited.
+// cover counts the requests of the sweep, and sets the fabric and subnet of the report.
 func (x *run) cover(f *topology.Fabric) {
 	live := x.env.Engine != nil
 	if x.missed = nil; x.Known == nil {
@@ -103,8 +103,7 @@ func (x *run) cover(f *topology.Fabric) {
 	}
 }
 
-// Acks returns the acks of a subnet below a folder of states. Lines that cannot be read are
-// warned of.
+// Acks returns the acks of a subnet below a directory of states. It warns of invalid lines.
 func Acks(r *lang.Runtime, dir string, subnet fabric.Subnet) audit.Acks {
 	if dir == "" {
 		return nil

@@ -25,25 +25,25 @@ type Rail struct {
 type judge struct {
 	ctx      context.Context
 	runtime  *lang.Runtime
-	report   *audit.Report // for audits that fail
+	report   *audit.Report // gets the audits that fail
 	requests *observer
 
-	// What audits get.
+	// Arguments of audits.
 	deep     bool
 	past     bool
 	baseline *fabric.Fabric
 	rails    []Rail
 }
 
-// thread makes a thread for the code of audits: what gets no answer is the report's, not
-// the session's.
+// thread makes a thread for the code of audits. Requests without an answer count for the
+// report, not for the session.
 func (j *judge) thread(name string) (t *starlark.Thread, release func()) {
 	return lang.NewThread(&lang.Fiber{Runtime: j.runtime, Context: j.ctx, Sink: j.runtime, Account: new(lang.Account)}, name)
 }
 
-// all runs audits on f one after the other, and returns what they found. One that fails is
-// among the failures of the report, and the others run; one that was stopped at the
-// deadline is too, and so are those behind it. run is for audits that judge the run.
+// all runs audits on f one after the other, and returns their findings. An audit that fails,
+// is stopped at the deadline, or does not start because of that, is among the failures of the
+// report; the others run. run is for audits that judge the run.
 func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
 	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(j.deep), railsOption: railValues(j.rails), runOption: run}
 	if topology.EnvOf(j.runtime).Engine != nil && j.past && slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
@@ -52,7 +52,7 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 	if j.baseline != nil {
 		own[baselineOption] = topology.NewFabric(j.baseline)
 	}
-	audits.Take(j.runtime) // what the top levels of scripts found
+	audits.Take(j.runtime) // drops findings of the top levels of scripts
 	for _, a := range list {
 		err := late(j.ctx)
 		if err == nil {
@@ -62,7 +62,7 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 			}
 		}
 		if err != nil {
-			// Of what the standard set needs and the fabric has not, the report says nothing.
+			// The report omits audits of the standard set that need what the fabric does not have.
 			skipped := !a.byName && (errors.Is(err, topology.ErrNoFabric) || errors.Is(err, topology.ErrNotInFile))
 			j.report.Failures = append(j.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
 		}
@@ -70,19 +70,18 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 	return audits.Take(j.runtime), nil
 }
 
-// seen is what runs before have seen of the ports of f.
+// seen returns the observations of the ports of f in earlier runs.
 func (j *judge) seen(f *topology.Fabric) starlark.Value {
 	t, release := j.thread("audit")
 	defer release()
 	v, err := audits.Past(t, f.Fabric)
 	if err != nil {
-		j.report.Note("what runs before have seen of ports is not known: %v", err)
+		j.report.Note("observations of ports in earlier runs are unknown: %v", err)
 	}
 	return v
 }
 
-// one runs an audit. err is why it was not done, or not to its end; ended is why no other
-// may run.
+// one runs an audit. err is why it did not run or finish; ended is why no other may run.
 func (j *judge) one(a *Audit, f *topology.Fabric, own starlark.StringDict) (err, ended error) {
 	j.runtime.Progress("audit " + a.Name)
 	t, release := j.thread(a.script)
@@ -98,7 +97,7 @@ func (j *judge) one(a *Audit, f *topology.Fabric, own starlark.StringDict) (err,
 	switch late := late(j.ctx); {
 	case err == nil:
 		return nil, nil
-	case late != nil: // it just computed; what others found stands
+	case late != nil: // it only computed; the findings of others remain
 		return late, nil
 	case !lang.Catchable(lang.FiberOf(t), err):
 		return nil, err
@@ -106,7 +105,7 @@ func (j *judge) one(a *Audit, f *topology.Fabric, own starlark.StringDict) (err,
 	return err, nil
 }
 
-// late returns that the run was stopped at its deadline; nil: it was not.
+// late returns the error of a run that was stopped at its deadline, else nil.
 func late(ctx context.Context) error {
 	var late *lang.DeadlineError
 	if !errors.As(context.Cause(ctx), &late) {
@@ -115,11 +114,10 @@ func late(ctx context.Context) error {
 	return late
 }
 
-// ofRun reports whether the audit judges the run, when all others are done.
+// ofRun reports whether the audit judges the run, after all others.
 func (a *Audit) ofRun() bool { return slices.Contains(a.own, runOption) }
 
-// railValues are rails as audits get them: dicts of port, prefix, and sm, the
-// GUID of the master.
+// railValues returns rails for audits: dicts of port, prefix, and sm, the GUID of the master.
 func railValues(rails []Rail) *starlark.List {
 	return lang.List(rails, func(r Rail) starlark.Value {
 		return lang.DictOf("port", starlark.String(r.Port), "prefix", topology.GUIDValue(mad.GUID(r.Subnet.Prefix)), "sm", topology.GUIDValue(r.Subnet.SM))

@@ -22,9 +22,9 @@ type Audit struct {
 	script    string
 	byName    bool     // the command line names it
 	own       []string // the parameters that the command fills, of ownOptions
-	events    bool     // it finds what has happened, not what is
+	events    bool     // its findings are past events, not current states
 	entry     *script.Entry
-	datagrams *starlark.Function // how many it will send; nil: it does not say
+	datagrams *starlark.Function // returns how many it will send; nil: unknown
 	given     map[string]starlark.Value
 	kwargs    []starlark.Tuple
 }
@@ -32,37 +32,36 @@ type Audit struct {
 // Set is the audits of a run.
 type Set struct {
 	List []*Audit
-	// Deep reports that they read whole tables too, where they can.
+	// Deep reports that they read whole tables too, if they can.
 	Deep bool
-	// Help is what they say of themselves. It is set if the words ask for it;
-	// then they must not be run.
+	// Help is their help, set if the words request it; then they must not run.
 	Help string
-	// Job is the default name of the job: after those that were named, or "standard".
+	// Job is the default name of the job: the names of the audits, or "standard".
 	Job string
 }
 
-// Parameters that the command fills: they are no options of an audit.
+// Parameters that the command fills, which are not options of an audit.
 const (
-	baselineOption = "baseline" // the fabric of --baseline; None where there is none
+	baselineOption = "baseline" // the fabric of --baseline, or None
 	deepOption     = "deep"     // --deep: read whole tables too
-	pastOption     = "past"     // what runs of the job before have seen
+	pastOption     = "past"     // observations of earlier runs of the job
 	railsOption    = "rails"    // of --each-port: the subnets that were audited before, as Rails
-	runOption      = "run"      // what is known of the run when all other audits are done
+	runOption      = "run"      // the run after all other audits
 )
 
 var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, runOption}
 
-// OptionsOf returns the flags of an audit, but for those that the command fills.
+// OptionsOf returns the flags of an audit, except those that the command fills.
 func OptionsOf(p script.Program) []string {
 	return slices.DeleteFunc(slices.Clone(p.Options), func(flag string) bool {
 		return slices.ContainsFunc(ownOptions, func(name string) bool { return script.FlagName(name) == flag })
 	})
 }
 
-// Load loads the audits that words of a command line name, .star files or shipped ones,
-// and gives each option among the words to all that have it. Without names they
-// are the standard set, and with deep those too that read nothing but whole
-// tables. flags are those of the command that runs them, to suggest where one is misspelt.
+// Load loads the audits that words of a command line name, .star files or shipped ones, and
+// passes each option among the words to all audits that accept it. Without names it loads the
+// standard set, with deep also the audits that read only whole tables. flags are those of the
+// command that runs them, for suggestions about misspelled ones.
 func Load(ctx context.Context, in *script.Interpreter, words, flags []string, deep bool) (*Set, error) {
 	set, err := LoadInScript(ctx, in, words, flags, deep)
 	if err != nil {
@@ -74,8 +73,7 @@ func Load(ctx context.Context, in *script.Interpreter, words, flags []string, de
 	return set, nil
 }
 
-// LoadInScript is Load for a script: files that options name are read only where
-// scripts may read.
+// LoadInScript is Load for a script: options may only name files that scripts may read.
 func LoadInScript(ctx context.Context, in *script.Interpreter, words, flags []string, deep bool) (*Set, error) {
 	names, byName := choose(words, script.Audits.Shipped(), deep)
 	set := &Set{Job: jobOf(names, byName, deep), Deep: deep}
@@ -154,7 +152,7 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 		}
 		fn := s.Function("audit")
 		if fn == nil {
-			return fmt.Errorf("%s is no audit: it defines no audit(fabric, ...)", file)
+			return fmt.Errorf("%s: not an audit; it does not define audit(fabric, ...)", file)
 		}
 		a.datagrams = s.Function("datagrams")
 		a.events = s.Globals["events"] == starlark.True
@@ -167,13 +165,13 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 			return own
 		})
 		if !a.entry.Fabric || len(a.entry.Words) > 0 || a.entry.Rest != "" {
-			return fmt.Errorf("%s: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)", file)
+			return fmt.Errorf("%s: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)", file)
 		}
 		return nil
 	})
 }
 
-// notExit is err of an audit's code: exit() would end the other audits, and the report.
+// notExit returns err of an audit's code: exit() must not end the other audits and the report.
 func notExit(err error) error {
-	return lang.NotExit(err, "and so no audit: what finding() says makes the exit status")
+	return lang.NotExit(err, "and so no audit: the findings set the exit status")
 }

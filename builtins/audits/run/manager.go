@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric/sa"
 )
 
-// findSM returns the subnet manager at the moment; nil: none is known.
+// findSM returns the current subnet manager, nil if unknown.
 func findSM(ctx context.Context, env *topology.Env) *sa.SM {
 	if env.Engine == nil {
 		return nil
@@ -20,12 +20,12 @@ func findSM(ctx context.Context, env *topology.Env) *sa.SM {
 	return sm
 }
 
-// ownAnswers is how far our own requests raise the count of a subnet manager:
-// OpenSM's is of the SMPs that it has sent, answers to SMInfo included.
+// ownAnswers is how much the requests of fabsh raise the ActCount of a subnet manager: OpenSM
+// counts the SMPs that it has sent, with its answers to SMInfo.
 const ownAnswers = 4
 
-// compareSM is what the subnet manager did between two looks at it, in words; empty:
-// nothing that is known. A simulated one counts sweeps.
+// compareSM returns the activity of the subnet manager between two reads, in words; "" if none
+// is known. A simulated one counts sweeps.
 func compareSM(before, now *sa.SM, simulated bool) string {
 	if before == nil || now == nil || before.Info == nil || now.Info == nil {
 		return ""
@@ -36,9 +36,9 @@ func compareSM(before, now *sa.SM, simulated bool) string {
 	}
 	switch n := now.Info.ActCount - before.Info.ActCount; {
 	case now.Info.GUID != before.Info.GUID:
-		return fmt.Sprintf("the subnet manager changed meanwhile: it was %v, it is %v", before, now)
+		return fmt.Sprintf("the subnet manager changed during the run: from %v to %v", before, now)
 	case n > allowed && n < 1<<31:
-		return fmt.Sprintf("the subnet manager was at work meanwhile (its activity count rose by %d): it may have swept", n)
+		return fmt.Sprintf("the subnet manager was active during the run (ActCount increased by %d): it may have swept", n)
 	}
 	return ""
 }

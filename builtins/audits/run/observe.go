@@ -14,7 +14,7 @@ import (
 // observer counts the requests of audits.
 type observer struct {
 	coverage *audit.Coverage
-	audit    string // the audit that runs; "": requests do not count
+	audit    string // the audit that runs; "" if requests do not count
 }
 
 // observe counts a request of the audit that runs.
@@ -24,7 +24,7 @@ func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
 	}
 	outcome := outcomeOf(err)
 	s := audit.OfFabric()
-	if t.Node != nil && (outcome == audit.TimedOut || outcome == audit.Failed) { // else nobody asks whose it was
+	if t.Node != nil && (outcome == audit.TimedOut || outcome == audit.Failed) { // else the subject is not needed
 		s = audit.OfNode(t.Node)
 		if t.Port != topology.NoPortGiven {
 			if p := t.Node.Port(t.Port); p != nil {
@@ -35,7 +35,7 @@ func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
 	o.coverage.Count(o.audit, a.Name, s, outcome, 1)
 }
 
-// outcomeOf is what a request came to.
+// outcomeOf returns the outcome of a request.
 func outcomeOf(err error) audit.Outcome {
 	var me *engine.Error
 	var unsupported *table.UnsupportedError

@@ -14,8 +14,8 @@ import (
 	"fabsh/fabric"
 )
 
-// parse gives the options among words to the audits that have them. names are
-// those that were loaded.
+// parse passes the options among words to the audits that accept them. names are the loaded
+// audits.
 func (set *Set) parse(words, names, flags []string) error {
 	var values []string // of options
 	help := false
@@ -28,7 +28,7 @@ func (set *Set) parse(words, names, flags []string) error {
 		case !strings.HasPrefix(w, "-") && slices.Contains(names, w):
 		case !strings.HasPrefix(w, "-"):
 			shipped := script.Audits.Names()
-			return fmt.Errorf("audit: no audit %q%s: use a .star file, or one of %s", w, fabric.DidYouMean(w, shipped), strings.Join(shipped, ", "))
+			return fmt.Errorf("audit %q: unknown%s; use a .star file, or one of %s", w, fabric.DidYouMean(w, shipped), strings.Join(shipped, ", "))
 		default:
 			before := words
 			var err error
@@ -40,7 +40,7 @@ func (set *Set) parse(words, names, flags []string) error {
 	}
 	for _, v := range values {
 		if slices.Contains(names, v) {
-			return fmt.Errorf("audit: %q is the value of an option, and an audit: write the option as --NAME=%[1]s", v)
+			return fmt.Errorf("audit: %q is the value of an option and the name of an audit; write the option as --NAME=%[1]s", v)
 		}
 	}
 	if help {
@@ -56,7 +56,7 @@ func (set *Set) parse(words, names, flags []string) error {
 	return nil
 }
 
-// option gives one option to all that have it.
+// option passes one option to all audits that accept it.
 func (set *Set) option(w string, words, flags []string) (rest []string, err error) {
 	flag, _, _ := strings.Cut(w, "=")
 	var known []string
@@ -73,17 +73,17 @@ func (set *Set) option(w string, words, flags []string) (rest []string, err erro
 			return nil, fmt.Errorf("audit %s: %w", a.Name, err)
 		}
 		if found && len(left) != len(rest) {
-			return nil, fmt.Errorf("audit: one audit takes %s with a value, another without: write %[1]s=VALUE", flag)
+			return nil, fmt.Errorf("audit: %s has a value in one audit, but not in another; write %[1]s=VALUE", flag)
 		}
 		found, rest = true, left
 	}
 	if !found {
-		return nil, fmt.Errorf("audit: no audit that is to run has an option %s%s", flag, fabric.DidYouMean(flag, append(known, flags...)))
+		return nil, fmt.Errorf("audit: no audit of this run supports the option %s%s", flag, fabric.DidYouMean(flag, append(known, flags...)))
 	}
 	return rest, nil
 }
 
-// bind makes the arguments of what was given.
+// bind makes the arguments from the given options.
 func (a *Audit) bind() error {
 	for _, p := range a.entry.Options {
 		if v, ok := a.given[p.Name]; ok {
@@ -98,7 +98,7 @@ func (a *Audit) bind() error {
 // Arguments returns the arguments that the command line gives to the audit, by keyword.
 func (a *Audit) Arguments() []starlark.Tuple { return a.kwargs }
 
-// arguments are those of a run; own are the values of ownOptions.
+// arguments returns those of a run; own are the values of ownOptions.
 func (a *Audit) arguments(own starlark.StringDict) []starlark.Tuple {
 	kwargs := slices.Clone(a.kwargs)
 	for _, name := range a.own {
@@ -107,8 +107,8 @@ func (a *Audit) arguments(own starlark.StringDict) []starlark.Tuple {
 	return kwargs
 }
 
-// expected is how many datagrams the audit says that it will send; 0 where it
-// does not say. Its datagrams() may take deep, and options of the audit.
+// expected returns how many datagrams the audit will send, 0 if unknown. Its datagrams() may
+// take deep, and options of the audit.
 func (a *Audit) expected(t *starlark.Thread, f starlark.Value, deep bool) (int, error) {
 	if a.datagrams == nil {
 		return 0, nil

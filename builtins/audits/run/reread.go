@@ -13,14 +13,13 @@ import (
 	"fabsh/mad/engine"
 )
 
-// rereadAfter is how long after the first reading what was found is read again:
-// a link that trains, or a subnet manager that hands over, has done so by then
-// (OpenSM polls its master every 10 s, opensm osm_subnet.c sminfo_polling_timeout).
+// rereadAfter is when findings are re-read: by then, links have trained and subnet managers
+// have handed over (OpenSM polls its master every 10 s, opensm osm_subnet.c
+// sminfo_polling_timeout).
 const rereadAfter = 10 * time.Second
 
-// reread reads what was found a second time, and keeps what is still there: a link
-// that trains, or a subnet manager that hands over, is no fault. What has happened
-// stays so.
+// reread re-reads the findings, and keeps those that persist: a link that trains, or a subnet
+// manager that hands over, is not a fault. Past events are not re-read.
 func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, error) {
 	list = doubtful(list, found, func(f *audit.Finding) bool {
 		_, acked := x.acks.Of(f, x.runtime.Clock.Now())
@@ -29,7 +28,7 @@ func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, err
 	if len(list) == 0 {
 		return found, nil
 	}
-	x.runtime.Progress("reading again what was found")
+	x.runtime.Progress("re-reading findings")
 	if err := sleep(x.ctx, x.env.Engine, x.runtime.Clock.Sleep); err != nil {
 		return x.readOnce(found, err)
 	}
@@ -54,16 +53,15 @@ func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, err
 	}
 	kept, gone, fresh := audit.Confirm(found, second, again)
 	if gone > 0 {
-		x.report.Note("%s gone at the second reading, so not told", plural.Count(gone, "finding was", "findings were"))
+		x.report.Note("%s did not persist on re-read; not reported", plural.Count(gone, "finding", "findings"))
 	}
 	if fresh > 0 {
-		x.report.Note("%s new at the second reading, so not told before the next run reads it again", plural.Count(fresh, "finding was", "findings were"))
+		x.report.Note("%s new on re-read; not reported until the next run confirms it", plural.Count(fresh, "finding", "findings"))
 	}
 	return kept, nil
 }
 
-// doubtful returns the audits that are to run again: they found something that is news,
-// and not what has happened.
+// doubtful returns the audits to run again: those with new findings that are not past events.
 func doubtful(list []*Audit, found []audit.Finding, isNews func(*audit.Finding) bool) []*Audit {
 	news := map[string]bool{}
 	for i := range found {
@@ -74,18 +72,17 @@ func doubtful(list []*Audit, found []audit.Finding, isNews func(*audit.Finding) 
 	return slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return a.events || !news[a.Name] })
 }
 
-// readOnce keeps what was found, though it could not be read again because of err.
+// readOnce keeps the findings, which could not be re-read because of err.
 func (x *run) readOnce(found []audit.Finding, err error) ([]audit.Finding, error) {
 	if x.ctx.Err() != nil && late(x.ctx) == nil {
 		return nil, err
 	}
-	x.report.Note("what was found was read only once: %v", err)
+	x.report.Note("findings were read only once: %v", err)
 	x.report.Coverage.Count(audit.Sweep, mad.AttrNodeInfo.Name, audit.OfFabric(), audit.TimedOut, 1)
 	return found, nil
 }
 
-// sleep waits for the second reading. The halt of the engine, at the session's deadline,
-// ends it.
+// sleep waits until the re-read. The halt of the engine, at the session's deadline, ends it.
 func sleep(ctx context.Context, e *engine.Engine, sleep func(context.Context, time.Duration) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

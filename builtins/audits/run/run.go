@@ -2,14 +2,14 @@
 //
 //	run.go      a run, phase by phase
 //	load.go     which audits run; options.go: their options
-//	fabric.go   the fabric that is audited: a file's, or what a sweep finds
+//	fabric.go   the fabric that is audited: of a file, or of a sweep
 //	judge.go    runs the audits one after the other
 //	observe.go  counts their requests in the coverage of the report
-//	reread.go   the second reading of what was found
-//	manager.go  what the subnet manager did meanwhile
+//	reread.go   re-reads findings before they are reported
+//	manager.go  activity of the subnet manager during the run
 //	status.go   the exit status
 //
-// What a report holds is in fabric/audit; findings and metrics as scripts see them are in
+// The report is in fabric/audit; the values of findings and metrics in scripts are in
 // builtins/audits.
 package run
 
@@ -31,38 +31,36 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// Options say what a run of audits is to do.
+// Options are the settings of a run of audits.
 type Options struct {
-	Baseline *fabric.Fabric // nil: there is none
-	Subnet   string         // the name that it is given; "": none
-	// Known is a fabric that is not swept: nodes are asked by the LIDs that they have in
-	// it, where they are still there. Nil: the fabric is swept.
+	Baseline *fabric.Fabric // may be nil
+	Subnet   string         // a name for it; may be ""
+	// Known is a fabric to use without a sweep: nodes are reached by their LIDs in it, if
+	// they are still there. Nil: the fabric is swept.
 	Known *fabric.Fabric
 	Rails []Rail // of other ports of the host, that were audited before
 	// Begin gets the subnet as soon as it is known, and returns the acks. An
-	// error ends the run. Nil: there are none.
+	// error ends the run. Nil: no acks.
 	Begin func(fabric.Subnet) (audit.Acks, error)
-	// Job names what perf_rates(over="last") keeps for the next run; LookOnly: it
-	// compares with that, and leaves it as it is.
+	// Job names the state of perf_rates(over="last"). With ReadOnly, the run compares with
+	// it without changing it.
 	Job      string
-	LookOnly bool
-	// Kept is what runs keep for the next one in memory, in place of the files of the
-	// job. Nil: it is in files.
+	ReadOnly bool
+	// Kept is the state of the job in memory, instead of in files; nil: in files.
 	Kept *audit.State
-	// Once: findings are reported as they were read first, for they are soon read again.
+	// Once reports findings without re-reading them, because the next run is soon.
 	Once bool
-	// NoPast: what runs of the job before have seen of ports is not judged, nor kept
-	// where nothing else is.
+	// NoPast ignores observations of ports in earlier runs of the job, and does not keep
+	// them unless other state is kept.
 	NoPast bool
-	// Expected gets the number of datagrams that the audits will send beyond the sweep,
-	// before they do. Nil: they need not be counted.
+	// Expected gets the number of datagrams that the audits will send after the sweep,
+	// before they do. Nil: not counted.
 	Expected func(n int)
 }
 
-// Run runs audits on the fabric at hand: a file's, or what a sweep finds.
-// Findings on a live fabric are read a second time before they are reported.
-// Requests that get no answer are in the report's coverage; they do not count
-// for the exit status of the session. The error is for what ends the run.
+// Run runs audits on the fabric of a file, or of a sweep. Findings on a live fabric are re-read
+// before they are reported. Requests without an answer are in the report's coverage; they do
+// not affect the exit status of the session. It returns an error if the run ends early.
 func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*audit.Report, error) {
 	r, env := in.Runtime, topology.EnvOf(in.Runtime)
 	report := new(audit.Report)
@@ -87,9 +85,9 @@ func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*au
 	})
 }
 
-// hastyClock is the clock of a run on a simulated fabric, where nothing changes by
-// itself: whoever waits goes on at once, and it is later. Otherwise time goes by, for
-// audits tell how long the fabric takes to answer, which a lang.VirtualClock does not.
+// hastyClock is the clock of a run on a simulated fabric, where nothing changes while audits
+// wait: Sleep advances the clock and returns at once. Otherwise time passes, unlike with a
+// lang.VirtualClock, because audits measure response times.
 type hastyClock struct {
 	lang.Clock
 	ahead atomic.Int64 // nanoseconds
@@ -102,7 +100,7 @@ func (c *hastyClock) Sleep(ctx context.Context, d time.Duration) error {
 	return context.Cause(ctx)
 }
 
-// sent is how many datagrams have been sent.
+// sent returns how many datagrams have been sent.
 func sent(env *topology.Env) uint64 {
 	if env.Engine == nil {
 		return 0
@@ -110,7 +108,7 @@ func sent(env *topology.Env) uint64 {
 	return env.Engine.Stats().Sent
 }
 
-// run is a run under way.
+// run is a run of audits.
 type run struct {
 	Options
 	ctx     context.Context
@@ -119,11 +117,11 @@ type run struct {
 	judge   judge
 	report  *audit.Report
 	acks    audit.Acks
-	known   map[string]bool // IDs that the baseline has
-	missed  []string        // what the latest sweep missed, in words
+	known   map[string]bool // IDs of findings of the baseline
+	missed  []string        // what the latest sweep could not read, in words
 }
 
-// run is all phases, from the sweep to the report.
+// run runs all phases, from the sweep to the report.
 func (x *run) run(in *script.Interpreter, list []*Audit) error {
 	manager := findSM(x.ctx, x.env)
 	f, err := x.readBoth(in, ofFabric(list))
@@ -146,7 +144,7 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 	if list, err = x.expect(f, list); err != nil {
 		return err
 	}
-	audits.BeginRun(x.runtime, audits.Job{Subnet: x.report.Subnet, Name: x.Job, LookOnly: x.LookOnly, Kept: x.Kept})
+	audits.BeginRun(x.runtime, audits.Job{Subnet: x.report.Subnet, Name: x.Job, ReadOnly: x.ReadOnly, Kept: x.Kept})
 	found, err := x.judge.all(f, ofFabric(list), starlark.None)
 	if err != nil {
 		return err
@@ -170,8 +168,8 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 	return nil
 }
 
-// expect counts how many datagrams the audits will send. An audit that cannot say it is
-// broken, and is not among the sound ones.
+// expect counts the datagrams that the audits will send. It reports audits whose count fails as
+// failed, and returns the others.
 func (x *run) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, err error) {
 	if x.Expected == nil || x.env.Engine == nil {
 		return list, nil
@@ -183,7 +181,7 @@ func (x *run) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, err err
 		n, err := a.expected(t, f, x.judge.deep)
 		switch {
 		case late(x.ctx) != nil:
-			return list, nil // judge says so
+			return list, nil // judge reports it
 		case err == nil:
 			total += n
 			sound = append(sound, a)
@@ -202,8 +200,8 @@ func ofFabric(list []*Audit) []*Audit {
 	return slices.DeleteFunc(slices.Clone(list), (*Audit).ofRun)
 }
 
-// judgeRun adds to found what audits find about the run itself. Without such audits,
-// what changed meanwhile, and that there was nothing to compare with, is a note.
+// judgeRun adds the findings about the run itself. Without audits for that, changes during the
+// run and counters that could not be compared are notes.
 func (x *run) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Finding, changed string) ([]audit.Finding, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return !a.ofRun() })
 	if len(list) == 0 {
@@ -219,20 +217,20 @@ func (x *run) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Finding,
 	return append(found, more...), err
 }
 
-// settled is the report as it would be if found were all.
+// settled returns the report as it would be with these findings.
 func (x *run) settled(found []audit.Finding) *audit.Report {
 	report := &audit.Report{Coverage: x.report.Coverage.Clone(), Failures: x.report.Failures}
 	report.Settle(slices.Clone(found), x.acks, x.known, x.runtime.Clock.Now())
 	return report
 }
 
-// keep ends the run, and keeps for the next what it read and found.
+// keep ends the run, and keeps its reads and findings for the next one.
 func (x *run) keep(f *topology.Fabric, found []audit.Finding) {
 	gone, err := audits.EndRun(x.runtime, f.Fabric, found, x.settled(found).Complete())
 	if err != nil {
 		x.report.Fail("state", err)
 	}
-	// That a run was short of something is not news of the fabric.
+	// Findings about a run are not changes of the fabric.
 	gone = slices.DeleteFunc(gone, func(f audit.Finding) bool { return strings.HasPrefix(f.Check, "audit.") })
 	if len(gone) == 0 {
 		return
@@ -244,5 +242,5 @@ func (x *run) keep(f *topology.Fabric, found []audit.Finding) {
 	if len(gone) > 3 {
 		names = append(names, "...")
 	}
-	x.report.Note("%s gone since the run before: %s", plural.Count(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
+	x.report.Note("%s gone since the previous run: %s", plural.Count(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
 }

@@ -6,8 +6,8 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// Status returns the exit status of a run: of failOn or worse, findings make it
-// 1; what was not answered or not done, 3; a broken audit, 2.
+// Status returns the exit status of a run: 1 for findings of at least failOn, 3 for requests
+// without an answer or audits that did not run, 2 for errors of an audit.
 func Status(r *audit.Report, failOn audit.Severity) int {
 	code := lang.StatusClean
 	if r.Worst() >= failOn {
