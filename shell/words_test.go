@@ -30,7 +30,7 @@ var wordExceptions = []wordException{}
 
 // wordsPending are paths whose texts have not been revised yet.
 var wordsPending = []string{
-	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/", "scripts/", "builtins/",
+	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/", "builtins/",
 	"fabric/change/",
 	"fabric/sim/",
 	"shell/GUIDE.md",
