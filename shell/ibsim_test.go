@@ -68,8 +68,8 @@ func TestIbsim(t *testing.T) {
 		{[]string{"IBSIM_SOCKNAME=" + f.Name, "SIM_HOST=H2"}, []string{"-F", "ibsim", "-c", local}, "\"H2\"\n[exit status 0]\n"},
 		{[]string{"IBSIM_SOCKNAME=nobody", "SIM_HOST=S1"}, []string{"-F", "ibsim:" + f.Name, "-C", "H2", "-c", local}, "\"H2\"\n[exit status 0]\n"},
 		{nil, []string{"-F", "ibsim:" + f.Name, "-P", "2", "-c", "1"}, "fabsh: -P 2: not supported by ibsim, which attaches programs to port 1 of an adapter, or to port 0 of a switch\n[exit status 2]\n"},
-		{nil, []string{"-F", "ibsim:nobody-is-here", "-c", "1"}, `fabsh: no ibsim listens at "nobody-is-here" in this network namespace: start one with IBSIM_SOCKNAME=nobody-is-here ibsim -s -n NETFILE, or name the socket of one that runs (-F ibsim:NAME)` + "\n[exit status 3]\n"},
-		{nil, []string{"-F", "ibsim:" + f.Name, "-C", "H9", "-c", "1"}, fmt.Sprintf("fabsh: ibsim at %q: no node \"H9\" in its net file\n[exit status 3]\n", f.Name)},
+		{nil, []string{"-F", "ibsim:nobody-is-here", "-c", "1"}, `fabsh: ibsim at "nobody-is-here": no server has this socket in this network namespace; start one with IBSIM_SOCKNAME=nobody-is-here ibsim -s -n NETFILE, or name the socket of a running one (-F ibsim:NAME)` + "\n[exit status 3]\n"},
+		{nil, []string{"-F", "ibsim:" + f.Name, "-C", "H9", "-c", "1"}, fmt.Sprintf("fabsh: ibsim at %q: node \"H9\" is not in its net file\n[exit status 3]\n", f.Name)},
 	}
 	for _, tt := range tests {
 		if got := outcome(fabsh(t, tt.env, tt.args...)); got != tt.want {
@@ -157,7 +157,7 @@ func TestIbsimKilled(t *testing.T) {
 		t.Errorf("exit status %d, want 3", got)
 	}
 	want := regexp.MustCompile(`^discover: (the sweep ended after \d+ nodes?|the node at route 0 did not answer): SubnGet\(\w+( \d+)?\) to route [0-9,]+: ` +
-		regexp.QuoteMeta(fmt.Sprintf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", f.Name)) +
+		regexp.QuoteMeta(fmt.Sprintf("ibsim at %q: it has ended or crashed; start it and attach again", f.Name)) +
 		`\n  <command>:2:13: in <toplevel>\n    while True: discover\(\)\n +\^\n$`)
 	if !want.MatchString(errs.String()) {
 		t.Errorf("stderr: %s\nwant %v", errs.String(), want)

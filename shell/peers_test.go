@@ -158,7 +158,7 @@ func TestTenClients(t *testing.T) {
 		}()
 	}
 	got := outcome(on(t, f, "-c", "1"))
-	want := fmt.Sprintf("fabsh: ibsim at %q: all 10 places for clients are taken, perhaps by some that did not detach: see Attached on its console, and X with a number frees one\n[exit status 3]\n", f.Name)
+	want := fmt.Sprintf("fabsh: ibsim at %q: all 10 slots for clients are in use, perhaps by clients that did not detach; Attached on its console lists them, X with a number frees one\n[exit status 3]\n", f.Name)
 	if got != want {
 		t.Errorf("the eleventh got %swant %s", got, want)
 	}

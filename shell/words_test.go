@@ -36,9 +36,6 @@ var wordsPending = []string{
 	"shell/GUIDE.md",
 	"mad/capture/",
 	"mad/engine/",
-	"mad/ibsim/",
-	"mad/internal/erf/",
-	"mad/internal/nowait/",
 }
 
 // revised reports whether the rules apply to a file. FABSH_WORDS limits them to

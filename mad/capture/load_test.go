@@ -46,8 +46,8 @@ func TestLoadErrors(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"empty", nil, "a.pcap: no capture file: it is too short"},
-		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: no pcap file: it begins with the bytes 64 65 66 20"},
+		{"empty", nil, "a.pcap: not a capture file: it is too short"},
+		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: not a pcap file: it begins with the bytes 64 65 66 20"},
 		{"no packets", pcap(t), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not recorded by fabsh --record: the facts of the local port are missing"},

@@ -86,26 +86,26 @@ func TestAttachErrors(t *testing.T) {
 		}
 	}
 	refused(ibsim.Options{Socket: f.Name + "x"},
-		`no ibsim listens at "NAMEx" in this network namespace: start one with IBSIM_SOCKNAME=NAMEx ibsim -s -n NETFILE, or name the socket of one that runs (-F ibsim:NAME)`)
+		`ibsim at "NAMEx": no server has this socket in this network namespace; start one with IBSIM_SOCKNAME=NAMEx ibsim -s -n NETFILE, or name the socket of a running one (-F ibsim:NAME)`)
 	refused(ibsim.Options{Socket: strings.Repeat("x", 93)},
-		`ibsim at "`+strings.Repeat("x", 93)+`": a socket's name has at most 92 bytes`)
+		`ibsim at "`+strings.Repeat("x", 93)+`": the name of a socket has at most 92 bytes`)
 	longest := strings.Repeat("x", 92)
 	refused(ibsim.Options{Socket: longest},
-		`no ibsim listens at "`+longest+`" in this network namespace: start one with IBSIM_SOCKNAME=`+longest+` ibsim -s -n NETFILE, or name the socket of one that runs (-F ibsim:NAME)`)
+		`ibsim at "`+longest+`": no server has this socket in this network namespace; start one with IBSIM_SOCKNAME=`+longest+` ibsim -s -n NETFILE, or name the socket of a running one (-F ibsim:NAME)`)
 	refused(ibsim.Options{Socket: f.Name, Node: "nobody"},
-		`ibsim at "NAME": no node "nobody" in its net file`)
+		`ibsim at "NAME": node "nobody" is not in its net file`)
 	refused(ibsim.Options{Socket: f.Name, Node: "0123456789012345678901234567890x"},
-		`node "0123456789012345678901234567890x": ibsim takes names of at most 31 bytes to attach to`)
+		`node "0123456789012345678901234567890x": too long; ibsim attaches to nodes by names of at most 31 bytes`)
 	attach(t, ibsim.Options{Socket: f.Name, Node: "h1", ISSM: true})
 	refused(ibsim.Options{Socket: f.Name, Node: "h1", ISSM: true},
-		`ibsim at "NAME": a subnet manager is on node "h1" already`)
+		`ibsim at "NAME": node "h1" already has a subnet manager`)
 	if n := len(f.Attached(t)); n != 1 {
 		t.Errorf("%d clients are attached after the refusals, want 1", n)
 	}
 	for range 9 {
 		attach(t, ibsim.Options{Socket: f.Name})
 	}
-	full := `ibsim at "NAME": all 10 places for clients are taken, perhaps by some that did not detach: see Attached on its console, and X with a number frees one`
+	full := `ibsim at "NAME": all 10 slots for clients are in use, perhaps by clients that did not detach; Attached on its console lists them, X with a number frees one`
 	refused(ibsim.Options{Socket: f.Name}, full)
 	refused(ibsim.Options{Socket: f.Name, Node: "h2"}, full)
 	f.Console(t, "X 4")

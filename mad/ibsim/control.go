@@ -19,24 +19,24 @@ import (
 	"fabsh/mad/internal/nowait"
 )
 
-// Options say where to attach.
+// Options select where to attach.
 type Options struct {
-	// Socket is ibsim's name: what its IBSIM_SOCKNAME says, or "" for "sim".
+	// Socket is ibsim's name: its IBSIM_SOCKNAME, or "" for "sim".
 	Socket string
 	// Node is the node to attach to, by the name in the net file or by its
 	// description; "" is the first of the net file. Of a channel adapter it
 	// is always port 1, of a switch port 0.
 	Node string
-	// QP, above 1, is where requests to us (Reports) are sent. 0: with ISSM,
+	// QP, above 1, is the queue pair for requests to us (Reports). 0: with ISSM,
 	// queue pair 1; otherwise any.
 	QP uint32
-	// ISSM takes requests to QP 0 and 1 of the node, as its subnet manager
-	// does: there can be one such client on a node.
+	// ISSM receives requests to QP 0 and 1 of the node, as its subnet manager
+	// does: a node can have one such client.
 	ISSM bool
 }
 
 const (
-	// connectTimeout is long, for an ibsim that has to load a big net file.
+	// connectTimeout is long: ibsim may be loading a big net file.
 	connectTimeout = 30 * time.Second
 	factsTimeout   = 5 * time.Second
 	closeTimeout   = 2 * time.Second
@@ -51,7 +51,7 @@ type control struct {
 	serial uint32
 }
 
-// address is of ibsim's abstract sockets. It counts a NUL after the name.
+// address returns the address of one of ibsim's abstract sockets. It includes a NUL after the name.
 func address(format string, args ...any) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: "@" + fmt.Sprintf(format, args...) + "\x00"}
 }
@@ -63,11 +63,11 @@ func Attach(o Options) (*Transport, error) {
 	}
 	switch {
 	case len(o.Socket) > wire.MaxName:
-		return nil, fmt.Errorf("ibsim at %q: a socket's name has at most %d bytes", o.Socket, wire.MaxName)
+		return nil, fmt.Errorf("ibsim at %q: the name of a socket has at most %d bytes", o.Socket, wire.MaxName)
 	case len(o.Node) >= wire.NodeSize:
-		return nil, fmt.Errorf("node %q: ibsim takes names of at most %d bytes to attach to", o.Node, wire.NodeSize-1)
+		return nil, fmt.Errorf("node %q: too long; ibsim attaches to nodes by names of at most %d bytes", o.Node, wire.NodeSize-1)
 	}
-	if o.QP == 0 && !o.ISSM { // programs on one node are told apart by it
+	if o.QP == 0 && !o.ISSM { // it distinguishes programs on one node
 		o.QP = 2 + rand.Uint32N(1<<24-2)
 	}
 	t := &Transport{socket: o.Socket, qp: o.QP, issm: o.ISSM}
@@ -88,8 +88,8 @@ func Attach(o Options) (*Transport, error) {
 	return t, nil
 }
 
-// open makes our two sockets. Both must have their names before CONNECT: ibsim
-// ends itself if it cannot connect to the one for data.
+// open creates our two sockets. Both must have their names before CONNECT: ibsim
+// exits if it cannot connect to the one for data.
 func (t *Transport) open() (id int32, err error) {
 	for range 8 { // another client may have the same number
 		id = 1 + rand.Int32N(1<<31-1)
@@ -98,7 +98,7 @@ func (t *Transport) open() (id int32, err error) {
 		case errors.Is(err, syscall.EADDRINUSE):
 			continue
 		case errors.Is(err, syscall.ECONNREFUSED):
-			return 0, fmt.Errorf("no ibsim listens at %q in this network namespace: start one with IBSIM_SOCKNAME=%[1]s ibsim -s -n NETFILE, or name the socket of one that runs (-F ibsim:NAME)", t.socket)
+			return 0, fmt.Errorf("ibsim at %q: no server has this socket in this network namespace; start one with IBSIM_SOCKNAME=%[1]s ibsim -s -n NETFILE, or name the socket of a running one (-F ibsim:NAME)", t.socket)
 		case err != nil:
 			return 0, fmt.Errorf("ibsim at %q: %w", t.socket, err)
 		}
@@ -119,8 +119,8 @@ func (t *Transport) open() (id int32, err error) {
 	return 0, fmt.Errorf("ibsim at %q: %w", t.socket, err)
 }
 
-// connect takes a slot, and connects our data socket to ibsim's of that slot:
-// only between two that are connected to each other the kernel does not limit
+// connect takes a slot, and connects our data socket to ibsim's socket of that slot:
+// only between two sockets that are connected to each other does the kernel not limit
 // the queue to net.unix.max_dgram_qlen.
 func (t *Transport) connect(o Options, id int32) error {
 	reply, err := t.ask(o, id)
@@ -138,12 +138,12 @@ func (t *Transport) connect(o Options, id int32) error {
 	err = cmp.Or(err, cerr)
 	if err != nil {
 		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
-		return fmt.Errorf("ibsim at %q: its socket for our data: %w", t.socket, err)
+		return fmt.Errorf("ibsim at %q: data socket: %w", t.socket, err)
 	}
 	return nil
 }
 
-// abandon keeps our sockets until ibsim answers a CONNECT that we have given up.
+// abandon keeps our sockets until ibsim answers an abandoned CONNECT.
 func (t *Transport) abandon() {
 	defer t.data.Close()
 	defer t.ctl.Close()
@@ -160,8 +160,8 @@ func (t *Transport) abandon() {
 	}
 }
 
-// ask sends CONNECT. ibsim does not say why it refuses; what it grants to a
-// request that asks for less does.
+// ask sends CONNECT. ibsim gives no reason for a refusal; requests for less show the
+// reason.
 func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 	var info [64]byte
 	binary.NativeEndian.PutUint32(info[wire.OffClientID:], uint32(id))
@@ -178,7 +178,7 @@ func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 	case err != errRefused:
 		return nil, fmt.Errorf("ibsim at %q: attach: %w", t.socket, err)
 	case isFabsh(reply) && reply[wire.OffReason] == wire.ReasonUser:
-		return nil, fmt.Errorf("ibsim at %q: attach: another user started this server, which serves only that one; fabsh sim --any-user admits others", t.socket)
+		return nil, fmt.Errorf("ibsim at %q: attach: another user started this server, and it serves only that user; fabsh sim --any-user serves all", t.socket)
 	}
 	granted := func() bool {
 		reply, err := t.ctl.request(wire.CtlConnect, info[:], connectTimeout)
@@ -191,21 +191,21 @@ func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 	}
 	clear(info[wire.OffISSM:wire.OffNode])
 	if o.ISSM && granted() {
-		return nil, fmt.Errorf("ibsim at %q: a subnet manager is on node %q already", t.socket, o.Node)
+		return nil, fmt.Errorf("ibsim at %q: node %q already has a subnet manager", t.socket, o.Node)
 	}
 	clear(info[wire.OffNode:][:wire.NodeSize])
 	if o.Node != "" && granted() {
-		return nil, fmt.Errorf("ibsim at %q: no node %q in its net file", t.socket, o.Node)
+		return nil, fmt.Errorf("ibsim at %q: node %q is not in its net file", t.socket, o.Node)
 	}
-	return nil, fmt.Errorf("ibsim at %q: all 10 places for clients are taken, perhaps by some that did not detach: see Attached on its console, and X with a number frees one", t.socket)
+	return nil, fmt.Errorf("ibsim at %q: all 10 slots for clients are in use, perhaps by clients that did not detach; Attached on its console lists them, X with a number frees one", t.socket)
 }
 
-// isFabsh reports whether a reply to CONNECT, or a refusal, is of fabsh's own server.
+// isFabsh reports whether a reply to CONNECT, or a refusal, is from fabsh's own server.
 func isFabsh(reply []byte) bool {
 	return bytes.HasPrefix(reply[wire.OffServer:], []byte(wire.Fabsh))
 }
 
-// errRefused is ibsim's whole answer when it refuses.
+// errRefused is ibsim's only answer when it refuses.
 var errRefused = errors.New("refused")
 
 // request sends a control request and waits for its reply, 64 bytes.
@@ -235,7 +235,7 @@ func (c *control) request(kind uint32, info []byte, timeout time.Duration) ([]by
 	}
 }
 
-// errStale: the reply is to a request that we gave up.
+// errStale is the error of a reply to an abandoned request.
 var errStale = errors.New("stale reply")
 
 // reply reads a reply, 64 bytes.
@@ -255,7 +255,7 @@ func (c *control) reply() ([]byte, error) {
 
 func (c *control) explain(err error, timeout time.Duration) error {
 	if isTimeout(err) {
-		return fmt.Errorf("no reply within %v: it is stopped, or waits for a client that does not read its answers: %w", timeout, err)
+		return fmt.Errorf("no reply within %v; it is stopped, or waits for a client that does not read its answers: %w", timeout, err)
 	}
 	return err
 }
@@ -265,7 +265,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// Port asks ibsim for the facts of the port we are attached to.
+// Port requests from ibsim the facts of the port that we are attached to.
 func (t *Transport) Port() (engine.Port, error) {
 	if err := t.cause(); err != nil {
 		return engine.Port{}, err
@@ -284,7 +284,7 @@ func (t *Transport) Port() (engine.Port, error) {
 		reply, err := t.ctl.request(q.kind, nil, factsTimeout)
 		switch {
 		case isTimeout(err):
-			return engine.Port{}, fmt.Errorf("ibsim at %q: facts of the local port: %w", t.socket, err)
+			return engine.Port{}, fmt.Errorf("ibsim at %q: local port: %w", t.socket, err)
 		case err != nil:
 			return engine.Port{}, t.fail(err)
 		}
@@ -303,7 +303,7 @@ func (t *Transport) Port() (engine.Port, error) {
 		GIDPrefix: port.GIDPrefix,
 	}
 	if node.NodeType != mad.NodeTypeSwitch {
-		p.PortGUID += mad.GUID(p.Num) // as the simulated agents say it
+		p.PortGUID += mad.GUID(p.Num) // as the simulated agents report it
 	}
 	for i := range len(pkeys) / 2 { // up to the last one in use; the index counts
 		if key := binary.BigEndian.Uint16(pkeys[2*i:]); key != 0 {

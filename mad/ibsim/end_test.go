@@ -110,7 +110,7 @@ func TestKilled(t *testing.T) {
 
 func checkGone(t *testing.T, f *ibsimtest.Fixture, err error) {
 	t.Helper()
-	want := fmt.Sprintf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", f.Name)
+	want := fmt.Sprintf("ibsim at %q: it has ended or crashed; start it and attach again", f.Name)
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -125,7 +125,7 @@ func TestDisplaced(t *testing.T) {
 	f.Console(t, "X 0")
 	attach(t, ibsim.Options{Socket: f.Name})
 	err := send(tr, nodeInfo(mad.DirectedRoute{0}))
-	want := fmt.Sprintf("ibsim at %q has given our place to another client; attach anew", f.Name)
+	want := fmt.Sprintf("ibsim at %q: another client has our slot; attach again", f.Name)
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -150,7 +150,7 @@ func TestFrozenFacts(t *testing.T) {
 	}
 	resume := f.Freeze(t)
 	_, err = tr.Port()
-	want := fmt.Sprintf("ibsim at %q: facts of the local port: no reply within 5s: it is stopped, or waits for a client that does not read its answers: ", f.Name)
+	want := fmt.Sprintf("ibsim at %q: local port: no reply within 5s; it is stopped, or waits for a client that does not read its answers: ", f.Name)
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s...", err, want)
 	}

@@ -4,16 +4,15 @@
 //
 //	ibsim.go    the transport: datagrams
 //	control.go  the other socket: attach, detach, facts of the port
-//	refuse.go   what must not be sent, for ibsim would take harm
+//	refuse.go   requests that are not sent because they would damage ibsim
 //
 // Sources: linux-rdma/ibsim, tag ibsim-0.10: include/ibsim.h (messages),
-// ibsim/ibsim.c (sockets, clients), ibsim/sim_mad.c (what becomes of a MAD).
+// ibsim/ibsim.c (sockets, clients), ibsim/sim_mad.c (handling of MADs).
 //
-// ibsim is one thread, which waits for ever when a client does not take its
-// answers. A client that meanwhile waits for ibsim to take a request is in
-// deadlock with it. So whoever calls Recv must not Send from the same goroutine
-// (TrySend does not wait), and no more than maxOutstanding requests may be
-// outstanding.
+// ibsim is one thread, which blocks without limit if a client does not read its
+// answers. A client that waits meanwhile for ibsim to read a request is in deadlock
+// with it. So the goroutine that calls Recv must not call Send (TrySend does not
+// wait), and at most maxOutstanding requests may be outstanding.
 package ibsim
 
 import (
@@ -36,7 +35,7 @@ import (
 // Transport is an engine.Transport over one of ibsim's client slots.
 type Transport struct {
 	socket string // ibsim's name
-	node   string // where we are attached
+	node   string // that we are attached to
 	qp     uint32 // Options.QP
 	issm   bool   // Options.ISSM
 	fabsh  bool   // fabsh's own server has the name, not ibsim
@@ -44,7 +43,7 @@ type Transport struct {
 	data   *nowait.Conn // requests and answers
 	tx, rx [wire.MessageSize]byte
 
-	// ended is done after Close or once ibsim is gone; its cause says which.
+	// ended is done after Close or when ibsim has ended; its cause is the reason.
 	ended context.Context
 	end   context.CancelCauseFunc
 	watch sync.WaitGroup
@@ -53,34 +52,34 @@ type Transport struct {
 
 var _ engine.Transport = (*Transport)(nil)
 
-// The buffers of each direction take 167 messages (Linux's default of 208 KiB
-// for a socket, 1280 bytes a message with its bookkeeping).
+// The buffers of each direction hold 167 messages (Linux's default of 208 KiB for
+// a socket, 1280 bytes a message including the kernel's overhead).
 const maxOutstanding = 128
 
-// window is enough to keep ibsim busy while we are being woken: with 32 it
-// waits for us. It loses nothing, and more than 64 gains little.
+// window keeps ibsim busy while we are being woken: with 32 it waits for us. ibsim
+// loses nothing, and more than 64 gains little.
 const window = 64
 
-// watchInterval is how soon an idle client notices that ibsim is gone.
+// watchInterval is the time until an idle client notices that ibsim has ended.
 const watchInterval = 500 * time.Millisecond
 
-// Traits: ACKs of RMPP segments bounce, because ibsim takes them for responses
-// to ourselves.
+// Traits returns the traits of the transport: ACKs of RMPP segments come back,
+// because ibsim considers them responses to ourselves.
 func (t *Transport) Traits() engine.Traits {
 	return engine.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding, Window: window, QP: t.qp}
 }
 
-// Accept: what comes to us was decided when we attached. Traps go to the client
-// that is the subnet manager's, on the port whose LID the agents know.
+// Accept succeeds if requests come to us, which was decided when we attached. Traps
+// go to the client of the subnet manager, on the port whose LID the agents have.
 func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	if c.Family() == mad.ClassSubn && !t.issm {
-		return nil, fmt.Errorf("ibsim at %q: we are not attached as what gets requests to queue pair 0", t.socket)
+		return nil, fmt.Errorf("ibsim at %q: not attached as a client that receives requests to queue pair 0", t.socket)
 	}
 	return func() {}, nil
 }
 
-// Send hands d to ibsim. It refuses with an *engine.SendError what ibsim would
-// take harm from, and what it cannot carry.
+// Send passes d to ibsim. It refuses, with an *engine.SendError, requests that would
+// damage ibsim or that it cannot carry.
 func (t *Transport) Send(d *engine.Datagram) error {
 	if err := t.message(d); err != nil {
 		return err
@@ -106,13 +105,13 @@ func (t *Transport) TrySend(d *engine.Datagram) (sent bool, err error) {
 	}
 }
 
-// BeforeWait has Recv call f before it waits.
+// BeforeWait makes Recv call f before it waits.
 func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
 	t.data.BeforeWait(f)
 	return true
 }
 
-// GaveUp is of no use to ibsim: it keeps nothing of a request.
+// GaveUp does nothing: ibsim keeps no state of a request.
 func (t *Transport) GaveUp(*engine.Datagram) {}
 
 // message puts d in t.tx.
@@ -132,7 +131,7 @@ func (t *Transport) message(d *engine.Datagram) error {
 	switch {
 	case d.QP == 0: // to a subnet management agent, from ours
 	case t.qp != 0:
-		binary.BigEndian.PutUint32(m[wire.OffSQP:], t.qp) // whoever reports to us will use it
+		binary.BigEndian.PutUint32(m[wire.OffSQP:], t.qp) // for reports to us
 	default:
 		binary.BigEndian.PutUint32(m[wire.OffSQP:], 1)
 	}
@@ -160,8 +159,8 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 func received(d *engine.Datagram, m []byte) {
 	d.Address = engine.Address{LID: wire.GetLID(m[wire.OffSLID:]), QP: binary.BigEndian.Uint32(m[wire.OffSQP:])}
 	d.Timeout = 0
-	// Not delivered: our request comes back, or the response if that found
-	// no way to us.
+	// Not delivered: our request comes back, or the response if it could not
+	// reach us.
 	d.Undelivered = binary.BigEndian.Uint32(m[wire.OffStatus:]) != 0
 	h := mad.ParseHeader(m[wire.OffMAD:])
 	if d.Undelivered && !h.Method.IsResponse() {
@@ -175,9 +174,9 @@ func received(d *engine.Datagram, m []byte) {
 	d.Cut = !d.Undelivered && isCut(h, d.MAD)
 }
 
-// isCut: m is what libumad2sim left of a table. OpenSM hands it the whole and
-// expects a kernel that makes segments; it sends the first 256 bytes. (A table
-// of exactly that length is cut too, as far as one can tell.)
+// isCut reports whether m is a table truncated by libumad2sim. OpenSM passes it the
+// whole table and expects a kernel that splits it into segments; the library sends the
+// first 256 bytes. (A table of exactly that length looks the same.)
 func isCut(h mad.Header, m []byte) bool {
 	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPVersionOffset] != 0 {
 		return false
@@ -189,15 +188,15 @@ func isCut(h mad.Header, m []byte) bool {
 	return false
 }
 
-// Close gives the client slot back: there are only ten, and ibsim does not notice
-// that a client is gone.
+// Close releases the client slot: there are only ten, and ibsim does not notice that
+// a client has ended.
 func (t *Transport) Close() error {
 	t.close.Do(func() {
 		t.end(engine.ErrClosed)
 		t.wake()
 		t.watch.Wait()
 		if t.cause() == engine.ErrClosed {
-			t.ctl.request(wire.CtlDisconnect, nil, closeTimeout) // if it fails, ibsim is gone
+			t.ctl.request(wire.CtlDisconnect, nil, closeTimeout) // if it fails, ibsim has ended
 		}
 		t.data.Close()
 		t.ctl.Close()
@@ -205,9 +204,8 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// watchIbsim notices that ibsim is gone while nothing is sent, which a reading
-// socket without connection never would. Empty messages are passed over by
-// ibsim.
+// watchIbsim notices that ibsim has ended while nothing is sent, which a reading
+// socket without connection never would. ibsim ignores empty messages.
 func (t *Transport) watchIbsim() {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
@@ -226,14 +224,14 @@ func (t *Transport) watchIbsim() {
 	}
 }
 
-// fail ends the transport because of err, wakes who waits in Send or Recv, and
+// fail ends the transport because of err, wakes waiting calls of Send and Recv, and
 // returns why it has ended.
 func (t *Transport) fail(err error) error {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTCONN):
-		err = fmt.Errorf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", t.socket)
+		err = fmt.Errorf("ibsim at %q: it has ended or crashed; start it and attach again", t.socket)
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ECONNRESET):
-		err = fmt.Errorf("ibsim at %q has given our place to another client; attach anew", t.socket)
+		err = fmt.Errorf("ibsim at %q: another client has our slot; attach again", t.socket)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed): // woken
 		err = engine.ErrClosed
 	default:

@@ -115,7 +115,7 @@ func TestRefuse(t *testing.T) {
 		change(c)
 		return c
 	}
-	const port255 = "port 255: 254 is the highest there can be"
+	const port255 = "port 255: the highest valid number is 254"
 	for _, c := range []struct {
 		name string
 		call *engine.Call
@@ -126,32 +126,32 @@ func TestRefuse(t *testing.T) {
 		{"Perf", class(mad.ClassPerf, mad.MethodGet), ""},
 		{"BM", class(mad.ClassBM, mad.MethodGet), ""},
 		{"vendor 0x32", class(0x32, mad.MethodGet), ""},
-		{"CC", class(mad.ClassCongestion, mad.MethodGet), "ibsim would take class CC for Subn, and change its tables"},
-		{"application 0x11", class(0x11, mad.MethodGet), "ibsim would take class Application(0x11) for Subn, and change its tables"},
-		{"application 0x14", class(0x14, mad.MethodGet), "ibsim would take class Application(0x14) for Perf, and change its tables"},
-		{"vendor 0x31", class(0x31, mad.MethodSet), "ibsim would take class Vendor(0x31) for Subn, and change its tables"},
-		{"vendor 0x44", class(0x44, mad.MethodSet), "ibsim would take class Vendor(0x44) for Perf, and change its tables"},
+		{"CC", class(mad.ClassCongestion, mad.MethodGet), "ibsim would handle class CC as Subn, and change its tables"},
+		{"application 0x11", class(0x11, mad.MethodGet), "ibsim would handle class Application(0x11) as Subn, and change its tables"},
+		{"application 0x14", class(0x14, mad.MethodGet), "ibsim would handle class Application(0x14) as Perf, and change its tables"},
+		{"vendor 0x31", class(0x31, mad.MethodSet), "ibsim would handle class Vendor(0x31) as Subn, and change its tables"},
+		{"vendor 0x44", class(0x44, mad.MethodSet), "ibsim would handle class Vendor(0x44) as Perf, and change its tables"},
 		{"response", class(mad.ClassSubnAdm, mad.MethodReportResp), ""},
 		{"route", route(func(c *engine.Call) {}), ""},
-		{"route too long", route(func(c *engine.Call) { c.MAD[7] = 64 }), "a directed route of 64 hops: 63 are the most"},
-		{"route from a LID", route(func(c *engine.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
-		{"route to a LID", route(func(c *engine.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
-		{"route after a LID", route(func(c *engine.Call) { c.To.LID = 5 }), "ibsim knows no directed routes with a LID-routed part"},
-		{"global route", route(func(c *engine.Call) { c.To.HasGRH = true }), "ibsim carries no global route headers"},
+		{"route too long", route(func(c *engine.Call) { c.MAD[7] = 64 }), "a directed route of 64 hops; maximum: 63"},
+		{"route from a LID", route(func(c *engine.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 }), "ibsim does not support directed routes with a LID-routed part"},
+		{"route to a LID", route(func(c *engine.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 }), "ibsim does not support directed routes with a LID-routed part"},
+		{"route after a LID", route(func(c *engine.Call) { c.To.LID = 5 }), "ibsim does not support directed routes with a LID-routed part"},
+		{"global route", route(func(c *engine.Call) { c.To.HasGRH = true }), "ibsim does not support global route headers"},
 		{"P_Keys of port 254", smp(mad.MethodGet, mad.AttrPKeyTable, 254<<16, nil), ""},
 		{"P_Keys of port 255", smp(mad.MethodGet, mad.AttrPKeyTable, 255<<16, nil), port255},
 		{"VLArb of port 254", smp(mad.MethodGet, mad.AttrVLArbitrationTable, 1<<16|254, nil), ""},
-		{"VLArb of port 65535", smp(mad.MethodGet, mad.AttrVLArbitrationTable, 1<<16|0xffff, nil), "port 65535: 254 is the highest there can be"},
+		{"VLArb of port 65535", smp(mad.MethodGet, mad.AttrVLArbitrationTable, 1<<16|0xffff, nil), "port 65535: the highest valid number is 254"},
 		{"SL2VL of ports 254", smp(mad.MethodGet, mad.AttrSLtoVLMappingTable, 254<<8|254, nil), ""},
 		{"SL2VL of input port 255", smp(mad.MethodGet, mad.AttrSLtoVLMappingTable, 255<<8, nil), port255},
 		{"SL2VL of output port 255", smp(mad.MethodGet, mad.AttrSLtoVLMappingTable, 255, nil), port255},
 		{"LFT block 479", smp(mad.MethodGet, mad.AttrLinearForwardingTable, 479, nil), ""},
-		{"LFT block 480", smp(mad.MethodGet, mad.AttrLinearForwardingTable, 480, nil), "block 480: ibsim's forwarding tables end with block 479"},
+		{"LFT block 480", smp(mad.MethodGet, mad.AttrLinearForwardingTable, 480, nil), "block 480: the forwarding tables of ibsim end with block 479"},
 		{"LinearFDBTop 30719", smp(mad.MethodSet, mad.AttrSwitchInfo, 0, switchInfo(30719)), ""},
-		{"LinearFDBTop 30720", smp(mad.MethodSet, mad.AttrSwitchInfo, 0, switchInfo(30720)), "LinearFDBTop 30720: ibsim's forwarding tables end with LID 30719"},
+		{"LinearFDBTop 30720", smp(mad.MethodSet, mad.AttrSwitchInfo, 0, switchInfo(30720)), "LinearFDBTop 30720: the forwarding tables of ibsim end with LID 30719"},
 		{"Get of the like", smp(mad.MethodGet, mad.AttrSwitchInfo, 0, switchInfo(30720)), ""},
 		{"LID 30719", smp(mad.MethodSet, mad.AttrPortInfo, 1, portInfo(30719)), ""},
-		{"LID 30720", smp(mad.MethodSet, mad.AttrPortInfo, 1, portInfo(30720)), "LID 30720: ibsim's highest is 30719"},
+		{"LID 30720", smp(mad.MethodSet, mad.AttrPortInfo, 1, portInfo(30720)), "LID 30720: the highest LID of ibsim is 30719"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
@@ -163,7 +163,7 @@ func TestRefuse(t *testing.T) {
 			}
 		})
 	}
-	if err := new(Transport).refuse(&engine.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes: ibsim carries 256, no more and no less" {
+	if err := new(Transport).refuse(&engine.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes; ibsim carries only MADs of 256 bytes" {
 		t.Errorf("a long MAD: %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// linearCap is how many entries a forwarding table has, if ibsim's -L does not
-// say otherwise. ibsim looks up, reads and writes beyond its end.
+// linearCap is the number of entries of a forwarding table, unless ibsim's option -L
+// sets another. ibsim looks up, reads and writes beyond its end.
 const linearCap = 30720
 
 // refuse returns why d must not be sent: it does not fit in a message, or ibsim would be
@@ -17,17 +17,17 @@ const linearCap = 30720
 func (t *Transport) refuse(d *engine.Datagram) error {
 	switch {
 	case len(d.MAD) != mad.Size:
-		return fmt.Errorf("a MAD of %d bytes: ibsim carries %d, no more and no less", len(d.MAD), mad.Size)
+		return fmt.Errorf("a MAD of %d bytes; ibsim carries only MADs of %d bytes", len(d.MAD), mad.Size)
 	case d.HasGRH:
-		return fmt.Errorf("ibsim carries no global route headers")
+		return fmt.Errorf("ibsim does not support global route headers")
 	case t.fabsh:
 		return nil
 	}
 	return damages(d)
 }
 
-// damages returns why ibsim must not get d: it checks little, and what it does not check
-// has overwritten its tables or ended it. Ports above the last one of the node are not
+// damages returns why d must not be sent to ibsim: it checks little, and unchecked values
+// have overwritten its tables or ended it. Ports above the last one of the node are not
 // found here.
 func damages(d *engine.Datagram) error {
 	m := d.MAD
@@ -47,9 +47,9 @@ func damages(d *engine.Datagram) error {
 	return nil
 }
 
-// refuseClass: of the class, ibsim looks at the lower 4 bits, and lets its
-// agents for subnet and performance management work on whatever that brings
-// (get_handle_fn in sim_mad.c).
+// refuseClass refuses classes that ibsim confuses: it uses only the lower 4 bits of
+// the class, and passes the request to its agents of subnet and performance
+// management (get_handle_fn in sim_mad.c).
 func refuseClass(c mad.Class) error {
 	switch c {
 	case mad.ClassSubn, mad.ClassSubnDirected, mad.ClassPerf:
@@ -57,7 +57,7 @@ func refuseClass(c mad.Class) error {
 	}
 	for _, like := range []mad.Class{mad.ClassSubn, mad.ClassPerf} {
 		if c&0xf == like {
-			return fmt.Errorf("ibsim would take class %v for %v, and change its tables", c, like)
+			return fmt.Errorf("ibsim would handle class %v as %v, and change its tables", c, like)
 		}
 	}
 	return nil
@@ -69,14 +69,14 @@ func refuseRoute(d *engine.Datagram) error {
 	dl := binary.BigEndian.Uint16(d.MAD[mad.SMPDrDLIDOffset:])
 	switch {
 	case hops > mad.MaxHops:
-		return fmt.Errorf("a directed route of %d hops: %d are the most", hops, mad.MaxHops)
+		return fmt.Errorf("a directed route of %d hops; maximum: %d", hops, mad.MaxHops)
 	case d.LID != mad.PermissiveLID, sl != uint16(mad.PermissiveLID), dl != uint16(mad.PermissiveLID):
-		return fmt.Errorf("ibsim knows no directed routes with a LID-routed part")
+		return fmt.Errorf("ibsim does not support directed routes with a LID-routed part")
 	}
 	return nil
 }
 
-// refuseSMP looks at modifier and data of a request for subnet management.
+// refuseSMP checks modifier and data of a request for subnet management.
 func refuseSMP(h mad.Header, data []byte) error {
 	set := h.Method == mad.MethodSet
 	switch h.Attribute {
@@ -91,17 +91,17 @@ func refuseSMP(h mad.Header, data []byte) error {
 		return refusePort(h.Modifier & 0xff)
 	case mad.AttrLinearForwardingTable.ID:
 		if h.Modifier >= linearCap/64 {
-			return fmt.Errorf("block %d: ibsim's forwarding tables end with block %d", h.Modifier, linearCap/64-1)
+			return fmt.Errorf("block %d: the forwarding tables of ibsim end with block %d", h.Modifier, linearCap/64-1)
 		}
 	case mad.AttrSwitchInfo.ID:
 		var s mad.SwitchInfo
 		if s.Decode(data); set && s.LinearFDBTop >= linearCap {
-			return fmt.Errorf("LinearFDBTop %d: ibsim's forwarding tables end with LID %d", s.LinearFDBTop, linearCap-1)
+			return fmt.Errorf("LinearFDBTop %d: the forwarding tables of ibsim end with LID %d", s.LinearFDBTop, linearCap-1)
 		}
 	case mad.AttrPortInfo.ID:
 		var p mad.PortInfo
 		if p.Decode(data); set && p.LID >= linearCap {
-			return fmt.Errorf("LID %d: ibsim's highest is %d", p.LID, linearCap-1)
+			return fmt.Errorf("LID %d: the highest LID of ibsim is %d", p.LID, linearCap-1)
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func refuseSMP(h mad.Header, data []byte) error {
 
 func refusePort(n uint32) error {
 	if n > maxPort {
-		return fmt.Errorf("port %d: %d is the highest there can be", n, maxPort)
+		return fmt.Errorf("port %d: the highest valid number is %d", n, maxPort)
 	}
 	return nil
 }

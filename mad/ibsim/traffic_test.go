@@ -262,7 +262,7 @@ func TestRefused(t *testing.T) {
 	c.PutSMP(mad.MethodGet, mad.AttrPKeyTable.ID, 0xffff<<16, nil)
 	c.SetRoute(mad.DirectedRoute{0, 1})
 	e.Do(t.Context(), c)
-	want := "port 65535: 254 is the highest there can be"
+	want := "port 65535: the highest valid number is 254"
 	var refusal *engine.SendError
 	if !errors.As(c.Err, &refusal) || refusal.Error() != want {
 		t.Errorf("got  %v\nwant %s", c.Err, want)

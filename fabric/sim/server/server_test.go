@@ -192,7 +192,7 @@ func TestBesideSM(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := serve(t, "ring:n=3", false)
 	_, err := ibsim.Attach(ibsim.Options{Socket: s.Name, Node: "switch-9"})
-	if want := fmt.Sprintf("ibsim at %q: no node \"switch-9\" in its net file", s.Name); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("ibsim at %q: node \"switch-9\" is not in its net file", s.Name); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if want := "a client is refused: there is no node \"switch-9\" (did you mean switch-1?)"; !strings.Contains(s.log(), want) {
@@ -200,7 +200,7 @@ func TestRefused(t *testing.T) {
 	}
 	s.attach(t, ibsim.Options{Node: "node-0002 HCA-1", ISSM: true})
 	_, err = ibsim.Attach(ibsim.Options{Socket: s.Name, Node: "node-0002 HCA-1", ISSM: true})
-	if want := fmt.Sprintf("ibsim at %q: a subnet manager is on node \"node-0002 HCA-1\" already", s.Name); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("ibsim at %q: node \"node-0002 HCA-1\" already has a subnet manager", s.Name); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_, err = Listen(s.subnet, s.fabric, Options{Name: s.Name})

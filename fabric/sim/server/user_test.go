@@ -34,7 +34,7 @@ func TestOtherUser(t *testing.T) {
 		t.Errorf("a request of another user: %v", err)
 	}
 	_, err := ibsim.Attach(ibsim.Options{Socket: s.Name})
-	if want := "attach: another user started this server, which serves only that one; fabsh sim --any-user admits others"; err == nil || !strings.HasSuffix(err.Error(), want) {
+	if want := "attach: another user started this server, and it serves only that user; fabsh sim --any-user serves all"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if want := fmt.Sprintf("a client of user %d is refused: ", os.Getuid()); !strings.Contains(s.log(), want) {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Options say what is started beside ibsim.
+// Options select what is started beside ibsim.
 type Options struct {
 	// SM is the node that OpenSM runs on; "": no OpenSM.
 	SM string
@@ -42,7 +42,7 @@ type Fixture struct {
 
 // patience is how long a peer may take for anything. The slowest is OpenSM
 // with a big fabric under the race detector of several tests at once. It ends only
-// what is hopeless: machines stand still at times.
+// what is hopeless: machines pause at times.
 const patience = 3 * time.Minute
 
 // Start brings up ibsim with the net file net, and waits until it, and OpenSM
@@ -57,9 +57,9 @@ func Start(t testing.TB, net string, o Options) *Fixture {
 	return f
 }
 
-// On is for peers on another simulator than ibsim, which the test runs itself: it
-// has sockets of that name, and reads console commands from the one pipe and writes
-// to the other; nil: it has no console.
+// On returns a fixture for peers on another simulator than ibsim, which the test runs
+// itself: it has sockets of that name, reads console commands from one pipe and
+// writes to the other; nil: it has no console.
 func On(t testing.TB, name string, console io.WriteCloser, output *os.File) *Fixture {
 	t.Helper()
 	return &Fixture{Name: name, Dir: t.TempDir(), env: Env(t), console: console, output: output}
@@ -89,7 +89,7 @@ func (f *Fixture) startSim(t testing.TB, net string) {
 	f.Console(t, "") // it answers once the sockets are there
 }
 
-// RestartSM ends OpenSM, and starts another, as o says.
+// RestartSM ends OpenSM, and starts another with options o.
 func (f *Fixture) RestartSM(t testing.TB, o Options) {
 	t.Helper()
 	f.sm.Stop()
@@ -99,14 +99,14 @@ func (f *Fixture) RestartSM(t testing.TB, o Options) {
 	f.sm = f.startSM(t, o, f.Dir)
 }
 
-// SimPID is the process of ibsim.
+// SimPID returns the process of ibsim.
 func (f *Fixture) SimPID() int { return f.sim.Process.Pid }
 
-// SMPID is the process of OpenSM.
+// SMPID returns the process of OpenSM.
 func (f *Fixture) SMPID() int { return f.sm.cmd.Process.Pid }
 
-// Command makes ready a program of infiniband-diags ("smpquery") that attaches
-// to node, or to the first of the net file if node is "".
+// Command prepares a program of infiniband-diags ("smpquery") that attaches to node,
+// or to the first of the net file if node is "".
 func (f *Fixture) Command(t testing.TB, node, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), Path(t, name), args...)
@@ -140,8 +140,8 @@ func Output(t testing.TB, c *exec.Cmd) string {
 	return stdout.String()
 }
 
-// Console gives ibsim a command (`Unlink "sw1"[3]`) and returns what it says,
-// which to most that succeed is nothing.
+// Console sends ibsim a command (`Unlink "sw1"[3]`) and returns its output, which is
+// empty for most that succeed.
 func (f *Fixture) Console(t testing.TB, format string, args ...any) string {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
@@ -159,14 +159,14 @@ func (f *Fixture) Console(t testing.TB, format string, args ...any) string {
 		b := make([]byte, 4096)
 		n, err := f.output.Read(b)
 		if err != nil {
-			f.fatal(t, "ibsim's console: %v; it said %q", err, said)
+			f.fatal(t, "ibsim's console: %v; output %q", err, said)
 		}
 		said = append(said, b[:n]...)
 	}
 	return strings.ReplaceAll(strings.TrimSuffix(string(said), mark+"sim> "), "sim> ", "")
 }
 
-// Attached lists the clients that have a place in ibsim.
+// Attached lists the clients that have a slot in ibsim.
 func (f *Fixture) Attached(t testing.TB) []string {
 	t.Helper()
 	var clients []string
@@ -184,7 +184,7 @@ func (f *Fixture) Kill(t testing.TB) {
 	stop(f.sim, os.Kill)
 }
 
-// Freeze stops ibsim, so that nothing is answered, until resume is called.
+// Freeze stops ibsim, so that it does not answer, until resume is called.
 func (f *Fixture) Freeze(t testing.TB) (resume func()) {
 	t.Helper()
 	if err := f.sim.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -197,7 +197,7 @@ func (f *Fixture) Freeze(t testing.TB) (resume func()) {
 	}
 }
 
-// fatal fails the test and shows what ibsim had to say.
+// fatal fails the test and shows the output of ibsim.
 func (f *Fixture) fatal(t testing.TB, format string, args ...any) {
 	t.Helper()
 	b, _ := os.ReadFile(filepath.Join(f.Dir, "ibsim.err"))
@@ -214,7 +214,7 @@ func (f *Fixture) create(t testing.TB, name string) *os.File {
 	return file
 }
 
-// shim is the library that makes C programs use ibsim for a device.
+// shim returns the library that makes C programs use ibsim as a device.
 func shim(t testing.TB) string {
 	t.Helper()
 	return find(t, "libumad2sim.so", "usr/lib/*-linux-gnu*/umad2sim")
@@ -231,7 +231,7 @@ func start(t testing.TB, c *exec.Cmd, sig os.Signal) {
 	t.Cleanup(func() { stop(c, sig) })
 }
 
-// stop ends c: by sig, or by force where that has no effect.
+// stop ends c: by sig, or by force if that has no effect.
 func stop(c *exec.Cmd, sig os.Signal) {
 	if c.ProcessState != nil {
 		return

@@ -16,7 +16,7 @@ type SM struct {
 	cmd *exec.Cmd
 }
 
-// StartSM starts one more OpenSM, and waits for nothing.
+// StartSM starts one more OpenSM, and does not wait.
 func (f *Fixture) StartSM(t testing.TB, o Options) *SM {
 	t.Helper()
 	f.sms++
@@ -35,7 +35,7 @@ func (f *Fixture) startSM(t testing.TB, o Options, dir string) *SM {
 	return sm
 }
 
-// launchSM starts OpenSM, which forgets all it may have known of other fabrics.
+// launchSM starts OpenSM without its state of other fabrics.
 func (f *Fixture) launchSM(t testing.TB, o Options, dir string) *SM {
 	t.Helper()
 	// The first is for Wait; more SMPs than ibsim can hold wedge it; and what a busy
@@ -63,7 +63,7 @@ func (f *Fixture) launchSM(t testing.TB, o Options, dir string) *SM {
 	return sm
 }
 
-// Log is what OpenSM has logged.
+// Log returns the log of OpenSM.
 func (sm *SM) Log() string {
 	b, _ := os.ReadFile(filepath.Join(sm.Dir, "opensm.log"))
 	return string(b)
@@ -81,7 +81,7 @@ func (sm *SM) WaitLong(t testing.TB, text string, most time.Duration) {
 	poll(t, most, fmt.Sprintf("OpenSM to log %q; see %s", text, sm.Dir), func() bool { return strings.Contains(sm.Log(), text) })
 }
 
-// PID is the process.
+// PID returns the process ID.
 func (sm *SM) PID() int { return sm.cmd.Process.Pid }
 
 // Stop ends OpenSM, which detaches; Kill ends it at once.

@@ -1,4 +1,4 @@
-// Package ibsimtest gives tests the programs they compare with: the foreign
+// Package ibsimtest provides the programs that tests compare with: the external
 // simulator ibsim, OpenSM, the tools of infiniband-diags and ibutils, tshark.
 //
 // A program that is missing skips the test, or fails it where the environment
@@ -28,15 +28,15 @@ func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Path is where the peer called name is. Skips the test when it is nowhere.
+// Path returns the path of the peer called name. It skips the test if it is missing.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	return find(t, name, "usr/bin", "usr/sbin")
 }
 
-// Env is the environment of peers: the test's own, with the folders of
-// programs and libraries that were unpacked, without what the user has set
-// for ibsim and its clients.
+// Env returns the environment of peers: the test's own, with the directories of
+// unpacked programs and libraries, without the user's settings for ibsim and its
+// clients.
 func Env(t testing.TB) []string {
 	t.Helper()
 	var env []string
@@ -96,13 +96,13 @@ func find(t testing.TB, name string, dirs ...string) string {
 	return ""
 }
 
-// peersDir is the folder .peers beside go.mod.
+// peersDir returns the directory .peers beside go.mod.
 func peersDir(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(Root(t), ".peers")
 }
 
-// Root is the folder of go.mod: tests run in the folder of their package.
+// Root returns the directory of go.mod: tests run in the directory of their package.
 func Root(t testing.TB) string {
 	t.Helper()
 	d, err := os.Getwd()
@@ -111,7 +111,7 @@ func Root(t testing.TB) string {
 	}
 	for !isThere(filepath.Join(d, "go.mod")) {
 		if d == filepath.Dir(d) {
-			t.Fatal("no go.mod in any folder above the test")
+			t.Fatal("no go.mod in any directory above the test")
 		}
 		d = filepath.Dir(d)
 	}

@@ -4,5 +4,5 @@ package ibsimtest
 
 import "os/exec"
 
-// dieWithParent: only Linux can. ibsim runs nowhere else.
+// dieWithParent does nothing: only Linux supports it, and ibsim runs nowhere else.
 func dieWithParent(*exec.Cmd) {}

@@ -117,8 +117,8 @@ func (s *Slurm) write(t testing.TB, name, text string) {
 	}
 }
 
-// freePort is one that nobody listens on now, nor will soon: it is below those that
-// Linux gives to who asks for any (ip(7), ip_local_port_range).
+// freePort returns a port that is unused now and will be soon: it is below those that
+// Linux assigns to programs that request any port (ip(7), ip_local_port_range).
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {

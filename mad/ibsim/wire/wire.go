@@ -1,5 +1,5 @@
-// Package wire has the layout of the messages on ibsim's sockets, for who attaches to
-// ibsim and who serves a subnet in its place.
+// Package wire has the layout of the messages on ibsim's sockets, for clients of ibsim
+// and for servers in its place.
 //
 // Source: linux-rdma/ibsim, include/ibsim.h.
 package wire
@@ -21,7 +21,7 @@ const (
 	OffDQP      = 8
 	OffSQP      = 12
 	OffStatus   = 16 // 0, or StatusUndelivered
-	OffLength   = 24 // of the MAD: after it come leftovers of the sender's memory
+	OffLength   = 24 // of the MAD; after it is uninitialized memory of the sender
 	OffMAD      = 32
 
 	StatusUndelivered = 110 // Linux's ETIMEDOUT
@@ -48,11 +48,11 @@ const (
 	CtlMagic  = 0xdeadbeef
 	OffSlot   = 4
 	OffType   = 8
-	OffSerial = 12 // ibsim gives it back unread: it tells a late reply
+	OffSerial = 12 // ibsim returns it unread: it identifies a late reply
 	OffInfo   = 16 // 64 bytes
 )
 
-// What CONNECT says (struct sim_client_info).
+// The content of CONNECT (struct sim_client_info).
 const (
 	OffClientID = 0 // in the reply: the slot
 	OffClientQP = 4
@@ -61,8 +61,8 @@ const (
 	NodeSize    = 32
 )
 
-// What fabsh's own server adds to replies to CONNECT, and to refusals, behind struct
-// sim_client_info, where ibsim gives back what the client has sent: zeros.
+// What fabsh's own server adds to replies to CONNECT, and to refusals, after struct
+// sim_client_info, where ibsim returns what the client has sent: zeros.
 const (
 	OffServer  = OffNode + NodeSize // Fabsh
 	OffReason  = OffServer + 8      // of a refusal

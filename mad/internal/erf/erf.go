@@ -1,9 +1,9 @@
-// Package erf keeps InfiniBand packets in capture files, as Wireshark reads
-// them: unreliable datagrams in ERF records in a pcap file. It does not look
-// into their payload.
+// Package erf stores InfiniBand packets in capture files that Wireshark reads:
+// unreliable datagrams in ERF records in a pcap file. It does not interpret their
+// payload.
 //
 //	erf.go     one packet: headers
-//	opcode.go  packets that are no datagrams
+//	opcode.go  packets that are not datagrams
 //	file.go    a file of packets
 //
 // Sources: Endace ERF Types Reference Guide (record header, TYPE_INFINIBAND);
@@ -22,7 +22,7 @@ type Packet struct {
 	// Interface is the number of the capture interface, 0 to 3; the writer
 	// chooses its meaning.
 	Interface uint8
-	// Error is the record's flag of a reception error.
+	// Error is the record's flag for a reception error.
 	Error      bool
 	VL, SL     uint8
 	SLID, DLID uint16
@@ -42,7 +42,7 @@ type GRH struct {
 	SGID, DGID   [16]byte
 }
 
-// Lengths of headers in bytes, and the places of lengths in the header of a record.
+// Lengths of headers in bytes, and the positions of lengths in the header of a record.
 const (
 	recordSize   = 16
 	recordLength = 10
@@ -114,11 +114,10 @@ func Append(b []byte, p *Packet) []byte {
 	return append(b, make([]byte, icrcSize+vcrcSize)...)
 }
 
-// Parse reads the ERF record b into p, all but the time. The payload is part
-// of b.
+// Parse reads the ERF record b into p, except the time. The payload is part of b.
 func Parse(b []byte, p *Packet) error {
 	if len(b) < recordSize {
-		return fmt.Errorf("%d bytes are no ERF record", len(b))
+		return fmt.Errorf("%d bytes are not an ERF record", len(b))
 	}
 	if t := b[8] & 0x7f; t != typeInfiniBand {
 		return fmt.Errorf("ERF record type %d, want %d (InfiniBand)", t, typeInfiniBand)
@@ -132,7 +131,7 @@ func Parse(b []byte, p *Packet) error {
 	p.Interface, p.Error = b[9]&flagInterface, b[9]&flagError != 0
 	wire := int(binary.BigEndian.Uint16(b[14:]))
 	if wire > len(b)-recordSize {
-		return fmt.Errorf("%d bytes of a packet of %d", len(b)-recordSize, wire)
+		return fmt.Errorf("%d bytes of a packet of %d bytes", len(b)-recordSize, wire)
 	}
 	return p.parse(b[recordSize : recordSize+wire])
 }
@@ -148,7 +147,7 @@ func (p *Packet) parse(b []byte) error {
 	size := 4 * int(binary.BigEndian.Uint16(b[4:])&0x7ff)
 	lnh := b[1] & 3
 	if size > len(b)-vcrcSize {
-		return fmt.Errorf("a packet of %d bytes that says it has %d", len(b)-vcrcSize, size)
+		return fmt.Errorf("a packet of %d bytes whose header has the length %d", len(b)-vcrcSize, size)
 	}
 	b = b[lrhSize:max(lrhSize, size)]
 	p.GRH = nil

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A capture file is a head of 24 bytes, then packets, each with one of 16
-// (pcap-savefile(5)). These are its magic numbers: that of a file whose times are in
+// A capture file is a head of 24 bytes, then packets, each with a head of 16 bytes
+// (pcap-savefile(5)). These are its magic numbers: of a file whose times are in
 // microseconds, and in nanoseconds. All numbers have the byte order of the machine that
-// wrote it, and the magic number tells which that was.
+// wrote it; the magic number shows which.
 const (
 	microseconds = 0xa1b2c3d4
 	nanoseconds  = 0xa1b23c4d
@@ -22,14 +22,14 @@ const (
 
 	major, minor = 2, 4       // the version of the format
 	linkType     = 197        // LINKTYPE_ERF
-	linkMask     = 0x03ffffff // of the number of the link type; above it are lengths of check sums
+	linkMask     = 0x03ffffff // of the number of the link type; above it are lengths of checksums
 	snapLen      = 1<<16 - 1  // the largest length of a record in bytes
 )
 
-// The writer ends each record with a seal, in the room of the record behind the packet,
-// where others have padding: sealMagic, the number of the packet from 1, and the CRC-32
-// (IEEE) of packet head and record up to there, big endian. With it, damage to a file is
-// found, and packets that are missing or repeated. Captures of others have no seals.
+// The writer ends each record with a seal, in the space after the packet, where others
+// have padding: sealMagic, the number of the packet from 1, and the CRC-32 (IEEE) of
+// packet head and record up to there, big endian. It shows damage to a file, and packets
+// that are missing or repeated. Captures of others do not have seals.
 const (
 	sealMagic = "fabs"
 	sealSize  = len(sealMagic) + 4 + 4 // bytes
@@ -93,12 +93,12 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	if magic, _ := in.Peek(2); string(magic) == gzipMagic {
-		return nil, errors.New("packed by gzip: unpack it first")
+		return nil, errors.New("compressed by gzip; uncompress it first")
 	}
 	var head [fileHead]byte
 	switch _, err := io.ReadFull(in, head[:]); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("no capture file: it is too short")
+		return nil, errors.New("not a capture file: it is too short")
 	case err != nil:
 		return nil, err
 	}
@@ -112,18 +112,18 @@ func NewReader(r io.Reader) (*Reader, error) {
 		}
 	}
 	if f.order == nil {
-		return nil, fmt.Errorf("no pcap file: it begins with the bytes % x", head[:4])
+		return nil, fmt.Errorf("not a pcap file: it begins with the bytes % x", head[:4])
 	}
 	if a, b := f.order.Uint16(head[4:]), f.order.Uint16(head[6:]); a != major || b != minor {
-		return nil, fmt.Errorf("no pcap file of version %d.%d: it has %d.%d", major, minor, a, b)
+		return nil, fmt.Errorf("not a pcap file of version %d.%d: it has version %d.%d", major, minor, a, b)
 	}
 	if l := f.order.Uint32(head[20:]) & linkMask; l != linkType {
-		return nil, fmt.Errorf("a capture of packets of another kind: link type %d, and ERF is %d", l, linkType)
+		return nil, fmt.Errorf("a capture of packets of another kind: link type %d, want %d (ERF)", l, linkType)
 	}
 	return f, nil
 }
 
-// Read reads the next packet; io.EOF when there is none. The payload is valid
+// Read reads the next packet; it returns io.EOF at the end. The payload is valid
 // until the next Read.
 func (f *Reader) Read(p *Packet) error {
 	_, err := io.ReadFull(f.in, f.head[:])
@@ -156,7 +156,8 @@ func (f *Reader) Read(p *Packet) error {
 	return nil
 }
 
-// OtherError: a packet is none that Packet holds. The next one can be read.
+// OtherError is the error of a packet that Packet cannot hold. The next one can be
+// read.
 type OtherError struct {
 	Packet int
 	Err    error
@@ -164,11 +165,11 @@ type OtherError struct {
 
 func (e *OtherError) Error() string { return fmt.Sprintf("packet %d: %v", e.Packet, e.Err) }
 
-// Unwrap is what the packet is.
+// Unwrap returns the kind of the packet.
 func (e *OtherError) Unwrap() error { return e.Err }
 
-// checkSeal returns what is wrong with the seal of the record b, or with the place of its
-// packet in the file. All packets have seals, or none has.
+// checkSeal returns an error if the seal of the record b is wrong, or the position of its
+// packet in the file. Either all packets have seals, or no packet has one.
 func (f *Reader) checkSeal(b []byte) error {
 	end, has := len(b)-sealSize, false
 	if end >= recordSize {
@@ -193,13 +194,13 @@ func (f *Reader) checkSeal(b []byte) error {
 	return nil
 }
 
-// CutError: the file ends within a packet, as one does whose writer was killed or
-// whose disk was full. Those before it are whole.
+// CutError is the error of a file that ends within a packet, because its writer was
+// killed or its disk was full. The packets before it are complete.
 type CutError struct{ Packet int }
 
 func (e *CutError) Error() string {
 	return fmt.Sprintf("packet %d is cut off: the file is incomplete", e.Packet)
 }
 
-// Number is the number of the latest packet, from 1, as in Wireshark.
+// Number returns the number of the latest packet, from 1, as in Wireshark.
 func (f *Reader) Number() int { return f.n }

@@ -2,7 +2,7 @@ package erf
 
 import "fmt"
 
-// OpcodeError: a packet is no unreliable datagram.
+// OpcodeError is the error of a packet that is not an unreliable datagram.
 type OpcodeError struct {
 	Opcode     uint8
 	SLID, DLID uint16
@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// OpcodeName is the service and the operation of an opcode: "RC SEND only".
+// OpcodeName returns the service and the operation of an opcode: "RC SEND only".
 func OpcodeName(opcode uint8) string {
 	service, operation := services[opcode>>5], operations[opcode&31]
 	switch {

@@ -2,13 +2,13 @@
 // before it waits.
 //
 //	nowait.go     Conn: reads and writes
-//	wait_linux.go, wait_other.go  how it waits; yield_linux.go, yield_other.go, how it
-//	                              yields the processor
+//	wait_linux.go, wait_other.go  waiting; yield_linux.go, yield_other.go, yielding the
+//	                              processor
 //
-// It makes raw system calls, of which the Go scheduler does not know: they do
-// not block. With ordinary ones, the runtime's monitor takes a thread that the
-// kernel preempts within the call for blocked, and hands its P to another
-// thread; on one processor that doubles the cost of a datagram.
+// It makes raw system calls, unknown to the Go scheduler, because they do not
+// block. With ordinary ones, the runtime's monitor considers a thread that the
+// kernel preempts within the call as blocked, and passes its P to another thread;
+// on one processor that doubles the cost of a datagram.
 package nowait
 
 import (
@@ -26,19 +26,19 @@ type Conn struct {
 	before  func() (again bool)
 	yields  bool
 	in, out transfer
-	try     func(of uintptr) // made once, for each is an allocation
+	try     func(of uintptr) // made once, because each is an allocation
 }
 
-// Source is what New takes: a socket of package net, or an *os.File that the runtime's
-// poller takes. Both do not block.
+// Source is an argument of New: a socket of package net, or an *os.File that the
+// runtime's poller supports. Both do not block.
 type Source interface {
 	syscall.Conn
 	io.Closer
 	SetDeadline(time.Time) error
 }
 
-// transfer is one direction: the buffer and the result of one system call, and how
-// to wait for the next.
+// transfer is one direction: the buffer and the result of one system call, and the
+// waiter for the next.
 type transfer struct {
 	b     []byte
 	n     int
@@ -46,8 +46,8 @@ type transfer struct {
 	ready waiter
 }
 
-// New makes a Conn of what s is open on, and takes it over: s is closed afterwards,
-// or belongs to the Conn.
+// New returns a Conn of the open descriptor of s, and takes it over: afterwards s is
+// closed, or belongs to the Conn.
 func New(s Source) (*Conn, error) {
 	c := &Conn{}
 	if err := c.fd.take(s); err != nil {
@@ -90,15 +90,15 @@ func New(s Source) (*Conn, error) {
 func (c *Conn) BeforeWait(f func() (again bool)) { c.before = f }
 
 // YieldBeforeWait makes Read yield the processor once before it waits, and try once
-// more. That is for a peer that is a process of this machine: where it shares a
-// processor with us, it answers all that it has got meanwhile. Else the first answer
-// wakes us, and each costs two switches of the processor and the poller's calls:
-// three times the time of a sweep.
+// more. It is for a peer that is a process on this machine: if it shares a processor
+// with us, it can answer all pending requests meanwhile. Otherwise the first answer
+// wakes us, and each answer costs two switches of the processor and the poller's
+// calls: three times the time of a sweep.
 func (c *Conn) YieldBeforeWait() { c.yields = true }
 
 // Read waits until there is something to read, and reads once. Errors of the
-// kernel are of type syscall.Errno; os.ErrClosed and os.ErrDeadlineExceeded say that
-// Close or Interrupt ended it.
+// kernel are of type syscall.Errno; os.ErrClosed and os.ErrDeadlineExceeded mean
+// that Close or Interrupt ended it.
 func (c *Conn) Read(b []byte) (int, error) {
 	c.in.b = b
 	return c.in.result(c.in.ready.wait())
@@ -110,13 +110,14 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.out.result(c.out.ready.wait())
 }
 
-// TryWrite writes once; it fails with EAGAIN where it would have to wait.
+// TryWrite writes once; it fails with EAGAIN if it would have to wait.
 func (c *Conn) TryWrite(b []byte) (int, error) {
 	c.out.b = b
 	return c.out.result(c.out.ready.hold(c.try))
 }
 
-// Control calls f with the descriptor, which stays open meanwhile. Any goroutine may.
+// Control calls f with the descriptor, which stays open meanwhile. It is safe for
+// concurrent use.
 func (c *Conn) Control(f func(fd uintptr)) error {
 	return ended(c.out.ready.hold(func(of uintptr) { f(c.fd.number(of)) }))
 }
@@ -127,15 +128,15 @@ func (c *Conn) Interrupt() {
 	c.out.ready.interrupt()
 }
 
-// Close closes the descriptor, once nothing reads or writes any more.
+// Close closes the descriptor when all reads and writes have ended.
 func (c *Conn) Close() error {
 	if err := c.in.ready.close(); err != nil {
-		return ended(err) // it was closed before
+		return ended(err) // closed before
 	}
 	return errors.Join(c.out.ready.close(), c.fd.close())
 }
 
-// call makes system call number, read or write, on fd; after EINTR again.
+// call makes system call number, read or write, on fd; it repeats it after EINTR.
 func (t *transfer) call(number, fd uintptr) {
 	for {
 		n, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.b))), uintptr(len(t.b)))
@@ -146,7 +147,7 @@ func (t *transfer) call(number, fd uintptr) {
 	}
 }
 
-// result is the result of t; err is that of the waiter.
+// result returns the result of t; err is that of the waiter.
 func (t *transfer) result(err error) (int, error) {
 	t.b = nil
 	switch {
@@ -158,7 +159,7 @@ func (t *transfer) result(err error) (int, error) {
 	return t.n, nil
 }
 
-// ended is what Close or Interrupt did, of which the runtime's poller says err.
+// ended returns the error of Close or Interrupt for error err of the runtime's poller.
 func ended(err error) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err

@@ -7,22 +7,22 @@ import (
 	"unsafe"
 )
 
-// A descriptor that is in the runtime's poller wakes a thread that waits there with
-// each datagram that comes and each that the peer takes, though the reader is at
-// work: that costs more than the datagram, and a processor that the peer could use.
-// So each direction has an epoll instance of its own, which the runtime waits for in
-// the descriptor's place, and which is armed only while there is something to wait
-// for (epoll(7): EPOLLONESHOT, and an instance within another).
+// A descriptor in the runtime's poller wakes a waiting thread with each datagram that
+// arrives and each that the peer receives, although the reader is working. That costs
+// more than the datagram, and a processor that the peer could use. So each direction
+// has its own epoll instance, which the runtime waits for instead of the descriptor,
+// and which is armed only while something is waiting (epoll(7): EPOLLONESHOT, and an
+// instance within another).
 
 const (
 	forReading = syscall.EPOLLIN
 	forWriting = syscall.EPOLLOUT
 )
 
-// descriptor is one that the runtime does not know.
+// descriptor is a descriptor that is not in the runtime's poller.
 type descriptor int
 
-// take makes d what s is open on, and closes s.
+// take sets d to the descriptor of s, and closes s.
 func (d *descriptor) take(s Source) error {
 	defer s.Close()
 	raw, err := s.SyscallConn()
@@ -41,7 +41,7 @@ func (d *descriptor) take(s Source) error {
 	return err
 }
 
-// number is d's; of is what a waiter's functions are called with.
+// number returns the number of d; of is the argument of a waiter's functions.
 func (d *descriptor) number(of uintptr) uintptr { return uintptr(*d) }
 
 func (d *descriptor) close() error { return os.NewSyscallError("close", syscall.Close(int(*d))) }
@@ -50,10 +50,10 @@ func (d *descriptor) close() error { return os.NewSyscallError("close", syscall.
 type waiter struct {
 	epoll *os.File
 	raw   syscall.RawConn          // epoll's
-	try   func(epoll uintptr) bool // what raw takes: made once
+	try   func(epoll uintptr) bool // the argument of raw: made once
 }
 
-// open makes w wait for events of fd; try is what it tries.
+// open makes w wait for events of fd; try is the function that it tries.
 func (w *waiter) open(fd *descriptor, events uint32, try func(of uintptr) (done bool)) error {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -92,8 +92,8 @@ func (w *waiter) open(fd *descriptor, events uint32, try func(of uintptr) (done 
 	return nil
 }
 
-// reported takes the event that epoll has to tell, if any: that disarms it. An event
-// that is not taken stays, and the next one would wake nobody.
+// reported takes the event of epoll, if any, which disarms it. An event that is not
+// taken stays, and the next one would wake no waiter.
 func reported(epoll uintptr) bool {
 	var e syscall.EpollEvent
 	n, _, _ := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&e)), 1, 0, 0, 0)

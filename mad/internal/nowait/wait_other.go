@@ -12,7 +12,7 @@ const (
 	forWriting
 )
 
-// descriptor is one that is in the runtime's poller.
+// descriptor is a descriptor in the runtime's poller.
 type descriptor struct{ Source }
 
 func (d *descriptor) take(s Source) error {
@@ -22,7 +22,7 @@ func (d *descriptor) take(s Source) error {
 
 func (d *descriptor) number(of uintptr) uintptr { return of }
 
-func (d *descriptor) close() error { return nil } // a waiter has done so
+func (d *descriptor) close() error { return nil } // a waiter has closed it
 
 // waiter tries something on a descriptor until it is done, and waits in between.
 type waiter struct {

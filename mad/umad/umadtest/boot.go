@@ -35,7 +35,7 @@ func (vm VM) boot(args []string) (int, error) {
 	}
 	kernel := filepath.Join(root, ".kernel")
 	if _, err := os.Stat(kernel); err != nil {
-		return 0, errors.New("no folder .kernel: run make kernel")
+		return 0, errors.New("no directory .kernel; run make kernel")
 	}
 	dir, err := os.MkdirTemp("", "umadtest")
 	if err != nil {
@@ -53,7 +53,7 @@ func (vm VM) boot(args []string) (int, error) {
 	return run(kernel, initrd)
 }
 
-// moduleRoot is the folder of go.mod.
+// moduleRoot is the directory of go.mod.
 func moduleRoot() (string, error) {
 	d, err := os.Getwd()
 	for err == nil {
@@ -61,7 +61,7 @@ func moduleRoot() (string, error) {
 			return d, nil
 		}
 		if d == filepath.Dir(d) {
-			err = errors.New("no go.mod in any folder above the test")
+			err = errors.New("no go.mod in any directory above the test")
 		}
 		d = filepath.Dir(d)
 	}

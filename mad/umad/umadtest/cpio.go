@@ -22,7 +22,7 @@ const (
 	modeDevice = 0o020000
 )
 
-// file adds a file and the folders above it.
+// file adds a file and the directories above it.
 func (a *archive) file(name string, mode int, content []byte) {
 	a.folder(path.Dir(name))
 	a.add(name, modeFile|mode, 0, 0, content)

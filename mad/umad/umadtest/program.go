@@ -14,12 +14,12 @@ import (
 // programFolder is where a machine has its programs.
 const programFolder = "/usr/bin/"
 
-// addProgram puts a program and the libraries it needs into a. They are looked
-// for below root, then on the host.
+// addProgram puts a program and the libraries it needs into a. They are searched
+// below root, then on the host.
 func addProgram(a *archive, root, name string) error {
 	p, err := find(name, append(below(root, "usr/bin", "usr/sbin"), below("/", "usr/bin", "usr/sbin")...))
 	if err != nil {
-		return fmt.Errorf("no program %s: run make peers", name)
+		return fmt.Errorf("no program %s; run make peers", name)
 	}
 	if err := addLibraries(a, root, p); err != nil {
 		return err
@@ -119,7 +119,7 @@ func below(root string, folders ...string) (list []string) {
 	return list
 }
 
-// find is the first file called name in folders.
+// find returns the first file called name in directories.
 func find(name string, folders []string) (string, error) {
 	for _, f := range folders {
 		p := filepath.Join(f, name)
