@@ -34,7 +34,6 @@ var wordsPending = []string{
 	"fabric/change/",
 	"fabric/sim/",
 	"shell/GUIDE.md",
-	"mad/capture/",
 	"mad/engine/",
 }
 

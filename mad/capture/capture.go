@@ -1,29 +1,29 @@
-// Package capture records what goes over a transport in a pcap file, which
-// Wireshark opens, and answers from such a recording as if it were the fabric.
+// Package capture records the traffic of a transport in a pcap file, which
+// Wireshark opens, and answers from such a recording in place of a fabric.
 //
-//	capture.go   what a recording is: datagrams as packets
+//	capture.go   the format of a recording: datagrams as packets
 //	record.go    the transport that records another one
-//	segment.go   long datagrams become what was on the wire
+//	segment.go   long datagrams as the segments on the wire
 //	port.go      the facts of the local port, as MADs
-//	load.go      a recording read: which request got which answer
-//	datagrams.go the datagrams of a recording, one after the other
-//	replay.go    the transport that answers from it
+//	load.go      reads a recording: requests and their answers
+//	datagrams.go the datagrams of a recording, in order
+//	replay.go    the transport that answers from a recording
 //	order.go     the order in which it answers
 //
-// A packet's capture interface says what it is to us: 0 was sent, 1 was
-// received. What was on no wire is of interface 2, or 3 where the fabric is
-// simulated in process, and of two sorts:
+// The capture interface of a packet is 0 if it was sent, 1 if it was received.
+// Packets that were not on a wire have interface 2, or 3 if the fabric is
+// simulated in process. They are of two kinds:
 //
-// The facts that a transport knows of the local port without asking anybody
-// are the answers that the port would have given, had it been asked for
-// NodeInfo, NodeDescription, PortInfo and P_KeyTable. They stand where the
-// transport was asked, unless it said the same as before.
+// The facts of the local port that a transport has without a request are stored
+// as the port's answers to requests for NodeInfo, NodeDescription, PortInfo and
+// P_KeyTable. They are recorded when the transport is called for them, unless
+// they are unchanged.
 //
-// A request marked as a receive error is one that the engine gave up at that
-// moment, for no answer had come.
+// A request marked as a receive error was abandoned by the engine at that moment,
+// because no answer had come.
 //
-// What a transport gives back undelivered is not recorded, nor what it refuses
-// to send.
+// Datagrams that a transport returns undelivered or refuses to send are not
+// recorded.
 package capture
 
 import (
@@ -49,8 +49,7 @@ const (
 	managementVL = 15 // the virtual lane of queue pair 0
 )
 
-// packet makes a packet of one MAD that goes to or comes from a; port is this
-// end.
+// packet returns the packet of one MAD to or from a; port is the local end.
 func packet(iface uint8, now time.Time, a *engine.Address, port *engine.Port, m []byte) erf.Packet {
 	p := erf.Packet{Time: now, Interface: iface, SL: a.SL, PKey: defaultPKey, DestQP: a.QP, Payload: m}
 	here := port.LID
@@ -81,7 +80,7 @@ func packet(iface uint8, now time.Time, a *engine.Address, port *engine.Port, m 
 	return p
 }
 
-// farEnd is the address that packet made p of, but for the P_Key index.
+// farEnd returns the remote address of packet p, without the P_Key index.
 func farEnd(p *erf.Packet) engine.Address {
 	a := engine.Address{LID: mad.LID(p.DLID), QP: p.DestQP, SL: p.SL}
 	if p.Interface == received {

@@ -86,9 +86,9 @@ func TestMixed(t *testing.T) {
 	})
 	want := `1
 2
-3 LRH:VL is 1, and SMPs have 15; BTH:DestQP is 0x1, and SMPs have 0
-4 LRH:VL is 15, which only SMPs have; BTH:P_Key is 0x8000, which is invalid; DETH:Q_Key is 0x00000005, and queue pair 1 has 0x80010000
-5 BTH:DestQP is 0x99, and MADs other than SMPs go to 1 where no redirection names another
+3 LRH:VL is 1, want 15 in an SMP; BTH:DestQP is 0x1, want 0 in an SMP
+4 LRH:VL is 15, valid only in SMPs; BTH:P_Key is 0x8000, invalid; DETH:Q_Key is 0x00000005, want 0x80010000 for queue pair 1
+5 BTH:DestQP is 0x99, want 1 in a MAD other than an SMP without redirection
 6 - not a management datagram: 64 bytes from LID 3 to LID 9, queue pair 0x48
 7 - not an unreliable datagram: opcode 0x0a (RC RDMA WRITE only), LID 3 to LID 9, queue pair 0x1234
 8

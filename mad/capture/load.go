@@ -16,17 +16,17 @@ import (
 	"fabsh/mad/internal/erf"
 )
 
-// Recording is what a recording holds.
+// Recording is the content of a recording.
 type Recording struct {
 	name      string
 	simulated bool
 	began     time.Time
 	ports     []portFacts
 	requests  map[string]*request
-	cut       *erf.CutError // nil: the file is whole
+	cut       *erf.CutError // nil: the file is complete
 }
 
-// Incomplete is what is missing at the end of the file; nil: nothing is.
+// Incomplete returns an error if the end of the file is missing; nil if it is complete.
 func (r *Recording) Incomplete() error {
 	if r.cut == nil {
 		return nil
@@ -34,17 +34,17 @@ func (r *Recording) Incomplete() error {
 	return fmt.Errorf("%s: %w; those before it are used", r.name, r.cut)
 }
 
-// portFacts are the facts of the local port, as known after n outcomes.
+// portFacts are the facts of the local port after n outcomes.
 type portFacts struct {
 	engine.Port
 	packet int // the first
 	n      int
 }
 
-// request is all that came of one request, each time that it was made.
+// request is the outcomes of one request, each time that it was made.
 type request struct{ outcomes []*outcome }
 
-// outcome is what came of one call: its attempts, and what was received.
+// outcome is the outcome of one call: its attempts, and the received answers.
 type outcome struct {
 	request     *request
 	id          uint32 // engine.CallOf
@@ -54,7 +54,7 @@ type outcome struct {
 	asked       [mad.HeaderSize]byte
 	to          engine.Address
 	answers     []answer
-	gaveUp      bool // the asker, at the end
+	gaveUp      bool // the requester, at the end
 	ended       time.Time
 	packet      int // the last of it
 	place       int // among all outcomes, in the order of their ends
@@ -67,10 +67,10 @@ type answer struct {
 	packet  int
 	from    engine.Address
 	mad     []byte
-	segment bool // it is a part of a table
+	segment bool // a part of a table
 }
 
-// Load reads a recording; name is what messages call it.
+// Load reads a recording; name is its name in messages.
 func Load(r io.Reader, name string) (*Recording, error) {
 	l := &loader{
 		Recording: Recording{name: name, requests: map[string]*request{}},
@@ -107,12 +107,12 @@ func (l *loader) read(r io.Reader) error {
 			}
 			return nil
 		case len(l.outcomes) > 0 && errors.As(err, &l.cut):
-			return nil // what is whole is of use
+			return nil // complete packets are used
 		case err != nil:
 			return err
 		}
 		if len(p.Payload) != mad.Size {
-			return fmt.Errorf("packet %d: %d bytes are no MAD", file.Number(), len(p.Payload))
+			return fmt.Errorf("packet %d: %d bytes are not a MAD", file.Number(), len(p.Payload))
 		}
 		l.packet = file.Number()
 		if err := l.take(&p); err != nil {
@@ -121,10 +121,10 @@ func (l *loader) read(r io.Reader) error {
 	}
 }
 
-// errNoFacts: a capture, but of something else.
-var errNoFacts = errors.New("not recorded by fabsh --record: the facts of the local port are missing")
+// errNoFacts is the error of a capture that is not a recording of fabsh.
+var errNoFacts = errors.New("not a recording of fabsh --record: the facts of the local port are missing")
 
-// take takes in one packet.
+// take processes one packet.
 func (l *loader) take(p *erf.Packet) error {
 	if l.began.IsZero() {
 		l.began = p.Time
@@ -167,7 +167,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 	m := p.Payload
 	if s := segmentOf(m); s != nil {
 		if s.RMPPType != mad.RMPPTypeData {
-			return // we acknowledge a table
+			return // our ACK of a table
 		}
 		if m = l.join(s, m); m == nil {
 			return
@@ -175,7 +175,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 	}
 	h := mad.ParseHeader(m)
 	if h.IsAnswer() || h.Method == mad.MethodTrapRepress {
-		return // to what came unasked
+		return // the answer to a request of others
 	}
 	to := farEnd(p)
 	key := keyOf(&to, m)
@@ -196,9 +196,9 @@ func (l *loader) takeRequest(p *erf.Packet) {
 	o.last, o.tid = p.Time, uint32(h.TID)
 }
 
-// keyOf is what two requests have in common that are the same: where they go
-// (their queue pair, but not the way there: service level, partition), and all
-// that they say but for the transaction ID.
+// keyOf returns the same key for two equal requests: those with the same destination
+// (including the queue pair, but not service level and partition) and the same content
+// except for the transaction ID.
 func keyOf(to *engine.Address, m []byte) string {
 	b := make([]byte, 0, 7+16+len(m))
 	b = binary.BigEndian.AppendUint16(b, uint16(to.LID))
@@ -224,7 +224,7 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	}
 	s := segmentOf(p.Payload)
 	if s != nil && s.RMPPType == mad.RMPPTypeACK {
-		return // of a long request
+		return // part of a long request
 	}
 	o.answers = append(o.answers, answer{
 		tid:     uint32(h.TID),
@@ -236,7 +236,7 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	})
 }
 
-// takeEnd ends the call that p was an attempt of: what still comes is too late.
+// takeEnd ends the call that p was an attempt of: later answers are too late.
 func (l *loader) takeEnd(p *erf.Packet) {
 	id := engine.CallOf(tidOf(p.Payload))
 	if o := l.open[id]; o != nil {
@@ -246,7 +246,7 @@ func (l *loader) takeEnd(p *erf.Packet) {
 	}
 }
 
-// order ends the reading: what came of each call, and in which order.
+// order ends the reading: it computes the outcome of each call, and their order.
 func (l *loader) order() {
 	for _, o := range l.outcomes {
 		o.keepAnswers()
@@ -261,10 +261,10 @@ func (l *loader) order() {
 	}
 }
 
-// keepAnswers keeps, of all answers to o, those that the asker went by: to one
-// attempt, and if possible a whole one that was no refusal for the moment.
+// keepAnswers keeps, of all answers to o, those that the requester used: those to one
+// attempt, and if possible a complete one that was not BUSY.
 func (o *outcome) keepAnswers() {
-	if o.gaveUp { // all that counted then was what had come of a table
+	if o.gaveUp { // then only the received part of a table counted
 		o.answers = slices.DeleteFunc(o.answers, func(a answer) bool { return !a.segment || a.tid != o.tid })
 		return
 	}
@@ -283,20 +283,20 @@ func (o *outcome) keepAnswers() {
 	o.answers = best
 	if n := len(best); n > 0 {
 		o.ended, o.packet = best[n-1].at, best[n-1].packet
-	} else { // the recording ended, or the asker wanted it no more
+	} else { // the recording ended, or the requester cancelled the call
 		o.ended, o.packet = o.last, math.MaxInt
 	}
 }
 
-// What an answer is worth.
+// The completeness of an answer.
 const (
 	nothing = iota
 	partial // some segments of a table
-	busy    // the asker was to ask again
-	whole   // all there is to know
+	busy    // the request was to be repeated
+	whole   // complete
 )
 
-// from is the answer that answers[i] is or begins, and what it is worth.
+// from returns the answer that answers[i] is or begins, and its completeness.
 func (o *outcome) from(i int) (list []answer, worth int) {
 	a := &o.answers[i]
 	switch {
@@ -314,7 +314,7 @@ func (o *outcome) from(i int) (list []answer, worth int) {
 		list = append(list, b)
 		s := segmentOf(padded(b.mad))
 		if s.RMPPType != mad.RMPPTypeData {
-			return list, whole // stopped or aborted: there is no more
+			return list, whole // stopped or aborted
 		}
 		have[s.SegmentNumber] = true
 		if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
@@ -327,5 +327,5 @@ func (o *outcome) from(i int) (list []answer, worth int) {
 	return list, partial
 }
 
-// padded is m with the zeros that it ended in.
+// padded returns m with its trailing zeros.
 func padded(m []byte) []byte { return append(m[:len(m):len(m)], make([]byte, mad.Size-len(m))...) }

@@ -48,11 +48,11 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		{"empty", nil, "a.pcap: not a capture file: it is too short"},
 		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: not a pcap file: it begins with the bytes 64 65 66 20"},
-		{"no packets", pcap(t), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
-		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
-		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not recorded by fabsh --record: the facts of the local port are missing"},
-		{"other facts", pcap(t, append(port[:5:5], packet(local, time.Time{}, &engine.Address{}, new(engine.Port), table(mad.AttrNodeRecord).MAD[:]))...), "a.pcap: packet 6: not recorded by fabsh --record: the facts of the local port are missing"},
-		{"no MAD", pcap(t, erf.Packet{Payload: make([]byte, 64)}), "a.pcap: packet 1: 64 bytes are no MAD"},
+		{"no packets", pcap(t), "a.pcap: not a recording of fabsh --record: the facts of the local port are missing"},
+		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not a recording of fabsh --record: the facts of the local port are missing"},
+		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not a recording of fabsh --record: the facts of the local port are missing"},
+		{"other facts", pcap(t, append(port[:5:5], packet(local, time.Time{}, &engine.Address{}, new(engine.Port), table(mad.AttrNodeRecord).MAD[:]))...), "a.pcap: packet 6: not a recording of fabsh --record: the facts of the local port are missing"},
+		{"no MAD", pcap(t, erf.Packet{Payload: make([]byte, 64)}), "a.pcap: packet 1: 64 bytes are not a MAD"},
 		{"cut", pcap(t, port...)[:1050], "a.pcap: packet 4 is cut off: the file is incomplete"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

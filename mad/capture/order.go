@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// What an asker asks next may depend on who answered first: a sweep goes on to
-// a node by the route on which it was found. So answers come in the order of
-// the recording. One whose predecessors have not been asked for waits a little
-// for that, in case they are about to be: the asker is busy with the answer
-// before. An asker who asks for something else altogether finds that out once;
-// then it waits less each time, by exponential back-off, until it follows the
-// recording again.
+// The next request may depend on the order of the answers: a sweep continues to a
+// node by the route on which it was found. So answers come in the order of the
+// recording. An answer whose predecessors have not been requested waits a little
+// for these requests: the requester may be busy with the answer before. For a
+// requester with other requests the wait becomes shorter each time, by exponential
+// back-off, until it follows the recording again.
 type order struct {
 	next    int // outcomes before it have been played, or passed over
-	backOff int // by how many powers of two the wait is shorter: of waits in vain, less outcomes in order
+	backOff int // the wait is shorter by this power of two: waits in vain, minus outcomes in order
 	expired bool
 }
 
 const (
-	// unordered is the place of what has none in the recording: it is played at
-	// once.
+	// unordered is the place of outcomes without a place in the recording: they
+	// are played at once.
 	unordered = -1
-	// longestWait is far more than an asker needs between an answer and the
-	// question that follows from it.
+	// longestWait is far more than a requester needs between an answer and the
+	// request that follows from it.
 	longestWait = 50 * time.Millisecond
-	maxBackOff  = 6 // from then on it does not wait: 2^-6 of that is a millisecond
+	maxBackOff  = 6 // from then on there is no wait: 2^-6 of longestWait is a millisecond
 )
 
-// wait says how long the outcome at place has to wait at most; 0: it is played.
+// wait returns how long the outcome at place waits at most; 0: it is played.
 func (o *order) wait(place int) time.Duration {
 	if place > o.next && !o.expired && o.backOff < maxBackOff {
 		return longestWait >> o.backOff

@@ -7,8 +7,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// portMADs are the facts of p as its agent would tell them. Partition keys
-// fill the blocks that it takes.
+// portMADs returns the facts of p as answers of its agent. Partition keys fill as
+// many blocks as needed.
 func portMADs(p *engine.Port) (list [][]byte) {
 	add := func(a *mad.Attribute, modifier uint32) []byte {
 		m := make([]byte, mad.Size)
@@ -35,7 +35,7 @@ func portMADs(p *engine.Port) (list [][]byte) {
 
 const pkeysPerBlock = 32 // IBA 14.2.5.7
 
-// addPortMAD takes in one of portMADs; first: it begins the facts anew.
+// addPortMAD adds one of portMADs; first reports whether it begins the facts again.
 func addPortMAD(p *engine.Port, m []byte) (first, ok bool) {
 	if len(m) != mad.Size {
 		return false, false

@@ -14,9 +14,9 @@ import (
 	"fabsh/mad/internal/erf"
 )
 
-// Record returns t, with all that goes over it recorded in w. Each MAD is written at
-// once, so that the recording of a session that crashed can be read. An error of w ends
-// the recording, not the transport. Close closes w, and returns that error.
+// Record returns t, with its traffic recorded in w. Each MAD is written at once, so that
+// the recording of a crashed session can be read. An error of w ends the recording, not
+// the transport. Close closes w, and returns that error.
 func Record(t engine.Transport, w io.WriteCloser) (engine.Transport, error) {
 	file, err := erf.NewWriter(w)
 	if err != nil {
@@ -38,8 +38,8 @@ type recorder struct {
 	file *erf.Writer
 	err  error
 	port *engine.Port // as recorded last
-	// underWay is what Send has given to the transport, which has not taken
-	// it yet: it may refuse, and it may be answered before it has taken it.
+	// underWay is the datagram that Send has passed to the transport, until that
+	// returns: it may refuse it, and an answer may come before it returns.
 	underWay []erf.Packet
 }
 
@@ -60,7 +60,7 @@ func (r *recorder) TrySend(d *engine.Datagram) (bool, error) {
 	return taken, err
 }
 
-// begin notes d, which is about to be sent.
+// begin records that d is about to be sent.
 func (r *recorder) begin(d *engine.Datagram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *recorder) begin(d *engine.Datagram) {
 	})
 }
 
-// end records what begin noted, if the transport has taken it.
+// end writes the datagram of begin, if the transport has sent it.
 func (r *recorder) end(taken bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +118,7 @@ func (r *recorder) Port() (engine.Port, error) {
 	return port, nil
 }
 
-// localInterface is that of what was on no wire.
+// localInterface returns the interface of packets that were not on a wire.
 func (r *recorder) localInterface() uint8 {
 	if r.Traits().Simulated {
 		return simulated
@@ -132,7 +132,7 @@ func (r *recorder) GaveUp(d *engine.Datagram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.underWay, func(p erf.Packet) bool { return tidOf(p.Payload) == tidOf(d.MAD) }) {
-		r.flush() // it came back before Send has returned
+		r.flush() // it came back before Send returned
 	}
 	m := bytes.Clone(d.MAD)
 	mad.MaskKeys(m)
@@ -156,7 +156,7 @@ func (r *recorder) Close() error {
 	return errors.Join(err, r.err)
 }
 
-// errClosed: what comes yet is not recorded.
+// errClosed is the error after Close: later datagrams are not recorded.
 var errClosed = errors.New("the recording is closed")
 
 func (r *recorder) flush() {

@@ -11,16 +11,16 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Replay is an engine.Transport that answers as a recording says. A request is the
-// same as a recorded one if it goes to the same queue pair and says the same,
-// whatever its transaction ID. Made as often as in the recording, it is
-// answered as in the recording; made once more, like the last time. Where no
-// answer was recorded none will come, and the engine is told so at once, after
-// as many attempts as were recorded. What was never recorded is refused, with
+// Replay is an engine.Transport that answers from a recording. A request equals a
+// recorded one if it has the same destination and queue pair and the same content,
+// whatever its transaction ID. Made as often as in the recording, it is answered as
+// in the recording; made once more, like the last time. If no answer was recorded,
+// the engine learns at once that no answer will come, after as many attempts as were
+// recorded. Requests that were never recorded are refused with
 // engine.ErrNotRecorded.
 //
-// It is a clock, too, for scripts that tell the time and sleep: its time is
-// that of the answer recorded last of those given, and to sleep only moves it.
+// It is also a clock for scripts: its time is the latest time of the answers given so
+// far, and sleep only advances it.
 type Replay struct {
 	engine.Basic
 
@@ -38,16 +38,16 @@ type Replay struct {
 	now     time.Time
 }
 
-// call is one of the engine's, and what is to become of it.
+// call is one of the engine's calls, and its recorded outcome.
 type call struct {
 	*outcome
 	attempt int      // the latest: from 1
 	tid     [8]byte  // its own
-	head    [24]byte // of the request, for the engine when nothing comes
+	head    [24]byte // of the request, for the engine if no answer comes
 	place   int      // in the order of outcomes, or unordered
 }
 
-// NewReplay answers from r.
+// NewReplay returns a transport that answers from r.
 func NewReplay(r *Recording) *Replay {
 	return &Replay{
 		recording: r,
@@ -59,12 +59,12 @@ func NewReplay(r *Recording) *Replay {
 	}
 }
 
-// Traits: as simulated as the recorded fabric was.
+// Traits returns the traits of the transport; it is simulated if the recorded fabric was.
 func (r *Replay) Traits() engine.Traits {
 	return engine.Traits{Name: "replay", NoACK: true, Recorded: true, Simulated: r.recording.simulated}
 }
 
-// Send looks for d in the recording.
+// Send searches d in the recording.
 func (r *Replay) Send(d *engine.Datagram) error {
 	m := make([]byte, max(mad.Size, len(d.MAD)))
 	copy(m, d.MAD)
@@ -145,8 +145,8 @@ func (r *Replay) pause(wait time.Duration) error {
 	return nil
 }
 
-// next fills d with the next answer. Where that is to wait for another, it
-// says for how long at most.
+// next fills d with the next answer. If that must wait for another, it returns how
+// long at most.
 func (r *Replay) next(d *engine.Datagram) (wait time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +166,7 @@ func (r *Replay) next(d *engine.Datagram) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// play puts in r.out what came of an attempt.
+// play puts the outcome of an attempt in r.out.
 func (r *Replay) play(c *call) {
 	back := engine.Datagram{Undelivered: true, MAD: c.head[:]}
 	if c.attempt < c.attempts {
@@ -188,18 +188,18 @@ func (r *Replay) play(c *call) {
 		r.out = append(r.out, engine.Datagram{Address: a.from, MAD: m, Took: max(1, took), Cut: isTable(h) && h.Status == 0 && !a.segment})
 	}
 	if len(r.out) == 0 || c.answers[0].segment {
-		r.out = append(r.out, back) // what was missing of a table does not come
+		r.out = append(r.out, back) // the missing part of a table does not come
 	}
 }
 
-// clockSlack is more than lies between the moments when an engine and
-// a recorder read the clock.
+// clockSlack is more than the time between the clock readings of an engine and a
+// recorder.
 const clockSlack = time.Millisecond
 
-// id is what the engine calls c.
+// id returns the engine's ID of c.
 func (c *call) id() uint32 { return engine.CallOf(tidOf(c.head[:])) }
 
-// Port is what was known of the local port at this point of the recording.
+// Port returns the facts of the local port at this point of the recording.
 func (r *Replay) Port() (engine.Port, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,9 +213,9 @@ func (r *Replay) Port() (engine.Port, error) {
 	return p, nil
 }
 
-// Accept refuses: what came unasked has no request to tell when it is to come.
+// Accept fails: requests of others follow no request that shows when they are due.
 func (r *Replay) Accept(mad.Class, mad.Method) (stop func(), err error) {
-	return nil, fmt.Errorf("a replay has no events: those of %s are in the file, but do not come again", r.recording.name)
+	return nil, fmt.Errorf("a replay does not deliver events; those of %s are in the file", r.recording.name)
 }
 
 // Close wakes Recv.
@@ -224,14 +224,14 @@ func (r *Replay) Close() error {
 	return nil
 }
 
-// Now is the time in the recording.
+// Now returns the time in the recording.
 func (r *Replay) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.now
 }
 
-// Sleep lets time go by, and does not wait.
+// Sleep advances the time, and does not wait.
 func (r *Replay) Sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -6,7 +6,7 @@ import (
 	"fabsh/mad"
 )
 
-// isTable: h is of an answer of any number of records.
+// isTable reports whether h is of an answer of any number of records.
 func isTable(h mad.Header) bool {
 	switch h.Method {
 	case mad.MethodGetTableResp, mad.MethodGetTraceTableResp, mad.MethodGetMultiResp:
@@ -15,7 +15,7 @@ func isTable(h mad.Header) bool {
 	return false
 }
 
-// segmentOf is the RMPP header of m; nil if nobody has made a transfer of it.
+// segmentOf returns the RMPP header of m; nil if m is not part of a transfer.
 func segmentOf(m []byte) *mad.RMPPHeader {
 	if !mad.IsSegment(m) {
 		return nil
@@ -25,16 +25,16 @@ func segmentOf(m []byte) *mad.RMPPHeader {
 	return s
 }
 
-// uncut: m is a request that the transport is to cut into segments.
+// uncut reports whether m is a request that the transport splits into segments.
 func uncut(m []byte) bool {
 	s := segmentOf(m)
 	return s != nil && s.RMPPType == mad.RMPPTypeData && s.SegmentNumber == 0 && !mad.ParseHeader(m).Method.IsResponse()
 }
 
-// split calls emit with each MAD that m was on the wire, or would have been.
-// A transport that does RMPP itself gives and takes what is long as one
-// datagram, and one that carries less than a whole MAD gives the end of a short
-// table by its length. They are made segments.
+// split calls emit with each MAD that m was on the wire, or would have been. A
+// transport with RMPP sends and receives a long transfer as one datagram, and one
+// that carries less than a whole MAD shows the end of a short table by the length.
+// Both are split into segments.
 func split(m []byte, emit func(m []byte)) {
 	h := mad.ParseHeader(m)
 	if !uncut(m) && (len(m) == mad.Size || !isTable(h) || h.Status != 0 || len(m) < mad.SADataOffset) {
@@ -67,14 +67,14 @@ func split(m []byte, emit func(m []byte)) {
 	}
 }
 
-// joining is a request of which not all segments have been seen yet.
+// joining is a request of which some segments are missing.
 type joining struct {
 	parts map[uint32][]byte // by number
 	last  uint32            // 0: not seen
 }
 
-// join takes in a segment of a request and returns the whole, if that was the
-// last that was missing, as an engine gives it to a replay.
+// join adds a segment of a request and returns the whole request if it is complete,
+// as an engine passes it to a replay.
 func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
 	tid := uint32(tidOf(m))
 	j := l.joining[tid]
@@ -83,7 +83,7 @@ func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
 		l.joining[tid] = j
 	}
 	if j.parts == nil || s.SegmentNumber == 0 || j.parts[s.SegmentNumber] != nil {
-		return nil // it was sent again
+		return nil // repeated
 	}
 	data := m[mad.SADataOffset:]
 	if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
@@ -103,5 +103,5 @@ func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
 	return append(whole, make([]byte, max(0, mad.Size-len(whole)))...)
 }
 
-// forgetSegments clears what says how a request is cut.
+// forgetSegments clears the fields that show how a request was split.
 func forgetSegments(m []byte) { clear(m[mad.RMPPOffset:mad.SAKeyOffset]) }

@@ -73,7 +73,7 @@ func TestUnasked(t *testing.T) {
 	}
 	again := engine.New(NewReplay(loaded), engine.Options{})
 	defer again.Close()
-	if _, err := again.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "a replay has no events: those of a are in the file, but do not come again" {
+	if _, err := again.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "a replay does not deliver events; those of a are in the file" {
 		t.Errorf("listening to a replay: %v", err)
 	}
 }

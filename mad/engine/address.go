@@ -7,14 +7,15 @@ import (
 	"fabsh/mad"
 )
 
-// Address is the far end of a datagram.
+// Address is the remote end of a datagram.
 type Address struct {
 	LID       mad.LID // PermissiveLID for directed-route SMPs
 	QP        uint32  // 0: the subnet management interface, 1: general services
-	QKey      uint32  // of that queue pair, if it is not GeneralQKey; 0: it is
+	QKey      uint32  // of that queue pair; 0: GeneralQKey
 	SL        uint8
 	PKeyIndex uint16
-	// HasGRH: GID, and FlowLabel, HopLimit, TrafficClass of a global route header.
+	// HasGRH is set if there is a global route header, with GID, FlowLabel,
+	// HopLimit and TrafficClass.
 	HasGRH       bool
 	GID          mad.GID
 	FlowLabel    uint32
@@ -22,8 +23,8 @@ type Address struct {
 	TrafficClass uint8
 }
 
-// String returns where datagrams to a go: "LID 17", or "GID fe80::1" where they have
-// a global route header, and the queue pair unless it is the usual one.
+// String returns a as text: "LID 17", or "GID fe80::1" with a global route header, and
+// the queue pair unless it is the usual one.
 func (a Address) String() string {
 	s := fmt.Sprintf("LID %d", a.LID)
 	if a.HasGRH {
@@ -35,7 +36,7 @@ func (a Address) String() string {
 	return s
 }
 
-// Port is what a transport knows of the local port.
+// Port is the facts of the local port.
 type Port struct {
 	Device    string // "mlx5_0", an ibsim node id, "sim"
 	Num       uint8
@@ -47,14 +48,14 @@ type Port struct {
 	SMSL      uint8
 	State     mad.PortState
 	GIDPrefix uint64
-	// Planarized: other devices send SMPs than general requests, one for each
-	// plane (XDR). What is behind them heeds SMPs by directed route alone.
+	// Planarized is set if other devices send SMPs than general requests, one for
+	// each plane (XDR). Nodes behind them support only directed-route SMPs.
 	Planarized bool
 	PKeys      []uint16
 }
 
-// PKeyIndex returns where p has a P_Key of key's partition: key itself, else with the
-// other membership; -1: it is not in that partition.
+// PKeyIndex returns the index of a P_Key of key's partition in p: of key itself,
+// otherwise with the other membership; -1 if p is not in that partition.
 func (p *Port) PKeyIndex(key uint16) int {
 	const full = 1 << 15 // member
 	if i := slices.Index(p.PKeys, key); i >= 0 {

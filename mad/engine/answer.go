@@ -12,9 +12,9 @@ import "fabsh/mad"
 // may also come from queue pair 1, of the agent that redirected. It has the base and class
 // version of the request, unless its status is that the agent does not support that one.
 //
-// A redirection may be called what it is, a ClassPortInfo; an answer with records
-// of another attribute has that one's name (IBA 15.2.5.20). lmc is that of the port
-// asked; MaxLMC where it is not known.
+// A redirection may have the attribute ID of ClassPortInfo; an answer with records of
+// another attribute has the ID of that one (IBA 15.2.5.20). lmc is that of the port
+// that the request went to; MaxLMC if it is unknown.
 func Answers(request, answer []byte, to, from *Address, lmc uint8) bool {
 	asked, h := mad.ParseHeader(request), mad.ParseHeader(answer)
 	sameVersion := answer[mad.BaseVersionOffset] == request[mad.BaseVersionOffset] && h.ClassVersion == asked.ClassVersion
@@ -37,15 +37,14 @@ func Answers(request, answer []byte, to, from *Address, lmc uint8) bool {
 	case h.Attribute != asked.Attribute:
 		return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
 	case a == nil:
-		return true // nothing is known of its modifier
+		return true // its modifier is unknown
 	}
 	return (h.Modifier^asked.Modifier)&a.Place() == 0
 }
 
 // SamePort reports whether from may be another address of the port at a, which has that
-// LMC. With
-// a global route header its GID says so, else its LID. What goes to the permissive
-// LID comes to whoever is there.
+// LMC. With a global route header the GIDs are compared, otherwise the LIDs. Any port
+// receives requests to the permissive LID.
 func (a *Address) SamePort(from *Address, lmc uint8) bool {
 	switch {
 	case a.HasGRH && from.HasGRH:

@@ -9,9 +9,9 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// putAttempt puts the next attempt of c, which the window lets through, in
-// out. It is a copy, for c may end, and its buffer go back to its owner,
-// while the transport still reads the datagram.
+// putAttempt puts the next attempt of c, which the window allows, in out. It is a
+// copy, because c may end, and its buffer return to its owner, while the transport
+// still reads the datagram.
 func (s *sender) putAttempt(c *Call) {
 	s.calls.open(c)
 	now := s.calls.timers.now()
@@ -26,7 +26,7 @@ func (s *sender) putAttempt(c *Call) {
 	c.s.extendDeadlines(now - c.s.due)
 	c.s.due = now + c.s.wait
 	if c.s.due+rto > c.s.giveUp {
-		c.s.due = c.s.giveUp // another attempt would come too late
+		c.s.due = c.s.giveUp // another attempt would be too late
 	}
 	leaveAfter := max(measured, minLeaveAfter)
 	if measured == 0 && c.Attempts == 1 {
@@ -41,8 +41,8 @@ func (s *sender) putAttempt(c *Call) {
 	case !c.isAnswered():
 		d.Timeout = 0
 	case s.tables && isTable(&c.MAD):
-		// A kernel drops a table that is not whole by then, however many
-		// segments it has; here it is welcome until the end.
+		// A kernel drops a table that is incomplete by then, however many
+		// segments it has; here it is accepted until the end.
 		d.Timeout = c.s.giveUp - now
 	}
 	c.putHeader(d, s.calls.keys)
@@ -52,8 +52,8 @@ func (s *sender) putAttempt(c *Call) {
 	s.begin(now)
 }
 
-// putPayload puts c's request in out, which has the header: the whole, if the
-// transport cuts it, or its first segment.
+// putPayload puts c's request in out, which has the header: the whole request if the
+// transport splits it, otherwise its first segment.
 func (s *sender) putPayload(c *Call, rto time.Duration) {
 	d := &s.out
 	if s.policy.wholeRequests() {
@@ -65,7 +65,7 @@ func (s *sender) putPayload(c *Call, rto time.Duration) {
 	t := rmpp.NewTransfer(len(c.Payload), rto)
 	c.putSegment(t, d)
 	if s.calls.outbox.noACK {
-		return // there is only this one, and the answer
+		return // the only segment
 	}
 	c.s.tx = t
 	s.calls.await(c, c.s.silentSince, t.RTO())
@@ -78,7 +78,7 @@ func (s *sender) putSegment(c *Call) {
 	c.putHeader(&s.out, s.calls.keys)
 	c.putSegment(c.s.tx, &s.out)
 	if c.s.tx.More() {
-		s.calls.outbox.segments.push(c) // in turns with others' segments
+		s.calls.outbox.segments.push(c) // in turns with segments of other calls
 	} else {
 		c.s.phase = phaseSent
 		s.calls.await(c, now, c.s.tx.RTO())
@@ -87,7 +87,7 @@ func (s *sender) putSegment(c *Call) {
 	s.begin(now)
 }
 
-// putHeader puts c's MAD in d, with the transaction ID and the key that belong to it.
+// putHeader puts c's MAD in d, with its transaction ID and its key.
 func (c *Call) putHeader(d *Datagram, keys *Keys) {
 	d.Address = c.s.to
 	d.MAD = append(d.MAD[:0], c.MAD[:]...)

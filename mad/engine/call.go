@@ -11,9 +11,10 @@ import (
 	"fabsh/mad"
 )
 
-// Call is one request and its answer. The caller owns it, buffer included,
-// and lends it to the engine from Start until Complete; it may then be used
-// again. It is not safe for concurrent use; different Calls are independent. A Call is usually embedded in what the caller keeps about it:
+// Call is one request and its answer. The caller owns it, including its buffer;
+// from Start until Complete it belongs to the engine, and then it may be used
+// again. It is not safe for concurrent use; different Calls are independent. A
+// Call is usually embedded in the caller's state for it:
 //
 //	type portCall struct {
 //		engine.Call
@@ -22,52 +23,52 @@ import (
 //	func (c *portCall) Complete(*engine.Call) { ... c.Err, c.Data() ... }
 type Call struct {
 	To Address
-	// Guard is whose M_Key an SMP takes along, of those that the engine has.
+	// Guard selects the M_Key of an SMP, from the engine's keys.
 	Guard Guard
-	// MAD is the request, written by PutSMP, PutPerf, PutSA or by hand; the
+	// MAD is the request, written by PutSMP, PutPerf, PutSA or directly; the
 	// engine chooses the transaction ID. After an answer it holds the
 	// response (of a table, the first segment).
 	MAD [mad.Size]byte
 	// Payload is the data of a request to subnet administration that may be
-	// longer than one MAD, as GetMulti's: it goes by RMPP, with the header in
-	// MAD, whose own data does not count. Nil: MAD is all.
+	// longer than one MAD, such as GetMulti: it is sent by RMPP, with the header
+	// in MAD, whose own data is ignored. Nil: MAD is the whole request.
 	Payload []byte
-	// Table is the data of an answer to GetTable and its like, all segments
-	// joined, without headers: never nil after such an answer, nil after
-	// others. A short one lies in MAD.
+	// Table is the data of an answer to GetTable and similar methods, all
+	// segments joined, without headers: never nil after such an answer, nil
+	// after others. A short one is part of MAD.
 	Table []byte
-	// Subscribes: the call is a subscription (InformInfo), or the end of one, of
-	// somebody who ends it with the session. That needs no Options.Write.
+	// Subscribes is set if the call is a subscription (InformInfo), or the end of
+	// one, by a caller who ends it with the session. That needs no Options.Write.
 	Subscribes bool
-	// KeepTID: MAD has its transaction ID, of a message in several MADs; only without an
-	// answer.
+	// KeepTID is set if MAD has its transaction ID, of a message in several MADs; only
+	// for calls without an answer.
 	KeepTID bool
-	// MaxTable is how long the answer's table may be, in bytes; 0: 64 MiB.
+	// MaxTable is the largest size of the answer's table, in bytes; 0: 64 MiB.
 	MaxTable int
-	// Timeout and Retries of this call; 0 means the engine's, negative
-	// Retries none.
+	// Timeout and Retries are those of this call; 0 means the engine's, negative
+	// Retries means no retries.
 	Timeout time.Duration
 	Retries int
-	// Notify is told when the call has ended, on one of the engine's
-	// goroutines or on the one that calls Cancel or Close. It must not
-	// block; it may Start calls. Nil: nobody is told.
+	// Notify is called when the call has ended, on one of the engine's
+	// goroutines or on the one that calls Cancel or Close. It must not block; it
+	// may Start calls. It may be nil.
 	Notify Completer
 	// Err is nil when MAD holds a response with status 0; otherwise an *Error.
 	Err error
-	// Attempts is how many times the request was sent.
+	// Attempts is the number of times that the request was sent.
 	Attempts int
-	// Elapsed is from Start to the end.
+	// Elapsed is the time from Start to the end.
 	Elapsed time.Duration
 
 	s        callState
-	answered func(*Call) error // of the Interceptor; nil: none
+	answered func(*Call) error // of the Interceptor, or nil
 }
 
 // Completer receives calls that have ended. An engine may call Complete from several
-// goroutines at the same time, with different calls; each call is then its owner's again.
+// goroutines at the same time, with different calls; each call then belongs to its owner again.
 type Completer interface{ Complete(*Call) }
 
-// CompleterFunc makes a Completer of a function.
+// CompleterFunc is a function that is a Completer.
 type CompleterFunc func(*Call)
 
 // Complete calls f.
@@ -87,8 +88,8 @@ func (c *Call) Data() []byte {
 }
 
 // Records returns the records of an SA answer, parts of c, each at least size bytes
-// long: one after Get, any number after GetTable. The error is c.Err, or says
-// why the answer is not a whole number of records.
+// long: one after Get, any number after GetTable. The error is c.Err, or describes an
+// answer that is not a whole number of records.
 func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
 	switch {
 	case c.Err != nil:
@@ -105,7 +106,7 @@ func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
 		return nil, newError(c, fmt.Errorf("malformed table: records %d bytes apart, but at least %d bytes long", step, size))
 	}
 	if rest := len(c.Table) % step; rest != 0 && rest < size {
-		return nil, newError(c, fmt.Errorf("malformed table: %d bytes are no whole number of records %d bytes apart", len(c.Table), step))
+		return nil, newError(c, fmt.Errorf("malformed table: %d bytes are not a whole number of records %d bytes apart", len(c.Table), step))
 	}
 	return slices.Chunk(c.Table, step), nil
 }

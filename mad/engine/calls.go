@@ -8,14 +8,14 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// calls are the open calls, from Start to the end: what each waits for, and how it
-// gets from one phase to the next. Engine.mu guards it. What ends is in ended until
-// the lock is released, and is completed then.
+// calls are the open calls, from Start to the end: what each waits for, and its
+// transitions between phases. Engine.mu guards it. Calls that end are in ended until
+// the lock is released, and are completed then.
 type calls struct {
 	slots     slots  // transaction IDs
 	flow      flow   // what may be outstanding
 	timers    timers // what falls due
-	outbox    outbox // what is to be sent beside attempts
+	outbox    outbox // datagrams to send beside attempts
 	counts    Counts
 	ended     callList
 	keys      *Keys
@@ -23,11 +23,11 @@ type calls struct {
 	gaveUp    func(*Datagram) // of the transport
 }
 
-// next is the call to be sent, if the windows have room; nil: none.
+// next returns the call to send, if the windows have room, or nil.
 func (cs *calls) next() *Call { return cs.flow.next(cs.slots.hasRoom()) }
 
-// open counts an attempt of c, which the windows let through, and gives it its
-// transaction ID.
+// open counts an attempt of c, which the windows allow, and gives it its transaction
+// ID.
 func (cs *calls) open(c *Call) {
 	if c.s.phase == phaseResend {
 		cs.counts.Retried++
@@ -42,8 +42,8 @@ func (cs *calls) open(c *Call) {
 	c.Attempts++
 }
 
-// resend queues c for another attempt. Time runs meanwhile, so that
-// a transport which takes nothing cannot hold up the end.
+// resend queues c for another attempt. Its deadlines continue, so that a transport
+// that accepts nothing cannot delay the end.
 func (cs *calls) resend(c *Call, now time.Duration) {
 	c.s.rx = nil
 	cs.outbox.dropSegments(c)
@@ -53,7 +53,7 @@ func (cs *calls) resend(c *Call, now time.Duration) {
 	cs.timers.set(c, c.s.giveUp)
 }
 
-// pause has c sent again after a while.
+// pause sends c again after a pause.
 func (cs *calls) pause(c *Call, until time.Duration) {
 	cs.flow.leave(c)
 	cs.outbox.dropSegments(c)
@@ -62,7 +62,7 @@ func (cs *calls) pause(c *Call, until time.Duration) {
 	cs.timers.set(c, until)
 }
 
-// sendMore queues c for what its receiver takes of its request.
+// sendMore queues c to send the segments of its request that its receiver accepts.
 func (cs *calls) sendMore(c *Call) {
 	if c.s.phase == phaseSent {
 		c.s.phase = phaseSegments
@@ -71,13 +71,13 @@ func (cs *calls) sendMore(c *Call) {
 	cs.timers.set(c, c.s.giveUp)
 }
 
-// await gives what c waits for as long as that: an ACK, or a segment.
+// await sets the time that c waits for an ACK or a segment.
 func (cs *calls) await(c *Call, now, wait time.Duration) {
 	c.s.due = min(now+wait, c.s.giveUp)
 	cs.timers.set(c, c.s.due)
 }
 
-// end takes c out of all that the engine keeps.
+// end removes c from the state of the engine.
 func (cs *calls) end(c *Call, now time.Duration, err error) {
 	wasSent := c.s.phase != phaseHeld && c.s.phase != phaseReady
 	cs.flow.dequeue(c)
@@ -100,8 +100,8 @@ func (cs *calls) end(c *Call, now time.Duration, err error) {
 	cs.ended.push(c)
 }
 
-// abortTransfer tells the other end why the transfer of c's request or answer
-// ends in the middle, as c does, with err.
+// abortTransfer sends the other end an ABORT of the transfer of c's request or
+// answer, because c ends with err.
 func (cs *calls) abortTransfer(c *Call, err error) {
 	if err == nil || c.s.rx == nil && c.s.tx == nil {
 		return
@@ -162,7 +162,7 @@ func (cs *calls) takeEnded() callList {
 	return ended
 }
 
-// complete tells of the end of all calls in l, and empties it.
+// complete notifies the owners of all calls in l, and empties it.
 func (l *callList) complete() {
 	for c := l.pop(); c != nil; c = l.pop() {
 		c.complete()

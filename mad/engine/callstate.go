@@ -7,13 +7,13 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// callState is what the engine keeps in a lent call; its lock guards it. All
-// times are since the engine began.
+// callState is the engine's state in a call; the engine's lock guards it. All times
+// are since the start of the engine.
 type callState struct {
 	phase       phase
 	method      mad.Method // of the request: that of an answer to Set is GetResp
-	to          Address    // Call.To, or where redirections lead from there
-	keyless     bool       // no key goes to it
+	to          Address    // Call.To, or the target of its redirections
+	keyless     bool       // it gets no key
 	reads       bool       // EffectRead
 	inWindow    bool       // counts in the windows: sent, not answered, not presumed lost
 	admitted    bool       // counts at the destination: neither answered nor sent a second time
@@ -21,44 +21,44 @@ type callState struct {
 	dest        *destination
 	order       uint64 // of admission
 	tid         uint32 // of the latest attempt
-	undelivered int    // attempts the transport gave back
+	undelivered int    // attempts that the transport returned
 	busy        int    // BUSY answers
 	timeout     time.Duration
 	retries     int
 	started     time.Duration
 	firstSent   time.Duration
 	period      uint8          // of losses, when it was first sent
-	silentSince time.Duration  // the latest attempt was sent, or a part of its answer came
+	silentSince time.Duration  // when the latest attempt was sent, or a part of its answer came
 	wait        time.Duration  // for an answer, until the next attempt
-	due         time.Duration  // when the next attempt is to be sent
+	due         time.Duration  // when the next attempt is due
 	giveUp      time.Duration  // deadline: without an answer the call ends
 	busyEnd     time.Duration  // deadline: after BUSY it is not sent again
 	lastEnd     time.Duration  // deadline: even a transfer that makes progress ends; 0: not sent yet
-	wake        time.Duration  // when the timer is to look at the call
+	wake        time.Duration  // when the timer checks the call
 	timer       int            // place in the timer heap, from 1; 0: none
 	tx          *rmpp.Transfer // of a request that is a Payload
 	rx          *table         // an RMPP answer
 }
 
-// totalTimeout is how long a call waits for an answer, all attempts together.
+// totalTimeout returns how long a call waits for an answer, all attempts together.
 func (s *callState) totalTimeout() time.Duration { return s.timeout * time.Duration(s.retries+1) }
 
-// extendDeadlines puts off the deadlines by d, which was our own delay: there
-// was no room to send, or the machine was busy. So there are as many attempts as
-// on an idle machine, and each has its time.
+// extendDeadlines postpones the deadlines by d, which was our own delay: there was
+// no room to send, or the machine was busy. So there are as many attempts as on an
+// idle machine, and each has its full time.
 func (s *callState) extendDeadlines(d time.Duration) {
 	s.giveUp += d
 	s.busyEnd += d
 }
 
-// tooLong: a transfer is given up although segments and ACKs came.
+// tooLong reports whether a transfer is abandoned although segments and ACKs came.
 func (s *callState) tooLong() bool { return s.lastEnd > 0 && s.giveUp >= s.lastEnd }
 
 // phase is where a call is between Start and Complete.
 type phase uint8
 
 const (
-	phaseIdle     phase = iota // not the engine's
+	phaseIdle     phase = iota // not in the engine
 	phaseHeld                  // waits until its destination has room
 	phaseReady                 // waits until the window has room
 	phaseSent                  // waits for the answer, or for an ACK

@@ -7,8 +7,8 @@ import (
 	"fabsh/mad/engine/congestion"
 )
 
-// destination is a node as one kind of classes knows it. It admits a few calls
-// at a time; the others are held here, out of the way of other destinations.
+// destination is a node for one kind of classes. It admits a few calls at a time;
+// the others are held here, so that they do not delay other destinations.
 type destination struct {
 	key     destKey
 	class   *classFlow
@@ -17,14 +17,14 @@ type destination struct {
 	held    callList
 	rtt     congestion.RTT
 	baseRTT time.Duration
-	calls   int // that know of it, from Start to the end
+	calls   int // that use it, from Start to the end
 	place   int // in flow.dests
 }
 
-// rto is the class's RTO, or d's own if that is longer; 0: none is known yet.
+// rto returns the class's RTO, or d's own if that is longer; 0 if it is unknown.
 func (d *destination) rto() time.Duration { return max(d.class.rtt.RTO(), d.rtt.RTO()) }
 
-// destKey tells destinations apart: LID or directed route, or GID.
+// destKey identifies a destination: LID or directed route, or GID.
 type destKey struct {
 	lid   mad.LID
 	hops  uint8
@@ -44,15 +44,15 @@ func keyOf(c *Call) (k destKey) {
 	return k
 }
 
-// maxDestinations are remembered, if no more are in use: more than a subnet
-// has LIDs.
+// maxDestinations is the number of remembered destinations, unless more are in use:
+// more than a subnet has LIDs.
 const maxDestinations = 1 << 16
 
-// destination finds or makes c's destination, until release.
+// destination returns c's destination, new or existing, until release.
 func (f *flow) destination(c *Call) *destination {
 	w := &f.classes[kindOf(mad.Class(c.MAD[mad.ClassOffset]))]
 	k := keyOf(c)
-	if w.last == nil || w.last.key != k { // most come in runs
+	if w.last == nil || w.last.key != k { // most calls come in runs
 		w.last = w.dests[k]
 	}
 	if w.last == nil {
@@ -78,10 +78,10 @@ func (f *flow) newDestination(w *classFlow, k destKey) *destination {
 	return d
 }
 
-// release: a call to d has ended. A destination that nobody knows of any more, and
-// that has told nothing, is not kept: a sweep asks once along each route.
+// release ends the use of d by a call. A destination that no call uses and that has
+// learned nothing is not kept: a sweep sends once along each route.
 func (f *flow) release(d *destination) {
-	if d.calls--; d.calls > 0 || d.hasTold() {
+	if d.calls--; d.calls > 0 || d.hasLearned() {
 		return
 	}
 	f.forget(d)
@@ -93,14 +93,14 @@ func (f *flow) release(d *destination) {
 	f.spare = append(f.spare, d)
 }
 
-// hasTold: d's window has another size than that of a new destination, or its RTTs
-// are longer than those of its class.
-func (d *destination) hasTold() bool {
+// hasLearned reports whether d's window has another size than that of a new
+// destination, or its RTTs are longer than those of its class.
+func (d *destination) hasLearned() bool {
 	start := &d.class.perDestination
 	return d.window.Differs(start) || d.rtt.RTO() > max(d.class.rtt.RTO(), minLeaveAfter)
 }
 
-// forget takes d from those that are looked up.
+// forget removes d from the known destinations.
 func (f *flow) forget(d *destination) {
 	delete(d.class.dests, d.key)
 	if d.class.last == d {
@@ -108,7 +108,7 @@ func (f *flow) forget(d *destination) {
 	}
 }
 
-// forgetDestinations drops those from which nothing is expected.
+// forgetDestinations drops the destinations without calls.
 func (f *flow) forgetDestinations() {
 	used := f.dests[:0]
 	for _, d := range f.dests {
@@ -121,5 +121,5 @@ func (f *flow) forgetDestinations() {
 	}
 	clear(f.dests[len(used):])
 	f.dests = used
-	f.maxDests = max(f.maxDests, 2*len(used)) // so that this is done seldom
+	f.maxDests = max(f.maxDests, 2*len(used)) // so that this is rare
 }

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Do starts all calls and waits until all have ended; what became of each is
-// in its Err. When ctx ends, so do all open calls, at once, and Do returns
-// context.Cause(ctx); otherwise it returns nil. The calls' Notify is Do's.
-// Calls that an agent wants sent elsewhere are sent there.
+// Do starts all calls and waits until all have ended; the result of each is in its
+// Err. When ctx ends, all open calls end at once, and Do returns context.Cause(ctx);
+// otherwise it returns nil. Do sets the calls' Notify. It follows the redirections
+// of agents.
 func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
 	if err := e.before(ctx, calls); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (e *Engine) do(ctx context.Context, calls []*Call) error {
 	return cause
 }
 
-// batch is what the calls of one Do tell of their end.
+// batch is the Completer of the calls of one Do.
 type batch struct {
 	left atomic.Int64
 	done chan struct{}
