@@ -34,7 +34,6 @@ var wordsPending = []string{
 	"fabric/change/",
 	"fabric/sim/",
 	"shell/GUIDE.md",
-	"mad/engine/",
 }
 
 // revised reports whether the rules apply to a file. FABSH_WORDS limits them to

@@ -3,22 +3,22 @@
 //
 //	engine.go          the engine: start of calls, limits, permissions
 //	call.go request.go do.go   one request and its answer
-//	lifecycle.go       open, halted, closed, fatal error
+//	lifecycle.go       open, halted, closed, failed
 //	calls.go callstate.go   the open calls: phases, deadlines, queues, the end
 //	slot.go            transaction IDs
-//	flow.go destination.go  what may be outstanding at once
-//	timer.go expire.go what falls due: the timer heap, and what is done then
-//	outbox.go          ACKs, replies and segments that are to be sent
-//	sender.go attempt.go    what is sent next, and one attempt of a call
-//	writer.go          who sends: the writer, or the reader on the fast path
-//	reader.go table.go      what comes: matched, completed; tables of many segments
-//	answer.go lmc.go   whose answer counts; truncated.go, how long one must be
-//	policy.go          what differs between a fabric and a recording of one
-//	listen.go          what comes unasked: traps, Reports
-//	redirect.go follow.go   agents that send a request elsewhere
-//	key.go             the keys that requests show
-//	intercept.go       what stands over the fabric while changes are planned
-//	transport.go address.go what carries datagrams, and where they go
+//	flow.go destination.go  windows: the number of outstanding requests
+//	timer.go expire.go the timer heap, and the actions when a call is due
+//	outbox.go          ACKs, replies and segments to send
+//	sender.go attempt.go    the choice of the next datagram; one attempt of a call
+//	writer.go          sending: by the writer, or by the reader on the fast path
+//	reader.go table.go      received datagrams: matched, completed; tables of many segments
+//	answer.go lmc.go   which answers count; truncated.go, their minimum length
+//	policy.go          the differences between a fabric and a recording
+//	listen.go          requests of others: traps, Reports
+//	redirect.go follow.go   redirections by agents
+//	key.go             the keys of requests
+//	intercept.go       the interceptor of calls while changes are planned
+//	transport.go address.go the transport of datagrams, and their addresses
 //	stats.go histogram.go error.go
 //
 // The windows and round-trip times are those of mad/engine/congestion, the transfer of
@@ -40,68 +40,68 @@ import (
 // Options are an engine's limits and permissions. The engine copies them; Keys must not
 // be changed afterwards.
 type Options struct {
-	// Window is how many requests may wait for an answer at once, at most.
-	// 0: what the transport does best with, or 32.
+	// Window is the largest number of outstanding requests. 0: the transport's
+	// best value, or 32.
 	Window int
-	// FixedWindow: the windows are as large as they may become, and stay so.
-	// It floods agents: tests and benchmarks compare with it.
+	// FixedWindow keeps the windows at their largest size. It floods agents: tests
+	// and benchmarks compare with it.
 	FixedWindow bool
 	// Timeout and Retries: a call without an answer ends after
 	// (Retries+1) x Timeout. Timeout 0: 1 s. Retries 0: 2; negative: none.
 	Timeout time.Duration
 	Retries int
-	// Write allows requests that change the fabric (EffectFabric). Without
-	// it they end at once with ErrReadOnly and are never sent.
+	// Write allows requests that change the fabric (EffectFabric). Otherwise they
+	// end at once with ErrReadOnly and are never sent.
 	Write bool
-	// Keys go along with requests; nil: none.
+	// Keys are added to requests; nil: no keys.
 	Keys *Keys
-	// Resolve finds the LID behind a GID, where an agent redirects to a GID
-	// alone. It may ask over e: its calls are not redirected themselves. The
-	// error is ErrNoSA where there is nobody to ask. Nil: nobody is asked.
+	// Resolve returns the LID of a GID, for redirections with a GID only. It may
+	// send requests over e: its calls are not redirected themselves. The error is
+	// ErrNoSA without a subnet administrator. Nil: GIDs are not resolved.
 	Resolve func(ctx context.Context, e *Engine, gid mad.GID) (mad.LID, error)
 }
 
 // Engine moves many calls at a time over one transport.
 //
-// Three goroutines share the work. The writer sends what the windows allow.
-// The reader matches answers with calls and completes them; it never blocks, for
-// a peer that waits for us to read may be what we wait for to write, and sends
-// only what the transport takes at once. The third does what falls due. A
-// call costs neither a goroutine nor an allocation.
+// Three goroutines share the work. The writer sends what the windows allow. The
+// reader matches answers with calls and completes them. It never blocks, because
+// our write may wait for a peer that waits for our read; it sends only what the
+// transport accepts at once. The third handles timers. A call costs neither a
+// goroutine nor an allocation.
 //
 // A call without an answer ends after (Retries+1) x Timeout. Until then it is
 // sent again each Timeout; but if it changes nothing, first after the RTO, at
 // least 0.1 s, then after twice that, and so on up to
 // Timeout: with the defaults at 0, 0.1, 0.3, 0.7, 1.5 and 2.5 s, which loses one
-// in a million where each datagram is lost with 5 %. All others, Sets above
-// all, get their full Timeouts, for the request may have been carried out and
-// the answer lost; so do requests for tables, which may be long work. Without
-// retries nothing is sent twice.
+// in a million if each datagram is lost with 5 %. All others, especially Sets,
+// get their full Timeouts, because the request may have been executed and the
+// answer lost; so do requests for tables, which may take long. Without retries
+// nothing is sent twice.
 //
-// What a transport gives back undelivered is sent again after 10, 20, 40, ...
-// ms if it changes nothing: a simulator knows a loss at once, and retries in
-// no time would only meet it again. An answer BUSY is no loss: the request is
-// sent again after 10, 20, 40, ... ms until (Retries+1) x Timeout have gone by
+// A request that a transport returns undelivered is sent again after 10, 20, 40,
+// ... ms if it changes nothing: a simulator reports a loss at once, and immediate
+// retries would only be lost again. An answer BUSY is not a loss: the request is
+// sent again after 10, 20, 40, ... ms until (Retries+1) x Timeout have elapsed
 // since it was first sent; then the call ends with that status.
 //
 // An Engine is safe for concurrent use. It owns a Call from Start to Complete, its
-// transport from New to the end of Close, and nothing else that it is given.
+// transport from New to the end of Close, and nothing else.
 type Engine struct {
 	transport   Transport
-	options     Options // defaults put in
+	options     Options // with defaults
 	traits      Traits
-	interceptor atomic.Pointer[Interceptor] // nil: none
+	interceptor atomic.Pointer[Interceptor] // may be nil
 
 	// Parts with their own locks, taken last.
 	lmcs      lmcs
 	redirects redirects
 	listeners listeners
 
-	mu       sync.Mutex // guards all below, and the state of lent calls
-	life     lifecycle  // whether calls are taken
-	calls    calls      // the open ones, and what becomes of them
-	sender   sender     // what is sent next, and by whom
-	receiver receiver   // what follows from answers
+	mu       sync.Mutex // guards all below, and the engine's state in calls
+	life     lifecycle  // whether calls are accepted
+	calls    calls      // the open calls
+	sender   sender     // the choice of the next datagram, and of its sender
+	receiver receiver   // the handling of answers
 }
 
 // New starts an engine on t, which it owns from now on.
@@ -144,8 +144,8 @@ func New(t Transport, o Options) *Engine {
 	return e
 }
 
-// Start begins c and returns at once; c.Notify is told of the end, of
-// failures too. A call that has not ended must not be started again: Start panics.
+// Start begins c and returns at once; c.Notify is called at the end, also after
+// failures. A call that has not ended must not be started again: Start panics.
 func (e *Engine) Start(c *Call) { e.start(context.Background(), c) }
 
 func (e *Engine) start(ctx context.Context, c *Call) {
@@ -173,7 +173,7 @@ func (e *Engine) start(ctx context.Context, c *Call) {
 		cs.counts.Refused++
 		e.mu.Unlock()
 		c.Err = newError(c, err)
-		// Not here: the caller may hold what Complete wants.
+		// Not here: the caller may hold locks that Complete needs.
 		go c.complete()
 		return
 	}
@@ -192,7 +192,7 @@ func (e *Engine) start(ctx context.Context, c *Call) {
 	e.unlock()
 }
 
-// check says what c does, and why it must not be sent.
+// check returns the effect of c, or an error if it must not be sent.
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
 	effect := mad.EffectOfMAD(c.MAD[:])
@@ -208,20 +208,20 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 	return effect, e.checkPayload(c)
 }
 
-// Port reads the facts of the local port afresh.
+// Port reads the current facts of the local port.
 func (e *Engine) Port() (Port, error) { return e.transport.Port() }
 
-// Options returns the limits and permissions in force, defaults put in.
+// Options returns the limits and permissions in force, with defaults.
 func (e *Engine) Options() Options { return e.options }
 
-// Traits says what the transport does by itself.
+// Traits returns the traits of the transport.
 func (e *Engine) Traits() Traits { return e.traits }
 
 // Write reports whether requests that change the fabric are allowed.
 func (e *Engine) Write() bool { return e.options.Write }
 
-// unlock releases the lock, wakes the writer if there is something to send and nobody
-// will, and completes the calls that have ended.
+// unlock releases the lock, wakes the writer if there is something to send and no
+// goroutine is sending, and completes the calls that have ended.
 func (e *Engine) unlock() {
 	s := &e.sender
 	wake := s.isNeeded()
@@ -242,10 +242,10 @@ func isSendError(err error) bool {
 	return errors.As(err, &s)
 }
 
-// maxRequest is how long a request is at most, in bytes.
+// maxRequest is the largest size of a request, in bytes.
 const maxRequest = 1 << 30
 
-// checkPayload says why c's payload cannot be sent.
+// checkPayload returns an error if c's payload cannot be sent.
 func (e *Engine) checkPayload(c *Call) error {
 	n := len(c.Payload)
 	switch {

@@ -12,17 +12,17 @@ import (
 )
 
 var (
-	// ErrTimeout: no answer came to any attempt.
+	// ErrTimeout means that no answer came to any attempt.
 	ErrTimeout = errors.New("timed out")
-	// ErrReadOnly: the request would change the fabric, which Options.Write
-	// does not allow. It was not sent.
+	// ErrReadOnly means that the request would change the fabric, which
+	// Options.Write does not allow. It was not sent.
 	ErrReadOnly = errors.New("refused, for it would change the fabric and the engine is read-only")
-	// ErrRegister: the request would write a register of a device, or clear what
-	// it counts. No option allows that. It was not sent.
+	// ErrRegister means that the request would write a register of a device, or
+	// clear its counters. No option allows that. It was not sent.
 	ErrRegister = errors.New("refused, for it would write a register of the device, or may: registers are only read, and only those that are known (help(reg_get))")
-	// ErrNotRecorded: the recording that is replayed has no such request.
+	// ErrNotRecorded means that the replayed recording does not have the request.
 	ErrNotRecorded = errors.New("not in the recording")
-	// ErrCut: the transport lost a part of the answer's table.
+	// ErrCut means that the transport lost a part of the answer's table.
 	ErrCut = errors.New("table cut by the transport, which cannot carry a long one: ask for fewer records")
 )
 
@@ -37,13 +37,13 @@ type Error struct {
 	Attempts int        // how often the request was sent
 	Elapsed  time.Duration
 	// TotalTimeout is, of a call that timed out, (Retries+1) x Timeout. 0: it
-	// ended earlier, for the transport knew that no answer would come.
+	// ended earlier, because the transport knew that no answer would come.
 	TotalTimeout time.Duration
-	Err          error // nil where Status says it all
+	Err          error // nil if Status is the whole cause
 }
 
-// newError says what came of c; nil if err is nil. A statusError becomes the
-// Error's Status, with what can be added to it.
+// newError returns the Error of c for err; nil if err is nil. A statusError becomes
+// the Error's Status, with known details.
 func newError(c *Call, err error) error {
 	if err == nil {
 		return nil
@@ -61,7 +61,7 @@ func newError(c *Call, err error) error {
 	return e
 }
 
-// failure is that c failed with err.
+// failure returns the Error of c, which failed with err.
 func (c *Call) failure(err error) *Error {
 	h := c.Header()
 	if c.s.method != 0 {
@@ -88,7 +88,7 @@ type statusError mad.Status
 
 func (s statusError) Error() string { return mad.Status(s).String() }
 
-// destination is where c goes, in words.
+// destination returns the destination of c as text.
 func (c *Call) destination() string {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
 		return "route " + mad.RouteOf(c.MAD[:]).String()
@@ -99,7 +99,7 @@ func (c *Call) destination() string {
 	return c.To.String()
 }
 
-// Error returns one line: what was asked, of whom, what came of it.
+// Error returns one line: the request, its destination, and the result.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s(%s", e.Op, e.Attr)
@@ -137,8 +137,8 @@ func (e *Error) attempts() string {
 	return fmt.Sprintf("%d attempts", e.Attempts)
 }
 
-// modifierText is an attribute modifier other than 0, by its parts: "3" where
-// the first part says all, "block 1 port 3" otherwise.
+// modifierText returns an attribute modifier other than 0, by its parts: "3" if only
+// the first part is set, otherwise "block 1 port 3".
 func modifierText(a *mad.Attribute, m uint32) string {
 	if a == nil {
 		return strconv.FormatUint(uint64(m), 10)
@@ -165,7 +165,7 @@ func modifierText(a *mad.Attribute, m uint32) string {
 	return strings.Join(words, " ")
 }
 
-// Describe returns what was asked for, of whom, and what came of it, in a word.
+// Describe returns the request, its destination, and the result in a word.
 func (e *Error) Describe() (op, dest, status string) {
 	switch {
 	case e.Timeout():
@@ -181,8 +181,8 @@ func (e *Error) Describe() (op, dest, status string) {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unanswered reports whether err is of a call that got no answer, where another call
-// gets none either before something changes.
+// Unanswered reports whether err is of a call that got no answer, so that another call
+// will not be answered either before something changes.
 func Unanswered(err error) bool {
 	var e *Error
 	return errors.As(err, &e) &&

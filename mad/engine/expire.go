@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// timeLoop is the timer goroutine: all that happens because time goes by.
+// timeLoop is the timer goroutine.
 func (e *Engine) timeLoop() {
 	cs := &e.calls
 	timer := time.NewTimer(time.Hour)
@@ -37,7 +37,7 @@ func (e *Engine) timeLoop() {
 	}
 }
 
-// expire looks at c, whose time has come.
+// expire handles c, which is due.
 func (cs *calls) expire(c *Call, now time.Duration) {
 	wake := c.s.wake
 	late := now - wake
@@ -58,7 +58,7 @@ func (cs *calls) expire(c *Call, now time.Duration) {
 		cs.flow.presumeLost(c, now)
 		cs.timers.set(c, c.s.due)
 	case c.s.rx != nil && !cs.outbox.noACK:
-		// The sender still has what we lack: ask for it again.
+		// The sender still has the missing segments: request them again.
 		cs.outbox.acknowledge(c.s.rx)
 		cs.await(c, now, c.s.timeout)
 	case c.s.tx != nil && !c.s.tx.Done():
@@ -74,7 +74,7 @@ func (cs *calls) expire(c *Call, now time.Duration) {
 	}
 }
 
-// timedOut ends c, which got no answer, or not the whole of one.
+// timedOut ends c, which got no answer, or an incomplete one.
 func (cs *calls) timedOut(c *Call, now time.Duration) {
 	err := ErrTimeout
 	var long string

@@ -10,39 +10,40 @@ import (
 // Sizes of windows, in requests.
 const (
 	defaultWindow = 32
-	// windowStart is what a class begins with, and what it keeps whatever
-	// happens: as many as OpenSM has out by default (max_wire_smps).
+	// windowStart is the initial and the smallest window of a class: the number of
+	// outstanding SMPs of OpenSM by default (max_wire_smps).
 	windowStart = 4
-	// windowSA is all that subnet administration gets: a subnet manager
-	// answers one query after the other, and each takes as long as it takes,
-	// so that delay says nothing of queues.
+	// windowSA is the window of subnet administration: a subnet manager answers
+	// one query after the other, and their durations differ, so that the delay
+	// does not show queues.
 	windowSA = 4
-	// windowDestination is the most that one node of one class is asked at
-	// once: half of what an agent's queue may hold, so that a subnet
-	// manager's four fit beside ours. It begins with two, so that half of
-	// windowStart is left to others when a node is silent.
+	// windowDestination is the largest number of outstanding requests of one class
+	// to one node: half of an agent's queue, so that the four of a subnet manager
+	// fit beside ours. It begins with two, so that half of windowStart is left for
+	// others if a node does not answer.
 	windowDestination      = 4
 	windowDestinationStart = 2
 )
 
-// What is not answered within the RTO is presumed lost: the request leaves the
-// windows, so that any number of silent nodes costs one retry ladder in all, and
-// is sent again if it changes nothing. But neither before these: an RTT is hardly
-// ever longer than the first.
+// A request without an answer within the RTO is presumed lost: it leaves the windows,
+// so that any number of nodes that do not answer cost one retry ladder in all, and it
+// is sent again if it changes nothing. But neither happens before these times: an RTT
+// is hardly ever longer than the first.
 const (
 	minLeaveAfter = 3 * time.Millisecond
 	minRTO        = 100 * time.Millisecond
 )
 
-// flow is what may be outstanding: the windows and the destinations. A call goes from its destination's queue (phaseHeld) to its class's
-// (phaseReady), and is sent when all windows have room. Engine.mu guards it.
+// flow limits the outstanding requests, by windows and destinations. A call goes from
+// its destination's queue (phaseHeld) to its class's (phaseReady), and is sent when
+// all windows have room. Engine.mu guards it.
 type flow struct {
 	window   int // requests that may be outstanding, of all classes
-	inFlight int // that are
+	inFlight int // requests that are outstanding
 	admitted uint64
 	classes  [kinds]classFlow
 	dests    []*destination
-	spare    []*destination // forgotten, to be used again
+	spare    []*destination // forgotten, for reuse
 	maxDests int
 	bursts   uint64 // of answers that came: between two of them the reader waited
 }
@@ -56,14 +57,14 @@ type classFlow struct {
 	again    callList // calls to be sent again
 
 	rtt congestion.RTT
-	// baseRTT is by distance: hops of a directed route, each of which takes a
-	// switch's agent its time, and, last, LIDs.
+	// baseRTT is by distance: hops of a directed route, each of which costs time
+	// of a switch's agent, and, last, LIDs.
 	baseRTT   [mad.MaxHops + 2]time.Duration
 	histogram histogram
 
-	perDestination congestion.Window // what each destination begins with
+	perDestination congestion.Window // initial window of each destination
 	dests          map[destKey]*destination
-	last           *destination // the one found last; nil: none
+	last           *destination // the one found last, or nil
 }
 
 // The kinds of classes.
@@ -95,7 +96,7 @@ func (f *flow) init(p policy, window int) {
 	}
 }
 
-// fixWindows makes all windows as large as they may become, for good.
+// fixWindows makes all windows as large as they may become, permanently.
 func (f *flow) fixWindows() {
 	for i := range f.classes {
 		f.classes[i].window.Fix()
@@ -103,14 +104,14 @@ func (f *flow) fixWindows() {
 	}
 }
 
-// sample takes in the RTT of a request of c, sent at the given time.
+// sample records the RTT of a request of c, sent at the given time.
 func (f *flow) sample(c *Call, sent, now time.Duration) {
 	d := c.s.dest
 	w := d.class
 	rtt := now - sent
 	w.histogram.add(rtt)
 	if isTable(&c.MAD) {
-		return // it is the agent's work that takes its time
+		return // the agent's work takes the time
 	}
 	w.rtt.Add(rtt)
 	d.rtt.Add(rtt)
@@ -129,7 +130,7 @@ func (f *flow) sample(c *Call, sent, now time.Duration) {
 	}
 }
 
-// distance is an index of classFlow.baseRTT.
+// distance returns an index of classFlow.baseRTT.
 func distance(c *Call) int {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
 		return int(c.MAD[mad.HopCountOffset])
@@ -170,9 +171,9 @@ func (f *flow) discharge(c *Call) {
 	}
 }
 
-// next is the call to be sent, if the windows have room: of those to be sent
-// again that which waits longest, or that admitted first. opens: there is a
-// transaction ID for one that was not sent yet.
+// next returns the call to send, if the windows have room: of those to send again the
+// one that waits longest, otherwise the one admitted first. opens reports whether
+// there is a transaction ID for one that was not sent yet.
 func (f *flow) next(opens bool) *Call {
 	if f.inFlight >= f.window {
 		return nil
@@ -195,7 +196,7 @@ func (f *flow) next(opens bool) *Call {
 	return first
 }
 
-// dequeue takes c out of the queue that its phase says.
+// dequeue removes c from the queue of its phase.
 func (f *flow) dequeue(c *Call) {
 	switch c.s.phase {
 	case phaseHeld:
@@ -207,7 +208,7 @@ func (f *flow) dequeue(c *Call) {
 	}
 }
 
-// enter counts c in the windows: it is about to be sent.
+// enter counts c, which is about to be sent, in the windows.
 func (f *flow) enter(c *Call) {
 	c.s.inWindow = true
 	c.s.dest.class.inFlight++
@@ -223,7 +224,7 @@ func (f *flow) leave(c *Call) {
 	}
 }
 
-// presumeLost makes room in the windows, for no answer has come to c in time.
+// presumeLost makes room in the windows, because no answer has come to c in time.
 func (f *flow) presumeLost(c *Call, now time.Duration) {
 	if c.s.inWindow {
 		f.leave(c)

@@ -8,21 +8,21 @@ import (
 	"fabsh/mad"
 )
 
-// Destination returns where calls like c go now: to where its agent redirects, if it
-// does.
+// Destination returns the address that calls like c go to now: the target of its
+// agent's redirection, if any.
 func (e *Engine) Destination(c *Call) Address {
 	return e.redirects.of(c).Address
 }
 
-// redirect is the error of a call whose agent sends it elsewhere. The call
-// keeps its request.
+// redirect is the error of a call that its agent redirects. The call keeps its
+// request.
 type redirect struct {
 	status mad.Status
 	from   Address
 	info   mad.ClassPortInfo
 }
 
-// redirection is what response m says of where c should go; nil: nothing.
+// redirection returns the redirection of c in response m, or nil.
 func redirection(c *Call, m []byte) *redirect {
 	h := mad.ParseHeader(m)
 	offset := h.DataOffset()
@@ -41,10 +41,9 @@ func (r *redirect) Error() string {
 	return fmt.Sprintf("ask LID %d, queue pair %#x, instead", r.info.RedirectLID, r.info.RedirectQP)
 }
 
-// follow has those of calls that were redirected go where they should, and
-// returns them. Where that cannot be, the call's error says why. The error is
-// the end of ctx. Calls of Options.Resolve are not followed: to know where they
-// should go another would have to be resolved.
+// follow redirects the calls that were redirected, and returns them. If that is
+// impossible, the call's error has the reason. The error is the end of ctx. Calls of
+// Options.Resolve are not followed: their target would have to be resolved itself.
 func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 	var again []*Call
 	for _, c := range calls {
@@ -70,10 +69,10 @@ func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 	return again, nil
 }
 
-// target is the place that a redirection tells.
+// target returns the target of a redirection.
 func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (redirected, error) {
 	if info.RedirectQP == 0 {
-		return redirected{}, errors.New("the agent redirects to queue pair 0, which is none of its kind")
+		return redirected{}, errors.New("the agent redirects to queue pair 0, which is not valid for its class")
 	}
 	a := Address{LID: info.RedirectLID, QP: info.RedirectQP, SL: info.RedirectSL, PKeyIndex: c.To.PKeyIndex}
 	if info.RedirectQKey != mad.GeneralQKey {
@@ -103,7 +102,7 @@ func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (
 	case !e.options.Keys.names(&a):
 		return redirected{a, false}, nil
 	}
-	// Who forges a redirection may give the GID of another with a LID of its own.
+	// A forged redirection may have another's GID with the forger's LID.
 	lid, err := e.resolve(ctx, a.GID)
 	return redirected{a, err == nil && (lid^a.LID)>>e.LMC(lid) == 0}, nil
 }
@@ -111,10 +110,10 @@ func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (
 // resolving marks the context of Options.Resolve.
 type resolving struct{}
 
-// ErrNoSA is returned by Options.Resolve where there is nobody to ask.
+// ErrNoSA is returned by Options.Resolve without a subnet administrator.
 var ErrNoSA = errors.New("there is no subnet administrator to ask for one")
 
-// resolve finds the LID behind a GID.
+// resolve returns the LID of a GID.
 func (e *Engine) resolve(ctx context.Context, gid mad.GID) (mad.LID, error) {
 	lid, err := mad.LID(0), ErrNoSA
 	if e.options.Resolve != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// histogram counts durations: from 1 us on four buckets to each doubling, so
-// that a quantile is at most a quarter too long. The last, from two hours on, is
-// open.
+// histogram counts durations: from 1 us on in four buckets for each doubling, so
+// that a quantile is at most a quarter too long. The last bucket, from two hours on,
+// is open.
 type histogram struct {
 	n   uint64
 	max time.Duration
@@ -26,8 +26,8 @@ func (h *histogram) add(d time.Duration) {
 	h.at[bucket(d)]++
 }
 
-// bucket of a duration: the position of the first set bit of its microseconds,
-// and the two bits behind it.
+// bucket returns the bucket of a duration: the position of the first set bit of its
+// microseconds, and the two bits after it.
 func bucket(d time.Duration) int {
 	us := uint64(max(d, 0) / time.Microsecond)
 	if us < 1<<bucketBits {
@@ -37,7 +37,7 @@ func bucket(d time.Duration) int {
 	return min((shift+1)<<bucketBits|int(us>>shift)&(1<<bucketBits-1), buckets-1)
 }
 
-// bucketEnd is the longest duration in bucket i, in whole microseconds.
+// bucketEnd returns the longest duration in bucket i, in whole microseconds.
 func bucketEnd(i int) time.Duration {
 	shift := max(i>>bucketBits-1, 0)
 	us := i
@@ -47,8 +47,8 @@ func bucketEnd(i int) time.Duration {
 	return time.Duration((us+1)<<shift-1) * time.Microsecond
 }
 
-// quantile is what the share q of all durations do not exceed, as precisely as
-// the buckets are.
+// quantile returns the duration that the share q of all durations do not exceed, with
+// the precision of the buckets.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := uint64(max(0, math.Ceil(q*float64(h.n))-1))
 	for i, n := range h.at {

@@ -8,16 +8,16 @@ import (
 	"fabsh/mad"
 )
 
-// Keys are what requests show to be allowed what they ask. The engine puts them
-// in datagrams on their way to the transport, and takes them out of answers: no
-// Call has them, and nothing that is made of one. A request that has a key of
-// its own keeps it. 0 is no key. Keys that an engine has must not be changed.
+// Keys authorize requests. The engine puts them in datagrams for the transport, and
+// removes them from answers: neither a Call nor anything made from it has them. A
+// request with its own key keeps it. 0 is no key. The keys of an engine must not be
+// changed.
 type Keys struct {
-	// M is the M_Key of all ports that Ports does not have.
+	// M is the M_Key of all ports that are not in Ports.
 	M uint64
 	// Ports are M_Keys, by GUIDs of ports or of nodes.
 	Ports map[mad.GUID]uint64
-	// SM is the subnet managers' own, which SMInfo has.
+	// SM is that of the subnet managers, in SMInfo.
 	SM uint64
 	// SA is the SM_Key of requests to subnet administration.
 	SA uint64
@@ -26,11 +26,11 @@ type Keys struct {
 	CC, B, Vendor uint64
 }
 
-// Guard is whose M_Key an SMP needs: the port it comes to, and that port's
-// node. GUIDs that are not known are 0.
+// Guard selects the M_Key of an SMP: by the port it goes to, and that port's node.
+// Unknown GUIDs are 0.
 type Guard struct{ Port, Node mad.GUID }
 
-// Of returns the M_Key that an SMP to g's port is to have.
+// Of returns the M_Key of an SMP to g's port.
 func (k *Keys) Of(g Guard) uint64 {
 	if k == nil {
 		return 0
@@ -43,10 +43,10 @@ func (k *Keys) Of(g Guard) uint64 {
 	return k.M
 }
 
-// goTo: what is asked of the agent at asked may show its key at to, where that
-// agent sends it. A redirection may be forged, to get the key: so to is a queue pair
-// of the same port, or a port whose GUID the keys name, at the LID that the subnet
-// administrator says it has.
+// goTo reports whether a request to the agent at asked may have its key at to, where
+// that agent redirects it. A redirection may be forged to get the key: so to must be a
+// queue pair of the same port, or a port whose GUID is in the keys, at its LID by the
+// subnet administrator.
 func (k *Keys) goTo(asked *Address, to *redirected) bool {
 	if to.LID == asked.LID && (!asked.HasGRH || to.HasGRH && to.GID == asked.GID) {
 		return true
@@ -54,7 +54,7 @@ func (k *Keys) goTo(asked *Address, to *redirected) bool {
 	return to.vouched && k.names(&to.Address)
 }
 
-// names: the keys name the port at a.
+// names reports whether the port at a is in the keys.
 func (k *Keys) names(a *Address) bool {
 	if k == nil || !a.HasGRH {
 		return false
@@ -63,10 +63,10 @@ func (k *Keys) names(a *Address) bool {
 	return named
 }
 
-// Format keeps the keys out of whatever is printed.
+// Format keeps the keys out of printed text.
 func (k Keys) Format(s fmt.State, _ rune) { io.WriteString(s, "keys, not shown") }
 
-// ofClass is the key of class c's MADs.
+// ofClass returns the key of class c's MADs.
 func (k *Keys) ofClass(c mad.Class, g Guard) uint64 {
 	switch c.Family() {
 	case mad.ClassSubn:
@@ -92,13 +92,13 @@ func (k *Keys) put(m []byte, g Guard) {
 	if at := mad.KeyOffset(h); at > 0 {
 		putIfNone(m[at:], k.ofClass(h.Class, g))
 	}
-	// A subnet manager heeds its equals only (opensm osm_sminfo_rcv.c, sm_key).
+	// A subnet manager accepts only its equals (opensm osm_sminfo_rcv.c, sm_key).
 	if h.Class.Family() == mad.ClassSubn && h.Attribute == mad.AttrSMInfo.ID && h.Method == mad.MethodSet {
 		putIfNone(m[mad.SMPDataOffset+mad.AttrSMInfo.Field("sm_key").Offset/8:], k.SM)
 	}
 }
 
-// dropKey takes the key out of request m, even its own.
+// dropKey removes the key from request m, even its own.
 func dropKey(m []byte) {
 	if at := mad.KeyOffset(mad.ParseHeader(m)); at > 0 {
 		clear(m[at:][:8])
@@ -111,7 +111,7 @@ func putIfNone(b []byte, key uint64) {
 	}
 }
 
-// take takes the key out of response m, where agents send it back as it came.
+// take removes the key from response m: agents return it unchanged.
 func (k *Keys) take(m []byte, g Guard) {
 	if k == nil {
 		return

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// lifecycle is whether the engine takes calls. Engine.mu guards the first four.
+// lifecycle is whether the engine accepts calls. Engine.mu guards the first four.
 type lifecycle struct {
 	err        error         // fatal: the transport has failed, or was closed
-	halted     error         // why no calls are taken until Halt(nil)
+	halted     error         // why no calls are accepted until Halt(nil)
 	halt       chan struct{} // closed while halted
 	closed     bool          // Close was called
 	stop       chan struct{} // closed by Close
@@ -20,10 +20,10 @@ func (l *lifecycle) init() {
 	l.stop = make(chan struct{})
 }
 
-// refusal is why no call is taken; nil: calls are taken.
+// refusal returns why no call is accepted, or nil.
 func (l *lifecycle) refusal() error { return cmp.Or(l.err, l.halted) }
 
-// setHalted halts, or with nil goes on.
+// setHalted halts, or with nil resumes.
 func (l *lifecycle) setHalted(cause error) {
 	switch {
 	case cause != nil && l.halted == nil:
@@ -35,8 +35,8 @@ func (l *lifecycle) setHalted(cause error) {
 }
 
 // Cancel ends c now, unless it has ended: c.Err wraps cause. A late answer is
-// counted and dropped. Where c is ending already, on another goroutine, Cancel
-// does not wait for that.
+// counted and dropped. If c is already ending on another goroutine, Cancel does not
+// wait for that.
 func (e *Engine) Cancel(c *Call, cause error) {
 	e.mu.Lock()
 	if c.s.phase != phaseIdle {
@@ -65,7 +65,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// fail ends all calls, for err is fatal.
+// fail ends all calls with err, which is fatal.
 func (e *Engine) fail(err error) {
 	e.mu.Lock()
 	if e.life.err == nil {
@@ -81,7 +81,7 @@ func (e *Engine) fail(err error) {
 }
 
 // Halt ends all open calls now, and later ones as they start, with cause.
-// Halt(nil) lets calls through again.
+// Halt(nil) accepts calls again.
 func (e *Engine) Halt(cause error) {
 	e.mu.Lock()
 	e.life.setHalted(cause)
@@ -91,15 +91,15 @@ func (e *Engine) Halt(cause error) {
 	e.unlock()
 }
 
-// Halted returns a channel that Halt closes, and the cause of a Halt; nil: there was none.
+// Halted returns a channel that Halt closes, and the cause of the Halt, or nil.
 func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.life.halt, e.life.halted
 }
 
-// Failed returns why no call will ever be answered again: the transport has failed, or
-// was closed. Nil: neither.
+// Failed returns why no call will be answered again: the transport has failed, or was
+// closed. Otherwise it returns nil.
 func (e *Engine) Failed() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"fabsh/mad"
 )
 
-// listeners are who takes what comes unasked: one of a class and method at a
+// listeners receive requests of others: one listener for a class and method at a
 // time.
 type listeners struct {
 	mu     sync.Mutex // guards all below, and the Listeners' queues
@@ -20,19 +20,19 @@ type listeners struct {
 	counts Counts // Unsolicited, Dropped, Foreign
 }
 
-// listenKey tells listeners apart.
+// listenKey identifies a listener.
 type listenKey struct {
 	class  mad.Class
 	method mad.Method
 }
 
-// fail ends all, for err is fatal.
+// fail ends all with err, which is fatal.
 func (ls *listeners) fail(err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.err = err
 	for _, l := range ls.byKey {
-		l.tell()
+		l.notify()
 	}
 }
 
@@ -45,15 +45,15 @@ func (ls *listeners) addTo(c *Counts) {
 	c.Foreign += ls.counts.Foreign
 }
 
-// Listen begins to take MADs of a class and method that nobody asked for, and
-// answers them: each Report by ReportResp, so that its sender does not send it
-// again; each trap by TrapRepress, so that the agent does not repeat it (IBA
-// 13.4.5, 13.4.9), if the engine may change the fabric and there is an address
-// to send it to. There is one listener for a class and method at a time.
+// Listen begins to receive requests of others, of a class and method, and answers
+// them: each Report by ReportResp, so that its sender does not send it again; each
+// trap by TrapRepress, so that the agent does not repeat it (IBA 13.4.5, 13.4.9), if
+// the engine may change the fabric and there is an address to send it to. There is one
+// listener for a class and method at a time.
 //
-// What counts says is forged is neither told nor answered, but counted. It is
-// called with the engine's lock held, must not block, and keeps nothing of d.
-// Nil: all counts.
+// Requests for which counts returns false are forged: they are neither delivered nor
+// answered, but counted. It is called with the engine's lock held, must not block, and
+// keeps nothing of d. Nil: all count.
 func (e *Engine) Listen(c mad.Class, m mad.Method, counts func(d *Datagram) bool) (*Listener, error) {
 	l := &Listener{
 		all:    &e.listeners,
@@ -82,7 +82,7 @@ func (ls *listeners) add(l *Listener) error {
 	case ls.err != nil:
 		return ls.err
 	case ls.byKey[l.key] != nil:
-		return fmt.Errorf("somebody in this program listens to %s of class %v already", m.Name(c, c.Version()), c)
+		return fmt.Errorf("%s of class %v already has a listener in this program", m.Name(c, c.Version()), c)
 	}
 	ls.byKey[l.key] = l
 	return nil
@@ -95,12 +95,12 @@ func (ls *listeners) remove(l *Listener) {
 	if ls.byKey[l.key] == l {
 		delete(ls.byKey, l.key)
 	}
-	l.tell()
+	l.notify()
 }
 
-// Listener takes what comes of one class and method. What comes faster than it
-// is taken is dropped, the newest first, and counted. It is safe for concurrent use,
-// but for Next.
+// Listener receives the requests of one class and method. Requests that arrive faster
+// than they are read are dropped, the newest first, and counted. It is safe for
+// concurrent use, except for Next.
 type Listener struct {
 	all    *listeners
 	key    listenKey
@@ -117,21 +117,20 @@ type Listener struct {
 	seen       [repeats]repeat
 }
 
-// incoming is a MAD that nobody asked for.
+// incoming is a request of others.
 type incoming struct {
 	from    Address
 	mad     [mad.Size]byte
 	dropped uint64 // before it
 }
 
-// listenQueue is how many MADs wait to be taken. A subnet administrator reports
-// each event once for each subscription; a switch that fails may be some
+// listenQueue is the number of MADs that may wait to be read. A subnet administrator
+// reports each event once for each subscription; a switch that fails may cause
 // hundreds.
 const listenQueue = 1024
 
-// Next waits for a MAD and puts it in d. Where some were dropped before it, it
-// first says how many instead, and leaves d alone. One goroutine may call it
-// at a time.
+// Next waits for a MAD and puts it in d. If some were dropped before it, it first
+// returns their number, and leaves d unchanged. One goroutine may call it at a time.
 func (l *Listener) Next(ctx context.Context, d *Datagram) (dropped uint64, err error) {
 	for {
 		took, dropped, err := l.take(d)
@@ -165,29 +164,29 @@ func (l *Listener) take(d *Datagram) (took bool, dropped uint64, err error) {
 	return true, 0, nil
 }
 
-// Foreign counts what Next gave and nobody had asked for, in Stats.
+// Foreign counts a MAD of Next that is from a foreign sender, in Stats.
 func (l *Listener) Foreign() {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	l.all.counts.Foreign++
 }
 
-// Close ends the listening: what is queued can still be taken.
+// Close ends the listening: queued MADs can still be read.
 func (l *Listener) Close() {
 	l.all.remove(l)
 	l.stop()
 }
 
-// tell wakes Next.
-func (l *Listener) tell() {
+// notify wakes Next.
+func (l *Listener) notify() {
 	select {
 	case l.ready <- struct{}{}:
 	default:
 	}
 }
 
-// deliver gives a request of others, with header h, to who listens, and reports whether
-// somebody does.
+// deliver passes a request of others, with header h, to its listener, and reports
+// whether there is one.
 func (ls *listeners) deliver(d *Datagram, h *mad.Header, now time.Duration) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -210,26 +209,26 @@ func (ls *listeners) deliver(d *Datagram, h *mad.Header, now time.Duration) bool
 		l.dropped = 0
 		l.tail++
 	}
-	l.tell()
+	l.notify()
 	return true
 }
 
-// unsolicited takes in a request of others, with header h.
+// unsolicited handles a request of others, with header h.
 func (r *receiver) unsolicited(d *Datagram, h *mad.Header, now time.Duration) {
 	switch {
 	case !r.listeners.deliver(d, h, now):
 	case h.Method == mad.MethodReport:
 		r.calls.outbox.reply(d, mad.MethodReportResp)
 	case h.Method == mad.MethodTrap && r.represses && h.Class != mad.ClassSubnDirected:
-		// Of a directed route there is no way back: it was for one hop.
+		// A directed route has no path back: it was for one hop.
 		r.calls.outbox.reply(d, mad.MethodTrapRepress)
 	}
 }
 
-// A Report is resent when its ReportResp does not come: OpenSM does so
-// after 0.2 s, three times (osm_subnet.c, transaction_timeout and
-// transaction_retries). It is the same then to the last bit. A sender that
-// was restarted may begin with the same transaction IDs, but not so soon.
+// A Report is resent if its ReportResp does not come: OpenSM does so after 0.2 s,
+// three times (osm_subnet.c, transaction_timeout and transaction_retries). It is then
+// identical. A restarted sender may begin with the same transaction IDs, but not so
+// soon.
 const (
 	repeats      = 1024
 	repeatWithin = 3 * time.Second
@@ -240,7 +239,7 @@ type repeat struct {
 	at  time.Duration
 }
 
-// repeated: d has come before.
+// repeated reports whether d has come before.
 func (l *Listener) repeated(d *Datagram, now time.Duration) bool {
 	sum := maphash.Bytes(l.seed, d.MAD) ^ uint64(d.LID)
 	r := &l.seen[sum%repeats]

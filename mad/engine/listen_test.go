@@ -247,7 +247,7 @@ func TestListenEnds(t *testing.T) {
 		e := New(f, Options{})
 		defer mustClose(t, e)
 		l := mustListen(t, e, mad.ClassSubnAdm, mad.MethodReport)
-		if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "somebody in this program listens to Report of class SubnAdm already" {
+		if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "Report of class SubnAdm already has a listener in this program" {
 			t.Errorf("a second one: %v", err)
 		}
 		cause := errors.New("enough")

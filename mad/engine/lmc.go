@@ -7,10 +7,10 @@ import (
 	"fabsh/mad"
 )
 
-// lmcs are those of ports, as far as KnowLMCs has told. It is safe for concurrent use.
+// lmcs are the LMCs of ports, from KnowLMCs. It is safe for concurrent use.
 type lmcs struct{ known atomic.Pointer[lmcTable] }
 
-// lmcTable is by LID; unknownLMC where nobody has told.
+// lmcTable is by LID, with unknownLMC.
 type lmcTable [mad.MaxUnicastLID + 1]uint8
 
 const unknownLMC = 0xff
@@ -19,7 +19,7 @@ const unknownLMC = 0xff
 // (IBA 14.2.5.6).
 const MaxLMC = 7
 
-// set replaces what is known.
+// set replaces the known LMCs.
 func (l *lmcs) set(ports iter.Seq2[mad.LID, uint8]) {
 	t := new(lmcTable)
 	for i := range t {
@@ -37,7 +37,7 @@ func (l *lmcs) set(ports iter.Seq2[mad.LID, uint8]) {
 	l.known.Store(t)
 }
 
-// of is the LMC of the port with a LID; MaxLMC where that is not known.
+// of returns the LMC of the port with a LID; MaxLMC if it is unknown.
 func (l *lmcs) of(lid mad.LID) uint8 {
 	if t := l.known.Load(); t != nil && lid <= mad.MaxUnicastLID && t[lid] != unknownLMC {
 		return t[lid]
@@ -45,11 +45,10 @@ func (l *lmcs) of(lid mad.LID) uint8 {
 	return MaxLMC
 }
 
-// KnowLMCs tells the engine which LIDs ports have, and replaces what it was told
-// before: ports are pairs of a LID and an LMC. What answers for one port must then
-// come from the LIDs of that port. Where ports claim the same LIDs the larger LMC
-// counts.
+// KnowLMCs sets the LIDs of ports, and replaces those of the call before: ports are
+// pairs of a LID and an LMC. Answers of a port must then come from the LIDs of that
+// port. If ports claim the same LIDs the larger LMC counts.
 func (e *Engine) KnowLMCs(ports iter.Seq2[mad.LID, uint8]) { e.lmcs.set(ports) }
 
-// LMC returns the LMC of the port with a LID; MaxLMC where that is not known.
+// LMC returns the LMC of the port with a LID; MaxLMC if it is unknown.
 func (e *Engine) LMC(lid mad.LID) uint8 { return e.lmcs.of(lid) }

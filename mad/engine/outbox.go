@@ -7,13 +7,12 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// outbox is what is to be sent beside first and further attempts of calls. Engine.mu
-// guards it.
+// outbox is the datagrams to send beside the attempts of calls. Engine.mu guards it.
 type outbox struct {
-	noACK    bool     // Traits.NoACK: control is not to be sent
+	noACK    bool     // Traits.NoACK: control must not be sent
 	control  []packet // RMPP ACKs and ABORTs, of which the headers count
-	replies  []packet // to what others sent unasked
-	segments callList // calls of whose requests there is more to be sent
+	replies  []packet // to requests of others
+	segments callList // calls with more segments of their requests to send
 }
 
 // packet is a datagram that no call waits for.
@@ -22,26 +21,26 @@ type packet struct {
 	mad [mad.Size]byte
 }
 
-// maxControl and maxReplies are queued at most. ACKs may be lost like all
-// datagrams, and who gets no reply sends again.
+// maxControl and maxReplies limit the queues. ACKs may be lost like all datagrams, and
+// a sender without a reply sends again.
 const (
 	maxControl = 4 * rmpp.Window
 	maxReplies = 64
 )
 
-// pending reports whether there is something to be sent.
+// pending reports whether there is something to send.
 func (o *outbox) pending() bool {
 	return len(o.control) > 0 || len(o.replies) > 0 || o.segments.head != nil
 }
 
-// acknowledge tells the sender how far we are and how far it may go.
+// acknowledge sends the sender an ACK, with the last segment that it may send.
 func (o *outbox) acknowledge(t *table) { o.answer(t.Head(), t.from, rmpp.ACK(t.Acknowledge())) }
 
 // answer queues a control segment with header h that answers segment m.
 func (o *outbox) answer(m []byte, to Address, h mad.RMPPHeader) { o.add(m, to, h, true) }
 
 // add queues a control segment with the headers of m and RMPP header h, if there is room
-// and ACKs are to be sent.
+// and ACKs may be sent.
 func (o *outbox) add(m []byte, to Address, h mad.RMPPHeader, answers bool) {
 	if o.noACK || len(o.control) >= maxControl {
 		return
@@ -51,9 +50,9 @@ func (o *outbox) add(m []byte, to Address, h mad.RMPPHeader, answers bool) {
 	rmpp.PutControl(head, m, h, answers)
 }
 
-// reply queues the answer to d by a method, if there is room and a way back. It is d with
-// another method (opensm, osm_resp.c, resp_make_resp_smp; Linux's ib_mad.c keeps its
-// transaction ID).
+// reply queues the answer to d by a method, if there is room and a path back. It is d
+// with another method (opensm, osm_resp.c, resp_make_resp_smp; Linux's ib_mad.c keeps
+// its transaction ID).
 func (o *outbox) reply(d *Datagram, m mad.Method) {
 	if len(o.replies) >= maxReplies || d.LID == 0 || d.LID == mad.PermissiveLID {
 		return
@@ -73,14 +72,14 @@ func (d *Datagram) take(queue *[]packet) {
 	*queue = append((*queue)[:0], (*queue)[1:]...)
 }
 
-// dropSegments ends the transfer of c's request: it has arrived, or another
-// attempt begins, or the call ends.
+// dropSegments ends the transfer of c's request: it has arrived, another attempt
+// begins, or the call ends.
 func (o *outbox) dropSegments(c *Call) {
 	o.stopSegments(c)
 	c.s.tx = nil
 }
 
-// stopSegments has no more of c's request sent.
+// stopSegments stops sending segments of c's request.
 func (o *outbox) stopSegments(c *Call) {
 	if c.s.phase == phaseSegments {
 		o.segments.remove(c)

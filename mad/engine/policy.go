@@ -6,29 +6,29 @@ import (
 	"fabsh/mad/engine/congestion"
 )
 
-// policy is what differs between a fabric and a recording of one: how many
-// requests may be outstanding, when one is sent again, and when it is given up.
+// policy is the differences between a fabric and a recording: how many requests may
+// be outstanding, when one is sent again, and when it is abandoned.
 type policy interface {
-	// window is how many requests of all classes may be outstanding, where the
-	// options and the transport allow so many.
+	// window returns how many requests of all classes may be outstanding, if the
+	// options and the transport allow it.
 	window(allowed int) int
-	// congestionWindows are those that a kind of classes begins with, and each
-	// of its destinations, where all classes together have window.
+	// congestionWindows returns the initial windows of a kind of classes, and of
+	// each of its destinations, if all classes together have window.
 	congestionWindows(kind, window int) (class, destination congestion.Window)
-	// setDeadlines says, at the first attempt of c, how long it lasts and how
-	// long the call.
+	// setDeadlines sets, at the first attempt of c, the deadlines of the attempt
+	// and of the call.
 	setDeadlines(c *Call, now, rto time.Duration)
-	// retriesBusy: c, which was answered BUSY, is to be sent again.
+	// retriesBusy reports whether c, which was answered BUSY, is sent again.
 	retriesBusy(c *Call, now time.Duration) bool
-	// undelivered says what follows for c, whose latest attempt the transport
-	// gave back as d.
+	// undelivered returns the consequence for c, whose latest attempt the
+	// transport returned as d.
 	undelivered(c *Call, d *Datagram, now time.Duration) loss
-	// wholeRequests: the transport takes a request of many segments as one
-	// datagram.
+	// wholeRequests reports whether the transport accepts a request of many
+	// segments as one datagram.
 	wholeRequests() bool
 }
 
-// loss is what follows from an attempt that was not delivered.
+// loss is the consequence of an attempt that was not delivered.
 type loss uint8
 
 const (
@@ -39,8 +39,8 @@ const (
 	lossFinal               // the call ends as timed out
 )
 
-// minTransferTime is how long a transfer that makes progress may last at
-// least; Linux takes 40 s too (mad_rmpp.c, start_rmpp).
+// minTransferTime is the least time that a transfer that makes progress may last;
+// Linux also has 40 s (mad_rmpp.c, start_rmpp).
 const minTransferTime = 40 * time.Second
 
 func policyFor(t Traits) policy {
@@ -71,7 +71,7 @@ func (l *live) setDeadlines(c *Call, now, rto time.Duration) {
 	s.lastEnd = now + max(minTransferTime, 10*s.totalTimeout())
 	switch {
 	case c.Payload != nil && l.transportRMPP:
-		s.wait = s.totalTimeout() // the kernel sends segments again
+		s.wait = s.totalTimeout() // the kernel repeats segments
 	case s.reads && s.retries > 0 && !isTable(&c.MAD):
 		s.wait = rto
 	default:
@@ -84,9 +84,9 @@ func (l *live) retriesBusy(c *Call, now time.Duration) bool { return now < c.s.b
 func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
 	switch s := &c.s; {
 	case s.rx != nil || s.tx != nil && s.tx.Begun():
-		return lossIgnored // it was not the first segment
+		return lossIgnored // not the first segment
 	case !s.reads:
-		return lossAwaited // it may have been carried out
+		return lossAwaited // it may have been executed
 	case s.retries == 0 || s.undelivered >= 2*(s.retries+1)-1: // about as many attempts as silence gets
 		return lossFinal
 	}
@@ -95,12 +95,12 @@ func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
 
 func (l *live) wholeRequests() bool { return l.transportRMPP }
 
-// recorded is the policy of a recording, which knows at once what becomes of
-// each attempt: Undelivered says when to try again, and when no more. There is
-// nobody whom too many requests could harm, and nothing to wait for.
+// recorded is the policy of a recording, which has the result of each attempt at once:
+// Undelivered means to try again, or to stop. Too many requests harm no one, and there
+// is nothing to wait for.
 type recorded struct{}
 
-// recordedTimeout is for ever: a recording tells of each loss.
+// recordedTimeout is unlimited: a recording reports each loss.
 const recordedTimeout = 24 * time.Hour
 
 func (recorded) window(int) int { return numSlots }
@@ -114,11 +114,12 @@ func (recorded) setDeadlines(c *Call, now, _ time.Duration) {
 	c.s.wait, c.s.giveUp, c.s.lastEnd = recordedTimeout, now+recordedTimeout, never
 }
 
-// retriesBusy: where the asker tried again, the recording has the later answer.
+// retriesBusy returns false: if the requester tried again, the recording has the later
+// answer.
 func (recorded) retriesBusy(*Call, time.Duration) bool { return false }
 
-// undelivered has c sent again as often as was recorded; then d.Took says how
-// long it took until the call was given up.
+// undelivered sends c again as often as was recorded; then d.Took is the time until
+// the call was abandoned.
 func (recorded) undelivered(c *Call, d *Datagram, now time.Duration) loss {
 	if d.Took == 0 {
 		return lossResent
@@ -127,5 +128,5 @@ func (recorded) undelivered(c *Call, d *Datagram, now time.Duration) loss {
 	return lossFinal
 }
 
-// wholeRequests: a recorded request is compared as a whole.
+// wholeRequests returns true: a recorded request is compared as a whole.
 func (recorded) wholeRequests() bool { return true }

@@ -10,7 +10,7 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// readLoop is the reader goroutine: it reads, and completes what has ended.
+// readLoop is the reader goroutine: it reads, and completes calls that have ended.
 func (e *Engine) readLoop() {
 	s := &e.sender
 	d := Datagram{MAD: make([]byte, mad.Size)}
@@ -42,18 +42,18 @@ func (e *Engine) readLoop() {
 	}
 }
 
-// receiver matches what comes with the open calls, and decides what follows from it.
+// receiver matches received datagrams with the open calls, and decides the consequences.
 // Engine.mu guards it.
 type receiver struct {
 	calls     *calls
 	policy    policy
-	whole     bool // Traits.RMPP: tables come whole
+	whole     bool // Traits.RMPP: tables come as one datagram
 	represses bool // Options.Write: traps may be answered
 	lmcs      *lmcs
 	listeners *listeners
 }
 
-// receive decides what d is.
+// receive classifies d.
 func (r *receiver) receive(d *Datagram, now time.Duration) {
 	if len(d.MAD) < mad.HeaderSize {
 		r.calls.counts.Foreign++
@@ -79,7 +79,7 @@ func (r *receiver) receive(d *Datagram, now time.Duration) {
 	}
 }
 
-// answer takes in a response to c.
+// answer handles a response to c.
 func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 	if d.Took > 0 {
 		c.s.started = now - d.Took
@@ -91,7 +91,7 @@ func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 			}
 			return
 		}
-		r.calls.outbox.dropSegments(c) // who answers has got all, or does not want it
+		r.calls.outbox.dropSegments(c) // the answering agent has all, or does not want it
 	}
 	if c.s.rx == nil {
 		switch {
@@ -106,7 +106,7 @@ func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 		if r.policy.retriesBusy(c, now) {
 			until := now + backOff(c.s.busy, c.s.timeout)
 			c.s.busy++
-			c.s.giveUp += until - c.s.silentSince // that was no silence
+			c.s.giveUp += until - c.s.silentSince // the agent answered meanwhile
 			c.s.silentSince = until
 			r.calls.pause(c, until)
 			return
@@ -146,12 +146,12 @@ func (r *receiver) finish(c *Call, d *Datagram, now time.Duration) {
 	r.calls.end(c, now, err)
 }
 
-// isTable: m is an answer of any number of records.
+// isTable reports whether m is an answer of any number of records.
 func isTable(m *[mad.Size]byte) bool {
 	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && mad.Method(m[mad.MethodOffset]).IsTable()
 }
 
-// unsegmented is the data of a table that came in one datagram.
+// unsegmented returns the data of a table that came in one datagram.
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
 	case c.MAD[mad.ClassVersionOffset] == 1:
@@ -162,7 +162,7 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():
 		return nil, rmpp.TooLong(c.maxTable())
-	case len(d.MAD) > mad.Size: // the transport has put it together
+	case len(d.MAD) > mad.Size: // reassembled by the transport
 		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
 	case mad.IsSegment(d.MAD):
 		n := int64(binary.BigEndian.Uint32(c.MAD[mad.PayloadLengthOffset:])) - mad.SegmentHeader
@@ -173,10 +173,11 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	return nil, errors.New("malformed table: it does not say how long it is")
 }
 
-// undelivered: the transport gives back what we sent, or the answer to it.
+// undelivered handles a datagram of ours that the transport returns, or the answer to
+// it.
 func (r *receiver) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration) {
 	r.calls.counts.Undelivered++
-	// Not of an attempt given up, nor our ACK of a table that is coming.
+	// Not of an abandoned attempt, nor our ACK of a table that is coming.
 	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || d.MAD[mad.ClassOffset] != c.MAD[mad.ClassOffset] {
 		return
 	}

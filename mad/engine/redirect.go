@@ -11,16 +11,15 @@ import (
 	"fabsh/mad"
 )
 
-// An agent may have the requests of its class go elsewhere: to any of them it
-// answers with status "redirection required" and a ClassPortInfo that says
-// where (IBA 13.4.7, 13.4.8.1; libibmad rpc.c, redirect_port; opensm
-// osm_perfmgr.c, handle_redirect). Do goes there, and the engine remembers it
-// for all later calls, until there is silence.
+// An agent may redirect the requests of its class: it answers any of them with status
+// "redirection required" and a ClassPortInfo that has the target (IBA 13.4.7, 13.4.8.1;
+// libibmad rpc.c, redirect_port; opensm osm_perfmgr.c, handle_redirect). Do follows it,
+// and the engine remembers it for all later calls, until the target does not answer.
 
-// redirects are the redirections that are known. It is safe for concurrent use: a table
-// is never changed, but replaced.
+// redirects are the known redirections. It is safe for concurrent use: a table is never
+// changed, but replaced.
 type redirects struct {
-	mu    sync.Mutex // of who replaces it
+	mu    sync.Mutex // held to replace it
 	table atomic.Pointer[redirectTable]
 }
 
@@ -31,18 +30,18 @@ func (r *redirects) load() redirectTable {
 	return nil
 }
 
-// of is where c goes.
+// of returns the destination of c.
 func (r *redirects) of(c *Call) redirected { return r.load().of(c) }
 
-// forget has calls like c go where they went at first.
+// forget removes the redirection of calls like c.
 func (r *redirects) forget(c *Call) {
 	if _, known := r.load()[redirectKeyOf(c, &c.To)]; known {
 		r.change(func(t redirectTable) error { t.forget(c); return nil })
 	}
 }
 
-// add notes that what c asks of from is to go to next, unless that leads in
-// a circle.
+// add records that requests like c to from go to next, unless that makes a
+// circle.
 func (r *redirects) add(c *Call, from Address, next redirected) error {
 	return r.change(func(t redirectTable) error { return t.add(c, from, next) })
 }
@@ -60,14 +59,14 @@ func (r *redirects) change(by func(redirectTable) error) error {
 	return err
 }
 
-// redirectTable is where requests to an agent go instead.
+// redirectTable is the targets of redirected agents.
 type redirectTable map[redirectKey]redirected
 
-// redirected is a place to go to instead.
+// redirected is the target of a redirection.
 type redirected struct {
 	Address
-	// vouched: the subnet administrator says that the port with this GID has this
-	// LID.
+	// vouched is set if the subnet administrator reported that the port with this
+	// GID has this LID.
 	vouched bool
 }
 
@@ -87,10 +86,10 @@ func redirectKeyOf(c *Call, a *Address) redirectKey {
 	return k
 }
 
-// maxRedirects is how many agents may hand a request on.
+// maxRedirects is the largest number of redirections of a request.
 const maxRedirects = 4
 
-// of is where c goes.
+// of returns the destination of c.
 func (t redirectTable) of(c *Call) redirected {
 	a := redirected{Address: c.To}
 	for range min(len(t), maxRedirects) {
@@ -103,7 +102,7 @@ func (t redirectTable) of(c *Call) redirected {
 	return a
 }
 
-// forget has calls like c go where they went at first.
+// forget removes the redirection of calls like c.
 func (t redirectTable) forget(c *Call) {
 	for a := c.To; ; {
 		k := redirectKeyOf(c, &a)
@@ -116,8 +115,8 @@ func (t redirectTable) forget(c *Call) {
 	}
 }
 
-// add notes that what c asks of from is to go to next, unless that leads in
-// a circle.
+// add records that requests like c to from go to next, unless that makes a
+// circle.
 func (t redirectTable) add(c *Call, from Address, next redirected) error {
 	t[redirectKeyOf(c, &from)] = next
 	path := []redirectKey{redirectKeyOf(c, &c.To)}

@@ -150,7 +150,7 @@ func TestRedirection(t *testing.T) {
 			name:      "to no queue pair",
 			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30}},
 			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
-			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to queue pair 0, which is none of its kind",
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to queue pair 0, which is not valid for its class",
 		},
 		{
 			name:      "to a partition of others",

@@ -7,8 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// sender chooses what is sent next, and knows who is about it. Engine.mu guards all but
-// out and job, which belong to whoever sends: the writer goroutine, or, while that is
+// sender chooses the next datagram, and keeps the state of sending. Engine.mu guards all
+// but out and job, which belong to the sending goroutine: the writer, or, while that is
 // idle, the reader.
 type sender struct {
 	out Datagram
@@ -16,7 +16,7 @@ type sender struct {
 
 	calls      *calls
 	policy     policy
-	tables     bool // Traits.RMPP: the transport puts tables together
+	tables     bool // Traits.RMPP: the transport reassembles tables
 	stallAfter time.Duration
 	wake       chan struct{} // to the writer goroutine, when it is idle
 	fastPath   bool          // the reader may send; it never changes
@@ -24,38 +24,38 @@ type sender struct {
 	state  sendState
 	began  time.Duration // sendInTransport: since then
 	reader readerState
-	turn   turn // whose it was last
+	turn   turn // the last one
 }
 
-// job is what sender.out holds: the call's attempt with that transaction ID, or
-// something that no call waits for.
+// job is the content of sender.out: the call's attempt with that transaction ID, or a
+// datagram without a call.
 type job struct {
 	isCall bool
 	tid    uint32
 }
 
-// sendState is how far sending is.
+// sendState is the state of sending.
 type sendState uint8
 
 const (
-	sendIdle        sendState = iota // nobody sends: the writer goroutine waits for wake
-	sendChoosing                     // the writer was woken, or who sends looks for the next datagram
-	sendHandedOver                   // the transport did not take out at once from the reader: the writer has to send it
-	sendInTransport                  // out is in the transport's hands
-	sendStalled                      // it has been there for longer than stallAfter
+	sendIdle        sendState = iota // no goroutine sends: the writer waits for wake
+	sendChoosing                     // the writer was woken, or a goroutine chooses the next datagram
+	sendHandedOver                   // the transport did not accept out at once from the reader: the writer must send it
+	sendInTransport                  // out is being sent by the transport
+	sendStalled                      // the transport has had it for longer than stallAfter
 )
 
-// readerState is what the reader goroutine does, where there is the fast path.
+// readerState is the state of the reader goroutine, with the fast path.
 type readerState uint8
 
 const (
-	readerWaits readerState = iota // for a datagram: it has sent what there was
-	readerLooks                    // whether a datagram has come in the meantime
-	readerWorks                    // on a datagram: it sends what follows from it
+	readerWaits readerState = iota // for a datagram: it has sent everything
+	readerLooks                    // checks whether a datagram has come in the meantime
+	readerWorks                    // on a datagram: it sends the consequences
 )
 
-// turn is what is sent in turns: neither a storm of Reports nor long requests
-// nor many may starve the others.
+// turn is a kind of datagrams that are sent in turns: neither a storm of Reports nor
+// long requests nor many requests may starve the others.
 type turn uint8
 
 const (
@@ -67,18 +67,18 @@ const (
 
 func (s *sender) init(calls *calls, o *Options, p policy, tables bool) {
 	s.calls, s.policy, s.tables = calls, p, tables
-	// As long as a whole call may last, but a second, for a short timeout is about answers.
+	// As long as a whole call may last, but at least a second: a short timeout is for answers.
 	s.stallAfter = max(o.Timeout*time.Duration(o.Retries+1), time.Second)
 	s.wake = make(chan struct{}, 1)
 	s.out.MAD = make([]byte, mad.Size)
 }
 
-// isNeeded reports whether there is something to send, and nobody will.
+// isNeeded reports whether there is something to send, and no goroutine is sending.
 func (s *sender) isNeeded() bool {
 	return s.state == sendIdle && s.reader != readerWorks && (s.calls.outbox.pending() || s.calls.next() != nil)
 }
 
-// next puts what is to be sent next in out, and reports whether there is something.
+// next puts the next datagram in out, and reports whether there is one.
 func (s *sender) next() bool {
 	cs := s.calls
 	if s.state == sendHandedOver {
@@ -120,14 +120,14 @@ func (s *sender) put(queue *[]packet) {
 	s.begin(s.calls.timers.now())
 }
 
-// begin notes that out is about to go to the transport.
+// begin records that out is about to go to the transport.
 func (s *sender) begin(now time.Duration) {
 	s.state, s.began = sendInTransport, now
 	s.calls.timers.wakeBy(now + s.stallAfter)
 }
 
-// watch ends what waits to be sent when the transport has not taken
-// a datagram for too long: nothing waits for ever.
+// watch ends the calls that wait to be sent when the transport has not accepted a
+// datagram for too long: no wait is unlimited.
 func (s *sender) watch(now time.Duration) {
 	if s.state != sendInTransport {
 		return
@@ -141,7 +141,7 @@ func (s *sender) watch(now time.Duration) {
 	s.calls.endUnsent(now, s.stallError())
 }
 
-// stallError is why nothing is sent in state sendStalled.
+// stallError returns why nothing is sent in state sendStalled.
 func (s *sender) stallError() error {
-	return fmt.Errorf("%w before it could be sent: the transport has taken nothing for %v; see whether the device or simulator is stuck", ErrTimeout, s.stallAfter)
+	return fmt.Errorf("%w before it could be sent: the transport has accepted nothing for %v; check whether the device or simulator is stuck", ErrTimeout, s.stallAfter)
 }

@@ -39,7 +39,7 @@ func TestStalled(t *testing.T) {
 			}
 		}
 		do(3 * time.Second)
-		want := "SubnGet(NodeInfo) to LID 10: timed out before it could be sent: the transport has taken nothing for 3s; see whether the device or simulator is stuck"
+		want := "SubnGet(NodeInfo) to LID 10: timed out before it could be sent: the transport has accepted nothing for 3s; check whether the device or simulator is stuck"
 		if calls[1].Err != nil || calls[9].Err == nil || calls[9].Err.Error() != want {
 			t.Errorf("got  %v, %v\nwant nil, %s", calls[1].Err, calls[9].Err, want)
 		}

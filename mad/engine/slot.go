@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// A transaction ID's low 32 bits say which open call an answer belongs to.
-// Only they come back untouched: ib_umad replaces the upper 32 bits, ibsim the
-// upper 16. From the top: 16 bits that change with each use of the slot, 4
-// bits of the attempt, 12 bits of the slot. Each attempt has its own ID, for
-// ib_umad refuses one that is still out, and so that it is known which attempt
-// an answer is to: otherwise its RTT could not be taken (RFC 6298, section 3).
+// A transaction ID's low 32 bits identify the open call that an answer belongs to.
+// Only they come back unchanged: ib_umad replaces the upper 32 bits, ibsim the upper
+// 16. From the top: 16 bits that change with each use of the slot, 4 bits of the
+// attempt, 12 bits of the slot. Each attempt has its own ID, because ib_umad refuses
+// an ID that is still in use, and because an answer must show its attempt: otherwise
+// its RTT could not be measured (RFC 6298, section 3).
 const (
 	slotBits    = 12
 	attemptBits = 4
@@ -22,8 +22,8 @@ const (
 type slot struct {
 	call *Call
 	use  uint16 // counts the calls that had the slot, from a random number on
-	had  uint16 // how many calls had it, up to half of what use can tell
-	// answered: the last call that left got an answer.
+	had  uint16 // how many calls had it, up to half of the range of use
+	// answered is set if the last call that left got an answer.
 	answered bool
 }
 
@@ -31,8 +31,8 @@ func (s *slot) tid(i uint16, attempt int) uint32 {
 	return uint32(s.use)<<(slotBits+attemptBits) | uint32(attempt)<<slotBits&attemptMask | uint32(i)
 }
 
-// CallOf returns what the transaction IDs of all attempts of one of an engine's
-// calls, and of their answers, have in common.
+// CallOf returns the part that the transaction IDs of all attempts of a call of an
+// engine, and of their answers, have in common.
 func CallOf(tid uint64) uint32 { return uint32(tid) &^ attemptMask }
 
 // slotQueue holds the free slots; the one free longest is used next, so that
@@ -46,8 +46,8 @@ func (q *slotQueue) len() int        { return int(q.tail - q.head) }
 func (q *slotQueue) push(i uint16)   { q.ring[q.tail%numSlots] = i; q.tail++ }
 func (q *slotQueue) pop() (i uint16) { i = q.ring[q.head%numSlots]; q.head++; return i }
 
-// slots are the places of open calls, of which at most capacity are used: the
-// transport can take no more.
+// slots are the places of open calls; at most capacity are used, the limit of the
+// transport.
 type slots struct {
 	table    [numSlots]slot
 	free     slotQueue
@@ -65,17 +65,17 @@ func (s *slots) init(capacity int, random *rand.Rand) {
 	}
 }
 
-// unguessable is a random generator that nobody knows the seed of.
+// unguessable returns a random generator with a secret seed.
 func unguessable() *rand.Rand {
 	var seed [32]byte
 	cryptorand.Read(seed[:]) // it never fails
 	return rand.New(rand.NewChaCha8(seed))
 }
 
-// hasRoom: another call can be opened.
+// hasRoom reports whether another call can be opened.
 func (s *slots) hasRoom() bool { return s.free.len() > numSlots-s.capacity }
 
-// open gives c a slot.
+// open assigns a slot to c.
 func (s *slots) open(c *Call) {
 	i := s.free.pop()
 	sl := &s.table[i]
@@ -108,8 +108,8 @@ func (s *slots) lookup(tid uint32) *Call {
 	return c
 }
 
-// past says of a transaction ID that belongs to no open call whether it belonged
-// to one, and whether that was the latest of its slot and got an answer.
+// past reports whether a transaction ID of no open call belonged to a call, and whether
+// that was the latest of its slot and got an answer.
 func (s *slots) past(tid uint32) (known, answered bool) {
 	sl := &s.table[tid%numSlots]
 	behind := sl.use - uint16(tid>>(slotBits+attemptBits))

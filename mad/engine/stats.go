@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// Stats are what an engine did since it began.
+// Stats are the counts of an engine since its start.
 type Stats struct {
 	Counts
 	SMP ClassStats // subnet management
@@ -12,27 +12,27 @@ type Stats struct {
 
 // Counts are of all classes.
 type Counts struct {
-	Sent        uint64 // datagrams handed to the transport, retries, RMPP ACKs and ReportResps included
+	Sent        uint64 // datagrams passed to the transport, including retries, RMPP ACKs and ReportResps
 	Answered    uint64 // calls that got a response, whatever its status
 	Retried     uint64 // requests sent again
 	TimedOut    uint64 // calls that ended without an answer
 	Late        uint64 // responses to calls that had timed out or been cancelled
 	Duplicate   uint64 // further responses to calls that had been answered
-	Foreign     uint64 // responses to nothing we asked, or of others than was asked; forged Reports and traps
+	Foreign     uint64 // responses without a request of ours, or from another address; forged Reports and traps
 	Busy        uint64 // responses with status BUSY
-	Undelivered uint64 // requests that the transport gave back
+	Undelivered uint64 // requests that the transport returned
 	Unsolicited uint64 // requests of others: traps, Reports
-	Dropped     uint64 // of those, what came faster than it was taken
-	Refused     uint64 // calls not sent: read-only, or not taken by the transport
+	Dropped     uint64 // of those, dropped because they came faster than they were read
+	Refused     uint64 // calls not sent: read-only, or refused by the transport
 	Cancelled   uint64 // calls ended by Cancel after they had been sent
 }
 
 // ClassStats are of one kind of management class.
 type ClassStats struct {
 	Window int // the congestion window: requests that may be outstanding, now
-	// RoundTrips measured, and their quantiles: half of them, 90 % and 99 % took
-	// at most so long. The buckets they are counted in make that up to a quarter
-	// too long.
+	// RoundTrips measured, and their quantiles: half of them, 90 % and 99 % took at
+	// most this long. The buckets of the histogram make that up to a quarter too
+	// long.
 	RoundTrips    uint64
 	P50, P90, P99 time.Duration
 	Max           time.Duration

@@ -7,9 +7,8 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// maxTable is how long an answer is that nobody said may be longer, in bytes:
-// the records of a full subnet's ports would not come near it, but a sender
-// that never ends would.
+// maxTable is the default limit of an answer, in bytes: far above the records of a
+// full subnet's ports, but it stops a sender that never ends.
 const maxTable = 64 << 20
 
 // table is an answer of many segments that is coming.
@@ -18,7 +17,7 @@ type table struct {
 	from Address
 }
 
-// segment takes in a part of the answer to c.
+// segment handles a part of the answer to c.
 func (r *receiver) segment(c *Call, d *Datagram, tid uint32, now time.Duration) {
 	var m [mad.Size]byte
 	copy(m[:], d.MAD)
@@ -28,8 +27,8 @@ func (r *receiver) segment(c *Call, d *Datagram, tid uint32, now time.Duration) 
 		return
 	}
 	if c.s.rx == nil {
-		// Of the latest attempt segments may overtake the first one; of an
-		// earlier attempt, they are the rest of what was given up.
+		// Segments of the latest attempt may overtake the first one; those of an
+		// earlier attempt are the rest of an abandoned answer.
 		if n := h.SegmentNumber; n != 1 && (tid != c.s.tid || n > rmpp.Window) {
 			r.calls.counts.Duplicate++
 			return
@@ -66,8 +65,8 @@ func (r *receiver) segment(c *Call, d *Datagram, tid uint32, now time.Duration) 
 	}
 }
 
-// endOfSegments ends c, of whose answer there will be no more: m, with header h,
-// is a STOP or an ABORT, or data that the transport has cut.
+// endOfSegments ends c, whose answer will not continue: m, with header h, is a STOP or
+// an ABORT, or data that the transport has truncated.
 func (r *receiver) endOfSegments(c *Call, m []byte, h *mad.RMPPHeader, from Address, now time.Duration) {
 	var err error = ErrCut
 	switch h.RMPPType {
@@ -83,7 +82,7 @@ func (r *receiver) endOfSegments(c *Call, m []byte, h *mad.RMPPHeader, from Addr
 		return
 	}
 	r.calls.counts.Answered++
-	c.s.rx = nil // nothing to abort any more
+	c.s.rx = nil // nothing left to abort
 	r.calls.end(c, now, err)
 }
 
@@ -99,12 +98,12 @@ func (r *receiver) finishTable(c *Call, a *table, now time.Duration) {
 	} else if isTable(&c.MAD) {
 		c.Table = a.Table()
 	}
-	c.s.rx = nil // nothing to abort any more
+	c.s.rx = nil // nothing left to abort
 	r.calls.end(c, now, err)
 }
 
-// straySegment answers a segment that no open call waits for: its sender
-// would go on for long. If the call had all, what got lost is our last ACK.
+// straySegment answers a segment that no open call waits for: otherwise its sender
+// would continue for long. If the call had all, our last ACK was lost.
 func (r *receiver) straySegment(d *Datagram, answered bool) {
 	if r.whole || !mad.IsSegment(d.MAD) || rmpp.TypeOf(d.MAD) != mad.RMPPTypeData {
 		return
@@ -116,7 +115,7 @@ func (r *receiver) straySegment(d *Datagram, answered bool) {
 	}
 }
 
-// transferred takes in m, what the receiver says of the segments of c's request.
+// transferred handles m, the receiver's reply to the segments of c's request.
 func (r *receiver) transferred(c *Call, m []byte, to Address, now time.Duration) {
 	t := c.s.tx
 	reply, err := t.Receive(m, c.s.timeout)

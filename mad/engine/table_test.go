@@ -234,7 +234,7 @@ func TestRecords(t *testing.T) {
 		{table: 112, units: 14, size: 108, want: []int{112}},
 		{table: 224, units: 14, size: 108, want: []int{112, 112}},
 		{table: 220, units: 14, size: 108, want: []int{112, 108}},
-		{table: 219, units: 14, size: 108, err: "malformed table: 219 bytes are no whole number of records 112 bytes apart"},
+		{table: 219, units: 14, size: 108, err: "malformed table: 219 bytes are not a whole number of records 112 bytes apart"},
 		{table: 112, units: 13, size: 108, err: "malformed table: records 104 bytes apart, but at least 108 bytes long"},
 		{table: 112, units: 0, size: 108, err: "malformed table: records 0 bytes apart, but at least 108 bytes long"},
 		{table: 112, units: 0, size: 0, err: "malformed table: records 0 bytes apart, but at least 0 bytes long"},

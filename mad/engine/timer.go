@@ -8,7 +8,7 @@ import (
 // never is later than all times.
 const never = time.Duration(math.MaxInt64)
 
-// timers are the calls by when the timer goroutine is to look at them. Engine.mu
+// timers are the calls by the time when the timer goroutine checks them. Engine.mu
 // guards heap and armed.
 type timers struct {
 	epoch time.Time // all times are since then
@@ -23,18 +23,18 @@ func (t *timers) init() {
 	t.rearm = make(chan struct{}, 1)
 }
 
-// set has the timer goroutine look at c at the given time.
+// set makes the timer goroutine check c at the given time.
 func (t *timers) set(c *Call, at time.Duration) {
 	t.heap.set(c, at)
 	t.wakeBy(at)
 }
 
-// now is the time since the engine began: monotonic, and cheap to compare.
+// now returns the time since the start of the engine: monotonic, and cheap to compare.
 func (t *timers) now() time.Duration { return time.Since(t.epoch) }
 
 func (t *timers) remove(c *Call) { t.heap.remove(c) }
 
-// first is the call to be looked at first; nil: none.
+// first returns the call that is due first, or nil.
 func (t *timers) first() *Call {
 	if len(t.heap) == 0 {
 		return nil
@@ -48,15 +48,15 @@ func (t *timers) wakeBy(at time.Duration) {
 		t.armed = at
 		select {
 		case t.rearm <- struct{}{}:
-		default: // told already
+		default: // already signalled
 		}
 	}
 }
 
-// timerHeap has the call first whose wake is first.
+// timerHeap is ordered by wake, the earliest first.
 type timerHeap []*Call
 
-// set makes at the time when c is looked at.
+// set makes at the time when c is checked.
 func (h *timerHeap) set(c *Call, at time.Duration) {
 	c.s.wake = at
 	if c.s.timer == 0 {

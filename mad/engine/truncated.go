@@ -8,21 +8,22 @@ import (
 	"fabsh/mad/engine/rmpp"
 )
 
-// truncated returns the error of m, a MAD that came, where m ends before what it must
-// hold: zeros in place of the rest would be read as values. Some transports give the
-// lengths of MADs. A refusal needs only its header.
+// truncated returns an error if m, a received MAD, ends before its required content:
+// zeros in place of the rest would be read as values. Some transports report the lengths
+// of MADs. A refusal needs only its header.
 func truncated(m []byte) error {
 	if len(m) >= mad.Size {
 		return nil
 	}
 	h := mad.ParseHeader(m)
 	if need, what := minSize(&h, m); len(m) < need {
-		return fmt.Errorf("truncated answer: %d bytes, and %s needs %d", len(m), what, need)
+		return fmt.Errorf("truncated answer: %d bytes; %s needs %d", len(m), what, need)
 	}
 	return nil
 }
 
-// minSize returns how long a MAD with header h must be, in bytes, and for which content.
+// minSize returns the required length of a MAD with header h, in bytes, and the content
+// that requires it.
 // A record of the subnet administrator may be shorter than its attribute: AttributeOffset
 // is then its length, in units of 8 bytes (IBA 15.2.1.1).
 func minSize(h *mad.Header, m []byte) (n int, what string) {
@@ -45,8 +46,8 @@ func minSize(h *mad.Header, m []byte) (n int, what string) {
 	return min(data+size, mad.Size), a.Name
 }
 
-// segmentSize returns how long m, a segment of a table, must be: only that which is the
-// last may end earlier, with its data.
+// segmentSize returns the required length of m, a segment of a table: only the last may
+// end earlier, with its data.
 func segmentSize(m []byte) int {
 	h := rmpp.HeaderOf(m)
 	switch {

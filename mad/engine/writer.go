@@ -2,13 +2,13 @@ package engine
 
 import "fabsh/mad"
 
-// The writer goroutine sends. But a change of goroutines costs more than a datagram, and
-// where processors are few, the writer takes that of the peer. So where the transport can
-// send without waiting, what answers made room for is sent by the reader itself: once
-// nothing more has come, or after readerBatch datagrams.
+// The writer goroutine sends. But a switch of goroutines costs more than a datagram, and
+// with few processors the writer uses that of the peer. So if the transport can send
+// without waiting, the reader itself sends the requests that answers made room for: when
+// no more datagrams have come, or after readerBatch datagrams.
 
-// readerBatch is after how many datagrams the reader sends, though more have
-// come: the peer has something to do meanwhile.
+// readerBatch is the number of datagrams after which the reader sends although more
+// have come: so the peer has work meanwhile.
 const readerBatch = 32
 
 // writeLoop is the writer goroutine.
@@ -17,7 +17,7 @@ func (e *Engine) writeLoop() {
 	}
 }
 
-// nextToWrite waits for something to send; false: the engine has ended.
+// nextToWrite waits for something to send; it returns false when the engine has ended.
 func (e *Engine) nextToWrite() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -33,13 +33,13 @@ func (e *Engine) nextToWrite() bool {
 	return false
 }
 
-// beforeWait sends what there is, for the reader is about to wait; again: it is to
-// look once more.
+// beforeWait sends pending datagrams, because the reader is about to wait; again reports
+// whether the reader must try once more.
 func (e *Engine) beforeWait() (again bool) { return e.sendFromReader(readerWaits) }
 
-// sendFromReader sends all there is to send, unless the writer is about it, and reports
-// whether it has sent something. The reader calls it, and what it does if nothing was
-// sent is then.
+// sendFromReader sends all pending datagrams, unless the writer is sending, and reports
+// whether it has sent something. The reader calls it; then is its state if nothing was
+// sent.
 func (e *Engine) sendFromReader(then readerState) (any bool) {
 	s := &e.sender
 	e.mu.Lock()
@@ -82,7 +82,7 @@ func (e *Engine) sendFromReader(then readerState) (any bool) {
 	return any
 }
 
-// sent takes in what the transport said of sender.out; false: it has failed.
+// sent handles the transport's result for sender.out; it returns false on failure.
 func (e *Engine) sent(err error) bool {
 	s := &e.sender
 	switch {
@@ -95,8 +95,8 @@ func (e *Engine) sent(err error) bool {
 	return true
 }
 
-// endSent ends the call which waits for nothing more: the transport refused its
-// datagram, or no answer is expected.
+// endSent ends a call that waits for nothing: the transport refused its datagram, or no
+// answer is expected.
 func (e *Engine) endSent(tid uint32, err error) {
 	cs := &e.calls
 	e.mu.Lock()

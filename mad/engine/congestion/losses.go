@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// Losses tells a queue too short to show in the RTT from random loss: a smaller
-// window has less of the one, and as much of the other.
+// Losses distinguishes the losses of a queue too short to show in the RTT from random
+// loss: a smaller window reduces the first, but not the second.
 //
-// Requests are counted by the period in which they were first sent. That one was
-// lost is known an RTO later, when another attempt is answered. Where RTTs are
-// long and more is lost than is known to be random, the window is halved, on
-// trial: when all is known of the first period of the trial, its loss is compared
-// with that of the period before.
+// Requests are counted by the period in which they were first sent. A loss is known
+// an RTO later, when another attempt is answered. If RTTs are long and losses exceed
+// the known random loss, the window is halved, on trial: when the first period of the
+// trial is complete, its loss is compared with that of the period before.
 type Losses struct {
 	periods [lossPeriods]lossCount
 	period  uint8 // its number; it is periods[period%lossPeriods]
 	began   time.Duration
 	onTrial bool
 	trial   uint8         // its first period
-	random  lossCount     // what a trial found to be random
+	random  lossCount     // the random loss found by a trial
 	found   time.Duration // when
 }
 
@@ -54,13 +53,13 @@ func (l *Losses) Add(period uint8, d Delay, lost bool) {
 // Period returns the number of the current period.
 func (l *Losses) Period() uint8 { return l.period }
 
-// Judge ends the period if it is over, and says what follows.
+// Judge ends the period if it is over, and returns the verdict.
 func (l *Losses) Judge(now time.Duration) Verdict {
 	if now-l.began < lossPeriod {
 		return Undecided
 	}
 	if now-l.found >= probeEvery {
-		l.random = lossCount{} // it need not be so for ever
+		l.random = lossCount{} // it may change
 	}
 	verdict := l.verdict()
 	l.period++
@@ -104,7 +103,7 @@ func (l *Losses) compare(before, during *lossCount) Verdict {
 	case during.lost == 0:
 	case before.exceeds(during), during.exceeds(before): // of a queue that others use too there may be more
 		return QueueLoss
-	case during.lost >= 8: // with fewer it cannot be told
+	case during.lost >= 8: // fewer are too few to decide
 		l.random = *during
 		return RandomLoss
 	}
@@ -128,11 +127,11 @@ func (n *lossCount) add(d Delay, lost bool) {
 	}
 }
 
-// isLoaded: half of the RTTs are longer than the base RTT.
+// isLoaded reports whether half of the RTTs are longer than the base RTT.
 func (n *lossCount) isLoaded() bool { return 2*n.base < n.arrived }
 
-// exceeds: the odds of a loss are higher than those of m, and by more than chance
-// makes them (two standard deviations). Odds, not probabilities: a queue that is
+// exceeds reports whether the odds of a loss are higher than those of m, by more than
+// chance (two standard deviations). Odds, not probabilities: a queue that is
 // much too short loses nearly all, whatever the window.
 func (n *lossCount) exceeds(m *lossCount) bool {
 	expected := float64(n.arrived) * float64(m.lost) / float64(m.arrived+1)

@@ -23,7 +23,7 @@ func (e *RTT) Add(rtt time.Duration) {
 // was measured.
 func (e *RTT) RTO() time.Duration { return e.mean + 4*e.dev }
 
-// Delay is what an RTT beside the base RTT says of queueing.
+// Delay is the queueing that an RTT shows, compared with the base RTT.
 type Delay uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 )
 
 // DelayOf compares rtt with the base RTT, *baseRTT, and replaces that if rtt is
-// shorter, if anew, or if it is 0 (none yet).
+// shorter, if anew is set, or if it is 0 (unknown).
 func DelayOf(rtt time.Duration, anew bool, baseRTT *time.Duration) Delay {
 	if *baseRTT == 0 || rtt < *baseRTT || anew {
 		*baseRTT = max(rtt, 1)

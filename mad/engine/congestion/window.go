@@ -1,11 +1,11 @@
-// Package congestion decides how many requests may be outstanding, from what their
-// answers tell.
+// Package congestion decides how many requests may be outstanding, by the timing of
+// their answers.
 //
 //	window.go  the congestion window: slow start, AIMD
 //	losses.go  random loss, or a short queue
 //	rtt.go     round-trip times: RTO, delay
 //
-// Its values know nothing of calls and time: the caller tells both, and guards them.
+// Its values have no calls and no clock: the caller passes both, and guards the values.
 // The terms are those of transport protocols: RTT is a round-trip time; the base
 // RTT is the shortest one, without queueing; RTO, the retransmission timeout, is
 // mean + 4 deviations of the RTT (RFC 6298); AIMD is additive increase,
@@ -14,11 +14,11 @@ package congestion
 
 import "time"
 
-// Window is how many requests may be outstanding at once: of a class
-// of management, or to one destination. It goes by delay, not by loss. The
-// management lane (VL15) has no flow control: where a switch or an agent is asked
-// faster than it answers, its short queue drops what does not fit, the subnet
-// manager's own requests too. A queue shows in the RTT before it is full.
+// Window is how many requests may be outstanding at once: of a class of management,
+// or to one destination. It depends on delay, not on loss. The management lane (VL15)
+// has no flow control: if requests come faster than a switch or an agent answers, its
+// short queue drops what does not fit, including the subnet manager's own requests. A
+// queue shows in the RTT before it is full.
 //
 // A round is as many answers as the window's size, all to requests sent since
 // the size last changed. Slow start: below the threshold a round without a queue
@@ -27,10 +27,10 @@ import "time"
 // share a bottleneck come to share it evenly. A round that did not use all of the
 // window does not raise it. The ceiling is what Losses allow (Losses).
 //
-// Silence is no sign of congestion: a dead node has no queue.
+// A missing answer is not a sign of congestion: a dead node has no queue.
 //
 // A late starter measures its base RTT with others' queueing in it. So every
-// probeEvery a round is of one request only, which measures the base RTT anew.
+// probeEvery a round is of one request only, which measures the base RTT again.
 // After that comes slow start, not a burst.
 type Window struct {
 	size, min, max int
@@ -46,7 +46,7 @@ type Window struct {
 	probed  time.Duration  // when the latest probe was
 }
 
-// probeEvery is how often the base RTT is measured anew.
+// probeEvery is the interval between new measurements of the base RTT.
 const probeEvery = 2 * time.Second
 
 // NewWindow returns a window that begins with start requests, and keeps between least
@@ -61,7 +61,7 @@ func (w *Window) Size() int { return w.size }
 // Ceiling returns what the size may become, as far as losses allow.
 func (w *Window) Ceiling() int { return w.ceiling }
 
-// MarkFull notes that all of the window was used in this round.
+// MarkFull records that all of the window was used in this round.
 func (w *Window) MarkFull() { w.full = true }
 
 // Differs reports whether w has learned something since it was a copy of start.
@@ -69,14 +69,14 @@ func (w *Window) Differs(start *Window) bool {
 	return w.size != start.size || w.threshold != start.threshold
 }
 
-// Fix makes w as large as it may become, for good.
+// Fix makes w as large as it may become, permanently.
 func (w *Window) Fix() { *w = NewWindow(w.max, w.max, w.max) }
 
 // Probes reports whether a request sent at the given time was the only one outstanding.
 func (w *Window) Probes(sent time.Duration) bool { return w.probing && sent >= w.began }
 
-// Answered takes in the answer to a request sent at the given time; bursts is how
-// many bursts of answers have come, including this one.
+// Answered records the answer to a request sent at the given time; bursts is how many
+// bursts of answers have come, including this one.
 func (w *Window) Answered(d Delay, bursts uint64, sent, now time.Duration) {
 	if sent >= w.began {
 		w.answers[d]++
@@ -84,7 +84,7 @@ func (w *Window) Answered(d Delay, bursts uint64, sent, now time.Duration) {
 	}
 }
 
-// Unanswered takes in that a request sent at the given time got no answer.
+// Unanswered records that a request sent at the given time got no answer.
 func (w *Window) Unanswered(bursts uint64, sent, now time.Duration) {
 	if sent >= w.began {
 		w.silent++
@@ -98,10 +98,10 @@ func (w *Window) endRound(bursts uint64, now time.Duration) {
 	if b+l+q+w.silent < w.size {
 		return
 	}
-	// Three quarters of the answers have to tell of the queue. A slow agent is
-	// one of many, and a burst is slow but for its head. And a queue gives one
-	// answer after the other: where many come in a burst or two, without a wait
-	// between, it is processors that take turns.
+	// Three quarters of the answers must show the queue. A slow agent is one of
+	// many, and a burst is slow except for its head. And a queue delivers one
+	// answer after the other: many answers in a burst or two, without a wait
+	// between, mean processors that take turns.
 	queue := 3*(b+l) < q && (bursts-w.bursts > 2 || w.size <= 2)
 	switch {
 	case w.min == w.max: // nothing to be decided

@@ -38,16 +38,15 @@ func (a *Assembly) Next() uint32 { return a.next }
 // Head returns the headers of segment 1, or of the first that came.
 func (a *Assembly) Head() []byte { return a.head[:] }
 
-// Acknowledge returns what the sender is to be told: which segments have come, and up
-// to which one it may send.
+// Acknowledge returns the content of an ACK: which segments have come, and the last one
+// that the sender may send.
 func (a *Assembly) Acknowledge() (segment, newWindowLast uint32) {
 	a.acked = a.next - 1
 	return a.acked, max(a.granted, a.acked)
 }
 
-// Add takes in a DATA segment; m has mad.Size bytes. It reports whether the segment was
-// new, and whether the sender is to be told how far the transfer is. The error is an
-// *AbortError.
+// Add adds a DATA segment; m has mad.Size bytes. It reports whether the segment was new,
+// and whether an ACK is due. The error is an *AbortError.
 func (a *Assembly) Add(m []byte) (progress, ack bool, err error) {
 	h := HeaderOf(m)
 	n := h.SegmentNumber

@@ -7,7 +7,7 @@ import (
 )
 
 // AbortError is a violation of the protocol by the other end, and the status that
-// tells it so.
+// reports it to that end.
 type AbortError struct {
 	Status mad.RMPPStatus
 	text   string
@@ -62,7 +62,7 @@ func (e *PeerError) remedy() string {
 	return "ask again"
 }
 
-// NewPeerError returns what the STOP or ABORT with header h says; who sent it: the
+// NewPeerError returns the error of a STOP or ABORT with header h; who sent it: the
 // "sender" or "receiver" of what, a "table" or "request".
 func NewPeerError(who, what string, h *mad.RMPPHeader) error {
 	return &PeerError{who, what, h.RMPPType, h.RMPPStatus}

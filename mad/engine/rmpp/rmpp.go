@@ -1,13 +1,13 @@
-// Package rmpp has the reliable multi-packet transfer protocol: how long requests and
-// answers are cut into segments, and put together (IBA 13.6).
+// Package rmpp implements the reliable multi-packet transfer protocol: it splits long
+// requests and answers into segments, and reassembles them (IBA 13.6).
 //
 //	rmpp.go      headers, and segments without data: ACK, STOP, ABORT
 //	assembly.go  an answer of many segments
 //	transfer.go  a request of many segments
-//	error.go     violations of the protocol, and what STOP and ABORT say
+//	error.go     violations of the protocol, and the errors of STOP and ABORT
 //
-// Its values know nothing of calls, addresses and timers: the caller sends what they
-// say, and guards them.
+// Its values have no calls, addresses and timers: the caller sends the segments that
+// they return, and guards the values.
 package rmpp
 
 import (
@@ -52,8 +52,8 @@ func PutControl(head *[mad.SADataOffset]byte, m []byte, h mad.RMPPHeader, answer
 	}
 }
 
-// respTime is how long the sender of an RMPP header says it takes to answer (IBA
-// 13.6.2.1); 0 if it does not.
+// respTime returns the answer time that the sender of an RMPP header announces (IBA
+// 13.6.2.1); 0 if it announces none.
 func respTime(h *mad.RMPPHeader) time.Duration {
 	if h.RRespTime == mad.NoRespTime {
 		return 0

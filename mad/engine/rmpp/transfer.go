@@ -6,7 +6,7 @@ import (
 	"fabsh/mad"
 )
 
-// Transfer is how far a request of several segments has got (IBA 13.6.6; Linux
+// Transfer is the state of a request of several segments (IBA 13.6.6; Linux
 // mad_rmpp.c, process_rmpp_ack).
 type Transfer struct {
 	segments uint32        // in all
@@ -39,7 +39,7 @@ func (t *Transfer) Acked() (segment, of uint32) { return t.acked, t.segments }
 // RTO returns how long to wait for an ACK of what was sent.
 func (t *Transfer) RTO() time.Duration { return t.rto }
 
-// GoBack has what was not acknowledged sent again, and doubles the RTO, up to most.
+// GoBack sends again what was not acknowledged, and doubles the RTO, up to most.
 func (t *Transfer) GoBack(most time.Duration) {
 	t.rto = min(2*t.rto, most)
 	t.sent = t.acked
@@ -77,7 +77,7 @@ const (
 	Progress               // more segments have arrived
 )
 
-// Receive takes in m, what the receiver says of the segments. The RTO is at most longest.
+// Receive handles m, the receiver's reply to the segments. The RTO is at most longest.
 // The error, an *AbortError or a *PeerError, ends the transfer.
 func (t *Transfer) Receive(m []byte, longest time.Duration) (Reply, error) {
 	h := HeaderOf(m)
@@ -98,7 +98,7 @@ func (t *Transfer) Receive(m []byte, longest time.Duration) (Reply, error) {
 	return Progress, nil
 }
 
-// check says whether h, of what the receiver of t says, was overtaken by a later
+// check reports whether h, of a reply of the receiver of t, was overtaken by a later
 // one, or ends the transfer.
 func (t *Transfer) check(h *mad.RMPPHeader) (overtaken bool, err error) {
 	segment, window := h.SegmentNumber, h.PayloadLength
