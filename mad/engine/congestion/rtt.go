@@ -43,7 +43,7 @@ const (
 )
 
 // DelayOf compares rtt with the base RTT, *baseRTT, and replaces that if rtt is
-// shorter, if anew is set, or if it is 0 (unknown).
+// shorter, if the caller wants that, or if it is 0 (unknown).
 func DelayOf(rtt time.Duration, anew bool, baseRTT *time.Duration) Delay {
 	if *baseRTT == 0 || rtt < *baseRTT || anew {
 		*baseRTT = max(rtt, 1)
