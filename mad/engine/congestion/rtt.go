@@ -43,9 +43,9 @@ const (
 )
 
 // DelayOf compares rtt with the base RTT, *baseRTT, and replaces that if rtt is
-// shorter, if the caller wants that, or if it is 0 (unknown).
-func DelayOf(rtt time.Duration, anew bool, baseRTT *time.Duration) Delay {
-	if *baseRTT == 0 || rtt < *baseRTT || anew {
+// shorter, if again is set, or if it is 0 (unknown).
+func DelayOf(rtt time.Duration, again bool, baseRTT *time.Duration) Delay {
+	if *baseRTT == 0 || rtt < *baseRTT || again {
 		*baseRTT = max(rtt, 1)
 	}
 	switch {
