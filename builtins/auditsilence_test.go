@@ -104,7 +104,7 @@ func TestUnreadLID(t *testing.T) {
 		if err := f.Env.Sim.Faults.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
 			t.Fatal(err)
 		}
-		const want = `perf_get: "node-0002 HCA-1" (0x0002c90310000010): its LID is not known, for the sweep did not read its PortInfo: run discover() again`
+		const want = `perf_get: "node-0002 HCA-1" (0x0002c90310000010): its LID is unknown, because the sweep did not read its PortInfo; run discover() again`
 		_, explained, code := f.run(`perf_get("PortCounters", discover().node("node-0002 HCA-1"), 1)`)
 		if first, _, _ := strings.Cut(explained, "\n"); first != want || code != 3 {
 			t.Errorf("status %d, got %s\nwant %s", code, first, want)

@@ -42,7 +42,7 @@ func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixt
 func TestRefusals(t *testing.T) {
 	const (
 		sm        = "a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master"
-		aftermath = " sets LinearForwardingTable and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same"
+		aftermath = " sets LinearForwardingTable and expects no other changes; OpenSM neither detects nor repairs them, because it compares with the values that it remembers; --override-sm allows the change"
 	)
 	for _, test := range []struct {
 		name   string
@@ -51,19 +51,19 @@ func TestRefusals(t *testing.T) {
 		err    string
 		status int
 	}{
-		{"read-only", func(o *Options) { o.Write = false }, "set_lft(1, {9: 1})", "set_lft: refused, for it would change the fabric, which takes --write", 2},
-		{"subnet manager", nil, "set_lft(1, {9: 1})", "set_lft: refused, for " + sm + aftermath, 2},
-		{"a record", func(o *Options) { o.Write = false }, `catch(sa_set, "ServiceRecord", service_id=1, service_gid="fe80::1")`, "sa_set: refused, for it would change the fabric, which takes --write", 2},
-		{"a record deleted", func(o *Options) { o.Write = false }, `sa_delete("ServiceRecord", service_id=1)`, "sa_delete: refused, for it would change the fabric, which takes --write", 2},
+		{"read-only", func(o *Options) { o.Write = false }, "set_lft(1, {9: 1})", "set_lft: refused: it would change the fabric; allow changes with --write", 2},
+		{"subnet manager", nil, "set_lft(1, {9: 1})", "set_lft: refused: " + sm + aftermath, 2},
+		{"a record", func(o *Options) { o.Write = false }, `catch(sa_set, "ServiceRecord", service_id=1, service_gid="fe80::1")`, "sa_set: refused: it would change the fabric; allow changes with --write", 2},
+		{"a record deleted", func(o *Options) { o.Write = false }, `sa_delete("ServiceRecord", service_id=1)`, "sa_delete: refused: it would change the fabric; allow changes with --write", 2},
 		{"a record beside its subnet manager", nil, `sa_set("ServiceRecord", service_id=1, service_gid=gid(sa_get("NodeRecord", lid=3).port_guid, prefix="0xfe80000000000000")).service_id`, "", 0},
-		{"not caught", nil, "catch(set_lft, 1, {9: 1})", "set_lft: refused, for " + sm + aftermath, 2},
-		{"not caught in parallel", nil, "parallel(lambda i: catch(set_lft, i, {9: 1}), [1])", "parallel: item 0, 1: set_lft: refused, for " + sm + aftermath, 2},
+		{"not caught", nil, "catch(set_lft, 1, {9: 1})", "set_lft: refused: " + sm + aftermath, 2},
+		{"not caught in parallel", nil, "parallel(lambda i: catch(set_lft, i, {9: 1}), [1])", "parallel: item 0, 1: set_lft: refused: " + sm + aftermath, 2},
 		{"overridden", func(o *Options) { o.OverrideSM = true }, "set_lft(1, {9: 1})[9]", "", 0},
 		{"not the subnet manager's", nil, `smp_set("NodeDescription", 1, node_string="x").node_string`, "", 0},
 		{"module", func(o *Options) {
 			o.OverrideSM = true
 			write(t, o.FS, "/work/m.star", "x = catch(set_lft, 1, {9: 1})")
-		}, `load("m.star", "x")`, "cannot load m.star: set_lft: refused, for m.star is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", 2},
+		}, `load("m.star", "x")`, "cannot load m.star: set_lft: refused: a module cannot change the fabric while it is being loaded (m.star); change it in a function that the script calls", 2},
 		{"function of a module", func(o *Options) {
 			o.OverrideSM = true
 			write(t, o.FS, "/work/m.star", "def f():\n    return set_lft(1, {9: 1})[9]")
@@ -92,7 +92,7 @@ func TestSimulatedIsWritable(t *testing.T) {
 	})
 	onSim(t, "ring:n=2", func(o *Options) { o.Write = false }, func(t *testing.T, f *fixture) {
 		_, explained, status := f.run("set_lft(1, {9: 1})")
-		want := "set_lft: refused, for this session is read-only: leave --read-only out to change the simulated fabric"
+		want := "set_lft: refused: this session is read-only; omit --read-only to change the simulated fabric"
 		if firstLines(explained, want) != want || status != 2 {
 			t.Errorf("%s, status %d", explained, status)
 		}
@@ -180,10 +180,10 @@ for p in leaves[0].ports[4], leaves[1].ports[3]:
 print(port_disable(leaves[1].ports[1]).port_physical_state) # a host's, whom nobody else needs
 `)
 		if diff := cmp.Diff(strings.Join([]string{
-			`error(port_disable: port 4 of "leaf-1" (0x0002c90300100000): not taken down: this session (LID 14) reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
-			`error(port_disable: port 1 of "spine-2" (0x0002c90300100050): not taken down: the node reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
-			`error(port_disable: port 3 of "leaf-4" (0x0002c90300100030): not taken down: the subnet manager (LID 7) reaches this session (LID 14) through it; force=True does it all the same)`,
-			`error(port_disable: port 4 of "spine-1" (0x0002c90300100040): not taken down: this session reaches the node through it; force=True does it all the same)`,
+			`error(port_disable: port 4 of "leaf-1" (0x0002c90300100000): not taken down: this session (LID 14) reaches the subnet manager (LID 7) through it; force=True skips this check)`,
+			`error(port_disable: port 1 of "spine-2" (0x0002c90300100050): not taken down: the node reaches the subnet manager (LID 7) through it; force=True skips this check)`,
+			`error(port_disable: port 3 of "leaf-4" (0x0002c90300100030): not taken down: the subnet manager (LID 7) reaches this session (LID 14) through it; force=True skips this check)`,
+			`error(port_disable: port 4 of "spine-1" (0x0002c90300100040): not taken down: this session reaches the node through it; force=True skips this check)`,
 			"disabled\n",
 		}, "\n"), out+explained); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -103,7 +103,7 @@ func TestGMPAddress(t *testing.T) {
 			"PortCounters to LID 1, QP 1, SL 0, P_Key index 0",
 			"PortCounters to LID 2, QP 1, SL 0, P_Key index 0",
 			"PortCounters to LID 2, QP 1, SL 0, P_Key index 0",
-		}, "warning: the service level of paths is not known, so 0 is used (--sl sets another): SubnAdmGet(PathRecord) to LID 3: timed out after 1 attempt in 1s\n"},
+		}, "warning: the service level of paths is unknown; using 0 (--sl sets another): SubnAdmGet(PathRecord) to LID 3: timed out after 1 attempt in 1s\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var a *addressed

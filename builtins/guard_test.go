@@ -28,7 +28,7 @@ func TestGuard(t *testing.T) {
 		defer f.Env.Engine.Close()
 		_, explained, status := f.run(`
 unknown = catch(smp_get, "NodeInfo", 1)
-if unknown or "and the M_Key of --keys its own" not in unknown.message: fail(unknown)
+if unknown or "and that --keys has its M_Key" not in unknown.message: fail(unknown)
 smp_get("NodeInfo", "` + plan.Nodes()[0].GUID().String() + `") # the subnet administrator knows it
 f = discover(via="sa")
 smp_get("NodeInfo", 1)

@@ -47,7 +47,7 @@ func TestLimitSteps(t *testing.T) {
 	if without, with := steps("None"), steps(`load("m.star", "x")`+"\nNone"); with < without+1000*5 {
 		t.Errorf("a module takes %d of %d steps", with-without, with)
 	}
-	if err := run("catch(parallel, lambda i: catch(lambda: [0 for _ in range(1000)]), [1, 2])", 2000); err == nil || err.Error() != "the script takes more than 2000 steps: allow more with --max-steps" {
+	if err := run("catch(parallel, lambda i: catch(lambda: [0 for _ in range(1000)]), [1, 2])", 2000); err == nil || err.Error() != "limit of 2000 steps exceeded by the script; raise --max-steps" {
 		t.Errorf("caught: %v", err)
 	}
 }

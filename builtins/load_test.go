@@ -54,9 +54,9 @@ func TestLoad(t *testing.T) {
 		{"syntax error", `load("broken.star", "x")`, "", "broken.star:1:8: syntax error: got ':', want ')'\n    def f(:\n           ^"},
 		{"unknown name", `load("lib.star", "ff")`, "", "load: name ff not found in module lib.star"},
 		{"outside", `load("sub/outwards.star", "x")`, "",
-			"cannot load sub/outwards.star: cannot load ../../secret/outside.star: /secret/outside.star: scripts may not read there, only below ., /inc; allow its folder with -I"},
+			"cannot load sub/outwards.star: cannot load ../../secret/outside.star: /secret/outside.star: scripts may not read here, only below ., /inc; allow its directory with -I"},
 		{"absolute", `load("/secret/outside.star", "x")`, "",
-			"cannot load /secret/outside.star: /secret/outside.star: scripts may not read there, only below ., /inc; allow its folder with -I"},
+			"cannot load /secret/outside.star: /secret/outside.star: scripts may not read here, only below ., /inc; allow its directory with -I"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, func(o *Options) {

@@ -20,15 +20,15 @@ func TestWrite(t *testing.T) {
 		{"absolute", `fs.write(fs.read("where") + "/out/abs.txt", "x")`, "\"out/abs.txt\"\n", ""},
 		{"a link in the folder is replaced", `fs.write("to-secret", "x"); fs.read("out/to-secret")`, "\"x\"\n", ""},
 		{"through a link out", `fs.write("escape/x", "x")`, "", "out/escape/x: path escapes from parent"},
-		{"through ..", `fs.write("../x", "x")`, "", "../x: scripts may write only files below out, the folder of --out"},
-		{"beside", `fs.write(fs.read("where") + "/x", "x")`, "", "DIR/work/x: scripts may write only files below out, the folder of --out"},
-		{"the folder itself", `fs.write("", "x")`, "", ": scripts may write only files below out, the folder of --out"},
-		{"over a folder", `fs.write("folder", "x")`, "", "out/folder: is no regular file, so it cannot be replaced"},
+		{"through ..", `fs.write("../x", "x")`, "", "../x: scripts may write only below out, the directory of --out"},
+		{"beside", `fs.write(fs.read("where") + "/x", "x")`, "", "DIR/work/x: scripts may write only below out, the directory of --out"},
+		{"the folder itself", `fs.write("", "x")`, "", ": scripts may write only below out, the directory of --out"},
+		{"over a folder", `fs.write("folder", "x")`, "", "out/folder: is not a regular file, so it cannot be replaced"},
 		{"below a file", `fs.write("old.txt/x", "x")`, "", "out/old.txt/x: not a directory"},
-		{"no text", `fs.write("x", 1)`, "", "fs.write: for parameter data: got int, want string or bytes; json.encode(x) and str(x) make a string"},
+		{"no text", `fs.write("x", 1)`, "", "fs.write: for parameter data: got int, want string or bytes; json.encode(x) and str(x) return strings"},
 		{"read a link out", `fs.read("out/to-secret")`, "", "out/to-secret: path escapes from parent"},
-		{"read outside", `fs.read("../secret")`, "", "../secret: scripts may not read there, only below ., out; allow its folder with -I"},
-		{"exists outside", `fs.exists("../secret")`, "", "../secret: scripts may not read there, only below ., out; allow its folder with -I"},
+		{"read outside", `fs.read("../secret")`, "", "../secret: scripts may not read here, only below ., out; allow its directory with -I"},
+		{"exists outside", `fs.exists("../secret")`, "", "../secret: scripts may not read here, only below ., out; allow its directory with -I"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -73,7 +73,7 @@ func TestWrite(t *testing.T) {
 func TestWriteWithoutOut(t *testing.T) {
 	f := plain(t, nil)
 	_, explained, status := f.run(`fs.write("x", "x")`)
-	want := "x: scripts may write only to the folder that --out DIR names, and there is no --out"
+	want := "x: scripts may write only to the directory of --out; give --out DIR"
 	if firstLines(explained, want) != want || status != lang.StatusUsage {
 		t.Errorf("status %d, %s", status, explained)
 	}
@@ -86,7 +86,7 @@ func TestWriteWhileLoading(t *testing.T) {
 		write(t, o.FS, "/work/m.star", `x = catch(fs.write, "x", "x")`)
 	})
 	_, explained, status := f.run(`load("m.star", "x")`)
-	want := "cannot load m.star: fs.write: refused, for m.star is being loaded, and a module cannot write files while it is; do it in a function that the script calls"
+	want := "cannot load m.star: fs.write: refused: a module cannot write files while it is being loaded (m.star); write in a function that the script calls"
 	if firstLines(explained, want) != want || status != lang.StatusUsage {
 		t.Errorf("status %d, %s", status, explained)
 	}

@@ -96,7 +96,7 @@ hint: load("@std//report/iblinkinfo.star", "main"); main(); its report is fabsh 
 		{"tabs", "\tx", `<test>:1:2: syntax error: got indent, want primary expression
     	x
     	^`},
-		{"no fabric", "discover()", `discover: no live fabric: this session reads a file; open one with -F (for example -F sim)
+		{"no fabric", "discover()", `discover: no live fabric: this session reads a file; open a live fabric with -F (for example -F sim)
   <test>:1:1: in <toplevel>
     discover()
     ^`},

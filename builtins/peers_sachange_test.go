@@ -50,7 +50,7 @@ func TestSAOptional(t *testing.T) {
 		{gids + `sa_getmulti(sgids=g, dgids=g[0], mtu_selector="greater_than", mtu="4096")`, "[]\n", "", 0},
 		{`m = sa_get("PathRecord", slid=1, dlid=2).mtu; [[r.mtu for r in sa_gettable("PathRecord", slid=1, dlid=2, mtu=x)] for x in (m, "4096")] == [[m], []]`, "True\n", "", 0},
 		{`sa_getmulti(sgids="fe80::1234", dgids="fe80::1234")`, "",
-			"sa_getmulti: MultiPathRecord of the subnet administrator: SubnAdmGetMulti(PathRecord) to LID 1: invalid gid (status 0x0500); check that a port has the GID: it is the subnet prefix and the port's GUID", 3},
+			"sa_getmulti: MultiPathRecord of the subnet administrator: SubnAdmGetMulti(PathRecord) to LID 1: invalid gid (status 0x0500); check that a port has this GID, which is the subnet prefix and the port GUID", 3},
 		{`sa_gettrace(slid=1, dlid=2)`, "",
 			"sa_gettrace: TraceRecord of the subnet administrator: SubnAdmGetTraceTable(TraceRecord) to LID 1: timed out after 3 attempts in 6s; method not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)", 3},
 		{`sa_gettable("RandomForwardingTableRecord")`, "",

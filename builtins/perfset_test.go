@@ -64,7 +64,7 @@ func TestPerfClearOnce(t *testing.T) {
 		{out: "0\n"},
 		{does: "lose answer", out: "0\n"},
 		{does: "lose",
-			err: "perf_clear: PerfSet(PortCounters) to LID 1: timed out after 1 attempt in 1s; check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries", status: lang.StatusFabric},
+			err: "perf_clear: PerfSet(PortCounters) to LID 1: timed out after 1 attempt in 1s; check that the node is up and that its address is current (run discover() again), or increase --timeout and --retries", status: lang.StatusFabric},
 		{does: "ignore",
 			err: "perf_clear: LID 1: the Set was sent, but symbol_error_counter is still 5", status: lang.StatusFabric},
 	} {

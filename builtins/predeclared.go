@@ -22,7 +22,7 @@ import (
 	"fabsh/builtins/topology"
 )
 
-// functions are all functions that scripts find as global names.
+// functions returns all functions that are global names of scripts.
 func functions() []*lang.Builtin {
 	return []*lang.Builtin{
 		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes,
@@ -50,7 +50,7 @@ func Functions() []*lang.Builtin {
 	return append(list, moduleFunctions()...)
 }
 
-// moduleFunctions are those of modules that are fabsh's own.
+// moduleFunctions returns the functions of fabsh's own modules.
 func moduleFunctions() []*lang.Builtin {
 	return slices.Concat([]*lang.Builtin{
 		&lang.JSONEncode, &lang.JSONEncodeIndent,
@@ -61,12 +61,12 @@ func moduleFunctions() []*lang.Builtin {
 	}, expectFunctions())
 }
 
-// expectFunctions are those of the module expect.
+// expectFunctions returns the functions of the module expect.
 func expectFunctions() []*lang.Builtin {
 	return []*lang.Builtin{&lang.ExpectContains, &lang.ExpectEq, &lang.ExpectFails, &audits.ExpectFindings, &lang.ExpectNe, &lang.ExpectTrue}
 }
 
-// expectModule is what tests say.
+// expectModule returns the module expect, for tests.
 func expectModule() *starlarkstruct.Module {
 	m := &starlarkstruct.Module{Name: "expect", Members: starlark.StringDict{}}
 	for _, b := range expectFunctions() {

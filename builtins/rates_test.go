@@ -172,7 +172,7 @@ func TestPerfRatesErrors(t *testing.T) {
 			`perf_rates(discover().switches[0])`:                  `perf_rates: for parameter target: "switch-1" (0x0002c90300100000) is not a port of the fabric; use sw.ports, fabric.ports or "NAME/PORT", after discover()`,
 			`perf_rates(1)`:                                       `perf_rates: for parameter target: LID 1 is not a port of the fabric; use sw.ports, fabric.ports or "NAME/PORT", after discover()`,
 			`perf_rates(discover().switches[0].ports, over="1s")`: `perf_rates: for parameter over: 1s: too short; want 2s or more, because agents do not update counters at each read`,
-			`perf_rates(discover().switches[0].ports, over="x")`:  `perf_rates: for parameter over: "x" is not a duration: write "500ms", "10s", "2m" or a number of seconds; also valid: "last", and the path of a snapshot such as ./FILE`,
+			`perf_rates(discover().switches[0].ports, over="x")`:  `perf_rates: for parameter over: invalid duration "x"; write "500ms", "10s", "2m" or a number of seconds; also valid: "last", and the path of a snapshot such as ./FILE`,
 			`discover().cas[0].ports[1].ber`:                      `port has no .ber field or method`,
 		} {
 			if _, explained, status := f.run(code); firstLines(explained, want) != want || status != lang.StatusUsage {

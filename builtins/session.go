@@ -1,13 +1,13 @@
-// Package builtins is a session: it assembles the framework (lang), the scripts (script)
-// and the vocabularies into all that a script can say.
+// Package builtins makes a session: it assembles the framework (lang), the scripts
+// (script) and the vocabularies into everything that a script can use.
 //
 //	session.go      a session and its options
 //	predeclared.go  the global names
 //
-// What is done with a session is in packages below: program and audits/run run scripts and
-// audits, scripttest their tests, check finds what is wrong with them; help and explain
-// are what people read; metrics, page and read serve commands written in Go.
-// Tests of the vocabularies open a session, and so stand here.
+// Other packages use a session: program and audits/run run scripts and audits,
+// scripttest runs their tests, check finds their errors; help and explain write text
+// for people; metrics, page and read serve commands written in Go.
+// The tests of the vocabularies are here because they open a session.
 //
 // The values, by their type in Starlark:
 //
@@ -19,14 +19,14 @@
 //	route      a directed route
 //	PortInfo   (and each other attribute) a record: raw bytes, read by field
 //	lft        a linear forwarding table
-//	graph      a fabric as routing algorithms want it; hops are its distances
+//	graph      a fabric in the form for routing algorithms; hops are its distances
 //	routes     the tables of all switches; a row is one of them
-//	finding    what an audit found
+//	finding    a problem found by an audit
 //	verdict    (and path, congestion, ...) a result: named parts
 //	table      rows and columns to show
-//	subscription   events to come: each a record (notice) or a lost
-//	sim        what can be done to a simulated fabric
-//	error      what became of a target that failed; the only falsy one
+//	subscription   future events: each is a record (notice) or a lost
+//	sim        operations on a simulated fabric
+//	error      the failure of a target; the only falsy value
 //
 // Identifiers are plain values: a LID is an int, a GUID or GID a canonical
 // string, an enumerated field a word. Attributes never do I/O; functions and
@@ -60,53 +60,53 @@ import (
 	"fabsh/fabric/sa"
 )
 
-// Options is what a session stands on. The zero value of each is usable.
+// Options are the settings of a session. The zero value of each is usable.
 type Options struct {
 	topology.Env
 
 	Stdout, Stderr io.Writer   // nil: discarded
 	Format         lang.Format // of show and the prompt; empty: text
 
-	Include []string // -I: folders with modules, and readable
-	Out     string   // --out: the folder that scripts may write to; empty: none
-	// FS stands for the operating system's files. Nil: the real ones,
-	// confined to the working directory, Include, Out and the scripts' folders.
+	Include []string // -I: directories with modules; readable
+	Out     string   // --out: the directory that scripts may write to; empty: none
+	// FS replaces the operating system's files. Nil: the real files,
+	// confined to the working directory, Include, Out and the scripts' directories.
 	FS  afero.Fs
 	Dir string // working directory; empty: "."
-	// Secrets are files that scripts may not read, by whatever name.
+	// Secrets are files that scripts may not read under any name.
 	Secrets []fs.FileInfo
 
-	// Flags are the program's own, "--format" and "-o": of one among a script's
-	// options the error says where it goes.
+	// Flags are the program's own, such as "--format" and "-o". If one is among a
+	// script's options, the error states its right place.
 	Flags []string
 
 	Quiet   bool
 	Verbose int
-	// Progress is told, seldom, how far something long has come; empty
-	// when it is done. Nil: nobody is.
+	// Progress receives, at long intervals, the progress of a long operation; empty
+	// when it is done. Nil: progress is discarded.
 	Progress func(string)
-	// Width is how many columns a line of text may have, at the moment; 0, or nil:
-	// there is no limit.
+	// Width returns the current maximum of columns in a line of text; 0 or nil:
+	// unlimited.
 	Width func() int
-	// Blocks tells whether text may have half blocks in colour: runes of lang.Cells.
+	// Blocks reports whether text may have half blocks in colour: runes of lang.Cells.
 	// Nil: it may not.
 	Blocks func() bool
-	// State is the folder below which perf_rates(over="last") keeps what it reads,
-	// and Job under which name. Empty: it keeps nothing.
+	// State is the directory below which perf_rates(over="last") keeps what it reads,
+	// under the name Job. Empty: it keeps nothing.
 	State, Job string
 	Version    string // of the program, for pages
-	// Help returns what help knows of the program besides. Nil: nothing.
+	// Help returns additional help pages of the program. Nil: none.
 	Help func() []help.Page
-	// User makes changes, which StartGuard starts a guard process for. Nil: plan.apply()
-	// makes none.
+	// User is recorded as the author of changes; StartGuard starts their guard process.
+	// Nil: plan.apply() is refused.
 	User       string
 	StartGuard apply.StartGuard
 	// Clock is the session's time. Nil: the real one.
 	Clock lang.Clock
 }
 
-// Session is one run of fabsh: a fabric, a set of streams, and all that a
-// script can say to them. One evaluation runs at a time.
+// Session is one run of fabsh: a fabric, a set of streams, and everything that a
+// script can do with them. One evaluation runs at a time.
 type Session struct {
 	*lang.Runtime
 	*explain.Explainer
@@ -116,7 +116,7 @@ type Session struct {
 	subscribers *datagrams.Subscribers // what scripts subscribed to
 }
 
-// NewSession makes a session. It sends nothing.
+// NewSession returns a new session. It sends nothing.
 func NewSession(o Options) (*Session, error) {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
@@ -132,7 +132,7 @@ func NewSession(o Options) (*Session, error) {
 			return nil, err
 		}
 	} else if !slices.Contains(lang.Formats, o.Format) && o.Format != lang.FormatRawCSV {
-		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), lang.Formats)
+		return nil, fmt.Errorf("output format %q: unknown; supported: %v", string(o.Format), lang.Formats)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -180,8 +180,8 @@ func NewSession(o Options) (*Session, error) {
 // while a script runs.
 func (s *Session) Unsubscribe() { s.subscribers.Close() }
 
-// Close ends all subscriptions and gives back the session's folders; the engine
-// is the caller's.
+// Close ends all subscriptions and closes the session's directories. The caller owns
+// the engine.
 func (s *Session) Close() error {
 	s.Unsubscribe()
 	s.Env.Unload()

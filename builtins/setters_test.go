@@ -39,8 +39,8 @@ func TestSettersAreGated(t *testing.T) {
 				adapt func(*Options)
 				want  string
 			}{
-				{func(o *Options) { o.Write = false }, ": refused, for it would change the fabric, which takes --write"},
-				{nil, ": refused, for a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master sets "},
+				{func(o *Options) { o.Write = false }, ": refused: it would change the fabric; allow changes with --write"},
+				{nil, ": refused: a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master sets "},
 			} {
 				onForeign(t, test.adapt, func(t *testing.T, f *fixture) {
 					_, explained, status := f.run("catch(lambda: " + fmt.Sprintf(code, "1") + ")")

@@ -130,7 +130,7 @@ func TestBug(t *testing.T) {
 	f := plain(t, nil)
 	f.Interpreter.Globals["broken"] = &lang.Function{Builtin: &lang.Builtin{Name: "broken", Run: lang.Do(func(*lang.Call, *struct{}) (starlark.Value, error) { panic("oops") })}}
 	for _, code := range []string{"broken()", "parallel(lambda i: broken(), [1])"} {
-		if _, explained, status := f.run(code); status != lang.StatusUsage || !strings.Contains(explained, "broken: bug in fabsh: oops") {
+		if _, explained, status := f.run(code); status != lang.StatusUsage || !strings.Contains(explained, "broken: internal error: oops") {
 			t.Errorf("%s: status %d, %s", code, status, explained)
 		}
 	}
@@ -148,7 +148,7 @@ func TestServiceLevels(t *testing.T) {
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
 		defer f.Env.Engine.Close()
 		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
-		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): the local port has no subnet manager (its SM LID is 0); start one (systemctl start opensm on one host, or in a managed switch) or give its LID with --sm-lid; discover() works without one\n"
+		want := "warning: the service level of paths is unknown; using 0 (--sl sets another): the local port has no subnet manager (its SM LID is 0); start one (systemctl start opensm on one host, or in a managed switch) or give its LID with --sm-lid; discover() works without one\n"
 		if got := f.stderr.String(); got != want {
 			t.Errorf("warned\n%swant\n%s", got, want)
 		}

@@ -189,7 +189,7 @@ n = sub.next(timeout="1s")
 	})
 	onSim(t, "ring:n=3", agent, func(t *testing.T, f *fixture) {
 		_, explained, status := f.run(code)
-		if !strings.HasPrefix(explained, "sa_subscribe: refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)\n") || status != lang.StatusUsage {
+		if !strings.HasPrefix(explained, "sa_subscribe: refused: a subnet manager runs on this port and receives its traps; use another port (-C, -P)\n") || status != lang.StatusUsage {
 			t.Errorf("%s, status %d", explained, status)
 		}
 	})
@@ -202,7 +202,7 @@ func TestSubscribeReadOnly(t *testing.T) {
 	}
 	onSim(t, "ring:n=3", readOnly, func(t *testing.T, f *fixture) {
 		out, explained, status := f.run("print(sa_subscribe(trap=128).next(timeout=1))\nsim.unlink(\"switch-2/1\")")
-		if out != "None\n" || !strings.HasPrefix(explained, "unlink: refused, for this session is read-only") || status != lang.StatusUsage {
+		if out != "None\n" || !strings.HasPrefix(explained, "unlink: refused: this session is read-only") || status != lang.StatusUsage {
 			t.Errorf("%s%s, status %d", out, explained, status)
 		}
 	})

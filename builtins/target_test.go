@@ -49,24 +49,24 @@ func TestResolve(t *testing.T) {
 		f.Env.Current = topology.NewFabric(oddities(t))
 		c := &lang.Call{Builtin: &datagrams.SMPGet, Thread: f.newThread(t.Context(), "test")}
 		for _, test := range []struct{ name, want string }{
-			{"twin", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
-			{"twin/1", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
+			{"twin", `2 nodes are named "twin"; use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
+			{"twin/1", `2 nodes are named "twin"; use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
 			{"rack 1/leaf/2", `"rack 1/leaf/2" (0x0000000000000300) by 0,1,3`},
 			{"rack 1/leaf/1", `port 1 of "rack 1/leaf" (0x0000000000000400) by 0,1,4`},
 			{"rack 1/leaf/7", `no port 7: "rack 1/leaf" (0x0000000000000400) has ports 0..4`},
-			{"rack 1/leaf/0x1", `the fabric has no node named "rack 1/leaf/0x1" (did you mean rack 1/leaf/2?); if it is new, run discover() again`},
-			{"rack 1/laef", `the fabric has no node named "rack 1/laef" (did you mean rack 1/leaf?); if it is new, run discover() again`},
+			{"rack 1/leaf/0x1", `unknown node "rack 1/leaf/0x1" (did you mean rack 1/leaf/2?); if it is new, run discover() again`},
+			{"rack 1/laef", `unknown node "rack 1/laef" (did you mean rack 1/leaf?); if it is new, run discover() again`},
 			{"", "0x0000000000000800 by LID 2048"},
 			{"dual HCA/2", `port 2 of "dual HCA" (0x0000000000000600) by LID 1537`},
 			// A GUID is one, whatever nodes call themselves; port GUIDs go first.
 			{"0x0000000000000100", `"twin" (0x0000000000000100) by 0,1`},
 			{"0x200", `"twin" (0x0000000000000200) by 0,1,2`},
-			{"0x500", `2 nodes have GUID 0x0000000000000500: use one of dr("0,1,4,1"), dr("0,1,4,2")`},
-			{"0x600", "0x0000000000000600 is a node with 2 ports in use: use one of dual HCA/1 (port GUID 0x0000000000000601), dual HCA/2 (port GUID 0x0000000000000602)"},
+			{"0x500", `2 nodes have GUID 0x0000000000000500; use one of dr("0,1,4,1"), dr("0,1,4,2")`},
+			{"0x600", "0x0000000000000600 is a node with 2 ports in use; use one of dual HCA/1 (port GUID 0x0000000000000601), dual HCA/2 (port GUID 0x0000000000000602)"},
 			{"0x602", `port 2 of "dual HCA" (0x0000000000000600) by LID 1537`},
 			{"fe80::602", `port 2 of "dual HCA" (0x0000000000000600) by LID 1537`},
-			{"0x0", "GUID 0 is nobody's"},
-			{"0xdead", "nobody has GUID 0x000000000000dead: neither the latest discover() nor the subnet administrator knows it"},
+			{"0x0", "invalid GUID 0"},
+			{"0xdead", "unknown GUID 0x000000000000dead: neither the latest discover() nor the subnet administrator has it"},
 		} {
 			list, _, err := (&topology.Resolver{Call: c}).Targets(starlark.String(test.name))
 			if err != nil {
@@ -92,13 +92,13 @@ func TestResolve(t *testing.T) {
 // TestFileSession: a session on a file knows the fabric, and asks nobody.
 func TestFileSession(t *testing.T) {
 	f := plain(t, func(o *Options) { o.Loaded = oddities(t) })
-	const noFabric = ": no live fabric: this session reads a file; open one with -F (for example -F sim)"
+	const noFabric = ": no live fabric: this session reads a file; open a live fabric with -F (for example -F sim)"
 	for code, want := range map[string]string{
 		"len(discover().switches)":     "7\n",
 		"discover() == discover()":     "True\n",
 		"discover().links[0].b.name":   "\"dual HCA/1\"\n",
 		"smp_get('NodeInfo', 1)":       "smp_get" + noFabric,
-		"discover(hops=1)":             "discover: around and hops need a live fabric: this session reads a file",
+		"discover(hops=1)":             "discover: around and hops require a live fabric; this session reads a file",
 		"perf_get('PortCounters',1,1)": "perf_get" + noFabric,
 		"set_lft(1, {1: 1})":           "set_lft" + noFabric,
 		"stats()":                      "stats" + noFabric,
@@ -132,8 +132,8 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 	f := plain(t, func(o *Options) { write(t, o.FS, "/work/bad.topo", "Switch 3\n") })
 	for code, want := range map[string]string{
 		`load_fabric("none.topo")`: "load_fabric: none.topo: no such file",
-		`load_fabric("/etc/x")`:    "load_fabric: /etc/x: scripts may not read there, only below .; allow its folder with -I",
-		`load_fabric(".")`:         "load_fabric: .: is a folder",
+		`load_fabric("/etc/x")`:    "load_fabric: /etc/x: scripts may not read here, only below .; allow its directory with -I",
+		`load_fabric(".")`:         "load_fabric: .: is a directory",
 	} {
 		if _, explained, _ := f.run(code); firstLines(explained, want) != want {
 			t.Errorf("%s: %s\nwant %s", code, explained, want)

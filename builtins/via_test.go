@@ -27,7 +27,7 @@ func TestVirtualFunction(t *testing.T) {
 		o.Engine = engine.New(&virtual{attach(t, "ring:n=2")}, engine.Options{})
 	}, func(t *testing.T, f *fixture) {
 		defer f.Env.Engine.Close()
-		const want = "the port has no subnet management interface; or ask the subnet administrator: discover(via=\"sa\")\n"
+		const want = "the port has no subnet management interface; or use the subnet administrator: discover(via=\"sa\")\n"
 		if _, explained, status := f.run(`discover()`); !strings.Contains(explained, want) || status != 3 {
 			t.Errorf("status %d: %s", status, explained)
 		}

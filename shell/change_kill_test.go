@@ -98,7 +98,7 @@ func TestBringUp(t *testing.T) {
 		}
 	}
 	managed := serveSpec(t, "fattree:k=4", false)
-	if got := outcome(managed.fabsh("--write", "../examples/bring_up.star")); !strings.Contains(got, "refused, for a subnet manager") || !strings.HasSuffix(got, "[exit status 2]\n") {
+	if got := outcome(managed.fabsh("--write", "../examples/bring_up.star")); !strings.Contains(got, "refused: a subnet manager") || !strings.HasSuffix(got, "[exit status 2]\n") {
 		t.Error(got)
 	}
 }

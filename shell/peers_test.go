@@ -62,8 +62,8 @@ print(leaf.lid, sm.lid, sm.ports[1].guid, *[json.decode(json.encode(s.route)) fo
 	portInfo := func() string { return look("smpquery", "PortInfo", fmt.Sprint(leaf), "5") }
 	lanes := func() string { return look("smpquery", "SL2VL", fmt.Sprint(leaf), "5") }
 	refusal := func(call, attr string) string {
-		return fmt.Sprintf("%s: refused, for a subnet manager with GUID %s at LID %d, priority 0, state master sets %s and expects it to stay; "+
-			"OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same\n", call, guid, sm, attr)
+		return fmt.Sprintf("%s: refused: a subnet manager with GUID %s at LID %d, priority 0, state master sets %s and expects no other changes; "+
+			"OpenSM neither detects nor repairs them, because it compares with the values that it remembers; --override-sm allows the change\n", call, guid, sm, attr)
 	}
 	for _, test := range []struct {
 		name, code string
@@ -74,7 +74,7 @@ print(leaf.lid, sm.lid, sm.ports[1].guid, *[json.decode(json.encode(s.route)) fo
 		status     int
 	}{
 		{"no --write", fmt.Sprintf("set_lft(%d, {17: 5})", leaf), nil, tables, nil,
-			"set_lft: refused, for it would change the fabric, which takes --write\n", 2},
+			"set_lft: refused: it would change the fabric; allow changes with --write\n", 2},
 		{"no --override-sm", fmt.Sprintf("set_lft(%d, {17: 5})", leaf), []string{"--write"}, tables, nil, refusal("set_lft", "LinearForwardingTable"), 2},
 		{"neither caught", fmt.Sprintf("catch(set_lft, %d, {17: 5})", leaf), []string{"--write"}, tables, nil, refusal("set_lft", "LinearForwardingTable"), 2},
 		{"one entry", fmt.Sprintf("print(set_lft(%d, {21: 1})[21])", leaf), []string{"--write", "--override-sm"}, tables,

@@ -30,7 +30,7 @@ func TestTerminalLimits(t *testing.T) {
 	s.send("for i in range(10000000): pass\r")
 	s.expect("... ")
 	s.send("\r")
-	s.expect("fabsh: the script takes more than 1000000 steps: allow more with --max-steps\r\n")
+	s.expect("fabsh: limit of 1000000 steps exceeded by the script; raise --max-steps\r\n")
 	s.expect("> ")
 	s.send("6 * 7\r")
 	s.expect("\n42\r\n")

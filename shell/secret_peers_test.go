@@ -32,10 +32,10 @@ func TestSAKeyUnderOpenSM(t *testing.T) {
 		end  string
 	}{
 		{"none", nil, "sa_get: P_KeyTableRecord of the subnet administrator: SubnAdmGet(P_KeyTableRecord) to LID ",
-			": request invalid (status 0x0200); it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key\n"},
+			": request invalid (status 0x0200); the request may require the SM_Key; give it with --keys FILE, in a line sa_key\n"},
 		{"right", []string{"--keys", right}, `["0x`, ""},
 		{"wrong", []string{"--keys", wrong, "-t", "100"}, "sa_get: P_KeyTableRecord of the subnet administrator: SubnAdmGet(P_KeyTableRecord) to LID ",
-			": timed out after 3 attempts in 300ms; check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries\n"},
+			": timed out after 3 attempts in 300ms; check that the subnet manager runs and that sa_key in --keys is its key, or increase --timeout and --retries\n"},
 	} {
 		got := outcome(on(t, f, append(test.args, "-c", ask)...))
 		if !strings.HasPrefix(got, test.want) || !strings.Contains(got, test.end) {

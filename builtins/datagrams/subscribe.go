@@ -204,9 +204,9 @@ func subscriberOf(c *lang.Call, source string) (*sa.Subscriber, error) {
 func mayTakeTraps(c *lang.Call, e *engine.Engine) error {
 	switch {
 	case !topology.EnvOf(c.Runtime()).TrapAgent:
-		return c.Refuse("refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
+		return c.Refuse("refused: traps to this port are received only with --trap-agent (and --write, because TrapRepress answers them)")
 	case !e.Write():
-		return c.Refuse("refused, for TrapRepress answers traps, which takes --write")
+		return c.Refuse("refused: TrapRepress answers traps, which requires --write")
 	}
 	var own engine.Call
 	own.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
@@ -220,7 +220,7 @@ func mayTakeTraps(c *lang.Call, e *engine.Engine) error {
 	var info mad.PortInfo
 	info.Decode(own.Data())
 	if info.CapabilityMask&mad.CapabilityMaskIsSM != 0 {
-		return c.Refuse("refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
+		return c.Refuse("refused: a subnet manager runs on this port and receives its traps; use another port (-C, -P)")
 	}
 	return nil
 }

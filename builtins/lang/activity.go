@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Activity tells a script that waits or writes from one that just computes.
+// Activity distinguishes a script that waits or writes from one that only computes.
 type Activity struct {
 	waiting atomic.Int32 // fibers in Block
-	last    atomic.Int64 // when one wrote, or a wait ended: nanoseconds since 1970
+	last    atomic.Int64 // time of the last write or end of a wait: nanoseconds since 1970
 }
 
-// Note notes that the script did something else than compute.
+// Note records that the script did something other than compute.
 func (a *Activity) Note() { a.last.Store(time.Now().UnixNano()) }
 
-// wait notes that a fiber waits, until done is called.
+// wait records that a fiber waits, until done is called.
 func (a *Activity) wait() (done func()) {
 	a.waiting.Add(1)
 	return func() {
@@ -23,8 +23,8 @@ func (a *Activity) wait() (done func()) {
 	}
 }
 
-// Last is when it last did.
+// Last returns the time of the last Note.
 func (a *Activity) Last() time.Time { return time.Unix(0, a.last.Load()) }
 
-// Waits: a fiber waits.
+// Waits reports whether a fiber waits.
 func (a *Activity) Waits() bool { return a.waiting.Load() > 0 }

@@ -17,16 +17,16 @@ type Body struct {
 	args   reflect.Type
 	run    func(c *Call, args reflect.Value) (starlark.Value, error)
 	once   sync.Once
-	fields [][]int // of args, by position in Params
-	err    error   // args and Params disagree
+	fields [][]int // field indices in args, by position in Params
+	err    error   // the mismatch of args and Params, if any
 }
 
 // Do makes the Body of a builtin whose arguments bind to the fields of an A:
 // the parameter in_port to InPort, *args to Args. A field has the type that
-// the parameter's Kind makes; or a pointer to it, nil where a parameter
-// without a value was not given. Embedded structs are parameters that several
+// the parameter's Kind converts to, or a pointer to it, which is nil if the argument was
+// not given and has no default. Embedded structs hold parameters that several
 // builtins share. A field of type Others takes the arguments of all parameters that have
-// no field. Builtin.Check tells where fields and parameters disagree.
+// no field. Builtin.Check returns an error if fields and parameters differ.
 func Do[A any](fn func(c *Call, a *A) (starlark.Value, error)) *Body {
 	return &Body{
 		args: reflect.TypeFor[A](),
@@ -34,15 +34,14 @@ func Do[A any](fn func(c *Call, a *A) (starlark.Value, error)) *Body {
 	}
 }
 
-// Others are arguments by the names of their parameters: those that were given, or have a
-// default.
+// Others holds arguments by parameter name: those that were given or have a default.
 type Others map[string]any
 
 var othersType = reflect.TypeFor[Others]()
 
-// Check says where the parameters of b and the fields that they bind to
-// disagree. A call asks first. The tests ask for all builtins: at the start of the
-// program that took a quarter of the time.
+// Check returns an error if the parameters of b and the fields that they bind to
+// differ. Each call checks first. The tests check all builtins: at program start the
+// check took a quarter of the time.
 func (b *Builtin) Check() error {
 	b.Run.once.Do(func() { b.Run.fields, b.Run.err = b.match() })
 	return b.Run.err
@@ -67,19 +66,19 @@ func (b *Builtin) match() (fields [][]int, err error) {
 		case !ok:
 			return nil, fmt.Errorf("%s: no field of %v takes the parameter %s", b.Name, b.Run.args, p.Name)
 		case f.Type != p.goType() && !(p.Default == "None" && f.Type == reflect.PointerTo(p.goType())):
-			return nil, fmt.Errorf("%s: the field %s of %v is a %v, but the parameter %s makes a %v", b.Name, f.Name, b.Run.args, f.Type, p.Name, p.goType())
+			return nil, fmt.Errorf("%s: the field %s of %v is a %v, but the parameter %s converts to a %v", b.Name, f.Name, b.Run.args, f.Type, p.Name, p.goType())
 		}
 		fields = append(fields, f.Index)
 	}
 	for _, f := range reflect.VisibleFields(b.Run.args) {
 		if !f.Anonymous && f.Type != othersType && !slices.Contains(names, snake(f.Name)) {
-			return nil, fmt.Errorf("%s: there is no parameter for the field %s of %v", b.Name, f.Name, b.Run.args)
+			return nil, fmt.Errorf("%s: no parameter for the field %s of %v", b.Name, f.Name, b.Run.args)
 		}
 	}
 	return fields, nil
 }
 
-// goType is the type of the Go value that p makes.
+// goType returns the type of the Go value that p converts to.
 func (p *Param) goType() reflect.Type {
 	switch {
 	case strings.HasPrefix(p.Name, "**"):
@@ -92,7 +91,7 @@ func (p *Param) goType() reflect.Type {
 	return p.Kind.Type
 }
 
-// snake is the parameter of a field: in_port of InPort, lids of LIDs.
+// snake returns the parameter name of a field: in_port of InPort, lids of LIDs.
 func snake(field string) string {
 	var b strings.Builder
 	runes := []rune(field)

@@ -22,9 +22,9 @@ func TestCheck(t *testing.T) {
 	}{
 		{"agree", []Param{target, {Name: "in_port", Kind: KindInt, Default: "None"}}, ""},
 		{"misspelt", []Param{target, {Name: "inport", Kind: KindInt, Default: "None"}}, "x: no field of lang.args takes the parameter inport"},
-		{"another type", []Param{target, {Name: "in_port", Kind: KindText, Default: "None"}}, "x: the field InPort of lang.args is a *int, but the parameter in_port makes a string"},
-		{"always given", []Param{target, {Name: "in_port", Kind: KindInt, Default: "0"}}, "x: the field InPort of lang.args is a *int, but the parameter in_port makes a int"},
-		{"a field too many", []Param{target}, "x: there is no parameter for the field InPort of lang.args"},
+		{"another type", []Param{target, {Name: "in_port", Kind: KindText, Default: "None"}}, "x: the field InPort of lang.args is a *int, but the parameter in_port converts to a string"},
+		{"always given", []Param{target, {Name: "in_port", Kind: KindInt, Default: "0"}}, "x: the field InPort of lang.args is a *int, but the parameter in_port converts to a int"},
+		{"a field too many", []Param{target}, "x: no parameter for the field InPort of lang.args"},
 	} {
 		b := &Builtin{Name: "x", Params: test.params, Run: Do(fn)}
 		got := ""

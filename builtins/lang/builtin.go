@@ -7,45 +7,45 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Builtin is all there is to know of a function or method that scripts can
-// call. Argument checks, help, completion and REFERENCE.md come from it.
+// Builtin declares a function or method that scripts can call. Argument checks, help,
+// completion and REFERENCE.md derive from it.
 type Builtin struct {
 	Name   string
 	Group  string // heading in the overview
 	Params []Param
-	// Returns is the type of what it returns, for help and completion: "fabric",
+	// Returns is the type of the result, for help and completion: "fabric",
 	// "list of node"; "record of attr" is the attribute that the argument attr
-	// names. Of a list of targets it is a list of them. Empty: None, or not
-	// declared.
+	// names. For a list of targets the result is a list of that type. Empty: None, or
+	// not declared.
 	Returns string
-	// Doc: the first line is the summary.
+	// Doc is the help text; its first line is the summary.
 	Doc string
-	// Example is typed input ("> ...") with the output it gives; a test runs it.
+	// Example is input ("> ...") with its output; a test runs it.
 	Example string
 
-	// Run is what Do makes of the Go function.
+	// Run is the result of Do for the Go function.
 	Run  *Body
-	Bare func(r *Runtime) error // what the name alone does at the prompt; nil: shows the function
+	Bare func(r *Runtime) error // runs if the name alone is entered at the prompt; nil: the function is shown
 }
 
-// Param is a parameter of a Builtin. The name "*x" takes what positional
-// arguments are left, "**x" the keyword arguments.
+// Param is a parameter of a Builtin. The name "*x" takes the remaining positional
+// arguments, "**x" the remaining keyword arguments.
 type Param struct {
 	Name    string
 	Kind    *Kind
-	Default string // as a script writes it; empty: must be given
-	Keyword bool   // by name only
+	Default string // as a script writes it; empty: the argument is required
+	Keyword bool   // keyword only
 	Doc     string
 }
 
-// Headings in the overview, of what every product has.
+// Headings in the overview, independent of the vocabulary.
 const (
 	GroupFlow   = "Concurrency and failure"
 	GroupOutput = "Output"
 	GroupRest   = "The rest"
 )
 
-// Signature is how b is written in documents: parallel(fn, items, width=64).
+// Signature returns b as documents show it: parallel(fn, items, width=64).
 func (b *Builtin) Signature() string {
 	var w strings.Builder
 	w.WriteString(b.Name)
@@ -69,21 +69,21 @@ func (b *Builtin) Signature() string {
 	return w.String()
 }
 
-// Summary is the first line of Doc.
+// Summary returns the first line of Doc.
 func (b *Builtin) Summary() string {
 	line, _, _ := strings.Cut(b.Doc, "\n")
 	return line
 }
 
-// Function is a Builtin, or a method bound to its receiver, as a script's value.
+// Function is the Starlark value of a Builtin, or of a method bound to its receiver.
 type Function struct {
 	*Builtin
-	Recv starlark.Value // nil: no method
+	Recv starlark.Value // nil: a function, not a method
 }
 
 var _ starlark.Callable = (*Function)(nil)
 
-// NewFunction is the value of b, a function that scripts find by its name.
+// NewFunction returns the value of b, a global function.
 func NewFunction(b *Builtin) *Function { return &Function{Builtin: b} }
 
 func (f *Function) Name() string         { return f.Builtin.Name }

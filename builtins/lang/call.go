@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// Call is one call of a Builtin, its arguments checked and converted.
+// Call is one call of a Builtin, with checked and converted arguments.
 type Call struct {
 	*Builtin
 	Thread *starlark.Thread
@@ -19,17 +19,17 @@ type Call struct {
 	args   []any // by position in Params; nil: not given and no default
 }
 
-// Operate runs fn, which does in Go what the builtin of that name does for
-// scripts: errors name the builtin.
+// Operate runs fn, which does in Go what the builtin called name does for scripts.
+// Errors begin with that name.
 func Operate(t *starlark.Thread, name string, fn func(c *Call) error) error {
 	c := &Call{Builtin: &Builtin{Name: name}, Thread: t}
 	return c.named(Protect(name, func() error { return fn(c) }))
 }
 
-// Fiber is what the thread of the call carries.
+// Fiber returns the fiber of the call's thread.
 func (c *Call) Fiber() *Fiber { return FiberOf(c.Thread) }
 
-// Runtime is what the session shares.
+// Runtime returns the runtime of the session.
 func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
 
 // bind matches arguments to parameters.
@@ -111,8 +111,8 @@ func (c *Call) paramNames() []string {
 	return names
 }
 
-// set converts v for parameter i. None for a parameter with a default means
-// that it is not given.
+// set converts v for parameter i. None for a parameter with a default counts as not
+// given.
 func (c *Call) set(i int, v starlark.Value) error {
 	p := &c.Params[i]
 	if v == starlark.None && p.Default != "" {
@@ -133,7 +133,7 @@ func (c *Call) set(i int, v starlark.Value) error {
 	return nil
 }
 
-// DefaultValue is Default as the Go value; nil where the argument stays absent.
+// DefaultValue returns Default as the Go value; nil if the argument stays absent.
 func (p *Param) DefaultValue() any {
 	if p.Kind.Default == nil {
 		return nil
@@ -141,8 +141,8 @@ func (p *Param) DefaultValue() any {
 	return p.Kind.Default(p.Default)
 }
 
-// Collect makes a slice of what an iterable yields. A range within an argument may say
-// that it has any number of elements: there is no room for all of them beforehand.
+// Collect returns the elements of an iterable. A range within an argument may claim any
+// number of elements, so the space allocated in advance is bounded.
 func Collect(it starlark.Iterable) []starlark.Value {
 	var out []starlark.Value
 	if n := starlark.Len(it); n > 0 {
@@ -154,15 +154,15 @@ func Collect(it starlark.Iterable) []starlark.Value {
 	return out
 }
 
-// Refuse is the refusal of what the call asks for. It is remembered, for the
-// exit status tells of it whatever becomes of the script.
+// Refuse records and returns the refusal of the call. The exit status reports it even
+// if the script continues.
 func (c *Call) Refuse(format string, args ...any) error {
 	return c.Runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
 }
 
-// Block waits for what fn does, and lets other fibers run meanwhile.
+// Block runs fn, which may wait, and lets other fibers run meanwhile.
 func (c *Call) Block(fn func(context.Context) error) error { return Block(c.Thread, fn) }
 
-// Reads notes that c reads a file, until done is called: that may be a pipe, and who
-// waits for it does not compute.
+// Reads records that c reads a file, until done is called. The file may be a pipe, and
+// waiting for its writer is not computing.
 func (c *Call) Reads() (done func()) { return c.Runtime().Activity.wait() }

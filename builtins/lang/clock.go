@@ -7,14 +7,14 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Clock is the time that scripts live in; a simulation may own it.
+// Clock is the time that scripts see; a simulation may provide it.
 type Clock interface {
 	Now() time.Time
-	// Sleep returns after d, or earlier with the cause when ctx ends.
+	// Sleep returns after d, or, if ctx ends earlier, with its cause.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// RealClock is the time of the machine.
+// RealClock is the machine's time.
 type RealClock struct{}
 
 func (RealClock) Now() time.Time { return time.Now() }
@@ -28,12 +28,12 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Sleep is sleep(), by the session's clock.
+// Sleep is sleep(), which uses the session's clock.
 var Sleep = Builtin{
 	Name:   "sleep",
 	Group:  GroupRest,
 	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
-	Doc:    "Waits; other items of parallel go on.\nThe deadline ends it with an error.",
+	Doc:    "Waits for a duration; other items of parallel continue.\nAt the deadline it fails.",
 	Example: `
 > sleep("1ms")
 `,
@@ -45,8 +45,8 @@ var Sleep = Builtin{
 	}),
 }
 
-// Sleep waits by the session's clock; other items of parallel go on. The deadline
-// ends it with an error.
+// Sleep waits, by the session's clock; other items of parallel continue. It fails at
+// the deadline.
 func (c *Call) Sleep(d time.Duration) error {
 	err := c.Block(func(ctx context.Context) error {
 		ctx, cancel := untilDeadline(ctx)

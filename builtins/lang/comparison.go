@@ -8,23 +8,23 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// FieldWords are the words that an attribute of some name may be, over all
-// types of values that have one of that name.
+// FieldWords are the possible words of all attributes of one name, over all types of
+// values that have such an attribute.
 type FieldWords struct {
 	Words []string
 	Mask  bool // the attribute is a tuple of such words
 }
 
-// WrongWord is a comparison that has always the same result: of an attribute
-// that is one of some words with a text that is none of them.
+// WrongWord is a comparison that always has the same result: it compares an attribute,
+// whose value is one of some words, with another text.
 type WrongWord struct {
 	Pos  syntax.Position
-	Text string // what is wrong, and the word that may be meant
+	Text string // the error, with a similar word if there is one
 }
 
-// WrongWords finds such comparisons in a script. It looks at the text, since the
-// interpreter compares two strings without a call that could warn. fields says
-// what the attributes of a name may be; false: anything.
+// WrongWords finds such comparisons in a script. It examines the source, because the
+// interpreter compares two strings without a call that could warn. fields returns
+// the possible words of the attributes of a name; false: any value.
 func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hint func(string, []string) string) []WrongWord {
 	var found []WrongWord
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -65,7 +65,7 @@ func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hin
 			}
 			near := hint(word, w.Words)
 			if near == "" {
-				near = "; it is one of " + strings.Join(w.Words, ", ")
+				near = "; its values are " + strings.Join(w.Words, ", ")
 			}
 			verb := "is never"
 			if w.Mask {
@@ -78,8 +78,8 @@ func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hin
 	return found
 }
 
-// WarnWords warns of the comparisons with wrong words in a script that is about
-// to run, once each.
+// WarnWords warns once of each comparison with a wrong word in a script that is about
+// to run.
 func (r *Runtime) WarnWords(f *syntax.File) {
 	if r.FieldWords == nil {
 		return
@@ -89,12 +89,12 @@ func (r *Runtime) WarnWords(f *syntax.File) {
 	}
 }
 
-// isUnknownWord: word is what a number without a word reads as.
+// isUnknownWord reports whether word stands for a number that has no word.
 func isUnknownWord(word string) bool {
 	return strings.HasPrefix(word, "unknown(") && strings.HasSuffix(word, ")")
 }
 
-// plainExpr is e without parentheses around it.
+// plainExpr returns e without parentheses around it.
 func plainExpr(e syntax.Expr) syntax.Expr {
 	for {
 		p, ok := e.(*syntax.ParenExpr)
@@ -113,7 +113,7 @@ func stringLiteral(e syntax.Expr) (*syntax.Literal, bool) {
 	return l, true
 }
 
-// literalsOf are the texts that stand in a list or tuple.
+// literalsOf returns the string literals in a list or tuple.
 func literalsOf(e syntax.Expr) []*syntax.Literal {
 	var list []syntax.Expr
 	switch e := e.(type) {
@@ -131,7 +131,7 @@ func literalsOf(e syntax.Expr) []*syntax.Literal {
 	return texts
 }
 
-// exprText is an attribute as the script writes it, where that is short.
+// exprText returns an attribute as the script writes it, if that is short.
 func exprText(e *syntax.DotExpr) string {
 	switch x := plainExpr(e.X).(type) {
 	case *syntax.Ident:

@@ -7,17 +7,18 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// decodeJSON is json.decode: the library's, which calls itself for each level.
+// decodeJSON is json.decode of the library, which recurses once for each level, with a
+// limit of the depth.
 func decodeJSON(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) > 0 {
 		if text, ok := starlark.AsString(args[0]); ok && depthOfJSON(text) > maxDepth {
-			return nil, fmt.Errorf("json.decode: nested more than %d deep", maxDepth)
+			return nil, fmt.Errorf("json.decode: more than %d levels of nesting", maxDepth)
 		}
 	}
 	return libjson.Module.Members["decode"].(*starlark.Builtin).CallInternal(t, args, kwargs)
 }
 
-// depthOfJSON is how many brackets are open at once, at most.
+// depthOfJSON returns the maximum number of brackets that are open at once.
 func depthOfJSON(text string) int {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {

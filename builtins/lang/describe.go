@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// Help is the signature, the parameters, the doc and the example, for people.
+// Help returns the signature, the parameters, the doc and the example, for people.
 func (f *Function) Help() string {
 	b := f.Builtin
 	var w strings.Builder
@@ -32,15 +32,15 @@ func (f *Function) Help() string {
 	return w.String()
 }
 
-// returned is Returns for people.
+// returned returns Returns for people.
 func (b *Builtin) returned() string {
 	if what, param, ok := strings.Cut(b.Returns, "record of "); ok {
-		return what + "record, as " + param + " names it"
+		return what + "record of the attribute that " + param + " names"
 	}
 	return b.Returns
 }
 
-// FunctionHelp is the signature and docstring of a script's function.
+// FunctionHelp returns the signature and docstring of a script's function.
 func FunctionHelp(fn *starlark.Function) string {
 	var params []string
 	n := fn.NumParams()
@@ -99,7 +99,7 @@ func ModuleHelp(m *starlarkstruct.Module) string {
 
 // Help lists the attributes and methods of a type.
 func (d TypeDoc) Help() string {
-	const widest = 34 // what is longer, a method and its parameters, has a line of its own
+	const widest = 34 // a longer one, such as a method with its parameters, has a line of its own
 	width := 0
 	for _, m := range d.Members {
 		if n := len("." + m.Name); n <= widest {
@@ -119,7 +119,7 @@ func (d TypeDoc) Help() string {
 	return b.String()
 }
 
-// reference writes the section on one function.
+// Reference writes the section on one function.
 func (f *Builtin) Reference(b *strings.Builder, heading string) {
 	fmt.Fprintf(b, "%s `%s`\n\n%s\n\n", heading, f.Signature(), f.Doc)
 	if len(f.Params) > 0 {
@@ -135,7 +135,7 @@ func (f *Builtin) Reference(b *strings.Builder, heading string) {
 	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
 }
 
-// TrimDoc takes the indentation of the code off a docstring.
+// TrimDoc removes the code's indentation from a docstring.
 func TrimDoc(doc string) string {
 	lines := strings.Split(strings.TrimSpace(doc), "\n")
 	indent := -1

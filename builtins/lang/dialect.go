@@ -16,16 +16,14 @@ var Dialect = syntax.FileOptions{
 	Recursion:       true,
 }
 
-// FileOptions returns a copy of the dialect, for a caller (the prompt) that
-// must add to it.
+// FileOptions returns a copy of the dialect, for a caller (the prompt) that extends it.
 func FileOptions() *syntax.FileOptions {
 	o := Dialect
 	return &o
 }
 
-// PlainText refuses source text with a NUL in it: the scanner would take that
-// for the end and drop what follows without a word. line is the first line's
-// number.
+// PlainText refuses source text that contains a NUL: the scanner would take it for the
+// end and drop the rest without an error. line is the number of the first line.
 func PlainText(file string, line int, src string) error {
 	before, _, found := strings.Cut(src, "\x00")
 	if !found {
@@ -33,5 +31,5 @@ func PlainText(file string, line int, src string) error {
 	}
 	start := strings.LastIndexByte(before, '\n') + 1
 	pos := syntax.MakePosition(&file, int32(line+strings.Count(before, "\n")), int32(utf8.RuneCountInString(before[start:])+1))
-	return syntax.Error{Pos: pos, Msg: "there is a NUL; is this a text file?"}
+	return syntax.Error{Pos: pos, Msg: "unexpected NUL; is this a text file?"}
 }

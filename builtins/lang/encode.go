@@ -17,20 +17,20 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// encodeJSON is the one encoder: of json.encode and of all structured output.
-// Values of fabsh become objects whose first member, "schema", names and
-// versions the encoding. Dicts keep their order.
+// encodeJSON is the only encoder, for json.encode and all structured output.
+// Values of fabsh become objects whose first member, "schema", is the name and
+// version of the encoding. Dicts keep their order.
 func encodeJSON(v starlark.Value) ([]byte, error) {
 	e := encoder{}
 	if err := e.value(v); errors.Is(err, errTooDeep) {
-		return nil, errTooDeep // its place would be a long text
+		return nil, errTooDeep // without its place, which would be long
 	} else if err != nil {
 		return nil, err
 	}
 	return e.buf.Bytes(), nil
 }
 
-// Textual is a value that encodes as a text.
+// Textual is a value that encodes as a string.
 type Textual interface {
 	starlark.Value
 	Text() string
@@ -38,7 +38,7 @@ type Textual interface {
 
 type encoder struct {
 	buf  bytes.Buffer
-	path []starlark.Value // the containers around the value, to see a cycle
+	path []starlark.Value // the containers around the value, to detect a cycle
 }
 
 func (e *encoder) value(v starlark.Value) error {
@@ -82,8 +82,8 @@ func (e *encoder) text(s string) {
 	begin := e.buf.Len()
 	enc.Encode(s) // a string always encodes
 	e.buf.Truncate(e.buf.Len() - 1)
-	// Encode escapes the control characters up to U+001F, and replaces what is
-	// not UTF-8; a terminal obeys others too.
+	// Encode escapes the control characters up to U+001F and replaces invalid UTF-8, but
+	// terminals also interpret other characters.
 	if written := string(e.buf.Bytes()[begin:]); strings.IndexFunc(written, unsafe) >= 0 {
 		e.buf.Truncate(begin)
 		for _, r := range written {
@@ -96,13 +96,12 @@ func (e *encoder) text(s string) {
 	}
 }
 
-// maxDepth is how deep JSON may be nested; Go's decoder takes as much.
+// maxDepth is the maximum nesting of JSON, the same as that of Go's decoder.
 const maxDepth = 10000
 
-var errTooDeep = fmt.Errorf("cannot encode as JSON: nested more than %d deep", maxDepth)
+var errTooDeep = fmt.Errorf("cannot encode as JSON: more than %d levels of nesting", maxDepth)
 
-// nested guards against containers that contain themselves, and against those
-// that are nested without end.
+// nested detects containers that contain themselves or are nested too deep.
 func (e *encoder) nested(v starlark.Value, fn func() error) error {
 	if len(e.path) == maxDepth {
 		return errTooDeep
@@ -165,8 +164,8 @@ func (e *encoder) mapping(m starlark.IterableMapping) error {
 	return nil
 }
 
-// keyText is a dict's key as a name. LIDs and ports are common keys, but JSON
-// and headings have only texts.
+// keyText returns a dict's key as a name. LIDs and ports are common keys, but JSON
+// and headings have only strings.
 func keyText(k starlark.Value) (string, bool) {
 	switch k := k.(type) {
 	case starlark.String:
@@ -208,9 +207,9 @@ var JSONModule = &starlarkstruct.Module{
 var JSONEncode = Builtin{
 	Name:   "json.encode",
 	Group:  GroupOutput,
-	Params: []Param{{Name: "x", Kind: KindAny, Doc: "any value but a function"}},
-	Doc: `Returns x as JSON text.
-Values of fabsh become objects whose first member, "schema", names and versions the encoding; keys of type int become texts.`,
+	Params: []Param{{Name: "x", Kind: KindAny, Doc: "any value except a function"}},
+	Doc: `Returns a value as JSON text.
+Values of fabsh become objects whose first member, "schema", is the name and version of the encoding; int keys become strings.`,
 	Example: `
 > json.encode({"lid": 17, "ports": [1, None]})
 "{\"lid\":17,\"ports\":[1,null]}"
@@ -226,11 +225,11 @@ var JSONEncodeIndent = Builtin{
 	Name:  "json.encode_indent",
 	Group: GroupOutput,
 	Params: []Param{
-		{Name: "x", Kind: KindAny, Doc: "any value but a function"},
-		{Name: "prefix", Kind: KindText, Default: `""`, Keyword: true, Doc: "before each line but the first"},
-		{Name: "indent", Kind: KindText, Default: `"\t"`, Keyword: true, Doc: "before each line, once for each level"},
+		{Name: "x", Kind: KindAny, Doc: "any value except a function"},
+		{Name: "prefix", Kind: KindText, Default: `""`, Keyword: true, Doc: "text before each line except the first"},
+		{Name: "indent", Kind: KindText, Default: `"\t"`, Keyword: true, Doc: "indentation of one level"},
 	},
-	Doc: "Returns x as JSON text on several lines.",
+	Doc: "Returns a value as JSON text on several lines.",
 	Example: `
 > json.encode_indent([1], indent=" ")
 [
@@ -253,8 +252,8 @@ var JSONEncodeIndent = Builtin{
 	}),
 }
 
-// jsonText is v as a line of JSON, for messages and cells; what does not
-// encode shows as its repr.
+// jsonText returns v as a line of JSON, for messages and cells, or its repr if it cannot
+// be encoded.
 func jsonText(v starlark.Value) string {
 	data, err := encodeJSON(v)
 	if err != nil {
@@ -263,7 +262,7 @@ func jsonText(v starlark.Value) string {
 	return string(data)
 }
 
-// elements are the parts of v that make rows: those of a list, or v alone.
+// elements returns the parts of v that become rows: the elements of a list, or v itself.
 func elements(v starlark.Value) []starlark.Value {
 	switch v := v.(type) {
 	case *tableValue:
@@ -278,15 +277,15 @@ func elements(v starlark.Value) []starlark.Value {
 	return []starlark.Value{v}
 }
 
-// Elements are what v is made up of, for formats with a line for each; of one value
-// that is itself.
+// Elements returns the elements of v, for formats with a line for each; for a single
+// value, the value itself.
 func Elements(v starlark.Value) []starlark.Value { return elements(v) }
 
-// FactsOf are the named facts of v; false: it has none.
+// FactsOf returns the named facts of v; false: it has none.
 func FactsOf(v starlark.Value) ([]Fact, bool) { return factsOf(v) }
 
-// ColumnsOf are the names of the facts of all rows, in the order in which they
-// first occur.
+// ColumnsOf returns the names of the facts of all rows, in the order of their first
+// occurrence.
 func ColumnsOf(rows [][]Fact) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -301,7 +300,7 @@ func ColumnsOf(rows [][]Fact) []string {
 	return names
 }
 
-// factsOf are the facts of a value that has some: of fabsh, or a dict.
+// factsOf returns the facts of a value of fabsh or of a dict.
 func factsOf(v starlark.Value) ([]Fact, bool) {
 	switch v := v.(type) {
 	case Factual:
@@ -320,7 +319,7 @@ func factsOf(v starlark.Value) ([]Fact, bool) {
 	return nil, false
 }
 
-// find returns the fact of that name, None if there is none.
+// find returns the fact with a name; its value is None if the row lacks it.
 func find(row []Fact, name string) Fact {
 	if i := slices.IndexFunc(row, func(f Fact) bool { return f.Name == name }); i >= 0 {
 		return row[i]

@@ -21,19 +21,19 @@ const (
 // user interrupts.
 var ErrInterrupted = errors.New("interrupted")
 
-// DeadlineError is why the engine lets nothing through any more (its Halt),
-// and later the cause with which the shell cancels a context: the session's
-// time is up.
+// DeadlineError is the error after the session's deadline: first that of the halted
+// engine, later the cause with which the shell cancels a context.
 type DeadlineError struct{ After time.Duration }
 
 func (e *DeadlineError) Error() string { return fmt.Sprintf("deadline of %v passed", e.After) }
 
-// ExitError is how exit() ends a script. It is no failure, and nothing catches it.
+// ExitError ends a script on behalf of exit(). It is not a failure, and catch() does
+// not catch it.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit(%d)", e.Code) }
 
-// RefusalError is the refusal to change a fabric. Nothing catches it.
+// RefusalError is the refusal to change a fabric. catch() does not catch it.
 type RefusalError struct{ Reason string }
 
 func (e *RefusalError) Error() string { return e.Reason }
@@ -41,7 +41,7 @@ func (e *RefusalError) Error() string { return e.Reason }
 // StopError is the end of a fiber whose context has ended.
 type StopError struct {
 	Cause error
-	At    error // where it stopped; nil if unknown
+	At    error // the place where it stopped; nil if unknown
 }
 
 func (e *StopError) Error() string { return e.Cause.Error() }
@@ -56,9 +56,9 @@ func (e *StopError) Unwrap() []error {
 var Exit = Builtin{
 	Name:   "exit",
 	Group:  GroupRest,
-	Params: []Param{{Name: "code", Kind: KindInt, Default: "0", Doc: "0..255; 1 means findings"}},
+	Params: []Param{{Name: "code", Kind: KindInt, Default: "0", Doc: "exit status, 0..255; 1 means findings"}},
 	Doc: `Ends the script with an exit status.
-Neither catch nor parallel stops it. The status is 3 all the same when a MAD that the script asked for got no answer (see catch).`,
+catch and parallel do not stop it. The status is nevertheless 3 if a request of the script was not answered (see catch).`,
 	Example: `
 > exit(0)
 `,
@@ -71,9 +71,9 @@ Neither catch nor parallel stops it. The status is 3 all the same when a MAD tha
 	Bare: func(*Runtime) error { return &ExitError{} },
 }
 
-// NotExit is err of a function that is to return something, or has to go on. exit()
-// there would end the command with the status of what it has not done. why says what
-// was expected instead.
+// NotExit returns err, the error of a function that must return a value or continue.
+// exit() in it would end the command with the status of work that is not done, so it
+// becomes an ordinary error; why states what was expected instead.
 func NotExit(err error, why string) error {
 	var exit *ExitError
 	if errors.As(err, &exit) {
@@ -82,7 +82,7 @@ func NotExit(err error, why string) error {
 	return err
 }
 
-// catchable: err is a failure that catch may turn into a value.
+// Catchable reports whether err is a failure that catch may turn into a value.
 func Catchable(f *Fiber, err error) bool {
 	var exit *ExitError
 	var refusal *RefusalError

@@ -15,9 +15,9 @@ import (
 var ExpectEq = Builtin{
 	Name:   "expect.eq",
 	Group:  GroupTest,
-	Params: []Param{{Name: "got", Kind: KindAny, Doc: "what there is"}, {Name: "want", Kind: KindAny, Doc: "what there should be"}},
+	Params: []Param{{Name: "got", Kind: KindAny, Doc: "the actual value"}, {Name: "want", Kind: KindAny, Doc: "the expected value"}},
 	Doc: `Fails unless two values are equal.
-The failure shows both, and of lists, tuples, dicts and texts of several lines the first place where they differ.`,
+The failure shows both; for lists, tuples, dicts and strings of several lines also the first difference.`,
 	Example: `
 > expect.eq(1 + 1, 2)
 > print(catch(expect.eq, [1, 2, 3], [1, 5, 3]).message)
@@ -42,14 +42,14 @@ expect.eq: not equal
 	}),
 }
 
-// expectation is what there is, and what there should be, or should not.
+// expectation is an actual value, and the value that it must or must not have.
 type expectation struct{ Got, Want starlark.Value }
 
 // ExpectNe is expect.ne.
 var ExpectNe = Builtin{
 	Name:   "expect.ne",
 	Group:  GroupTest,
-	Params: []Param{{Name: "got", Kind: KindAny, Doc: "what there is"}, {Name: "want", Kind: KindAny, Doc: "what it should not be"}},
+	Params: []Param{{Name: "got", Kind: KindAny, Doc: "the actual value"}, {Name: "want", Kind: KindAny, Doc: "the value that it must not have"}},
 	Doc:    "Fails if two values are equal.",
 	Example: `
 > expect.ne(1 + 1, 3)
@@ -71,7 +71,7 @@ var ExpectTrue = Builtin{
 	Name:   "expect.true",
 	Group:  GroupTest,
 	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
-	Doc:    "Fails unless a value is true: neither False, None, 0, empty, nor an error value.",
+	Doc:    "Fails if a value is false: False, None, 0, empty, or an error value.",
 	Example: `
 > expect.true(discover().switches)
 > print(catch(expect.true, []).message)
@@ -90,8 +90,8 @@ expect.true: not true
 var ExpectContains = Builtin{
 	Name:   "expect.contains",
 	Group:  GroupTest,
-	Params: []Param{{Name: "container", Kind: KindAny, Doc: "a list, tuple, dict, set, text, or any value that knows `in`"}, {Name: "item", Kind: KindAny, Doc: "what should be in it"}},
-	Doc:    "Fails unless an item is in a container; of texts, unless one is a part of the other.",
+	Params: []Param{{Name: "container", Kind: KindAny, Doc: "a list, tuple, dict, set, string, or any value that supports `in`"}, {Name: "item", Kind: KindAny, Doc: "the expected item"}},
+	Doc:    "Fails unless an item is in a container, or a string is a part of another.",
 	Example: `
 > expect.contains([n.name for n in discover().switches], "leaf-1")
 > expect.contains("leaf-1/3", "leaf")
@@ -112,9 +112,9 @@ var ExpectContains = Builtin{
 var ExpectFails = Builtin{
 	Name:   "expect.fails",
 	Group:  GroupTest,
-	Params: []Param{{Name: "fn", Kind: KindFunction, Doc: "called without arguments, so mostly a lambda"}, {Name: "match", Kind: KindText, Default: `""`, Doc: "a regular expression that the message must match"}},
+	Params: []Param{{Name: "fn", Kind: KindFunction, Doc: "called without arguments, usually a lambda"}, {Name: "match", Kind: KindText, Default: `""`, Doc: "a regular expression that the message must match"}},
 	Doc: `Fails unless a function fails, and with a message that a regular expression matches.
-It returns the failure as an error value. What catch does not catch, such as exit(), ends the test here too.`,
+It returns the failure as an error value. Errors that catch does not catch, such as exit(), also end the test.`,
 	Example: `
 > e = expect.fails(lambda: smp_get("NodeInfo", 999), "timed out")
 > e.status
@@ -139,33 +139,33 @@ It returns the failure as an error value. What catch does not catch, such as exi
 		case !Catchable(f, err):
 			return nil, err
 		case !re.MatchString(err.Error()):
-			return nil, Errorf("another failure\n  got:  %s\n  want: what matches %q", cutText(err.Error()), a.Match)
+			return nil, Errorf("another failure\n  got:  %s\n  want: a match of %q", cutText(err.Error()), a.Match)
 		}
 		return NewFailure(err), nil
 	}),
 }
 
-// GroupTest is the heading of what tests say.
+// GroupTest is the heading of the functions for tests.
 const GroupTest = "Tests"
 
-// maxShownValue is how much of a value a failure shows, in bytes.
+// maxShownValue is the maximum length of a value in a failure, in bytes.
 const maxShownValue = 2000
 
-// shownValue is a value as a failure shows it.
+// shownValue returns a value as a failure shows it.
 func shownValue(v starlark.Value) string { return cutText(v.String()) }
 
 func cutText(text string) string {
 	if len(text) <= maxShownValue {
 		return text
 	}
-	return fmt.Sprintf("%s... (%d bytes in all)", strings.ToValidUTF8(text[:maxShownValue], ""), len(text))
+	return fmt.Sprintf("%s... (%d bytes in total)", strings.ToValidUTF8(text[:maxShownValue], ""), len(text))
 }
 
-// maxDifferenceDepth is how deep in nested values a difference is looked for.
+// maxDifferenceDepth is the maximum nesting to which a difference is searched.
 const maxDifferenceDepth = 100
 
-// difference says where two values that are not equal first differ: "at
-// [1]["x"]: got 2, want 3". Where one of them is no container it begins with the
+// difference returns the first difference of two unequal values: "at
+// [1]["x"]: got 2, want 3". If one of them is not a container, it begins with the
 // colon.
 func difference(got, want starlark.Value, depth int) string {
 	whole := fmt.Sprintf(": got %s, want %s", Brief(got), Brief(want))

@@ -10,7 +10,7 @@ import (
 // TestShownValueIsCut: a failure does not show megabytes.
 func TestShownValueIsCut(t *testing.T) {
 	got := shownValue(starlark.String(strings.Repeat("ä", 5000)))
-	if want := `"` + strings.Repeat("ä", 999) + "... (10002 bytes in all)"; got != want {
+	if want := `"` + strings.Repeat("ä", 999) + "... (10002 bytes in total)"; got != want {
 		t.Errorf("got %s", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Failure is the value `error`: what became of a target that failed. It is
-// the only falsy value that fabsh makes.
+// Failure is the value `error`: the failure of a target. It is the only falsy value of
+// fabsh.
 type Failure struct {
 	Err    error
 	Target string
@@ -39,8 +39,8 @@ func (e *Failure) Facts() []Fact {
 	return out
 }
 
-// row is the failure among values that show as rows: whom was asked in the first
-// column, and itself, which has no column.
+// row returns the failure as a row of a table: its target in the first column, and
+// the failure, which spans the other columns.
 func (e *Failure) row(first string) []Fact {
 	target := e.Target
 	if v, _ := e.Attr("target"); target == "" && v != nil {
@@ -49,7 +49,7 @@ func (e *Failure) row(first string) []Fact {
 	return []Fact{{Name: first, Value: starlark.String(target)}, {Value: e}}
 }
 
-// brief is why it failed, in a few words where there are some.
+// brief returns the cause, in a few words if possible.
 func (e *Failure) brief() string {
 	if v, _ := e.Attr("status"); v != nil {
 		if status, _ := starlark.AsString(v); status != "" && status != "failed" {
@@ -59,8 +59,7 @@ func (e *Failure) brief() string {
 	return e.Err.Error()
 }
 
-// Described is an error that says what was asked for, of whom, and with which
-// status it ended.
+// Described is an error that states the operation, its target and its status.
 type Described interface {
 	error
 	Describe() (op, target, status string)
@@ -72,8 +71,8 @@ type Targeted interface {
 	Target() string
 }
 
-// Attr gives the four facts about the failure; any other attribute was meant
-// for the value that is missing, so it raises the failure.
+// Attr returns one of the four facts about the failure. Any other attribute was meant
+// for the missing value, so it raises the failure.
 func (e *Failure) Attr(name string) (starlark.Value, error) {
 	var d Described
 	found := errors.As(e.Err, &d)
@@ -100,8 +99,8 @@ func (e *Failure) Attr(name string) (starlark.Value, error) {
 	return nil, &raised{e.Err}
 }
 
-// raised is a failure that a script came upon by reading its value. It gives
-// the place of the reading, with that of the failure behind it.
+// raised is a failure that was raised because a script used its value. It has the place
+// of the use, followed by that of the failure.
 type raised struct{ err error }
 
 func (e *raised) Error() string { return e.err.Error() }
@@ -117,7 +116,7 @@ var Catch = Builtin{
 		{Name: "**kwargs", Kind: KindAny, Doc: "its keyword arguments"},
 	},
 	Doc: `Calls a function and returns its result, or its failure as a value.
-An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt, a refusal to change the fabric, and the end by --memory or --max-steps are not caught.`,
+An error value is falsy and has op, target, status and message. Requests that are not answered during the call do not count for the exit status. It does not catch exit(), an interrupt, a refusal to change the fabric, or the limits --memory and --max-steps.`,
 	Example: `
 > r = catch(smp_get, "NodeInfo", 999)
 > if not r: print(r.status)
@@ -143,8 +142,8 @@ timed out
 	}),
 }
 
-// NewFailure makes the value of a caught error; a value that was raised again
-// by reading it keeps its target.
+// NewFailure returns the value of a caught error. A value that was raised again by its
+// use keeps its target.
 func NewFailure(err error) *Failure {
 	f := &Failure{Err: err}
 	var t Targeted
@@ -154,12 +153,12 @@ func NewFailure(err error) *Failure {
 	return f
 }
 
-// OK is ok(): what did not fail, of a list.
+// OK is ok(): the elements of a list that did not fail.
 var OK = Builtin{
 	Name:   "ok",
 	Group:  GroupFlow,
 	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
-	Doc:    "Returns the items that are no error values.",
+	Doc:    "Returns the items that are not error values.",
 	Example: `
 > ok([1, catch(fail, "no"), 2])
 [1, 2]
@@ -169,7 +168,7 @@ var OK = Builtin{
 	}),
 }
 
-// Errors is errors(): what failed, of a list.
+// Errors is errors(): the failures in a list.
 var Errors = Builtin{
 	Name:   "errors",
 	Group:  GroupFlow,

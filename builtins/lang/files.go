@@ -15,28 +15,28 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Files is what scripts may read: the folders below a few roots; and where they
-// may write. A link that leads out of its root is refused by os.Root.
+// Files are the files that scripts may access: they read below a few roots and write
+// below one. os.Root refuses a link that leads out of its root.
 type Files struct {
 	base    afero.Fs // nil: the operating system's
 	Cwd     string   // absolute
-	Home    string   // absolute: where load("//x.star") looks first
+	Home    string   // absolute: load("//x.star") searches here first
 	roots   []root
 	out     *root           // nil: scripts may not write
-	named   map[string]bool // absolute: files that the command line names, wherever they lie
-	secrets []fs.FileInfo   // files that scripts may not read, by whatever name
+	named   map[string]bool // absolute: files that the command line names, in any directory
+	secrets []fs.FileInfo   // files that scripts may not read under any name
 }
 
 type root struct {
 	dir   string // absolute
 	fs    afero.Fs
 	open  *os.Root // nil for files of base
-	given bool     // by the command line: it is not just the working directory
+	given bool     // given on the command line; else it is only the working directory
 }
 
-// NewFiles makes the folders dir and include readable, and out, unless it is
-// empty, writable. base stands for the files of the operating system; nil: it
-// is they.
+// NewFiles makes the directories dir and include readable, and out, unless it is
+// empty, writable. base replaces the files of the operating system; nil: they are
+// used.
 func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, error) {
 	f := &Files{base: base}
 	var err error
@@ -68,9 +68,8 @@ func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, 
 	return f, nil
 }
 
-// Confine makes the folder of a script readable, and takes the working directory
-// back, unless the command line gives that too: whoever runs a script may stand
-// anywhere.
+// Confine makes the directory of a script readable, and the working directory no longer,
+// unless the command line also gives it: a script may be run from any directory.
 func (f *Files) Confine(dir string) error {
 	f.Home = f.Abs(dir)
 	if err := f.add(dir, true); err != nil {
@@ -85,10 +84,10 @@ func (f *Files) Confine(dir string) error {
 	return nil
 }
 
-// Forbid keeps a file from scripts, by whatever name they open it.
+// Forbid prevents scripts from reading a file under any name.
 func (f *Files) Forbid(secret ...fs.FileInfo) { f.secrets = append(f.secrets, secret...) }
 
-// add makes a folder readable.
+// add makes a directory readable.
 func (f *Files) add(dir string, given bool) error {
 	dir = f.Abs(dir)
 	for i := range f.roots {
@@ -106,7 +105,7 @@ func (f *Files) add(dir string, given bool) error {
 	return nil
 }
 
-// writeTo makes a folder writable, and readable.
+// writeTo makes a directory writable and readable.
 func (f *Files) writeTo(dir string) error {
 	r, err := f.root(f.Abs(dir))
 	if err != nil {
@@ -116,7 +115,7 @@ func (f *Files) writeTo(dir string) error {
 	return f.add(dir, true)
 }
 
-// root opens a folder, which stays the one of that name now.
+// root opens a directory. It stays open even if another gets its name.
 func (f *Files) root(dir string) (root, error) {
 	if f.base != nil {
 		return root{dir: dir, fs: afero.NewBasePathFs(f.base, dir)}, nil
@@ -124,14 +123,14 @@ func (f *Files) root(dir string) (root, error) {
 	r, err := os.OpenRoot(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return root{}, &fileError{f.Short(dir), "there is no such folder", err}
+			return root{}, &fileError{f.Short(dir), "no such directory", err}
 		}
 		return root{}, tidy(rename(err, f.Short(dir)))
 	}
 	return root{dir: dir, fs: rootFs{afero.FromIOFS{FS: r.FS()}, r}, open: r}, nil
 }
 
-// Close gives the folders back.
+// Close closes the directories.
 func (f *Files) Close() error {
 	var all error
 	for _, r := range f.roots {
@@ -146,7 +145,7 @@ func (f *Files) Close() error {
 	return all
 }
 
-// Abs is path from the root; relative ones are of the working directory.
+// Abs returns the absolute form of path, which may be relative to the working directory.
 func (f *Files) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -154,8 +153,7 @@ func (f *Files) Abs(path string) string {
 	return filepath.Join(f.Cwd, path)
 }
 
-// short is path as people write it: relative to the working directory where
-// it lies below that.
+// Short returns path for messages: relative to the working directory if it is below it.
 func (f *Files) Short(path string) string {
 	if rel, err := filepath.Rel(f.Cwd, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -163,9 +161,9 @@ func (f *Files) Short(path string) string {
 	return path
 }
 
-// Open opens a file that a script names. It must lie below a root, and be a
-// regular file. One that the command line names may also be a pipe. It is read
-// until ctx ends, or the deadline.
+// Open opens a file that a script names. It must be a regular file below a root. A file
+// that the command line names may also be a pipe. Reading ends with ctx or at the
+// deadline.
 func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 	abs := f.Abs(path)
 	if f.named[abs] {
@@ -180,7 +178,7 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		// Without waiting for who writes a pipe.
+		// Do not wait for the writer of a pipe.
 		file, err := r.fs.OpenFile(filepath.ToSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return nil, tidy(rename(err, f.Short(path)))
@@ -191,11 +189,11 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 	for _, r := range f.roots {
 		dirs = append(dirs, f.Short(r.dir))
 	}
-	return nil, fmt.Errorf("%s: scripts may not read there, only below %s; allow its folder with -I", path, strings.Join(dirs, ", "))
+	return nil, fmt.Errorf("%s: scripts may not read here, only below %s; allow its directory with -I", path, strings.Join(dirs, ", "))
 }
 
-// exists fails if scripts cannot open a file of that name. A pipe that the command
-// line names is not opened: it can be read once.
+// exists fails if scripts cannot open a file at path. It does not open a pipe that the
+// command line names, which can be read only once.
 func (f *Files) exists(ctx context.Context, path string) error {
 	if abs := f.Abs(path); f.named[abs] {
 		_, err := f.under().Stat(abs)
@@ -208,7 +206,7 @@ func (f *Files) exists(ctx context.Context, path string) error {
 	return file.Close()
 }
 
-// under are all files that there are.
+// under returns the underlying file system.
 func (f *Files) under() afero.Fs {
 	if f.base != nil {
 		return f.base
@@ -216,18 +214,18 @@ func (f *Files) under() afero.Fs {
 	return afero.NewOsFs()
 }
 
-// allowed is file, which people know as shown, if scripts may read it.
+// allowed returns file if scripts may read it. Messages call it shown.
 func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error) {
 	st, err := file.Stat()
 	switch {
 	case err != nil:
 		err = tidy(rename(err, shown))
 	case st.IsDir():
-		err = fmt.Errorf("%s: is a folder", shown)
+		err = fmt.Errorf("%s: is a directory", shown)
 	case !mayBePipe && !st.Mode().IsRegular():
-		err = fmt.Errorf("%s: is no regular file, and scripts read no others", shown)
+		err = fmt.Errorf("%s: is not a regular file; scripts may read only regular files", shown)
 	case slices.ContainsFunc(f.secrets, func(secret os.FileInfo) bool { return os.SameFile(secret, st) }):
-		err = fmt.Errorf("%s: holds keys, which scripts may not read", shown)
+		err = fmt.Errorf("%s: contains keys; scripts may not read it", shown)
 	default:
 		return file, nil
 	}
@@ -235,8 +233,8 @@ func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error)
 	return nil, err
 }
 
-// OpenNamed opens a file that the command line names, wherever it lies. It is
-// read until ctx ends, or the deadline.
+// OpenNamed opens a file that the command line names, in any directory. Reading ends
+// with ctx or at the deadline.
 func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
 	if f.base != nil {
 		file, err := f.base.Open(f.Abs(path))
@@ -259,7 +257,7 @@ func readUntil(ctx context.Context, file afero.File) *File {
 	return newFile(ctx, file).alsoRelease(cancel)
 }
 
-// Read reads a whole file that a script names, until ctx ends.
+// Read reads a whole file that a script names. It ends with ctx.
 func (f *Files) Read(ctx context.Context, path string) ([]byte, error) {
 	file, err := f.Open(ctx, path)
 	if err != nil {
@@ -268,7 +266,7 @@ func (f *Files) Read(ctx context.Context, path string) ([]byte, error) {
 	return readWhole(file, f.Short(path))
 }
 
-// ReadNamed reads a whole file that the command line names, wherever it lies.
+// ReadNamed reads a whole file that the command line names, in any directory.
 func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	file, err := f.OpenNamed(ctx, path)
 	if err != nil {
@@ -277,20 +275,20 @@ func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	return readWhole(file, path)
 }
 
-// rename puts the name that the user knows into a file system's error.
+// rename replaces the path in a file system's error by the name that the user knows.
 func rename(err error, path string) error {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return err
 	}
 	why := pe.Err
-	for errors.As(why, &pe) { // os.Root tells where on the way, too
+	for errors.As(why, &pe) { // os.Root also has the part of the path that failed
 		why = pe.Err
 	}
 	return &fs.PathError{Op: pe.Op, Path: path, Err: why}
 }
 
-// tidy leaves "name: no such file" of the Go library's error.
+// tidy shortens the Go library's error to "name: no such file".
 func tidy(err error) error {
 	var pe *fs.PathError
 	switch {
@@ -311,7 +309,7 @@ type fileError struct {
 func (e *fileError) Error() string { return e.path + ": " + e.why }
 func (e *fileError) Unwrap() error { return e.err }
 
-// allow lets scripts read a file that the command line names.
+// Allow allows scripts to read a file that the command line names.
 func (f *Files) Allow(v starlark.Value) {
 	if name, ok := v.(starlark.String); ok && name != "" {
 		if f.named == nil {

@@ -91,7 +91,7 @@ func TestSecrets(t *testing.T) {
 	f.Forbid(st)
 	f.Allow(starlark.String("soft"))
 	for _, name := range []string{"keys", "hard", "soft", "./keys"} {
-		if data, err := f.Read(context.Background(), name); err == nil || !strings.HasSuffix(err.Error(), "holds keys, which scripts may not read") {
+		if data, err := f.Read(context.Background(), name); err == nil || !strings.HasSuffix(err.Error(), "contains keys; scripts may not read it") {
 			t.Errorf("%s: got %q, %v", name, data, err)
 		}
 	}
@@ -111,9 +111,9 @@ func TestRegularOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"fifo":      "fifo: is no regular file, and scripts read no others",
-		"/dev/zero": "/dev/zero: is no regular file, and scripts read no others",
-		"sparse":    "sparse: more than 64 MB, too long to be read as a whole",
+		"fifo":      "fifo: is not a regular file; scripts may read only regular files",
+		"/dev/zero": "/dev/zero: is not a regular file; scripts may read only regular files",
+		"sparse":    "sparse: longer than 64 MB, too long to read as a whole",
 	} {
 		done := make(chan error, 1)
 		go func() {
@@ -181,7 +181,7 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	const want = "/dev/zero: more than 64 MB, too long to be read as a whole"
+	const want = "/dev/zero: longer than 64 MB, too long to read as a whole"
 	f.Allow(starlark.String("/dev/zero"))
 	for name, read := range map[string]func(context.Context, string) ([]byte, error){"by the command line": f.ReadNamed, "by a script": f.Read} {
 		if _, err := read(t.Context(), "/dev/zero"); err == nil || err.Error() != want {

@@ -6,10 +6,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Fit is Fit for the width of the session's screen.
+// Fit wraps a text at the width of the session's terminal.
 func (r *Runtime) Fit(s string) string { return Fit(s, r.Columns()) }
 
-// Columns returns how many columns a line of text may have; 0: there is no limit.
+// Columns returns the maximum of columns in a line of text; 0: unlimited.
 func (r *Runtime) Columns() int {
 	if r.Width == nil {
 		return 0
@@ -17,10 +17,9 @@ func (r *Runtime) Columns() int {
 	return r.Width()
 }
 
-// Fit breaks the lines of a text for people that are longer than width,
-// between words. What follows stands below the value of a line such as
-// "name  value", else two further in. A word that is longer stays whole. Width 0 has no
-// limit.
+// Fit wraps the lines of a text for people that are longer than width, between words.
+// The rest of a line such as "name  value" is indented below the value, that of any
+// other by two more columns. A longer word stays whole. Width 0 is unlimited.
 func Fit(s string, width int) string {
 	if width <= 0 {
 		return s
@@ -32,13 +31,13 @@ func Fit(s string, width int) string {
 	return b.String()
 }
 
-// Prose is Fit for help: paragraphs do not hang.
+// Prose is Fit for help: the rest of a paragraph is not indented.
 func Prose(s string, width int) string {
 	return wrap(s, width, func(string, string, string) bool { return false })
 }
 
-// Reflow is Prose for text that is wrapped already: lines that go on in the next one are
-// joined before.
+// Reflow is Prose for text that is already wrapped: it first joins the lines of a
+// paragraph.
 func Reflow(s string, width int) string { return wrap(s, width, goesOn) }
 
 func wrap(s string, width int, goesOn func(whole, last, next string) bool) string {
@@ -61,10 +60,10 @@ func wrap(s string, width int, goesOn func(whole, last, next string) bool) strin
 	return b.String()
 }
 
-// goesOn reports whether next is the rest of a line that was wrapped: of prose, whose last
-// part is long, with the same indentation; of "name  value", below the value.
+// goesOn reports whether next continues a wrapped line: of prose, whose last part is
+// long, with the same indentation; of "name  value", below the value.
 func goesOn(whole, last, next string) bool {
-	const long = 56 // columns; prose that is wrapped has few shorter lines
+	const long = 56 // columns; wrapped prose has few shorter lines
 	bare := strings.TrimLeft(next, " ")
 	indent := len(next) - len(bare)
 	first := len(whole) - len(strings.TrimLeft(whole, " "))
@@ -78,7 +77,7 @@ func goesOn(whole, last, next string) bool {
 	return indent == first && textWidth(last) >= long && !strings.Contains(bare, "  ") && !strings.HasPrefix(bare, "-") && !strings.HasSuffix(whole, ":")
 }
 
-// fitLine breaks a line; all but the first part begin with hang blanks.
+// fitLine wraps a line; all parts except the first begin with hang blanks.
 func fitLine(b *strings.Builder, line string, width, hang int) {
 	bare, end := strings.CutSuffix(line, "\n")
 	for width > 0 && textWidth(bare) > width {
@@ -95,8 +94,8 @@ func fitLine(b *strings.Builder, line string, width, hang int) {
 	}
 }
 
-// hanging is how far in the rest of a line begins that is too long: below the
-// text after the last gap of two blanks in its first half, where there is one.
+// hanging returns the indentation of the rest of a line that is too long: below the
+// text after the last gap of two blanks in its first half, if there is one.
 func hanging(line string, width int) int {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	hang := indent + 2
@@ -110,8 +109,8 @@ func hanging(line string, width int) int {
 	return min(hang, width/2)
 }
 
-// breakAt is the index of the last blank that a line of that width may end at,
-// else of the first after it; -1: there is none behind the first n.
+// breakAt returns the index of the last blank that a line of that width may end at,
+// else of the first blank after it; -1: no blank follows the first n.
 func breakAt(line string, width, n int) int {
 	last, w := -1, 0
 	for i, c := range line {

@@ -19,7 +19,7 @@ var Hex = Builtin{
 	Group:   GroupOutput,
 	Params: []Param{
 		{Name: "x", Kind: KindAny, Doc: "an int"},
-		{Name: "width", Kind: KindInt, Default: "0", Doc: "digits at least"},
+		{Name: "width", Kind: KindInt, Default: "0", Doc: "minimum number of digits"},
 	},
 	Doc: "Returns an int in hexadecimal.",
 	Example: `
@@ -61,7 +61,7 @@ var Fmt = Builtin{
 		{Name: "value", Kind: KindAny, Doc: "what to format"},
 	},
 	Doc: `Formats a value with width, alignment and precision.
-It does what Python's format() does. The operator % and the method format know neither width nor precision.`,
+It works like Python's format(). The operator % and the method format support neither width nor precision.`,
 	Example: `
 > fmt("5d", 42)
 "   42"
@@ -88,14 +88,14 @@ var specSyntax = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.)?([<>^=]))?([-+ ])?(#)?(0)?(\d+)?([,_])?(?:\.(\d+))?([bdeEfgGosxX%])?$`)
 })
 
-// maxFormatWidth bounds width and precision, so that a slip costs no memory.
+// maxFormatWidth limits width and precision, so that a typing error costs no memory.
 const maxFormatWidth = 10000
 
-// formatValue formats v as Python's format(v, spec) does.
+// formatValue formats v like Python's format(v, spec).
 func formatValue(spec string, v starlark.Value) (string, error) {
 	m := specSyntax().FindStringSubmatch(spec)
 	if m == nil {
-		return "", fmt.Errorf("bad format %q: want [fill][<>^][+][#][0][width][,][.precision][type], for example \"8.2f\"", spec)
+		return "", fmt.Errorf("invalid format %q; want [fill][<>^][+][#][0][width][,][.precision][type], for example \"8.2f\"", spec)
 	}
 	fill, align, sign, alt, zero, group, kind := m[1], m[2], m[3], m[4] != "", m[5] != "", m[7], m[9]
 	width, _ := strconv.Atoi(m[6])
@@ -104,7 +104,7 @@ func formatValue(spec string, v starlark.Value) (string, error) {
 		precision, _ = strconv.Atoi(m[8])
 	}
 	if len(m[6]) > 6 || len(m[8]) > 6 || width > maxFormatWidth || precision > maxFormatWidth {
-		return "", fmt.Errorf("bad format %q: width and precision go up to %d", spec, maxFormatWidth)
+		return "", fmt.Errorf("invalid format %q: width and precision must be at most %d", spec, maxFormatWidth)
 	}
 	body, number, err := formatBody(v, kind, precision, alt, group)
 	if err != nil {
@@ -145,7 +145,7 @@ func formatValue(spec string, v starlark.Value) (string, error) {
 	return strings.Repeat(fill, pad) + prefix + body, nil
 }
 
-// formatBody formats v without sign, fill and width.
+// formatBody formats v without fill and width; number reports whether v is a number.
 func formatBody(v starlark.Value, kind string, precision int, alt bool, group string) (body string, number bool, err error) {
 	switch x := v.(type) {
 	case starlark.Int:
@@ -176,14 +176,14 @@ func formatBody(v starlark.Value, kind string, precision int, alt bool, group st
 		return s, true, nil
 	case starlark.Float:
 		if strings.Contains("dxXob", kind) && kind != "" {
-			return "", false, fmt.Errorf("format %q wants an int, got float", kind)
+			return "", false, fmt.Errorf("format %q: got float, want an int", kind)
 		}
 		if kind != "s" {
 			return formatFloat(float64(x), kind, precision, group), true, nil
 		}
 	}
 	if kind != "" && kind != "s" {
-		return "", false, fmt.Errorf("format %q wants a number, got %s", kind, v.Type())
+		return "", false, fmt.Errorf("format %q: got %s, want a number", kind, v.Type())
 	}
 	s, ok := starlark.AsString(v)
 	if !ok {
@@ -221,7 +221,7 @@ func formatFloat(f float64, kind string, precision int, group string) string {
 	return s
 }
 
-// grouped puts sep between each three digits.
+// grouped separates groups of three digits by sep.
 func grouped(digits, sep string) string {
 	if sep == "" {
 		return digits

@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// FSModule is what scripts can do with files.
+// FSModule is the module fs, for files.
 var FSModule = &starlarkstruct.Module{
 	Name: "fs",
 	Members: starlark.StringDict{
@@ -23,8 +23,8 @@ var FSModule = &starlarkstruct.Module{
 var FSExists = Builtin{
 	Name:   "fs.exists",
 	Group:  GroupRest,
-	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the folder of the script, of -I or of --out; code of -c, of a pipe or at the prompt: also below the working directory"}},
-	Doc:    "Says whether there is such a file.",
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the directory of the script, of -I or of --out; for code of -c, from a pipe or at the prompt, also below the working directory"}},
+	Doc:    "Reports whether a file exists and can be read.",
 	Example: `
 > fs.exists("net.topo"), fs.exists("net.tpo")
 (True, False)
@@ -42,8 +42,8 @@ var FSExists = Builtin{
 var FSRead = Builtin{
 	Name:   "fs.read",
 	Group:  GroupRest,
-	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the folder of the script, of -I or of --out; code of -c, of a pipe or at the prompt: also below the working directory"}},
-	Doc:    "Returns the whole of a regular file of at most 64 MB, as text.\nWhat an option or word of the command line names can be read wherever it lies; the file of --keys never.",
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the directory of the script, of -I or of --out; for code of -c, from a pipe or at the prompt, also below the working directory"}},
+	Doc:    "Returns the text of a whole regular file of at most 64 MB.\nA file that an option or argument of the command line names can be in any directory. The file of --keys cannot be read.",
 	Example: `
 > fs.read("roots.guids")
 0x2c90300000100 # leaf-1
@@ -61,16 +61,16 @@ var FSRead = Builtin{
 	}),
 }
 
-// FSWrite is fs.write: whole files, by rename.
+// FSWrite is fs.write, which replaces whole files by renaming.
 var FSWrite = Builtin{
 	Name:  "fs.write",
 	Group: GroupRest,
 	Params: []Param{
-		{Name: "path", Kind: KindPath, Doc: "where, in the folder of --out; folders are made as needed"},
+		{Name: "path", Kind: KindPath, Doc: "the file, in the directory of --out; missing directories are created"},
 		{Name: "data", Kind: KindAny, Doc: "a string, or bytes"},
 	},
-	Doc: `Writes a file in the folder of --out, and returns its path.
-The file is replaced as a whole: nobody ever finds half of it, and after a failure the old one is still there. No link leads out of the folder. A module cannot write while it is being loaded.`,
+	Doc: `Writes a file in the directory of --out and returns its path.
+The file is replaced atomically: readers never see a part of it, and after a failure the old file is unchanged. Links that lead out of the directory are refused. A module cannot write while it is being loaded.`,
 	Example: `
 > fs.write("reports/lids.txt", "1\n2\n")
 "out/reports/lids.txt"
@@ -83,7 +83,7 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 		Data starlark.Value
 	}) (starlark.Value, error) {
 		if loads := c.Fiber().Loads; len(loads) > 0 {
-			return nil, c.Refuse("refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
+			return nil, c.Refuse("refused: a module cannot write files while it is being loaded (%s); write in a function that the script calls", loads[len(loads)-1])
 		}
 		var data []byte
 		switch v := a.Data.(type) {
@@ -92,7 +92,7 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 		case starlark.Bytes:
 			data = []byte(v)
 		default:
-			return nil, ParamError("data", "got %s, want string or bytes; json.encode(x) and str(x) make a string", v.Type())
+			return nil, ParamError("data", "got %s, want string or bytes; json.encode(x) and str(x) return strings", v.Type())
 		}
 		path, err := c.Runtime().Files.Write(a.Path, data)
 		if err != nil {

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Names that a fabric tells are any tenant's text. What a terminal would obey
-// is shown as the escape that a string literal has for it: control characters,
-// C1 (U+0080 to U+009F) included; what turns the direction of writing; line and
+// Any tenant of a fabric can choose names in it. The following are therefore shown as
+// the escapes of a string literal: control characters, which terminals interpret,
+// including C1 (U+0080 to U+009F); changes of the writing direction; line and
 // paragraph separators; and bytes that are not UTF-8.
 
-// Harmless is s for a terminal. Line breaks and tabs stay.
+// Harmless returns s escaped for a terminal. Line breaks and tabs stay.
 func Harmless(s string) string {
 	return escape(s, func(r rune) bool { return r != '\n' && r != '\t' && unsafe(r) })
 }
 
-// OneLine is s for a cell, or a line, of text: line breaks and tabs are escaped
-// too.
+// OneLine returns s escaped for a cell or a line of text: line breaks and tabs are
+// escaped too.
 func OneLine(s string) string { return escape(s, unsafe) }
 
-// unsafe: r does something other than show.
+// unsafe reports whether r has an effect other than its display.
 func unsafe(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
@@ -33,7 +33,7 @@ func unsafe(r rune) bool {
 	return false
 }
 
-// escape escapes what bad says, and bytes that are not UTF-8.
+// escape escapes the runes for which bad returns true, and bytes that are not UTF-8.
 func escape(s string, bad func(rune) bool) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, bad) < 0 {
 		return s

@@ -10,26 +10,25 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Kind says what a parameter accepts and what completes it. Vocabularies
+// Kind declares what a parameter accepts and how it is completed. Vocabularies
 // declare their own.
 type Kind struct {
-	// Type is of the Go value that Convert makes. Nil: a starlark.Value.
+	// Type is the type of the Go value that Convert returns. Nil: a starlark.Value.
 	Type reflect.Type
-	// Convert checks a value, and makes the Go value that the builtin works
-	// with. Nil: any value, as it is.
+	// Convert checks a value and returns the Go value for the builtin. Nil: any
+	// value, unchanged.
 	Convert func(v starlark.Value) (any, error)
-	// Names: a text may be the name of something that the session knows, so that
+	// Names reports whether a text may be a name known to the session, so that
 	// completion proposes those too.
 	Names bool
-	// Default is Param.Default as such a Go value; nil where that cannot be.
-	// Nil: the parameter has none but None.
+	// Default converts Param.Default to such a Go value; nil if that is not possible.
+	// A nil function: the only default is None.
 	Default func(text string) any
-	// Fields checks the keyword arguments that a parameter "**x" takes. Nil:
-	// they are not checked.
+	// Fields checks the keyword arguments that a parameter "**x" takes. Nil: no check.
 	Fields func(fields []starlark.Tuple) error
 }
 
-// The kinds of every product.
+// Kinds that do not depend on the vocabulary.
 var (
 	KindAny      = &Kind{}
 	KindInt      = &Kind{Convert: toIntValue, Type: reflect.TypeFor[int](), Default: intDefault}                     // an int
@@ -38,8 +37,8 @@ var (
 	KindDuration = &Kind{Convert: toDurationValue, Type: reflect.TypeFor[time.Duration](), Default: durationDefault} // "500ms", or seconds
 	KindPath     = &Kind{Convert: ToText, Type: reflect.TypeFor[string](), Default: TextDefault}                     // a file
 	KindChoice   = &Kind{Convert: ToText, Type: reflect.TypeFor[string](), Default: TextDefault}                     // one of Param.Doc's quoted words
-	KindTopic    = &Kind{}                                                                                           // what help is about
-	KindFunction = &Kind{Convert: toFunction, Type: reflect.TypeFor[starlark.Callable]()}                            // something to call
+	KindTopic    = &Kind{}                                                                                           // a topic of help
+	KindFunction = &Kind{Convert: toFunction, Type: reflect.TypeFor[starlark.Callable]()}                            // a function
 	KindItems    = &Kind{Convert: toItems, Type: reflect.TypeFor[[]starlark.Value]()}                                // any iterable
 )
 
@@ -54,7 +53,7 @@ func toBool(v starlark.Value) (any, error) {
 	return nil, WantType(v, "bool")
 }
 
-// ToText is the Convert of kinds that take a string.
+// ToText is Kind.Convert for kinds that take a string.
 func ToText(v starlark.Value) (any, error) {
 	if s, ok := starlark.AsString(v); ok {
 		return s, nil
@@ -91,7 +90,7 @@ func boolDefault(text string) any {
 	return text == "True"
 }
 
-// TextDefault is the Default of kinds that take a string.
+// TextDefault is Kind.Default for kinds that take a string.
 func TextDefault(text string) any {
 	if s, err := strconv.Unquote(text); err == nil {
 		return s
@@ -108,12 +107,12 @@ func durationDefault(text string) any {
 	return nil
 }
 
-// WantType is the error of a value of another type than is wanted.
+// WantType returns the error for a value of the wrong type.
 func WantType(v starlark.Value, want string) error {
 	return fmt.Errorf("got %s, want %s", v.Type(), want)
 }
 
-// ToInt converts an int that fits; floats and bools are no ints.
+// ToInt converts an int that fits; it refuses floats and bools.
 func ToInt(v starlark.Value) (int, error) {
 	i, ok := v.(starlark.Int)
 	if !ok {
@@ -126,15 +125,15 @@ func ToInt(v starlark.Value) (int, error) {
 	return int(n), nil
 }
 
-// toDuration accepts what fabsh accepts for a duration everywhere: a text such
-// as "500ms", or a number of seconds.
+// toDuration accepts a text such as "500ms" or a number of seconds, as everywhere in
+// fabsh.
 func toDuration(v starlark.Value) (time.Duration, error) {
 	var d time.Duration
 	switch v := v.(type) {
 	case starlark.String:
 		var err error
 		if d, err = time.ParseDuration(string(v)); err != nil {
-			return 0, fmt.Errorf("%s is not a duration: write \"500ms\", \"10s\", \"2m\" or a number of seconds", v)
+			return 0, fmt.Errorf("invalid duration %s; write \"500ms\", \"10s\", \"2m\" or a number of seconds", v)
 		}
 	case starlark.Int:
 		f, _ := starlark.AsFloat(v)
@@ -156,7 +155,7 @@ func secondsDuration(f float64) (time.Duration, error) {
 	switch {
 	case f < 0:
 		return 0, fmt.Errorf("%v seconds is negative", f)
-	case !(f <= 1e9): // also NaN; 30 years is for ever
+	case !(f <= 1e9): // also NaN; 1e9 s are 30 years
 		return 0, fmt.Errorf("%v seconds is out of range", f)
 	}
 	return time.Duration(f * float64(time.Second)), nil

@@ -8,12 +8,12 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// TableText lays out rows in columns: numbers to the right, two blanks between.
+// TableText lays out rows in columns: numbers aligned right, separated by two blanks.
 func TableText(title string, columns []string, rows [][]Fact) string {
 	return tableText(title, columns, rows, 0)
 }
 
-// column is one of a table, laid out.
+// column is a column of a table, laid out.
 type column struct {
 	name    string
 	cells   []string
@@ -21,12 +21,12 @@ type column struct {
 	numeric bool
 }
 
-// gap stands between columns.
+// gap separates columns.
 const gap = "  "
 
-// tableText is TableText for a screen of some width; 0: there is no limit. On a
-// narrow one the last columns are left out, which a line below says; the first
-// is cut, with a mark.
+// tableText is TableText for a terminal of some width; 0: unlimited. On a narrow one it
+// leaves out the last columns and names them in a line below; it cuts the first,
+// with a mark.
 func tableText(title string, columns []string, rows [][]Fact, width int) string {
 	list := make([]column, len(columns))
 	for i, name := range columns {
@@ -70,7 +70,7 @@ func tableText(title string, columns []string, rows [][]Fact, width int) string 
 	return b.String()
 }
 
-// makeColumn lays out the column of that name.
+// makeColumn lays out the column called name.
 func makeColumn(name string, rows [][]Fact) column {
 	c := column{name: OneLine(name), cells: make([]string, len(rows)), numeric: true}
 	c.width = textWidth(c.name)
@@ -78,7 +78,7 @@ func makeColumn(name string, rows [][]Fact) column {
 		f := find(row, name)
 		failed := errorOf(row) != ""
 		if failed && f.Value == starlark.None {
-			continue // the error goes over all columns but the first
+			continue // the error spans all columns except the first
 		}
 		c.cells[i] = f.Cell()
 		c.width = max(c.width, textWidth(c.cells[i]))
@@ -94,7 +94,7 @@ func makeColumn(name string, rows [][]Fact) column {
 	return c
 }
 
-// cut shortens cells that are wider than the screen.
+// cut shortens cells that are wider than width.
 func (c *column) cut(width int) {
 	if c.width <= width {
 		return
@@ -107,7 +107,7 @@ func (c *column) cut(width int) {
 	}
 }
 
-// total is the width of columns side by side.
+// total returns the width of columns side by side.
 func total(list []column) int {
 	w := -len(gap)
 	for _, c := range list {
@@ -116,8 +116,8 @@ func total(list []column) int {
 	return w
 }
 
-// errorOf is what a row says instead of all columns but the first; "": it is a
-// row like others.
+// errorOf returns the text that replaces all columns of a row except the first; "": the
+// row has no error.
 func errorOf(row []Fact) string {
 	for _, f := range row {
 		if e, ok := f.Value.(*Failure); ok && f.Name == "" {

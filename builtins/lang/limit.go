@@ -10,14 +10,14 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// LimitError is why the shell ends a script that needs more memory or steps than
-// it may have. Nothing catches it.
+// LimitError ends a script that exceeds a limit of memory or steps. catch() does not
+// catch it.
 type LimitError struct{ Reason string }
 
 func (e *LimitError) Error() string { return e.Reason }
 
-// LimitSteps gives the threads of an evaluation n steps of the interpreter in all.
-// After them it is stopped with a LimitError. 0: there is no limit.
+// LimitSteps limits the threads of an evaluation to n steps of the interpreter in
+// total. After them it is stopped with a LimitError. 0: unlimited.
 func LimitSteps(ctx context.Context, n uint64, stop context.CancelCauseFunc) context.Context {
 	if n == 0 {
 		return ctx
@@ -25,22 +25,22 @@ func LimitSteps(ctx context.Context, n uint64, stop context.CancelCauseFunc) con
 	return context.WithValue(ctx, stepsKey{}, &steps{max: n + 1, stop: stop})
 }
 
-// AnySteps is ctx for a thread that takes no steps of the evaluation's: it may run at
-// the same time as another.
+// AnySteps returns ctx for a thread whose steps are not limited. It may run at the same
+// time as another thread.
 func AnySteps(ctx context.Context) context.Context {
 	return context.WithValue(ctx, stepsKey{}, (*steps)(nil))
 }
 
 type stepsKey struct{}
 
-// steps counts those of all threads of an evaluation, of which one runs at a
-// time: whoever runs has the common count, and hands it on.
+// steps counts the steps of all threads of an evaluation. One thread runs at a time; it
+// continues the common count and passes it to the next.
 type steps struct {
-	taken, max uint64 // max: the step that is not taken
+	taken, max uint64 // max: the first step that is refused
 	stop       context.CancelCauseFunc
 }
 
-// enter begins or resumes t.
+// enter starts or resumes t.
 func (s *steps) enter(t *starlark.Thread) {
 	if s != nil {
 		t.Steps = s.taken
@@ -54,21 +54,21 @@ func (s *steps) leave(t *starlark.Thread) {
 	}
 }
 
-// watch has t stop at the limit.
+// watch makes t stop at the limit.
 func (s *steps) watch(t *starlark.Thread) {
 	if s == nil {
 		return
 	}
 	t.SetMaxExecutionSteps(s.max)
 	t.OnMaxSteps = func(t *starlark.Thread) {
-		err := &LimitError{fmt.Sprintf("the script takes more than %s: allow more with --max-steps", plural.Count(int(s.max-1), "step", "steps"))}
+		err := &LimitError{fmt.Sprintf("limit of %s exceeded by the script; raise --max-steps", plural.Count(int(s.max-1), "step", "steps"))}
 		s.stop(err)
 		t.Cancel(err.Error())
 	}
 }
 
-// WithDeadline has sleeps and the reading of files end at the time at, with late.
-// Requests end by themselves, with an error for each: the engine is halted then.
+// WithDeadline makes sleeps and reads of files end at the time at, with the error late.
+// Requests fail one by one, because the engine is then halted.
 func WithDeadline(ctx context.Context, at time.Time, late *DeadlineError) context.Context {
 	return context.WithValue(ctx, deadlineKey{}, deadline{at, late})
 }
@@ -80,7 +80,7 @@ type deadline struct {
 	late *DeadlineError
 }
 
-// untilDeadline is ctx that ends at the deadline too, if there is one.
+// untilDeadline returns a context that also ends at the deadline, if there is one.
 func untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	d, ok := ctx.Value(deadlineKey{}).(deadline)
 	if !ok {

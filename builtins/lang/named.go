@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// OpenNamed opens a file that the command line names, which may be a pipe. It
-// waits for who writes it, and for what they write, until ctx ends.
+// OpenNamed opens a file that the command line names, which may be a pipe. Opening and
+// reading wait for the writer until ctx ends.
 func OpenNamed(ctx context.Context, path string) (*File, error) {
 	type opened struct {
 		f   *os.File
@@ -21,7 +21,7 @@ func OpenNamed(ctx context.Context, path string) (*File, error) {
 		return nil, context.Cause(ctx)
 	}
 	ch := make(chan opened, 1)
-	go func() { // a pipe opens when its other end does
+	go func() { // opening a pipe waits for its other end
 		f, err := os.Open(path)
 		ch <- opened{f, err}
 	}()
@@ -32,7 +32,7 @@ func OpenNamed(ctx context.Context, path string) (*File, error) {
 		}
 		if st, err := o.f.Stat(); err == nil && st.IsDir() {
 			o.f.Close()
-			return nil, fmt.Errorf("%s: is a folder", path)
+			return nil, fmt.Errorf("%s: is a directory", path)
 		}
 		return newFile(ctx, o.f), nil
 	case <-ctx.Done():
@@ -47,12 +47,12 @@ func OpenNamed(ctx context.Context, path string) (*File, error) {
 
 // File is an open file that is read until a context ends.
 type File struct {
-	afero.File // by an interface: it has no other ways to be read
+	afero.File // an interface, which hides other read methods
 	ctx        context.Context
 	release    func() // of ctx
 }
 
-// alsoRelease has fn called when the file is closed.
+// alsoRelease arranges for fn to be called when the file is closed.
 func (f *File) alsoRelease(fn func()) *File {
 	release := f.release
 	f.release = func() { release(); fn() }
@@ -86,13 +86,13 @@ func (f *File) Close() error {
 	return f.File.Close()
 }
 
-// maxWhole is how long a file may be that is read as a whole, in bytes.
+// maxWhole is the maximum length of a file that is read as a whole, in bytes.
 const maxWhole = 64 << 20
 
-// readWhole reads a file that people know as shown, and closes it.
+// readWhole reads a file and closes it. Errors call it shown.
 func readWhole(f *File, shown string) ([]byte, error) {
 	defer f.Close()
-	tooLong := fmt.Errorf("%s: more than %d MB, too long to be read as a whole", shown, maxWhole>>20)
+	tooLong := fmt.Errorf("%s: longer than %d MB, too long to read as a whole", shown, maxWhole>>20)
 	if st, err := f.Stat(); err == nil && st.Size() > maxWhole {
 		return nil, tooLong
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/spf13/afero"
 )
 
-// write makes a file below the folder of --out, and returns its name: a
-// temporary one in the same folder, which then takes the place of the one at
-// path. After a failure all is as before, but for folders on the way.
+// Write writes a file below the directory of --out and returns its name. It writes a
+// temporary file in the same directory and renames it to path. After a failure
+// nothing has changed, except that directories may have been created.
 func (f *Files) Write(path string, data []byte) (string, error) {
 	if f.out == nil {
-		return "", fmt.Errorf("%s: scripts may write only to the folder that --out DIR names, and there is no --out", path)
+		return "", fmt.Errorf("%s: scripts may write only to the directory of --out; give --out DIR", path)
 	}
 	rel := filepath.Clean(path)
 	if filepath.IsAbs(path) {
-		rel, _ = filepath.Rel(f.out.dir, rel) // "" fails below
+		rel, _ = filepath.Rel(f.out.dir, rel) // on failure "", which is refused below
 	}
 	if !filepath.IsLocal(rel) || rel == "." {
-		return "", fmt.Errorf("%s: scripts may write only files below %s, the folder of --out", path, f.Short(f.out.dir))
+		return "", fmt.Errorf("%s: scripts may write only below %s, the directory of --out", path, f.Short(f.out.dir))
 	}
 	abs := filepath.Join(f.out.dir, rel)
 	if err := replace(f.out.fs, rel, data); err != nil {
@@ -34,15 +34,15 @@ func (f *Files) Write(path string, data []byte) (string, error) {
 	return f.Short(abs), nil
 }
 
-// replace makes name in fs a file of data.
+// replace writes data to the file called name in fs.
 func replace(fs afero.Fs, name string, data []byte) (err error) {
 	if st, err := fs.Stat(name); err == nil && !st.Mode().IsRegular() {
-		return &os.PathError{Op: "write", Path: name, Err: errors.New("is no regular file, so it cannot be replaced")}
+		return &os.PathError{Op: "write", Path: name, Err: errors.New("is not a regular file, so it cannot be replaced")}
 	}
 	dir, base := filepath.Split(name)
 	if dir = filepath.Clean(dir); dir != "." {
 		switch err := fs.MkdirAll(dir, 0o755); {
-		case errors.Is(err, os.ErrExist): // as what is no folder
+		case errors.Is(err, os.ErrExist): // a part of the path is not a directory
 			return &os.PathError{Op: "mkdir", Path: name, Err: errors.New("not a directory")}
 		case err != nil:
 			return err
@@ -57,7 +57,7 @@ func replace(fs afero.Fs, name string, data []byte) (err error) {
 	}
 	lock(file)
 	_, err = file.Write(data)
-	// Or a crash of the machine could leave the new name with nothing in it.
+	// Without Sync, a crash of the machine could leave an empty file with the new name.
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = fs.Rename(temp, name)
 	}
@@ -67,12 +67,11 @@ func replace(fs afero.Fs, name string, data []byte) (err error) {
 	return err
 }
 
-// staleAfter is the age of a temporary file that nobody has locked from which it
-// is taken for a leftover.
+// staleAfter is the age from which an unlocked temporary file is considered left over.
 const staleAfter = 10 * time.Second
 
-// removeStale removes the temporary files whose names begin so, of writers that
-// were killed. What cannot be removed stays.
+// removeStale removes the temporary files with the prefix that killed writers have left
+// behind. Files that cannot be removed stay.
 func removeStale(fs afero.Fs, dir, prefix string) {
 	entries, _ := afero.ReadDir(fs, dir)
 	for _, e := range entries {
@@ -89,13 +88,15 @@ func removeStale(fs afero.Fs, dir, prefix string) {
 	}
 }
 
-// lock locks a file until it is closed; false: another has, or there are no locks.
+// lock locks a file until it is closed; false: another process holds the lock, or the
+// file system has no locks.
 func lock(f afero.File) bool {
 	file, ok := f.(*os.File)
 	return ok && syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// rootFs is afero over os.Root, with what writing takes. What it embeds reads.
+// rootFs is an afero file system over os.Root. The embedded one reads; rootFs adds
+// writing.
 type rootFs struct {
 	afero.Fs
 	root *os.Root

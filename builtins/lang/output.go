@@ -9,28 +9,28 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Format is how show renders values.
+// Format is an output format of show.
 type Format string
 
 const (
 	FormatText  Format = "text"  // for people
-	FormatJSON  Format = "json"  // one document a value
-	FormatJSONL Format = "jsonl" // one line an element
-	FormatCSV   Format = "csv"   // one line an element, a heading before them
-	// FormatRawCSV is CSV whose texts begin as they are. In FormatCSV an
-	// apostrophe goes before those that a spreadsheet would carry out.
+	FormatJSON  Format = "json"  // one document for each value
+	FormatJSONL Format = "jsonl" // one line for each element
+	FormatCSV   Format = "csv"   // a heading, then one line for each element
+	// FormatRawCSV is CSV with unchanged texts. FormatCSV puts an apostrophe before
+	// texts that a spreadsheet could run as formulas.
 	FormatRawCSV Format = "csv-raw"
 	// FormatProm is metrics for Prometheus; a dialect may follow: "prom=treydock".
 	FormatProm Format = "prom"
 )
 
-// Dialect is what follows FormatProm; isProm: f is that format.
+// Dialect returns the text after FormatProm; isProm reports whether f is that format.
 func (f Format) Dialect() (dialect string, isProm bool) {
 	name, dialect, _ := strings.Cut(string(f), "=")
 	return dialect, name == string(FormatProm)
 }
 
-// Formats are those that -o names.
+// Formats are the formats of the option -o.
 var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV, FormatProm}
 
 // Show is show().
@@ -38,8 +38,8 @@ var Show = Builtin{
 	Name:   "show",
 	Group:  GroupOutput,
 	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
-	Doc: `Writes a value to stdout, in the format that -o names.
-As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element, prom the metrics that its numbers make up, at the end. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
+	Doc: `Writes a value to standard output, in the format of -o.
+As text, a record is shown as aligned fields and a list of records as a table. jsonl and csv write one line for each element. prom writes the numbers as metrics, at the end. With any format except text, print writes to standard error, so that standard output has only the output of show.`,
 	Example: `
 > show([{"lid": 1, "port": 3}, {"lid": 17, "port": None}])
 lid  port
@@ -51,8 +51,8 @@ lid  port
 	}),
 }
 
-// Show renders v on the session's stdout, as the prompt does. Of a few
-// functions, such as exit, the name alone acts.
+// Show writes v to the session's standard output, as the prompt does. A few functions,
+// such as exit, run instead of being shown.
 func (r *Runtime) Show(v starlark.Value) error { return r.Display(r, v) }
 
 // ShowValue is Show from within an evaluation.
@@ -82,16 +82,16 @@ func (r *Runtime) Display(out sink, v starlark.Value) error {
 	}
 	if r.Format == FormatJSON {
 		if r.shown++; r.shown == 2 {
-			r.WarnOnce("-o json writes one document for each show(), and this is the second: -o jsonl writes one line for each element")
+			r.WarnOnce("-o json writes one document for each show(), and this is the second; -o jsonl writes one line for each element")
 		}
 	}
 	return out.Emit(Stdout, text)
 }
 
-// Render gives v in a format; text ends with a newline unless it is empty.
+// Render returns v in a format; the text ends with a newline unless it is empty.
 func Render(v starlark.Value, format Format) (string, error) { return render(v, format, 0) }
 
-// render is Render for a screen of some width; 0: there is no limit.
+// render is Render for a terminal of some width; 0: unlimited.
 func render(v starlark.Value, format Format, width int) (string, error) {
 	switch format {
 	case FormatJSON:
@@ -123,9 +123,9 @@ func render(v starlark.Value, format Format, width int) (string, error) {
 	return renderText(v, width), nil
 }
 
-// renderCSV writes one line for each element of v. Elements with named facts
-// have a heading; lists are rows as they are; other values a column "value". What
-// is a text goes through text.
+// renderCSV writes one line for each element of v. Elements with named facts get a
+// heading; lists become rows; other values get a column "value". The function text
+// converts texts.
 func renderCSV(v starlark.Value, text func(string) string) (string, error) {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -168,8 +168,8 @@ func renderCSV(v starlark.Value, text func(string) string) (string, error) {
 	return b.String(), w.Error()
 }
 
-// spreadsheetSafe puts an apostrophe before a text that a spreadsheet would take
-// for a formula (OWASP, CSV injection).
+// spreadsheetSafe puts an apostrophe before a text that a spreadsheet could run as a
+// formula (OWASP, CSV injection).
 func spreadsheetSafe(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t", rune(text[0])) {
 		return "'" + text
@@ -177,7 +177,8 @@ func spreadsheetSafe(text string) string {
 	return text
 }
 
-// csvCell is valid UTF-8, without control characters but line breaks and tabs.
+// csvCell returns v as valid UTF-8, without control characters except line breaks and
+// tabs.
 func csvCell(v starlark.Value, text func(string) string) string {
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -199,7 +200,7 @@ func csvCell(v starlark.Value, text func(string) string) string {
 	return encoded
 }
 
-// joinWords joins a tuple of nothing but texts.
+// joinWords joins a tuple of strings; false: t has other elements.
 func joinWords(t starlark.Tuple, sep string) (string, bool) {
 	words := make([]string, len(t))
 	for i, v := range t {

@@ -17,10 +17,10 @@ var Parallel = Builtin{
 	Params: []Param{
 		{Name: "fn", Kind: KindFunction, Doc: "called with each item"},
 		{Name: "items", Kind: KindItems, Doc: "any iterable"},
-		{Name: "width", Kind: KindInt, Default: "64", Doc: "calls under way at once"},
+		{Name: "width", Kind: KindInt, Default: "64", Doc: "maximum number of calls at a time"},
 	},
-	Doc: `Calls a function with every item, many at a time.
-It returns the list of results in the order of the items. One call runs at a time; others go on while it waits for the fabric, so plain code and shared dicts and lists work. What calls print appears in the order of the items. When a call fails, calls for later items are cancelled, calls for earlier ones finish, and the failure of the lowest item is reported.`,
+	Doc: `Calls a function with each item, many at a time.
+It returns the list of results in the order of the items. Only one call runs at a time; others run while it waits for the fabric, so shared dicts and lists need no locks. The output of the calls appears in the order of the items. When a call fails, calls for later items are cancelled, calls for earlier items finish, and the failure of the first failed item is reported.`,
 	Example: `
 > f = discover()
 > parallel(lambda sw: smp_get("SwitchInfo", sw).linear_fdb_top, f.switches[:3])
@@ -29,8 +29,8 @@ It returns the list of results in the order of the items. One call runs at a tim
 	Run: Do(parallel),
 }
 
-// errSibling is why an item's wait ended when an earlier item failed. Nobody
-// sees it: the earlier failure is reported.
+// errSibling ends the wait of an item when an earlier item has failed. It is never
+// shown: the earlier failure is reported.
 var errSibling = errors.New("an earlier item failed")
 
 type parallelArgs struct {
@@ -54,7 +54,7 @@ func parallel(c *Call, a *parallelArgs) (starlark.Value, error) {
 	}
 	b.workers = make([]worker, min(a.Width, len(b.items)))
 	b.running = len(b.workers)
-	b.parent.Runtime.countFibers(max(b.running-1, 0)) // this one waits
+	b.parent.Runtime.countFibers(max(b.running-1, 0)) // the parent waits
 	var wg sync.WaitGroup
 	for i := range b.workers {
 		w := &b.workers[i]
@@ -62,8 +62,8 @@ func parallel(c *Call, a *parallelArgs) (starlark.Value, error) {
 		w.ctx, w.cancel = context.WithCancelCause(b.parent.Context)
 		wg.Go(w.run)
 	}
-	// Not block: it may return before the workers, who watch the context
-	// themselves, have let go of the script's values.
+	// Not Block: it could return before the workers, which watch the context
+	// themselves, have released the script's values.
 	yield(c.Thread, b.baton, wg.Wait)
 	b.parent.pass()
 	if err := b.parent.Stopped(); err != nil {
@@ -84,11 +84,11 @@ type batch struct {
 	results []starlark.Value
 	workers []worker
 	running int // workers
-	next    int // the first item nobody has begun
-	failed  int // the lowest item that failed; len(items) if none has
+	next    int // the first item that is not started
+	failed  int // the first failed item; len(items) if none has failed
 	err     error
-	// Output: items before head have ended and their lines are written;
-	// head's are written as they come, those of later ones kept in held.
+	// Output: items before head have ended and their lines are written; lines of
+	// head are written at once, lines of later items are kept in held.
 	head int
 	done []bool
 	held map[int][]line
@@ -99,10 +99,10 @@ type line struct {
 	text string
 }
 
-// worker runs one item after the other on a thread of its own.
+// worker runs items one after another on its own thread.
 type worker struct {
 	b      *batch
-	item   int // the item under way, -1 if none
+	item   int // the current item, -1 if none
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -130,12 +130,12 @@ func (w *worker) run() {
 		b.finish(w.item)
 	}
 	w.item = -1
-	if b.running--; b.running > 0 { // the last makes room for the parent
+	if b.running--; b.running > 0 { // the parent continues in place of the last
 		b.parent.Runtime.countFibers(-1)
 	}
 }
 
-// fail notes that item i failed and cancels the items after it.
+// fail records that item i failed and cancels the items after it.
 func (b *batch) fail(i int, err error) {
 	if i >= b.failed {
 		return
@@ -148,8 +148,8 @@ func (b *batch) fail(i int, err error) {
 	}
 }
 
-// finish lets the lines go of the items whose turn has come. Those after a
-// failed item never come to it, as in a plain loop.
+// finish writes the lines of the items whose turn has come. Lines after a failed item
+// are never written, as in a plain loop.
 func (b *batch) finish(i int) {
 	b.done[i] = true
 	for b.head < len(b.done) && b.done[b.head] && b.head < b.failed {
@@ -173,7 +173,7 @@ func (w *worker) Emit(st Stream, text string) error {
 	return nil
 }
 
-// itemError says which item of parallel failed.
+// itemError is the failure of an item of parallel.
 type itemError struct {
 	index int
 	item  starlark.Value

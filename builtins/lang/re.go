@@ -14,8 +14,8 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// REModule is Python's re as far as scripts need it, on Go's regexp, whose time
-// is linear in the text whatever the pattern.
+// REModule is the part of Python's re that scripts need, on Go's regexp, whose time is
+// linear in the length of the text for any pattern.
 var REModule = &starlarkstruct.Module{
 	Name: "re",
 	Members: starlark.StringDict{
@@ -28,8 +28,8 @@ var REModule = &starlarkstruct.Module{
 }
 
 var (
-	patternParam = Param{Name: "pattern", Kind: KindText, Doc: `a regular expression, best as a raw string: r"\d+"; without look-around and back references`}
-	textParam    = Param{Name: "text", Kind: KindText, Doc: "where to look"}
+	patternParam = Param{Name: "pattern", Kind: KindText, Doc: `a regular expression, best as a raw string: r"\d+"; look-around and back references are not supported`}
+	textParam    = Param{Name: "text", Kind: KindText, Doc: "the text to search"}
 )
 
 // ReSearch is re.search.
@@ -38,7 +38,7 @@ var ReSearch = Builtin{
 	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
 	Doc: `Finds the first place in a text that a regular expression matches.
-It returns a tuple: the match, then its groups, None for those that took no part; or None where nothing matches.`,
+It returns a tuple of the match and its groups, with None for groups that did not take part; or None if nothing matches.`,
 	Example: `
 > re.search(r"([a-z]+)-(\d+)", "on leaf-12/3")
 ("leaf-12", "leaf", "12")
@@ -53,8 +53,8 @@ var ReMatch = Builtin{
 	Name:   "re.match",
 	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
-	Doc: `Matches a regular expression where a text begins.
-It returns what re.search does; for the whole of a text, end the pattern with $.`,
+	Doc: `Matches a regular expression at the beginning of a text.
+It returns the same as re.search. To match the whole text, end the pattern with $.`,
 	Example: `
 > [n.name for n in discover().nodes if re.match(r"leaf-[12]$", n.name)]
 ["leaf-1", "leaf-2"]
@@ -62,7 +62,7 @@ It returns what re.search does; for the whole of a text, end the pattern with $.
 	Run: Do(func(c *Call, a *matchArgs) (starlark.Value, error) { return firstMatch(c, a, `\A`) }),
 }
 
-// matchArgs are the arguments of what looks for a pattern.
+// matchArgs are the arguments of functions that search for a pattern.
 type matchArgs struct{ Pattern, Text string }
 
 // ReFindall is re.findall.
@@ -71,7 +71,7 @@ var ReFindall = Builtin{
 	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
 	Doc: `Lists all matches of a regular expression in a text.
-With one group in the pattern it lists the group, with more tuples of them.`,
+If the pattern has one group, it lists the group; if it has more, tuples of the groups.`,
 	Example: `
 > re.findall(r"\d+", "leaf-12/3")
 ["12", "3"]
@@ -103,10 +103,10 @@ var ReSub = Builtin{
 	Group: GroupRest,
 	Params: []Param{
 		patternParam,
-		{Name: "repl", Kind: KindText, Doc: `what stands there instead; \1 or \g<name> is a group, \\ a backslash`},
+		{Name: "repl", Kind: KindText, Doc: `the replacement; \1 or \g<name> is a group, \\ a backslash`},
 		textParam,
 	},
-	Doc: "Returns a text with all matches of a regular expression replaced.",
+	Doc: "Replaces all matches of a regular expression and returns the text.",
 	Example: `
 > re.sub(r"(\w+)-(\d+)", r"\2 of \1", "leaf-12/3")
 "12 of leaf/3"
@@ -129,7 +129,7 @@ var ReSplit = Builtin{
 	Name:   "re.split",
 	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
-	Doc:    "Splits a text where a regular expression matches.",
+	Doc:    "Splits a text at the matches of a regular expression.",
 	Example: `
 > re.split(r"[-/]", "leaf-12/3")
 ["leaf", "12", "3"]
@@ -147,19 +147,20 @@ var ReSplit = Builtin{
 	}),
 }
 
-// patterns are those that the session has compiled, by prefix and text: scripts look for
-// one in the names of all nodes.
+// patterns holds compiled patterns of the session, by prefix and text: scripts search
+// for one pattern in the names of all nodes.
 type patterns struct {
 	compiled map[[2]string]*regexp.Regexp
 }
 
-// What a session keeps. A pattern that counts is as large as its numbers, not as its text.
+// Limits of the patterns that a session keeps. The size of a pattern with counts depends
+// on its numbers, not on its text.
 const (
 	maxPatterns    = 64
 	maxPatternText = 256 // bytes
 )
 
-// patternOf is the argument pattern, after prefix.
+// patternOf compiles the argument pattern, after prefix.
 func patternOf(c *Call, text, prefix string) (*regexp.Regexp, error) {
 	kept := StateOf[patterns](c.Runtime())
 	key := [2]string{prefix, text}
@@ -183,7 +184,7 @@ func compilePattern(text, prefix string) (*regexp.Regexp, error) {
 	}
 	if se := (*syntax.Error)(nil); errors.As(err, &se) {
 		if strings.HasPrefix(se.Expr, "(?=") || strings.HasPrefix(se.Expr, "(?!") || strings.HasPrefix(se.Expr, "(?<") {
-			return nil, ParamError("pattern", "%q: there is no look-around (%s); match more, and pick it with a group", text, se.Expr)
+			return nil, ParamError("pattern", "%q: look-around (%s) is not supported; match more and select a part with a group", text, se.Expr)
 		}
 		return nil, ParamError("pattern", "%q: %s: %s", text, se.Code, se.Expr)
 	}
@@ -202,7 +203,7 @@ func firstMatch(c *Call, a *matchArgs, prefix string) (starlark.Value, error) {
 	return spans(a.Text, at), nil
 }
 
-// spans cuts what a match found, pair by pair of indices, out of text.
+// spans returns the parts of text at the pairs of indices of a match.
 func spans(text string, at []int) starlark.Tuple {
 	all := make(starlark.Tuple, 0, len(at)/2)
 	for i := 0; i < len(at); i += 2 {
@@ -217,10 +218,10 @@ func spans(text string, at []int) starlark.Tuple {
 
 var backslash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(?:(\d+)|g<(\w+)>|(.?))`) })
 
-// templateOf is the argument repl in the form of regexp.Expand: ${1} for \1.
+// templateOf converts the argument repl to the form of regexp.Expand: ${1} for \1.
 func templateOf(c *Call, re *regexp.Regexp, repl string) (string, error) {
 	var bad error
-	// $ first: it has no meaning in Python.
+	// Escape $ first: it has no meaning in Python.
 	out := backslash().ReplaceAllStringFunc(strings.ReplaceAll(repl, "$", "$$"), func(s string) string {
 		m := backslash().FindStringSubmatch(s)
 		name := m[1] + m[2]
@@ -231,9 +232,9 @@ func templateOf(c *Call, re *regexp.Regexp, repl string) (string, error) {
 		case m[3] == `\`:
 			return `\`
 		case name == "":
-			bad = ParamError("repl", `%q is no group; a group is \1 or \g<name>, a backslash \\`, s)
+			bad = ParamError("repl", `%q is not a group; a group is \1 or \g<name>, a backslash \\`, s)
 		case !hasGroup(re, name):
-			bad = ParamError("repl", "%q: the pattern has no such group, but %s", s, plural.Count(re.NumSubexp(), "group", "groups"))
+			bad = ParamError("repl", "%q: no such group; the pattern has %s", s, plural.Count(re.NumSubexp(), "group", "groups"))
 		}
 		return "${" + name + "}"
 	})

@@ -8,19 +8,19 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// stringMethods are those of the language. The library has no door to them.
+// stringMethods are the string methods of the language, which the library does not export.
 //
 //go:linkname stringMethods go.starlark.net/starlark.stringMethods
 var stringMethods map[string]*starlark.Builtin
 
-// maxReplaced is how long a string may become by replace, in bytes: as long as
-// by repetition, which the library bounds.
+// maxReplaced is the maximum length of a result of replace, in bytes: the same as the
+// library's limit for repetition.
 const maxReplaced = 1 << 30
 
-// replace is the one method that asks for all of its result at once, which can be
-// the square of what there is: of 16 MiB, more than a process can address. Go ends
-// the program then, with pages of traceback, before the watch over memory can
-// say a word.
+// replace is the only method that allocates its whole result at once, and the result can
+// be as long as the square of the input: for 16 MiB, more than a process can address.
+// Go then ends the program with pages of traceback before the limit of memory takes
+// effect.
 func init() {
 	unbounded := stringMethods["replace"]
 	stringMethods["replace"] = starlark.NewBuiltin("replace", func(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -36,7 +36,7 @@ func init() {
 				n = min(n, count)
 			}
 			if n > (maxReplaced-len(s))/(len(after)-len(before)) {
-				return nil, fmt.Errorf("%s: the result is longer than 1 GiB: %d times %d bytes for %d", b.Name(), n, len(after), len(before))
+				return nil, fmt.Errorf("%s: the result would be longer than 1 GiB: %d times %d bytes for %d", b.Name(), n, len(after), len(before))
 			}
 		}
 		return unbounded.BindReceiver(s).CallInternal(thread, args, kwargs)

@@ -6,12 +6,11 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// ResultType is a type of values that a computation gives: named parts and
-// nothing else.
+// ResultType is the type of the result of a computation, which has only named parts.
 type ResultType struct {
 	Name    string
 	Doc     string
-	Version int // of the schema; 0: it has been 1 ever since
+	Version int // of the schema; 0 means 1
 	Members []ResultMember
 }
 
@@ -36,7 +35,7 @@ var (
 	_ displayed         = (*Result)(nil)
 )
 
-// NewResult takes a value for each member, in their order.
+// NewResult returns a Result with a value for each member, in their order.
 func NewResult(t *ResultType, values ...starlark.Value) *Result {
 	r := &Result{kind: t, values: values}
 	for _, v := range values {
@@ -97,8 +96,8 @@ func (r *Result) Facts() []Fact {
 	return out
 }
 
-// Display writes the parts, one a line. A type with another text embeds Result,
-// and has a Display of its own, made of the Go value.
+// Display returns the parts, one in each line. A type with another text embeds Result
+// and has its own Display, which uses the Go value.
 func (r *Result) Display() string { return Aligned(r.Facts()) }
 
 func (t *ResultType) TypeDoc() TypeDoc {
@@ -109,7 +108,7 @@ func (t *ResultType) TypeDoc() TypeDoc {
 	return d
 }
 
-// List returns a list of what of makes of each element.
+// List returns a list of the results of the function of for each element.
 func List[T any](list []T, of func(T) starlark.Value) *starlark.List {
 	values := make([]starlark.Value, len(list))
 	for i, x := range list {
@@ -118,17 +117,17 @@ func List[T any](list []T, of func(T) starlark.Value) *starlark.List {
 	return starlark.NewList(values)
 }
 
-// Texts is a list of texts.
+// Texts returns a list of strings.
 func Texts(list []string) *starlark.List {
 	return List(list, func(s string) starlark.Value { return starlark.String(s) })
 }
 
-// Integers is a list of ints.
+// Integers returns a list of ints.
 func Integers[T ~int | ~int64 | ~uint16](list []T) *starlark.List {
 	return List(list, func(n T) starlark.Value { return starlark.MakeInt64(int64(n)) })
 }
 
-// DictOf makes a dict of names and values, by turns.
+// DictOf returns a dict; pairs are names and values in turn.
 func DictOf(pairs ...any) *starlark.Dict {
 	d := starlark.NewDict(len(pairs) / 2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -145,5 +144,5 @@ func OrNone(known bool, v starlark.Value) starlark.Value {
 	return starlark.None
 }
 
-// TextOrNone returns a text; None for an empty one, which stands for unknown.
+// TextOrNone returns a string, or None for an empty one, which means unknown.
 func TextOrNone(s string) starlark.Value { return OrNone(s != "", starlark.String(s)) }

@@ -8,44 +8,44 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Runtime is what all code of one session shares: streams, clock, files, and
+// Runtime is the state that all code of a session shares: streams, clock, files, and
 // the state of each vocabulary. One evaluation runs at a time.
 type Runtime struct {
 	Stdout, Stderr io.Writer
 	Format         Format // of show
 	Quiet          bool   // no warnings
 	Progress       func(string)
-	// Width is how many columns a line of text may have, at the moment; 0, or nil:
-	// there is no limit.
+	// Width returns the current maximum of columns in a line of text; 0 or nil:
+	// unlimited.
 	Width func() int
-	// Blocks tells whether text may have runes of Cells; nil: it may not.
+	// Blocks reports whether text may have runes of Cells; nil: it may not.
 	Blocks func() bool
-	// Measure takes what is shown in FormatProm.
+	// Measure receives the values shown in FormatProm.
 	Measure func(starlark.Value) error
 	Clock   Clock
 	Files   *Files
-	// DidYouMean is " (did you mean x?)" with the candidate nearest to name, "" where
-	// none is near. Nil: nobody knows.
+	// DidYouMean returns " (did you mean x?)" with the candidate nearest to name, "" if
+	// none is near. Nil: no hints.
 	DidYouMean func(name string, candidates []string) string
-	// FieldWords are the words that attributes of a name may be; false: they may
-	// be anything. Nil: that is so of all.
+	// FieldWords returns the possible words of attributes of a name; false: any value is
+	// possible. Nil: any value is possible for all names.
 	FieldWords func(name string) (FieldWords, bool)
-	// Load carries out the load statement; the loads under way are given.
+	// Load runs the load statement.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
-	Activity *Activity // when it did something else than compute
+	Activity *Activity // whether it waits, writes or computes
 
-	Account Account // of what runs outside catch
-	refused bool    // a change was refused, whatever became of the script
+	Account Account // of code outside catch
+	refused bool    // a change was refused, even if the script continued
 	warned  map[string]bool
-	// evaluations is how many fibers began that are none of another's.
+	// evaluations is the number of started fibers that do not belong to another.
 	evaluations int
 	shown       int // documents, of FormatJSON
 	state       map[reflect.Type]any
 }
 
-// Beside is a runtime for what goes on at the same time as r: with its settings and
-// streams, and nothing of what it keeps.
+// Beside returns a runtime for work that runs at the same time as r. It has the settings
+// and streams of r, but none of its state.
 func (r *Runtime) Beside() *Runtime {
 	return &Runtime{
 		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
@@ -53,8 +53,8 @@ func (r *Runtime) Beside() *Runtime {
 	}
 }
 
-// StateOf is what the vocabulary that declares T keeps with the session; zero
-// at first.
+// StateOf returns the state of type T that a vocabulary keeps with the session,
+// initially zero.
 func StateOf[T any](r *Runtime) *T {
 	key := reflect.TypeFor[T]()
 	if r.state[key] == nil {
@@ -66,21 +66,21 @@ func StateOf[T any](r *Runtime) *T {
 	return r.state[key].(*T)
 }
 
-// Refuse remembers that a change was refused, for the exit status tells of it
-// whatever becomes of the script, and gives the refusal.
+// Refuse records that a change was refused, for the exit status, and returns the
+// refusal.
 func (r *Runtime) Refuse(reason string) error {
 	r.refused = true
 	return &RefusalError{Reason: reason}
 }
 
-// Join has r remember what b, which is beside it, was refused.
+// Join records in r the refusals of b, a runtime beside it.
 func (r *Runtime) Join(b *Runtime) { r.refused = r.refused || b.refused }
 
-// Refused: a change was refused.
+// Refused reports whether a change was refused.
 func (r *Runtime) Refused() bool { return r.refused }
 
-// Unanswered is how many requests of scripts got no answer, but for those that
-// catch took note of.
+// Unanswered returns the number of requests of scripts that were not answered, outside
+// catch.
 func (r *Runtime) Unanswered() int { return r.Account.Unanswered }
 
 // Emit writes to one of the session's streams.
@@ -94,7 +94,7 @@ func (r *Runtime) Emit(st Stream, text string) error {
 	return err
 }
 
-// people is the stream of what is not structured output.
+// People returns the stream for text that is not structured output.
 func (r *Runtime) People() Stream {
 	if r.Format == FormatText {
 		return Stdout
@@ -102,8 +102,8 @@ func (r *Runtime) People() Stream {
 	return Stderr
 }
 
-// Print writes text for people, as print of scripts does. A closed pipe, the only
-// error, ends the process.
+// Print writes text for people, as print of scripts does. The only error is a closed
+// pipe, which ends the process.
 func (r *Runtime) Print(text string) { r.Emit(r.People(), text) }
 
 // Warn writes a warning to stderr, unless the session is quiet.
@@ -125,7 +125,7 @@ func (r *Runtime) WarnOnce(format string, args ...any) {
 	}
 }
 
-// hint is what DidYouMean says.
+// hint returns the result of DidYouMean, if it is set.
 func (r *Runtime) hint(name string, candidates []string) string {
 	if r.DidYouMean == nil {
 		return ""

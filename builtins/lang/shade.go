@@ -1,27 +1,27 @@
 package lang
 
-// Drawn is a value that shows as a picture, no line of it wider than width; 0: there is
-// no limit. Where blocks is true a cell may be a rune of Cells.
+// Drawn is a value that is shown as a picture with lines of at most width columns; 0:
+// unlimited. If blocks is true, a cell may be a rune of Cells.
 type Drawn interface {
 	Draw(width int, blocks bool) string
 }
 
-// Shades of a cell: those from 0 on, and what is not known or not there.
+// Shades of a cell: numbers from 0, and unknown or absent.
 const (
-	Shades       = 8 // from what is low to what is high
+	Shades       = 8 // from low to high
 	ShadeUnknown = 8
 	ShadeNone    = 9
 )
 
-// firstCells is the first of the runes that stand for two cells. They are of Unicode's
-// private use, so that they mean nothing to anybody else.
+// firstCells is the first of the runes that stand for two cells. They are in Unicode's
+// private use area, so that they have no other meaning.
 const firstCells = 0xf_0000
 
-// Cells is the rune that stands for two cells, one above the other, of these shades.
-// Who writes to the terminal puts half blocks in colour there.
+// Cells returns the rune for two cells of these shades, one above the other. The writer
+// to the terminal replaces it by a half block in colour.
 func Cells(upper, lower int) rune { return rune(firstCells + upper<<4 + lower) }
 
-// CellsOf are the shades of a rune of Cells; false: it is another.
+// CellsOf returns the shades of a rune of Cells; false: r is another rune.
 func CellsOf(r rune) (upper, lower int, ok bool) {
 	upper, lower = int(r-firstCells)>>4, int(r-firstCells)&0xf
 	return upper, lower, r >= firstCells && upper <= ShadeNone && lower <= ShadeNone

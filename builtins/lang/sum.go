@@ -5,15 +5,15 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Sum is sum(): of whatever + joins.
+// Sum is sum(), for all types that support +.
 var Sum = Builtin{
 	Name:  "sum",
 	Group: GroupRest,
 	Params: []Param{
-		{Name: "items", Kind: KindItems, Doc: "any iterable of numbers, or of what + joins"},
-		{Name: "start", Kind: KindAny, Default: "0", Doc: "what the first item is added to"},
+		{Name: "items", Kind: KindItems, Doc: "any iterable of numbers, or of other values that support +"},
+		{Name: "start", Kind: KindAny, Default: "0", Doc: "initial value"},
 	},
-	Doc: "Adds up all items.",
+	Doc: "Returns the sum of all items.",
 	Example: `
 > sum([1, 2, 3])
 6

@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// tableValue is the value `table`: rows and columns to show. As text it is its
-// layout, so that print writes it too.
+// tableValue is the value `table`: rows and columns to show. Its string is its layout,
+// so that print shows it too.
 type tableValue struct {
 	title   string
 	columns []string
@@ -25,7 +25,7 @@ func (g *tableValue) Truth() starlark.Bool  { return true }
 func (g *tableValue) Hash() (uint32, error) { return 0, Unhashable(g) }
 func (g *tableValue) Display() string       { return TableText(g.title, g.columns, g.rows) }
 
-// elements are the rows as dicts, for the structured formats.
+// elements returns the rows as dicts, for the structured formats.
 func (g *tableValue) elements() []starlark.Value {
 	out := make([]starlark.Value, len(g.rows))
 	for i, row := range g.rows {
@@ -38,7 +38,7 @@ func (g *tableValue) elements() []starlark.Value {
 	return out
 }
 
-// Iterate and Len make a table encode as the list of its rows.
+// Len and Iterate make a table encode as the list of its rows.
 func (g *tableValue) Len() int                   { return len(g.rows) }
 func (g *tableValue) Iterate() starlark.Iterator { return starlark.NewList(g.elements()).Iterate() }
 
@@ -48,10 +48,10 @@ var Table = Builtin{
 	Group: GroupOutput,
 	Params: []Param{
 		{Name: "rows", Kind: KindItems, Doc: "dicts, records or values of a fabric; or lists, with columns"},
-		{Name: "columns", Kind: KindAny, Default: "None", Keyword: true, Doc: "which columns, in this order; for lists: their headings"},
-		{Name: "title", Kind: KindText, Default: `""`, Keyword: true, Doc: "a line above"},
+		{Name: "columns", Kind: KindAny, Default: "None", Keyword: true, Doc: "the columns to show, in this order; for lists: their headings"},
+		{Name: "title", Kind: KindText, Default: `""`, Keyword: true, Doc: "a line above the table"},
 	},
-	Doc: "Makes a table of rows, to show or print.",
+	Doc: "Returns a table of rows, to show or print.",
 	Example: `
 > print(table([("a", 1), ("b", 20)], columns=["name", "count"]))
 name  count
@@ -91,8 +91,8 @@ b        20
 	}),
 }
 
-// rowOf makes a row of a value: its facts, its attributes where columns name
-// them, or the elements of a list under the columns.
+// rowOf returns the row of a value: its facts, the attributes that columns name, or the
+// elements of a list, one for each column.
 func rowOf(r *Runtime, v starlark.Value, columns []string) ([]Fact, error) {
 	row, ok := factsOf(v)
 	if ok {
@@ -121,11 +121,11 @@ func rowOf(r *Runtime, v starlark.Value, columns []string) ([]Fact, error) {
 	case !ok:
 		return nil, fmt.Errorf("got %s, want a dict, a record or a list", v.Type())
 	case columns == nil:
-		return nil, fmt.Errorf("a %s needs columns=[...]", v.Type())
+		return nil, fmt.Errorf("a %s requires columns=[...]", v.Type())
 	}
 	for i, x := range Collect(it) {
 		if i >= len(columns) {
-			return nil, fmt.Errorf("has more elements than there are columns, %d", len(columns))
+			return nil, fmt.Errorf("more elements than columns (%d)", len(columns))
 		}
 		row = append(row, Fact{Name: columns[i], Value: x})
 	}

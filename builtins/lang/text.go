@@ -10,17 +10,17 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// maxColumns is the widest table; records with more fields show one below the
-// other.
+// maxColumns is the maximum number of columns of a table; records with more fields are
+// shown one below the other.
 const maxColumns = 16
 
-// displayed is a value with a text form of its own, of several lines.
+// displayed is a value with its own text form, of several lines.
 type displayed interface{ Display() string }
 
-// RenderText renders v for people, with a newline at the end.
+// RenderText returns v as text for people, with a newline at the end.
 func RenderText(v starlark.Value) string { return renderText(v, 0) }
 
-// renderText is RenderText for a screen of some width; 0: there is no limit.
+// renderText is RenderText for a terminal of some width; 0: unlimited.
 func renderText(v starlark.Value, width int) string {
 	text := v.String() + "\n"
 	switch v := v.(type) {
@@ -47,7 +47,7 @@ func renderText(v starlark.Value, width int) string {
 	return Fit(text, width)
 }
 
-// Aligned writes one fact a line.
+// Aligned returns facts as text, one in each line.
 func Aligned(facts []Fact) string {
 	var b strings.Builder
 	width := 0
@@ -65,9 +65,9 @@ func Aligned(facts []Fact) string {
 	return b.String()
 }
 
-// renderRows renders a list of values with named facts as a table, or one
-// below the other where they have too many. A failure stands where the value
-// would, with whom was asked.
+// renderRows renders a list of values with named facts as a table, or one below the
+// other if they have too many. A failure takes the place of the value, with its
+// target.
 func renderRows(list []starlark.Value, width int) (string, bool) {
 	rows := make([][]Fact, len(list))
 	var known [][]Fact
@@ -111,8 +111,8 @@ func renderRows(list []starlark.Value, width int) (string, bool) {
 	return Fit(b.String(), width), true
 }
 
-// guidsLast puts columns of long identifiers behind all others: on a narrow
-// screen they are left out first.
+// guidsLast moves columns of long identifiers to the end, so that a narrow terminal
+// leaves them out first.
 func guidsLast(columns []string, rows [][]Fact) []string {
 	var first, last []string
 	for i, name := range columns {
@@ -130,7 +130,7 @@ func guidsLast(columns []string, rows [][]Fact) []string {
 	return append(first, last...)
 }
 
-// identifier is a number of 64 bits in hexadecimal, as of a device.
+// identifier matches a 64-bit number in hexadecimal, such as a GUID.
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^0x[0-9a-f]{16}$`) })
 
 func withoutCodes(row []Fact) []Fact {
@@ -143,7 +143,8 @@ func withoutCodes(row []Fact) []Fact {
 	return out
 }
 
-// cell is a fact's value for people: texts bare, words joined, no value "-".
+// Cell returns a fact's value for people: strings without quotes, words joined, "-" for
+// no value.
 func (f *Fact) Cell() string {
 	switch v := f.Value.(type) {
 	case starlark.NoneType:
@@ -166,7 +167,7 @@ func (f *Fact) Cell() string {
 	return OneLine(f.Value.String())
 }
 
-// cellOfTuple joins words with commas and numbers with blanks.
+// cellOfTuple joins words with commas and numbers with spaces.
 func cellOfTuple(t starlark.Tuple, hex int) string {
 	if len(t) == 0 {
 		return "-"

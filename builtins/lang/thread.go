@@ -12,35 +12,35 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Fiber is what a Starlark thread carries about its place in the session. It
-// is reached from a builtin through the thread, the only route there is.
+// Fiber is the state of a Starlark thread within its session. Builtins reach it only
+// through the thread.
 type Fiber struct {
 	Runtime *Runtime
 	Context context.Context
-	// baton is held by the one fiber that runs; nil outside parallel,
-	// where nobody else could run.
+	// baton is held by the one fiber that runs; nil outside parallel, where no other
+	// fiber could run.
 	baton *sync.Mutex
-	// sink takes what the fiber prints.
+	// Sink receives the output of the fiber.
 	Sink sink
-	// account counts requests that got no answer; catch opens a new one.
+	// Account counts requests that were not answered; catch opens a new one.
 	Account *Account
-	// loads are the modules whose top levels run, each loaded by the one
-	// before it; nothing may change the fabric until they are done.
+	// Loads are the modules whose top levels run, each loaded by the one before it; until
+	// they have finished, nothing may change the fabric.
 	Loads []string
 
-	// Place orders what fibers do as if those of parallel ran one after the other:
-	// it is compared number by number, and what begins another comes before it.
-	// Values that were taken stay as they are.
+	// Place orders the work of fibers as if those of parallel ran one after another:
+	// places are compared number by number, and a prefix comes first. It is never
+	// changed in place, so copies stay valid.
 	Place []int
 
-	begun bool   // steps is set; what is copied from this fiber has the same
-	steps *steps // nil: any number
+	begun bool   // steps is set; copies of this fiber share it
+	steps *steps // nil: unlimited
 }
 
-// Account counts the MADs that a script asked for and that got no answer.
+// Account counts the requests of a script that were not answered.
 type Account struct{ Unanswered int }
 
-// sink takes text for one of the two output streams.
+// sink receives text for one of the two output streams.
 type sink interface {
 	Emit(st Stream, text string) error
 }
@@ -58,13 +58,13 @@ const fiberKey = "fabsh"
 // FiberOf returns the fiber of a thread made by NewThread.
 func FiberOf(t *starlark.Thread) *Fiber { return t.Local(fiberKey).(*Fiber) }
 
-// Discard is a sink that drops what it gets.
+// Discard is a sink that discards text.
 type Discard struct{}
 
-// Emit drops text.
+// Emit discards text.
 func (Discard) Emit(Stream, string) error { return nil }
 
-// NewThread makes the thread of f; release ends it and unties it from f's context.
+// NewThread returns the thread of f; release ends it and detaches it from f's context.
 func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 	if f.Place == nil {
 		f.Place = []int{f.Runtime.evaluations, 0}
@@ -74,7 +74,7 @@ func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 		Name:  name,
 		Print: func(t *starlark.Thread, msg string) { FiberOf(t).Print(msg + "\n") },
 		Load: func(t *starlark.Thread, module string) (starlark.StringDict, error) {
-			f.steps.leave(t) // a module runs in a thread of its own
+			f.steps.leave(t) // a module runs in its own thread
 			defer f.steps.enter(t)
 			return f.Runtime.Load(t, module)
 		},
@@ -94,22 +94,22 @@ func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 	}
 }
 
-// Thread makes the thread of an evaluation: it writes to the streams of r, and what gets
-// no answer counts for the exit status. release ends it. A thread serves one evaluation:
-// cancellation is for good.
+// Thread returns the thread of an evaluation: it writes to the streams of r, and its
+// unanswered requests count for the exit status. release ends it. A thread serves one
+// evaluation, because its cancellation is permanent.
 func (r *Runtime) Thread(ctx context.Context, name string) (t *starlark.Thread, release func()) {
 	return NewThread(&Fiber{Runtime: r, Context: ctx, Sink: r, Account: &r.Account}, name)
 }
 
-// Evaluate runs a whole evaluation on a thread of its own.
+// Evaluate runs a whole evaluation on its own thread.
 func (r *Runtime) Evaluate(ctx context.Context, name string, fn func(t *starlark.Thread) error) error {
 	t, release := r.Thread(ctx, name)
 	defer release()
 	return Finish(ctx, name, func() error { return fn(t) })
 }
 
-// Finish is Protect for a whole evaluation: an error after the end of ctx is the end of
-// ctx, whatever fn made of it.
+// Finish is Protect for a whole evaluation: after the end of ctx, any error of fn is
+// replaced by the cause of that end.
 func Finish(ctx context.Context, what string, fn func() error) error {
 	err := Protect(what, fn)
 	if err != nil && ctx.Err() != nil {
@@ -118,15 +118,15 @@ func Finish(ctx context.Context, what string, fn func() error) error {
 	return err
 }
 
-// pass has what f does from now on come after what it did, and after its fibers.
+// pass orders the further work of f after its earlier work and that of its fibers.
 func (f *Fiber) pass() {
 	f.Place = slices.Clone(f.Place)
 	f.Place[len(f.Place)-1]++
 }
 
-// Block waits for what fn does, and lets other fibers run meanwhile. Nothing
-// in this package may wait in any other way. fn must not touch Starlark values.
-// A fiber that was stopped meanwhile goes no further, whatever fn came to.
+// Block runs fn, which may wait, and lets other fibers run meanwhile. Nothing in this
+// package may wait without it. fn must not use Starlark values. If the fiber was
+// stopped meanwhile, Block returns the reason and the result of fn is ignored.
 func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 	f := FiberOf(t)
 	if err := f.Stopped(); err != nil {
@@ -142,7 +142,7 @@ func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 	return err
 }
 
-// yield hands the baton on while fn waits.
+// yield releases the baton while fn waits.
 func yield(t *starlark.Thread, baton *sync.Mutex, fn func()) {
 	steps := FiberOf(t).steps
 	steps.leave(t)
@@ -154,7 +154,7 @@ func yield(t *starlark.Thread, baton *sync.Mutex, fn func()) {
 	fn()
 }
 
-// stopped is the reason why f must stop, nil if it may go on.
+// Stopped returns the reason why f must stop; nil if it may continue.
 func (f *Fiber) Stopped() error {
 	if f.Context.Err() == nil {
 		return nil
@@ -162,21 +162,21 @@ func (f *Fiber) Stopped() error {
 	return &StopError{Cause: context.Cause(f.Context)}
 }
 
-// print writes text for people: to stdout, unless that carries structured output.
+// Print writes text for people, to standard output unless that has structured output.
 func (f *Fiber) Print(text string) {
 	f.Runtime.Activity.Note()
-	f.Sink.Emit(f.Runtime.People(), text) // print has no way to fail; a closed pipe ends the process anyway
+	f.Sink.Emit(f.Runtime.People(), text) // print cannot fail; a closed pipe ends the process anyway
 }
 
-// warn tells people something beside the output.
+// Warn writes a warning to standard error.
 func (f *Fiber) Warn(format string, args ...any) {
 	if !f.Runtime.Quiet {
 		f.Sink.Emit(Stderr, "warning: "+fmt.Sprintf(format, args...)+"\n")
 	}
 }
 
-// Protect calls fn and makes an error of a panic: a bug in fabsh must not end
-// the session.
+// Protect calls fn and converts a panic to an error: a bug in fabsh must not end the
+// session.
 func Protect(what string, fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -194,8 +194,8 @@ type BugError struct {
 }
 
 func (e *BugError) Error() string {
-	return fmt.Sprintf("%s: bug in fabsh: %v (please report it; -vv says where)", e.what, e.value)
+	return fmt.Sprintf("%s: internal error: %v (please report it; -vv prints a stack trace)", e.what, e.value)
 }
 
-// Alone: no other fiber runs beside f, for it is none of parallel.
+// Alone reports whether f is outside parallel, so that no other fiber runs beside it.
 func (f *Fiber) Alone() bool { return f.baton == nil }

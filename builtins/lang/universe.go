@@ -6,14 +6,14 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// maxElements is how many elements of an iterable a function of the language
-// takes at once: 2 GiB of values.
+// maxElements is the maximum number of elements that a function of the language takes
+// at once: 2 GiB of values.
 const maxElements = 1 << 27
 
-// tooMany says why n elements are not made at once; nil: they can be.
+// tooMany returns an error if n elements are too many to allocate at once.
 func tooMany(n int) error {
 	if n > maxElements {
-		return fmt.Errorf("%d elements are too many at once, more than %d", n, maxElements)
+		return fmt.Errorf("%d elements are too many at once; the maximum is %d", n, maxElements)
 	}
 	return nil
 }
@@ -21,10 +21,10 @@ func tooMany(n int) error {
 // A Byter has bytes, which bytes() returns.
 type Byter interface{ Bytes() starlark.Bytes }
 
-// Some functions of the language make room for all elements beforehand, and range
-// says that it has as many as one likes. Memory that the kernel refuses ends a Go
-// program with pages of traceback, so they refuse. Others look at all of them in one
-// step, which nothing can stop.
+// Some functions of the language allocate space for all elements in advance, and a range
+// can claim any number. If the kernel refuses the memory, Go ends the program with pages
+// of traceback, so they fail here. Others iterate over all elements in one step of the
+// interpreter, which cannot be interrupted.
 func init() {
 	for _, name := range []string{"all", "any", "bytes", "enumerate", "list", "max", "min", "reversed", "set", "sorted", "tuple", "zip"} {
 		f := starlark.Universe[name].(*starlark.Builtin)
@@ -44,7 +44,7 @@ func init() {
 					shortest = min(shortest, n)
 				}
 			}
-			if name == "zip" && shortest < maxElements { // its rows are made at once, too
+			if name == "zip" && shortest < maxElements { // its rows are also allocated at once
 				if err := tooMany(shortest * len(args)); err != nil {
 					return nil, fmt.Errorf("%s: %w", name, err)
 				}

@@ -17,7 +17,7 @@ func TestTooManyElements(t *testing.T) {
 		}
 		return v.String()
 	}
-	const many = "1099511627776 elements are too many at once, more than 134217728"
+	const many = "1099511627776 elements are too many at once; the maximum is 134217728"
 	for _, name := range []string{"all", "any", "bytes", "enumerate", "list", "max", "min", "reversed", "set", "sorted", "tuple", "zip"} {
 		if got, want := run(fmt.Sprintf("%s(range(1 << 40))", name)), name+": "+many; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -29,13 +29,13 @@ func TestTooManyElements(t *testing.T) {
 		"sorted([3, 1], key=lambda x: -x)":                       "[3, 1]",
 		"list(zip(range(2), enumerate('ab'.elems())))":           `[(0, (0, "a")), (1, (1, "b"))]`,
 		"sorted(3)":                                              "sorted: for parameter iterable: got int, want iterable",
-		"[x.replace('y', x) for x in ['y' * (1 << 24)]]":         "replace: the result is longer than 1 GiB: 16777216 times 16777216 bytes for 1",
+		"[x.replace('y', x) for x in ['y' * (1 << 24)]]":         "replace: the result would be longer than 1 GiB: 16777216 times 16777216 bytes for 1",
 		"[len(x.replace('y', x, 3)) for x in ['y' * (1 << 24)]]": "[67108861]",
 		"'a.b.c'.replace('.', '--', 1)":                          `"a--b.c"`,
 		"'abc'.replace('', '-')":                                 `"-a-b-c-"`,
 		"'abc'.replace('bc', '')":                                `"a"`,
 		"'abc'.replace('b')":                                     "replace: got 1 arguments, want at least 2",
-		"zip(*([range(1 << 20)] * 1024))":                        "zip: 1073741824 elements are too many at once, more than 134217728",
+		"zip(*([range(1 << 20)] * 1024))":                        "zip: 1073741824 elements are too many at once; the maximum is 134217728",
 		"zip()":                                                  "[]",
 		"max(range(9)), min(2, 1, key=lambda x: -x)":             "(8, 2)",
 	} {

@@ -8,19 +8,19 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Fact is one named part of a value as it is encoded and displayed.
+// Fact is a named part of a value in its encoded and displayed form.
 type Fact struct {
 	Name  string
 	Value starlark.Value
-	Hex   int  // digits, where people write the number in hexadecimal; 0: decimal
-	Code  bool // the number beside a word: in JSON and CSV, not in text
+	Hex   int  // number of hexadecimal digits in text; 0: decimal
+	Code  bool // the number of a word: in JSON and CSV, not in text
 }
 
 // Factual is a value that encodes and displays as named facts.
 type Factual interface {
 	starlark.Value
-	// schema is name and version of the encoding: "node/1". A change that
-	// breaks readers raises the version.
+	// Schema returns name and version of the encoding: "node/1". A change that breaks
+	// readers increments the version.
 	Schema() string
 	Facts() []Fact
 }
@@ -30,10 +30,10 @@ type Member[T any] struct {
 	Name   string
 	Doc    string
 	Type   string                 // of an attribute's value, for completion: "list of port"; empty: not declared
-	Get    func(T) starlark.Value // an attribute: no I/O, ever
-	Words  []string               // of an attribute that is one of some words: these
-	Column bool                   // tables and JSON have it
-	Method *Builtin               // or a method; doc is its own
+	Get    func(T) starlark.Value // of an attribute; never does I/O
+	Words  []string               // possible words of an attribute, if they are fixed
+	Column bool                   // in tables and JSON
+	Method *Builtin               // of a method, with its own doc
 }
 
 // Object is a value with attributes and methods that help can describe.
@@ -42,18 +42,17 @@ type Object interface {
 	Documented
 }
 
-// Type is a type of values: its attributes and methods, with what help
-// says of them.
+// Type is a type of values: its attributes and methods, with their help.
 type Type[T Object] struct {
 	Name    string
 	doc     string
-	version int // of the schema; 0: it has been 1 ever since
+	version int // of the schema; 0 means 1
 	members []Member[T]
 	index   map[string]int
 	Names   []string
 }
 
-// NewType makes a type of values.
+// NewType returns a new type of values.
 func NewType[T Object](name, doc string, members ...Member[T]) *Type[T] {
 	t := &Type[T]{Name: name, doc: doc, members: members, index: make(map[string]int, len(members))}
 	for i := range members {
@@ -68,19 +67,18 @@ func NewType[T Object](name, doc string, members ...Member[T]) *Type[T] {
 	return t
 }
 
-// AtVersion says which version the schema of the type's values has.
+// AtVersion sets the version of the schema of the type's values.
 func (t *Type[T]) AtVersion(version int) *Type[T] {
 	t.version = version
 	return t
 }
 
-// Schema is what the JSON of the type's values names as theirs: "port/2".
+// Schema returns the name of the schema in the JSON of the type's values: "port/2".
 func (t *Type[T]) Schema() string { return schemaName(t.Name, t.version) }
 
 func schemaName(name string, version int) string { return fmt.Sprintf("%s/%d", name, max(version, 1)) }
 
-// AddMethods gives the type methods of another vocabulary. It is for init
-// functions.
+// AddMethods adds methods of another vocabulary. It is for init functions.
 func (t *Type[T]) AddMethods(methods ...*Builtin) {
 	for _, b := range methods {
 		t.index[b.Name] = len(t.members)
@@ -90,7 +88,7 @@ func (t *Type[T]) AddMethods(methods ...*Builtin) {
 	slices.Sort(t.Names)
 }
 
-// Attr implements Attr of a value; (nil, nil) makes the interpreter say what was meant.
+// Attr implements Attr of a value; for (nil, nil) the interpreter suggests a name.
 func (t *Type[T]) Attr(v T, name string) (starlark.Value, error) {
 	i, ok := t.index[name]
 	if !ok {
@@ -102,13 +100,13 @@ func (t *Type[T]) Attr(v T, name string) (starlark.Value, error) {
 	return t.members[i].Get(v), nil
 }
 
-// Named is a value that has a name: as a part of another it shows as that.
+// Named is a value with a name, which stands for it within other values.
 type Named interface {
 	starlark.Value
 	Name() string
 }
 
-// Facts are the columns of a value, in the order of their declaration.
+// Facts returns the columns of a value, in the order of their declaration.
 func (t *Type[T]) Facts(v T) []Fact {
 	var out []Fact
 	for _, m := range t.members {
@@ -127,25 +125,25 @@ func (t *Type[T]) Facts(v T) []Fact {
 // Documented is a value that help can describe.
 type Documented interface{ TypeDoc() TypeDoc }
 
-// TypeDoc is what help says of a type.
+// TypeDoc is the help of a type.
 type TypeDoc struct {
 	Name    string
 	Doc     string
-	Schema  string // of the JSON of its values; "": they have none
+	Schema  string // of the JSON of its values; "": none
 	Members []MemberDoc
 }
 
-// MemberDoc is what help says of an attribute or a method.
+// MemberDoc is the help of an attribute or a method.
 type MemberDoc struct {
-	Name   string // of a method: its signature
+	Name   string // of a method, its signature
 	Doc    string
-	Type   string   // of an attribute, where it is declared
-	Words  []string // of an attribute that is one of some words: these
-	Column bool     // tables and JSON have it
+	Type   string   // of an attribute, if declared
+	Words  []string // possible words of an attribute, if they are fixed
+	Column bool     // in tables and JSON
 	Method *Builtin
 }
 
-// ShortName is the name without the signature.
+// ShortName returns the name without the signature.
 func (m *MemberDoc) ShortName() string {
 	if m.Method != nil {
 		return m.Method.Name
@@ -153,7 +151,7 @@ func (m *MemberDoc) ShortName() string {
 	return m.Name
 }
 
-// TypeDoc is what help says of the type.
+// TypeDoc returns the help of the type.
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
@@ -169,7 +167,7 @@ func (t *Type[T]) TypeDoc() TypeDoc {
 	return d
 }
 
-// Brief is a value in a message: its repr, cut where it is long.
+// Brief returns the repr of a value, cut if it is long, for messages.
 func Brief(v starlark.Value) string {
 	text := []rune(v.String())
 	if len(text) > 60 {
@@ -178,10 +176,10 @@ func Brief(v starlark.Value) string {
 	return string(text)
 }
 
-// Unhashable is the error of Hash where a value may not be a key.
+// Unhashable returns the error of Hash for a value that cannot be a key.
 func Unhashable(v starlark.Value) error { return fmt.Errorf("unhashable type: %s", v.Type()) }
 
-// HashBytes is the same in every run.
+// HashBytes returns a hash that is the same in every run.
 func HashBytes(data []byte) uint32 {
 	h := fnv.New32a()
 	h.Write(data)

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// VirtualClock is a time that stands still while a script runs or waits for the
-// fabric, and jumps to where the next fiber wakes up when all of them sleep.
+// VirtualClock is a clock that stops while a script runs or waits for the fabric. When
+// all fibers sleep, it advances to the time when the next one wakes up.
 type VirtualClock struct {
 	mu     sync.Mutex // guards all below
 	now    time.Time
-	fibers int // that are not waiting for fibers of their own
+	fibers int // that do not wait for other fibers
 	asleep sleepers
 	seq    int
 }
 
-// NewVirtualClock is a clock that begins with the year 2000.
+// NewVirtualClock returns a clock that begins with the year 2000.
 func NewVirtualClock() *VirtualClock {
 	return &VirtualClock{now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), fibers: 1}
 }
@@ -51,7 +51,7 @@ func (c *VirtualClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// addFibers notes that n more fibers run.
+// addFibers records that n more fibers run.
 func (c *VirtualClock) addFibers(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,22 +69,22 @@ func (c *VirtualClock) advance() {
 	close(s.wake)
 }
 
-// fiberCounter is a clock that has to know how many fibers there are.
+// fiberCounter is a clock that depends on the number of fibers.
 type fiberCounter interface{ addFibers(n int) }
 
-// countFibers tells the clock of n more fibers, if it has to know.
+// countFibers adds n fibers to the count of the clock, if it has one.
 func (r *Runtime) countFibers(n int) {
 	if c, ok := r.Clock.(fiberCounter); ok {
 		c.addFibers(n)
 	}
 }
 
-// sleeper is a fiber that sleeps until due; seq orders those of one instant.
+// sleeper is a fiber that sleeps until due; seq orders sleepers with the same due time.
 type sleeper struct {
 	due   time.Time
 	seq   int
 	wake  chan struct{}
-	place int // in the heap; -1: it is awake
+	place int // in the heap; -1: awake
 }
 
 type sleepers []*sleeper

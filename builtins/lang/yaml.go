@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAMLModule is YAML, by way of what JSON can say.
+// YAMLModule is the module yaml: the part of YAML that corresponds to JSON.
 var YAMLModule = &starlarkstruct.Module{
 	Name: "yaml",
 	Members: starlark.StringDict{
@@ -25,9 +25,9 @@ var YAMLModule = &starlarkstruct.Module{
 var YAMLEncode = Builtin{
 	Name:   "yaml.encode",
 	Group:  GroupOutput,
-	Params: []Param{{Name: "x", Kind: KindAny, Doc: "dicts, lists, texts, numbers, truths, None"}},
-	Doc: `Returns x as a YAML document.
-Dicts keep their order. A text that would read as something else, such as "no" or "1e3", is quoted.`,
+	Params: []Param{{Name: "x", Kind: KindAny, Doc: "dicts, lists, strings, numbers, bools, None"}},
+	Doc: `Returns a value as a YAML document.
+Dicts keep their order. A string that readers would take for another type, such as "no" or "1e3", is quoted.`,
 	Example: `
 > yaml.encode({"switch": "leaf-1", "nodes": "node[1-4]", "on": "no", "width": 4})
 switch: leaf-1
@@ -55,9 +55,9 @@ var YAMLDecode = Builtin{
 	Name:    "yaml.decode",
 	Group:   GroupOutput,
 	Returns: "list",
-	Params:  []Param{{Name: "text", Kind: KindText, Doc: "documents, with --- between them"}},
-	Doc: `Returns what the documents of a YAML stream say: a list, of one value where there is one document.
-What is no text, number, truth or null, such as a date, is a text; keys are texts.`,
+	Params:  []Param{{Name: "text", Kind: KindText, Doc: "documents, separated by ---"}},
+	Doc: `Returns the values of the documents in a YAML stream, as a list.
+	Scalars other than numbers, bools and null, such as dates, become strings. Keys are strings.`,
 	Example: `
 > yaml.decode("- switch: leaf-1\n  nodes: [a, 1, null]\n")
 [[{"switch": "leaf-1", "nodes": ["a", 1, None]}]]
@@ -85,13 +85,13 @@ What is no text, number, truth or null, such as a date, is a text; keys are text
 
 const (
 	maxYAMLDepth = 100
-	maxYAMLNodes = 4 << 20 // aliases counted as what they stand for
+	maxYAMLNodes = 4 << 20 // with aliases expanded
 )
 
-// yamlNode is v as a part of a document.
+// yamlNode returns v as a part of a document.
 func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
 	if depth > maxYAMLDepth {
-		return nil, fmt.Errorf("cannot encode as YAML: nested more than %d deep", maxYAMLDepth)
+		return nil, fmt.Errorf("cannot encode as YAML: more than %d levels of nesting", maxYAMLDepth)
 	}
 	scalar := func(tag, text string) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}, nil
@@ -116,7 +116,7 @@ func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
 		for _, kv := range v.Items() {
 			key, ok := starlark.AsString(kv[0])
 			if !ok {
-				return nil, fmt.Errorf("cannot encode as YAML: a key is %s, want string", kv[0].Type())
+				return nil, fmt.Errorf("cannot encode as YAML: got a key of type %s, want string", kv[0].Type())
 			}
 			k, _ := yamlNode(starlark.String(key), depth+1)
 			x, err := yamlNode(kv[1], depth+1)
@@ -140,9 +140,9 @@ func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
 	return nil, fmt.Errorf("cannot encode %s as YAML", v.Type())
 }
 
-// isPlainYAML: no reader takes the text for something else, where the library leaves it
-// without quotes. It goes by YAML 1.2; to readers of 1.1, as Kubernetes has, "no" is false
-// and 1:30 is a number.
+// isPlainYAML reports whether every reader takes the text for a string without quotes.
+// The library follows YAML 1.2; for readers of 1.1, as in Kubernetes, "no" is false and
+// 1:30 is a number.
 func isPlainYAML(text string) bool {
 	switch strings.ToLower(text) {
 	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "null":
@@ -152,11 +152,11 @@ func isPlainYAML(text string) bool {
 	return 'a' <= c && c <= 'z'
 }
 
-// yamlValue is what a part of a document says. budget is how many parts more there may
-// be.
+// yamlValue returns the value of a part of a document. budget is the number of further
+// parts that are allowed.
 func yamlValue(n *yaml.Node, depth int, budget *int) (starlark.Value, error) {
 	if *budget--; *budget < 0 || depth > maxYAMLDepth {
-		return nil, fmt.Errorf("YAML line %d: more than is read: %d parts, nested %d deep", n.Line, maxYAMLNodes, maxYAMLDepth)
+		return nil, fmt.Errorf("YAML line %d: too large; limits: %d parts, %d levels of nesting", n.Line, maxYAMLNodes, maxYAMLDepth)
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -180,10 +180,10 @@ func yamlValue(n *yaml.Node, depth int, budget *int) (starlark.Value, error) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k := n.Content[i]
 			if k.Kind != yaml.ScalarNode {
-				return nil, fmt.Errorf("YAML line %d: a key is no text", k.Line)
+				return nil, fmt.Errorf("YAML line %d: a key is not a string", k.Line)
 			}
 			if _, found, _ := d.Get(starlark.String(k.Value)); found {
-				return nil, fmt.Errorf("YAML line %d: %.60q is there twice", k.Line, k.Value)
+				return nil, fmt.Errorf("YAML line %d: duplicate key %.60q", k.Line, k.Value)
 			}
 			v, err := yamlValue(n.Content[i+1], depth+1, budget)
 			if err != nil {
@@ -198,7 +198,7 @@ func yamlValue(n *yaml.Node, depth int, budget *int) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// yamlScalar is a text, or what a plain one stands for.
+// yamlScalar returns the value of a scalar.
 func yamlScalar(n *yaml.Node) (starlark.Value, error) {
 	var x any
 	switch n.ShortTag() {

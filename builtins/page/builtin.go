@@ -67,7 +67,7 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 		return nil, lang.ParamError("fail_on", "%w", err)
 	case !c.Fiber().Alone():
 		return nil, lang.Errorf("one run at a time: it cannot be called within parallel()")
-	case lang.StateOf[topology.Observer](r).Tell != nil:
+	case lang.StateOf[topology.Observer](r).Report != nil:
 		return nil, lang.Errorf("an audit cannot make a report: it is a part of one")
 	}
 	words, err := a.words()

@@ -12,9 +12,9 @@ import (
 	"fabsh/mad"
 )
 
-// Component is the value for a field of a record of the subnet administrator:
-// where that is an address, v may be whatever a target may be. What v is else
-// stays as it is.
+// Component returns the value for a field of a record of the subnet administrator. If
+// the field is an address, v may be any target, which is converted; other values are
+// returned unchanged.
 func Component(c *lang.Call, f *mad.Field, v starlark.Value) (starlark.Value, error) {
 	if isAddress(f, v) {
 		return v, nil
@@ -55,9 +55,9 @@ func Component(c *lang.Call, f *mad.Field, v starlark.Value) (starlark.Value, er
 	return nil, lang.ParamError(f.Script, "%s: %w", t.Label, errNoGUID)
 }
 
-var errNoGUID = errors.New("its GUID is not known: run discover(), or give it")
+var errNoGUID = errors.New("its GUID is unknown; run discover(), or give the GUID")
 
-// isAddress: v says itself what f is to be, or f is no address.
+// isAddress reports whether v needs no conversion: it is an address, or f is not one.
 func isAddress(f *mad.Field, v starlark.Value) bool {
 	if f.Count > 1 {
 		return true
@@ -77,8 +77,8 @@ func isAddress(f *mad.Field, v starlark.Value) bool {
 	return true
 }
 
-// endPort is the port that n is addressed by: num, of a switch port 0, else the
-// first that has a LID.
+// endPort returns the port that n is addressed by: port num, for a switch port 0, else
+// the first port with a LID.
 func endPort(n *fabric.Node, num int) *fabric.Port {
 	switch {
 	case n.IsSwitch():

@@ -12,13 +12,13 @@ import (
 // DiffType is the type of what fabric.diff() returns.
 var DiffType = &lang.ResultType{
 	Name: "fabric_diff",
-	Doc:  "What differs from one snapshot of a fabric to another.",
+	Doc:  "The differences between two snapshots of a fabric.",
 	Members: []lang.ResultMember{
-		{Name: "same", Doc: "nothing differs of all that was compared"},
-		{Name: "complete", Doc: "both sides got answers to all that they asked for"},
-		{Name: "changes", Doc: "what differs: a list of change, each effect behind its cause"},
-		{Name: "not_compared", Doc: "what one side does not hold at all, such as the settings of ports in a file of ibnetdiscover: texts"},
-		{Name: "unread", Doc: "what one side asked for and did not get; it is no change: texts"},
+		{Name: "same", Doc: "whether everything that was compared is equal"},
+		{Name: "complete", Doc: "whether both sides got answers to all their requests"},
+		{Name: "changes", Doc: "the differences: a list of change, each effect after its cause"},
+		{Name: "not_compared", Doc: "what one side does not contain at all, such as the settings of ports in a file of ibnetdiscover: strings"},
+		{Name: "unread", Doc: "what one side requested without an answer, which does not count as a change: strings"},
 	},
 }
 
@@ -27,14 +27,14 @@ var ChangeType = &lang.ResultType{
 	Name: "change",
 	Doc:  "One difference between two snapshots of a fabric.",
 	Members: []lang.ResultMember{
-		{Name: "kind", Doc: `what differs: "node.gone", "node.new", "node.replaced" (another GUID at the same cables), "node.name", "link.gone", "link.new", "link.moved" (one end of a cable), "link.swapped" (ends exchanged), "link.width", "link.speed", "routes", "table.lft" and other tables, or "node.", "switch." or "port." and a field of NodeInfo, SwitchInfo or PortInfo: "port.neighbor_mtu"`},
+		{Name: "kind", Doc: `kind of difference: "node.gone", "node.new", "node.replaced" (another GUID at the same cables), "node.name", "link.gone", "link.new", "link.moved" (one end of a cable), "link.swapped" (ends exchanged), "link.width", "link.speed", "routes", "table.lft" and other tables, or "node.", "switch." or "port." and a field of NodeInfo, SwitchInfo or PortInfo: "port.neighbor_mtu"`},
 		{Name: "subject", Doc: `the node "leaf-3", the port "leaf-3/7", the link "leaf-3/7 - spine-1/2", by the names of the newer side; odd names are quoted`},
-		{Name: "before", Doc: "what it was: a text; None: it was not there"},
-		{Name: "after", Doc: "what it is: a text; None: it is not there"},
-		{Name: "effect", Doc: `what follows, counted, or what to do: "12 pairs rerouted, max load +1", "swap the cables at leaf-3/7 and leaf-3/9"; None where there is nothing to say`},
-		{Name: "cause", Doc: "the subject of the change that explains this one; None: it is a cause itself"},
-		{Name: "guid", Doc: "node GUID of the subject, of a link of its first end; None where there is none"},
-		{Name: "port", Doc: "port number, as of guid; None where there is none"},
+		{Name: "before", Doc: "the old value, a string; None: it did not exist"},
+		{Name: "after", Doc: "the new value, a string; None: it no longer exists"},
+		{Name: "effect", Doc: `the effects, counted, or the remedy: "12 pairs rerouted, max load +1", "swap the cables at leaf-3/7 and leaf-3/9"; None without either`},
+		{Name: "cause", Doc: "the subject of the change that caused this one; None: this change is a cause"},
+		{Name: "guid", Doc: "node GUID of the subject, or of the first end of a link; None if it has none"},
+		{Name: "port", Doc: "port number on that node; None if the subject has none"},
 	},
 }
 
@@ -50,8 +50,8 @@ var KindFabric = &lang.Kind{Type: reflect.TypeFor[*Fabric](), Convert: func(v st
 var diffMethod = lang.Builtin{
 	Name:   "diff",
 	Params: []lang.Param{{Name: "other", Kind: KindFabric, Doc: "the newer fabric"}},
-	Doc: `Compares the fabric with a newer snapshot of it: nodes, cables, settings, and the tables that came with both.
-Nodes are known again by GUID, then by the place of their cables; where a file has no GUIDs, by name. What one side did not read is in unread, and is no change. Nothing is asked of the fabric.`,
+	Doc: `Compares the fabric with a newer snapshot of it: nodes, cables, settings, and the tables in both.
+Nodes are matched by GUID, then by the place of their cables; if a file has no GUIDs, by name. What one side could not read is in unread and does not count as a change. No requests are sent.`,
 	Example: `
 > old = discover()
 > sim.unlink("leaf-1/3")
@@ -68,21 +68,21 @@ node.gone  node-0003 HCA-1  (ca, 1 port)  1 link
 	}),
 }
 
-// Diff is the value `fabric_diff`, with a text of its own.
+// Diff is the value `fabric_diff`, with its own text.
 type Diff struct {
 	*lang.Result
 	report *diff.Report
 }
 
-// WrapDiff is r as scripts see it.
+// WrapDiff returns the Starlark value of r.
 func WrapDiff(r *diff.Report) *Diff {
 	return &Diff{lang.NewResult(DiffType, starlark.Bool(r.Same()), starlark.Bool(r.Complete()), wrapChanges(r), lang.Texts(r.NotCompared), lang.Texts(r.Unread)), r}
 }
 
-// Display is the text for people.
+// Display returns the text for people.
 func (d *Diff) Display() string { return diffText(d.report) }
 
-// wrapChanges are the changes of r as a list, each effect behind its cause.
+// wrapChanges returns the changes of r as a list, each effect after its cause.
 func wrapChanges(r *diff.Report) *starlark.List {
 	var out []starlark.Value
 	var add func(list []*diff.Change, cause starlark.Value)

@@ -9,15 +9,15 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// How much a text tells of changes that are alike: -o json and csv tell all.
+// Limits of a text about similar changes; -o json and csv show all.
 const (
-	maxAlike = 3 // more that are equal but for their subject are one line
-	maxLines = 8 // of one kind
+	maxAlike = 3 // more changes that differ only in their subject become one line
+	maxLines = 8 // lines for one kind
 	maxNamed = 3 // subjects in such a line
 )
 
-// diffText is a report for people: a line a cause, its effects below it, and what
-// is alike in one line. It fits a screen, whatever happened.
+// diffText returns a report for people: a line for each cause, its effects below it, and
+// similar changes in one line. It always fits on a screen.
 func diffText(r *diff.Report) string {
 	var b strings.Builder
 	switch {
@@ -42,7 +42,7 @@ func writeNotes(b *strings.Builder, prefix string, notes []string) {
 	}
 }
 
-// alike are changes that a line can tell of together.
+// alike are changes that one line can show.
 type alike struct {
 	key  [3]string // kind, before, after
 	list []*diff.Change
@@ -53,7 +53,7 @@ func writeChanges(b *strings.Builder, changes []*diff.Change, indent string) {
 	byKey := map[[3]string]*alike{}
 	for _, x := range changes {
 		key := [3]string{x.Kind, x.Before, x.After}
-		if indent != "" { // effects: what there was is of less interest
+		if indent != "" { // the old values of effects matter less
 			key = [3]string{x.Kind}
 		}
 		g := byKey[key]
@@ -86,12 +86,12 @@ func writeChanges(b *strings.Builder, changes []*diff.Change, indent string) {
 	for _, g := range groups {
 		if n := left[g.key[0]]; n > 0 && !told[g.key[0]] {
 			told[g.key[0]] = true
-			fmt.Fprintf(b, "%s%s  and %d more: -o json and csv tell all\n", indent, g.key[0], n)
+			fmt.Fprintf(b, "%s%s  and %d more; -o json and csv show all\n", indent, g.key[0], n)
 		}
 	}
 }
 
-// writeAlike writes the line of changes that are alike, and the effects of one.
+// writeAlike writes the line of similar changes, and the effects of a single one.
 func writeAlike(b *strings.Builder, list []*diff.Change, indent string) {
 	x := list[0]
 	parts := []string{x.Kind}
@@ -108,7 +108,7 @@ func writeAlike(b *strings.Builder, list []*diff.Change, indent string) {
 		parts = append(parts, fmt.Sprintf("%d: %s", len(list), strings.Join(names, ", ")))
 	}
 	switch {
-	case x.Kind == diff.LinkSwapped, len(list) > 1 && indent != "": // the effect says it
+	case x.Kind == diff.LinkSwapped, len(list) > 1 && indent != "": // the effect shows the values
 	case x.Before != "" && x.After != "":
 		parts = append(parts, x.Before+" -> "+x.After)
 	case x.Before+x.After != "" && len(list) == 1 && x.GUID != 0 && x.Port == diff.NoPort:

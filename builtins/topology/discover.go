@@ -20,13 +20,13 @@ var Discover = lang.Builtin{
 	Returns: "fabric",
 	Group:   GroupFabric,
 	Params: []lang.Param{
-		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of the latest discover(), by name, GUID, LID or itself; else at the local port"},
-		{Name: "hops", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
-		{Name: "via", Kind: lang.KindChoice, Default: `"smp"`, Keyword: true, Doc: `"smp" asks each node; "sa" asks the subnet administrator for its records of all`},
+		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "start of the sweep: dr(...), or a node or port of the latest discover(), as a value or by name, GUID or LID (default: the local port)"},
+		{Name: "hops", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "maximum distance from there, in links (default: unlimited)"},
+		{Name: "via", Kind: lang.KindChoice, Default: `"smp"`, Keyword: true, Doc: `"smp" reads from each node; "sa" reads the records of the subnet administrator`},
 	},
-	Doc: `Sweeps the subnet and returns what it found: a fabric.
-Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.
-With via="sa" no node is asked, for where nodes want M_Keys or the local port may not ask them. Such a fabric has no directed routes: its nodes are reached by LID. Nor has it what the subnet administrator does not tell: nodes without a LID, those in none of our partitions, vendors' own speeds such as FDR10, and in OpenSM's case all but the states of ports that are down.`,
+	Doc: `Sweeps the subnet and returns a fabric.
+Names and GUIDs of targets are looked up in the latest fabric. Requests that were not answered are in its problems, cause warnings on standard error, and make the exit status 3.
+via="sa" sends no requests to nodes, for fabrics whose nodes require M_Keys or whose local port may not send SMPs. Such a fabric has no directed routes: its nodes are reached by LID. It lacks what the subnet administrator does not report: nodes without a LID, nodes that share no partition with this port, vendor-specific speeds such as FDR10, and, with OpenSM, everything about ports that are down except their states.`,
 	Example: `
 > f = discover()
 > f
@@ -41,7 +41,7 @@ True
 		o := s.SweepOptions()
 		if s.Engine == nil && s.Loaded != nil {
 			if a.isPartial() {
-				return nil, lang.Errorf("around and hops need a live fabric: this session reads a file")
+				return nil, lang.Errorf("around and hops require a live fabric; this session reads a file")
 			}
 			return s.Current, nil
 		}
@@ -59,13 +59,13 @@ True
 				}
 			}
 			if t.Route == nil {
-				return nil, lang.ParamError("around", "%s has no directed route: use dr(...), or what the latest discover() knows", t.Label)
+				return nil, lang.ParamError("around", "%s has no directed route; use dr(...), or a node or port of the latest discover()", t.Label)
 			}
 			o.Around = t.Route
 		}
 		switch {
 		case a.Via == "sa" && a.isPartial():
-			return nil, lang.Errorf(`around and hops are of sweeps: leave them out with via="sa"`)
+			return nil, lang.Errorf(`around and hops are not supported with via="sa"`)
 		case a.Via == "sa":
 			return discoverSA(c, o)
 		case a.Via != "smp":
@@ -91,11 +91,11 @@ type discoverArgs struct {
 	Via    string
 }
 
-// isPartial: only a part of the subnet is asked for, which is what a sweep by
-// SMPs can do.
+// isPartial reports whether only a part of the subnet is requested, which only a sweep by
+// SMPs supports.
 func (a *discoverArgs) isPartial() bool { return a.Around != nil || a.Hops != nil }
 
-// SweepOptions returns those of a sweep of the whole fabric.
+// SweepOptions returns the options of a sweep of the whole fabric.
 func (e *Env) SweepOptions() discover.Options {
 	o := discover.Options{Around: mad.DirectedRoute{0}, Names: e.Names, PlainSpeeds: e.PlainSpeeds}
 	if e.Current != nil {
@@ -104,9 +104,9 @@ func (e *Env) SweepOptions() discover.Options {
 	return o
 }
 
-// sweep discovers the fabric by SMPs. What it finds is the latest from then on.
-// It fails where the first node does not answer, or the sweep is ended; other
-// nodes that do not answer are problems of what was found.
+// sweep discovers the fabric by SMPs. The result becomes the latest fabric. It fails if
+// the first node does not answer or the sweep is stopped; other nodes that do not answer
+// are problems of the result.
 func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
 	o.Progress = func(nodes int) { c.Runtime().Progress(plural.Count(nodes, "node", "nodes") + " found") }
@@ -128,12 +128,12 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 		failed := &RequestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, Advice: adviceOn(c, err)}
 		var send *engine.SendError
 		if errors.As(err, &send) { // virtual functions have no queue pair 0
-			failed.Advice = `or ask the subnet administrator: discover(via="sa")`
+			failed.Advice = `or use the subnet administrator: discover(via="sa")`
 		}
 		if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
-			failed.Advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
+			failed.Advice = "check the local device, or increase --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
 			if hasKeys(c) {
-				failed.Advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
+				failed.Advice = "check the local device and its M_Key in --keys, or increase --timeout and --retries"
 			}
 		}
 		return nil, failed
@@ -143,13 +143,13 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	return s.Current, nil
 }
 
-// inTime: a fabric was found before the deadline, which is worth having.
+// inTime reports whether a usable fabric was found before the deadline.
 func inTime(found *fabric.Fabric, err error) bool {
 	var late *lang.DeadlineError
 	return errors.As(err, &late) && found != nil
 }
 
-// discoverSA is discover(via="sa"): no SMPs, but the records of the subnet
+// discoverSA is discover(via="sa"): it sends no SMPs and reads the records of the subnet
 // administrator (IBA 15.2.5).
 func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
@@ -175,12 +175,12 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	return s.Current, nil
 }
 
-// maxWarnings is how many problems of a sweep are told; the others are in
-// fabric.problems.
+// maxWarnings is the maximum number of warnings about problems of a sweep; all problems
+// are in fabric.problems.
 const maxWarnings = 10
 
-// reportProblems warns of the problems of a sweep, and counts those for which something
-// is missing, so that the exit status agrees with the report.
+// reportProblems warns of the problems of a sweep, and counts those that make it
+// incomplete, so that the exit status agrees with the report.
 func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
 	problems := found.Problems()
 	for i, p := range problems {
@@ -196,8 +196,8 @@ func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
 	}
 }
 
-// CurrentFabric is the fabric at hand, for an entry function that takes one, and
-// for commands: the latest, else what a sweep finds.
+// CurrentFabric returns the latest fabric, or sweeps if none exists. It is for entry
+// functions that take a fabric, and for commands.
 func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 	if e := EnvOf(lang.FiberOf(t).Runtime); e.Current != nil {
 		return e.Current, nil
@@ -205,7 +205,7 @@ func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 	return Sweep(t)
 }
 
-// Sweep discovers the whole fabric anew.
+// Sweep discovers the whole fabric again.
 func Sweep(t *starlark.Thread) (f *Fabric, err error) {
 	err = lang.Operate(t, "discover", func(c *lang.Call) (err error) {
 		f, err = sweep(c, EnvOf(c.Runtime()).SweepOptions())
@@ -214,8 +214,8 @@ func Sweep(t *starlark.Thread) (f *Fabric, err error) {
 	return f, err
 }
 
-// SweepQuietly discovers the whole fabric anew, for a command. Its problems are not warned
-// of; those that are unanswered requests are counted.
+// SweepQuietly discovers the whole fabric again, for a command. It does not warn of
+// problems, but counts unanswered requests.
 func SweepQuietly(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
 	t, release := lang.NewThread(&lang.Fiber{Runtime: r, Context: ctx, Sink: lang.Discard{}, Account: &r.Account}, "command")
 	defer release()

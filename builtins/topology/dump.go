@@ -15,8 +15,8 @@ import (
 var dumpMethod = lang.Builtin{
 	Name:   "dump",
 	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"ibnetdiscover"`, Doc: format.DumpHelp()}},
-	Doc: `Returns the fabric as a file's text.
-"ibnl" is a dict of texts by file name, which belong beside the file of "topo"; "snapshot" is bytes, for fs.write, with all that is known of the fabric and the tables that came with it. Nothing is asked of the fabric.`,
+	Doc: `Returns the fabric in a file format.
+"ibnl" is a dict of file contents by file name, for the directory of the "topo" file; "snapshot" is bytes, for fs.write, with everything known about the fabric and its tables; all others are strings. No requests are sent.`,
 	Example: `
 > discover().dump("ibnetdiscover").splitlines()[0]
 "#"
@@ -37,7 +37,7 @@ var dumpMethod = lang.Builtin{
 	}),
 }
 
-// ibnls are the texts of ibdm's descriptions of systems, by file name.
+// ibnls returns ibdm's descriptions of systems, by file name.
 func ibnls(f *fabric.Fabric) (starlark.Value, error) {
 	files := new(starlark.Dict)
 	err := format.WriteIBNLs(f, func(name string) (io.WriteCloser, error) {
@@ -46,7 +46,7 @@ func ibnls(f *fabric.Fabric) (starlark.Value, error) {
 	return files, err
 }
 
-// dictFile becomes an entry of a dict when it is closed.
+// dictFile is a file that becomes an entry of a dict when it is closed.
 type dictFile struct {
 	bytes.Buffer
 	files *starlark.Dict

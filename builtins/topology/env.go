@@ -20,49 +20,48 @@ const (
 	GroupTable  = "Whole tables"
 )
 
-// Env is the fabric that a session works on, and what it may do to it. It is the
-// state that topology keeps with a lang.Runtime.
+// Env is the fabric of a session, and what the session may change. It is the state that
+// topology keeps with a lang.Runtime.
 type Env struct {
 	// Engine reaches the fabric; nil when the session reads a file.
 	Engine *engine.Engine
-	// Absent is why there is neither Engine nor Loaded; what needs a fabric
-	// fails with it.
+	// Absent is the reason why there is neither Engine nor Loaded; functions that need a
+	// fabric fail with it.
 	Absent error
-	// Sim is the simulated fabric that Engine reaches; nil: it is none of this process.
+	// Sim is the simulated fabric of this process that Engine reaches; nil: none.
 	Sim *sim.Subnet
-	// Loaded is the fabric of that file.
+	// Loaded is the fabric of the file that the session reads.
 	Loaded *fabric.Fabric
-	// Stored reaches the answers that came with Loaded; nil: there are none.
+	// Stored reaches the answers in the file of Loaded; nil: the file has none.
 	Stored *engine.Engine
-	// Names are what nodes are called, whatever they say themselves.
+	// Names are the names of nodes that replace their own descriptions.
 	Names map[mad.GUID]string
-	// PlainSpeeds: discover asks for no vendor's own speeds.
+	// PlainSpeeds prevents discover from reading vendor-specific speeds.
 	PlainSpeeds bool
 
 	Write      bool // --write: changes of the fabric are allowed
-	TrapAgent  bool // --trap-agent: traps that come to this port may be taken
-	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
+	TrapAgent  bool // --trap-agent: traps sent to this port may be received
+	OverrideSM bool // --override-sm: changes are allowed where a subnet manager owns the attribute
 
-	// SA asks the subnet administrator and addresses general packets, as
-	// --sm-lid, --sl and --pkey say; nil: as the port says. A session sets its
-	// Engine.
+	// SA sends requests to the subnet administrator and addresses general packets
+	// according to --sm-lid, --sl and --pkey; nil: according to the port. A session
+	// sets its Engine.
 	SA *sa.Client
 
-	// Levels is a file with the service levels that packets have, for proofs of plans;
-	// "": the subnet administrator is asked.
+	// Levels is a file with the service levels of packets, for proofs of plans; "": they
+	// are read from the subnet administrator.
 	Levels string
-	// AcceptCreditLoops makes plans by which packets may deadlock on the way.
+	// AcceptCreditLoops allows plans during which packets may deadlock.
 	AcceptCreditLoops bool
 
-	Current *Fabric // the latest that discover found; nil if there is none yet
-	swept   bool    // by asking the nodes
+	Current *Fabric // the latest result of discover; nil before the first
+	swept   bool    // Current was read from the nodes
 }
 
-// EnvOf is the environment of a session.
+// EnvOf returns the environment of a session.
 func EnvOf(r *lang.Runtime) *Env { return lang.StateOf[Env](r) }
 
-// Fabric is the latest that discover found, or the one that was loaded; nil:
-// none yet.
+// Fabric returns the latest result of discover, or the loaded fabric; nil: none yet.
 func (e *Env) Fabric() *fabric.Fabric {
 	if e.Current == nil {
 		return nil
@@ -70,7 +69,7 @@ func (e *Env) Fabric() *fabric.Fabric {
 	return e.Current.Fabric
 }
 
-// ValueOf is the value of f, of which there is one as long as f is the latest.
+// ValueOf returns the value of f; it is always the same while f is the latest.
 func (e *Env) ValueOf(f *fabric.Fabric) *Fabric {
 	if e.Fabric() == f {
 		return e.Current
@@ -78,29 +77,29 @@ func (e *Env) ValueOf(f *fabric.Fabric) *Fabric {
 	return NewFabric(f)
 }
 
-// ErrNoFabric ends what needs a live fabric in a session that has none.
+// ErrNoFabric is the error of functions that need a live fabric in a session without one.
 var ErrNoFabric = errors.New("no live fabric")
 
-// ErrNotInFile is why there is no answer in a session that reads those of a file.
+// ErrNotInFile is the error of a request whose answer is not in the session's file.
 var ErrNotInFile = stored.ErrNotInFile
 
-// Load makes e the environment of a session that reads a file, with the answers in it.
+// Load makes e the environment of a session that reads a file and the answers in it.
 func (e *Env) Load(f *fabric.Fabric) {
 	e.Engine, e.Absent, e.Loaded, e.Stored = nil, nil, f, nil
 	if len(f.Answers()) > 0 {
 		e.Stored = engine.New(stored.New(f), engine.Options{})
-		e.SA = &sa.Client{Engine: e.Stored, SL: new(uint8)} // nobody looks at service levels
+		e.SA = &sa.Client{Engine: e.Stored, SL: new(uint8)} // service levels have no effect
 	}
 }
 
-// Unload ends what Load began.
+// Unload releases the resources of Load.
 func (e *Env) Unload() {
 	if e.Stored != nil {
 		e.Stored.Close()
 	}
 }
 
-// ReaderOf is what can be asked: EngineOf, or the answers of a file.
+// ReaderOf returns the engine for reads: EngineOf, or that of the answers in a file.
 func ReaderOf(c *lang.Call) (*engine.Engine, error) {
 	if e := EnvOf(c.Runtime()); e.Engine == nil && e.Stored != nil {
 		return e.Stored, nil
@@ -108,8 +107,8 @@ func ReaderOf(c *lang.Call) (*engine.Engine, error) {
 	return EngineOf(c)
 }
 
-// EngineOf is what reaches the fabric. Its error names the builtin by itself,
-// for it may become the Failure of a target.
+// EngineOf returns the engine that reaches the fabric. Its error names the builtin,
+// because it may become the Failure of a target.
 func EngineOf(c *lang.Call) (*engine.Engine, error) {
 	if e := EnvOf(c.Runtime()).Engine; e != nil {
 		return e, nil
@@ -117,10 +116,10 @@ func EngineOf(c *lang.Call) (*engine.Engine, error) {
 	if absent := EnvOf(c.Runtime()).Absent; absent != nil {
 		return nil, fmt.Errorf("%s: %w: %w", c.Name, ErrNoFabric, absent)
 	}
-	return nil, fmt.Errorf("%s: %w: this session reads a file; open one with -F (for example -F sim)", c.Name, ErrNoFabric)
+	return nil, fmt.Errorf("%s: %w: this session reads a file; open a live fabric with -F (for example -F sim)", c.Name, ErrNoFabric)
 }
 
-// LocalPort reads the facts of the port that the session is on.
+// LocalPort reads the data of the session's local port.
 func LocalPort(c *lang.Call) (p engine.Port, err error) {
 	e, err := ReaderOf(c)
 	if err != nil {

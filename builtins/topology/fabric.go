@@ -8,8 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// Fabric is the value `fabric`. There is one for each *fabric.Fabric, so
-// that its lists are made once.
+// Fabric is the value `fabric`. Each *fabric.Fabric has only one, so that its lists are
+// made only once.
 type Fabric struct {
 	*fabric.Fabric
 	lists map[string]*starlark.List // of attributes, by their names
@@ -17,16 +17,16 @@ type Fabric struct {
 
 var _ lang.Factual = (*Fabric)(nil)
 
-// NewFabric makes the value of f.
+// NewFabric returns the value of f.
 func NewFabric(f *fabric.Fabric) *Fabric {
 	return &Fabric{Fabric: f, lists: map[string]*starlark.List{}}
 }
 
-// FabricType is what scripts find in a fabric. Other vocabularies add methods.
+// FabricType declares the attributes of a fabric. Other vocabularies add methods.
 var FabricType = newFabricType()
 
-// newFabricType makes FabricType. Lists are made when a script first asks for
-// them, and frozen, for all that see the fabric share them.
+// newFabricType returns FabricType. Lists are made when a script first reads them, and
+// frozen, because all users of the fabric share them.
 func newFabricType() *lang.Type[*Fabric] {
 	list := func(name, element, doc string, column bool, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
 		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Column: column, Get: func(v *Fabric) starlark.Value {
@@ -39,8 +39,8 @@ func newFabricType() *lang.Type[*Fabric] {
 			return l
 		}}
 	}
-	return lang.NewType("fabric", "A snapshot of a subnet, which never changes: what discover() found or a file says.",
-		lang.Member[*Fabric]{Name: "complete", Column: true, Doc: "nothing that was asked for is missing", Get: func(v *Fabric) starlark.Value {
+	return lang.NewType("fabric", "An immutable snapshot of a subnet, from discover() or from a file.",
+		lang.Member[*Fabric]{Name: "complete", Column: true, Doc: "whether all requests were answered", Get: func(v *Fabric) starlark.Value {
 			return starlark.Bool(v.Complete())
 		}},
 		list("nodes", "node", "all nodes: switches, then CAs, then routers, by GUID", true, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
@@ -48,9 +48,9 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("cas", "node", "the channel adapters, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
 		list("routers", "node", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
 		list("ports", "port", "all external ports, by node and number", false, portsOf),
-		list("end_ports", "port", "the ports that have LIDs of their own, and whose PortInfo is known: of switches port 0, of others those with a cable", false, endPortsOf),
-		list("links", "link", "the cables, by their first port", true, linksOf),
-		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
+		list("end_ports", "port", "the ports with their own LID and known PortInfo: port 0 of switches, and the ports with a cable of other nodes", false, endPortsOf),
+		list("links", "link", "the cables, by first port", true, linksOf),
+		list("problems", "problem", "problems of the fabric or of its discovery: kind and text", true, problemsOf),
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
 		lang.Member[*Fabric]{Method: &diffMethod},
@@ -70,7 +70,7 @@ func (v *Fabric) Attr(name string) (starlark.Value, error) {
 	return FabricType.Attr(v, name)
 }
 
-// nodesOf are the values of nodes.
+// nodesOf returns the values of nodes.
 func nodesOf(nodes []fabric.Node) []starlark.Value {
 	out := make([]starlark.Value, len(nodes))
 	for i := range nodes {
@@ -79,7 +79,7 @@ func nodesOf(nodes []fabric.Node) []starlark.Value {
 	return out
 }
 
-// portsOf are all external ports.
+// portsOf returns all external ports.
 func portsOf(f *fabric.Fabric) []starlark.Value {
 	var out []starlark.Value
 	for i := range f.Ports() {
@@ -90,7 +90,7 @@ func portsOf(f *fabric.Fabric) []starlark.Value {
 	return out
 }
 
-// endPortsOf are the ports that have LIDs of their own.
+// endPortsOf returns the ports that have their own LID.
 func endPortsOf(f *fabric.Fabric) []starlark.Value {
 	var out []starlark.Value
 	for i := range f.Ports() {
@@ -102,7 +102,7 @@ func endPortsOf(f *fabric.Fabric) []starlark.Value {
 	return out
 }
 
-// linksOf are the links, each once: from its first port.
+// linksOf returns the links, each once, from its first port.
 func linksOf(f *fabric.Fabric) []starlark.Value {
 	out := make([]starlark.Value, 0, f.Links())
 	for i := range f.Ports() {
@@ -114,7 +114,7 @@ func linksOf(f *fabric.Fabric) []starlark.Value {
 	return out
 }
 
-// problemsOf are the values of the problems.
+// problemsOf returns the values of the problems.
 func problemsOf(f *fabric.Fabric) []starlark.Value {
 	var out []starlark.Value
 	for _, p := range f.Problems() {

@@ -8,13 +8,13 @@ import (
 	"fabsh/mad"
 )
 
-// nodeMethod is fabric.node(): one node by what names it.
+// nodeMethod is fabric.node(), which finds a node.
 var nodeMethod = lang.Builtin{
 	Name:    "node",
 	Returns: "node",
-	Params:  []lang.Param{{Name: "target", Kind: KindTarget, Doc: "its name, GUID, GID or LID, or those of a port of it; or a node or port of another fabric"}},
-	Doc: `Returns the node of this fabric that a name, GUID, GID or LID means.
-That there is none, or more than one, is an error.`,
+	Params:  []lang.Param{{Name: "target", Kind: KindTarget, Doc: "name, GUID, GID or LID of the node or of one of its ports; or a node or port of another fabric"}},
+	Doc: `Returns the node of this fabric with a name, GUID, GID or LID.
+It fails if no node or more than one node matches.`,
 	Example: `
 > f = discover()
 > f.node("leaf-1").lid
@@ -31,8 +31,8 @@ That there is none, or more than one, is an error.`,
 	}),
 }
 
-// FindValue is the node or port of f that v means: by name, GUID, GID or LID, or
-// as a node or port of another fabric. A LID means the node.
+// FindValue returns the node or port of f that v names: by name, GUID, GID or LID, or as
+// a node or port of another fabric. A LID names the node.
 func FindValue(f *fabric.Fabric, v starlark.Value) Target {
 	switch v := v.(type) {
 	case starlark.Int:
@@ -57,7 +57,7 @@ func FindValue(f *fabric.Fabric, v starlark.Value) Target {
 	return missing(v.Type(), "got %s, want a name, a GUID, a GID, a LID, a node or a port", v.Type())
 }
 
-// sameIn is the node of f that is the same as n.
+// sameIn returns the node of f that is the same as n.
 func sameIn(f *fabric.Fabric, n *fabric.Node) Target {
 	if n.Fabric() == f {
 		return NodeTarget(n)

@@ -13,9 +13,9 @@ var GUID = lang.Builtin{
 	Name:    "guid",
 	Returns: "string",
 	Group:   lang.GroupRest,
-	Params:  []lang.Param{{Name: "x", Kind: lang.KindAny, Doc: "a GUID in any spelling, an int, or a node or port"}},
-	Doc: `Returns a GUID in its canonical spelling.
-GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.`,
+	Params:  []lang.Param{{Name: "x", Kind: lang.KindAny, Doc: "a GUID in any notation, an int, or a node or port"}},
+	Doc: `Returns a GUID in its canonical notation.
+GUIDs are strings, 0x and 16 lower-case digits, so that they can be compared with literals.`,
 	Example: `
 > guid("0002:C903:0012:34ab")
 "0x0002c903001234ab"
@@ -41,10 +41,10 @@ var GID = lang.Builtin{
 	Returns: "string",
 	Group:   lang.GroupRest,
 	Params: []lang.Param{
-		{Name: "x", Kind: lang.KindAny, Doc: "a GID in any spelling, or a port GUID with prefix"},
-		{Name: "prefix", Kind: lang.KindAny, Default: "None", Doc: "the subnet prefix that makes a GID of a GUID"},
+		{Name: "x", Kind: lang.KindAny, Doc: "a GID in any notation, or a port GUID with prefix"},
+		{Name: "prefix", Kind: lang.KindAny, Default: "None", Doc: "the subnet prefix, to make a GID from a GUID"},
 	},
-	Doc: "Returns a GID in its canonical spelling, that of RFC 5952.",
+	Doc: "Returns a GID in its canonical notation, that of RFC 5952.",
 	Example: `
 > gid("FE80:0:0:0:0002:C903:0012:34AB")
 "fe80::2:c903:12:34ab"

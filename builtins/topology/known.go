@@ -11,8 +11,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Known makes f the latest fabric without a sweep, if its nodes are still where it says:
-// NodeInfo at the LID of each is asked for. moved says what is not so, in words.
+// Known makes f the latest fabric without a sweep, if its nodes are still at their LIDs:
+// it reads NodeInfo at the LID of each. moved describes the first difference.
 func Known(t *starlark.Thread, f *fabric.Fabric) (v *Fabric, moved string, err error) {
 	err = lang.Operate(t, "discover", func(c *lang.Call) error {
 		var calls []*engine.Call
@@ -36,7 +36,7 @@ func Known(t *starlark.Thread, f *fabric.Fabric) (v *Fabric, moved string, err e
 			case call.Err != nil:
 				moved = fmt.Sprintf("%s does not answer at LID %d", of[i].Label(), of[i].LID())
 			case info.NodeGUID != of[i].GUID():
-				moved = fmt.Sprintf("%s is not at LID %d any more", of[i].Label(), of[i].LID())
+				moved = fmt.Sprintf("LID %[2]d no longer belongs to %[1]s", of[i].Label(), of[i].LID())
 			default:
 				continue
 			}

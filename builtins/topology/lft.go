@@ -10,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// LFTEntry is an entry of a linear forwarding table: the output port, or None.
+// LFTEntry returns an entry of a linear forwarding table: the output port, or None.
 func LFTEntry(port byte) starlark.Value {
 	if port == mad.NoPort {
 		return starlark.None
@@ -18,8 +18,8 @@ func LFTEntry(port byte) starlark.Value {
 	return starlark.MakeInt(int(port))
 }
 
-// LFTPorts are, by LID, the output ports of the entries of a linear forwarding
-// table that have one.
+// LFTPorts returns the output ports of a linear forwarding table by LID, without the
+// entries that have none.
 func LFTPorts(entries []byte) *starlark.Dict {
 	ports := starlark.NewDict(len(entries))
 	for lid, p := range entries {
@@ -30,7 +30,7 @@ func LFTPorts(entries []byte) *starlark.Dict {
 	return ports
 }
 
-// LFTUsed are the output ports, in order.
+// LFTUsed returns the output ports, in order.
 func LFTUsed(entries []byte) *starlark.List {
 	var used [mad.NoPort + 1]bool
 	for _, p := range entries {
@@ -45,7 +45,7 @@ func LFTUsed(entries []byte) *starlark.List {
 	return starlark.NewList(ports)
 }
 
-// LFTLIDs are, by output port, the LIDs that go to it.
+// LFTLIDs returns the LIDs by output port.
 func LFTLIDs(entries []byte) *starlark.Dict {
 	var counts [mad.NoPort + 1]int
 	for _, p := range entries {
@@ -59,7 +59,7 @@ func LFTLIDs(entries []byte) *starlark.Dict {
 		}
 		if lists[p] == nil {
 			lists[p] = make([]starlark.Value, 0, counts[p])
-			ports.SetKey(starlark.MakeInt(int(p)), starlark.None) // here it has its place
+			ports.SetKey(starlark.MakeInt(int(p)), starlark.None) // fixes the order of the keys
 		}
 		lists[p] = append(lists[p], starlark.MakeInt(lid))
 	}
@@ -71,8 +71,8 @@ func LFTLIDs(entries []byte) *starlark.Dict {
 	return ports
 }
 
-// LFTText is a linear forwarding table for people, 16 entries a line. Lines
-// without an output port are left out.
+// LFTText returns a linear forwarding table as text, 16 entries in each line, without
+// lines that have no output port.
 func LFTText(entries []byte) string {
 	const perLine = 16
 	var b strings.Builder

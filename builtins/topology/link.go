@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// Link is the value `link`: a cable. A is the port that comes first. Two are
-// equal when both ends are the same, be it in two snapshots.
+// Link is the value `link`: a cable. A is the first port in the fabric's order. Two links
+// are equal if both ends are equal, also in different snapshots.
 type Link struct{ A, B *fabric.Port }
 
 var (
@@ -21,7 +21,7 @@ var (
 	_ lang.Factual        = Link{}
 )
 
-// LinkType is what scripts find in a link.
+// LinkType declares the attributes of a link.
 var LinkType *lang.Type[Link]
 
 func init() {
@@ -36,8 +36,8 @@ func init() {
 			return get(Port{l.B})
 		}}
 	}
-	LinkType = lang.NewType("link", "A cable between two ports. Links of two fabrics are equal where both ends are.",
-		end("a", "port", "the port that comes first in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
+	LinkType = lang.NewType("link", "A cable between two ports. Links of two fabrics are equal if both ends are equal.",
+		end("a", "port", "the first port, in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
 		end("a_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
 		end("b", "port", "the port at the other end", true, func(l Link) starlark.Value { return Port{l.B} }),
 		end("b_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
@@ -46,14 +46,14 @@ func init() {
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),
 		words("best_width", bestWidthDoc, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, mad.Speeds(), portBestSpeed),
-		end("degraded", "", "it is slower or narrower than both ends could be; None while it is down, or if unknown", true, func(l Link) starlark.Value {
+		end("degraded", "", "whether it is slower or narrower than both ends support; None while the link is down, or if unknown", true, func(l Link) starlark.Value {
 			if degraded, known := l.A.Degraded(); known {
 				return starlark.Bool(degraded)
 			}
 			return starlark.None
 		}),
-		end("a_guid", "string", "GUID of the node that a is of", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
-		end("b_guid", "string", "GUID of the node that b is of", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
+		end("a_guid", "string", "GUID of the node of a", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
+		end("b_guid", "string", "GUID of the node of b", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
 	).AtVersion(2)
 }
 
@@ -67,7 +67,7 @@ func (l Link) Schema() string        { return LinkType.Schema() }
 
 func (l Link) Facts() []lang.Fact { return LinkType.Facts(l) }
 
-// Hash does not depend on which end comes first, nor does CompareSameType.
+// Hash does not depend on the order of the ends, and neither does CompareSameType.
 func (l Link) Hash() (uint32, error) {
 	a, _ := Port{l.A}.Hash()
 	b, _ := Port{l.B}.Hash()

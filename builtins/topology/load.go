@@ -16,9 +16,9 @@ var LoadFabric = lang.Builtin{
 	Name:    "load_fabric",
 	Returns: "fabric",
 	Group:   GroupFabric,
-	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; what it may be, fs.read says"}},
+	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; the rules of fs.read apply"}},
 	Doc: `Reads a fabric from a topology file.
-It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
+The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"

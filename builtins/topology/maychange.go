@@ -13,17 +13,17 @@ import (
 	"fabsh/mad/engine"
 )
 
-// guardFor is how long a look for a subnet manager counts.
+// guardFor is the time for which the result of a search for a subnet manager is valid.
 const guardFor = 10 * time.Second
 
-// guard is what the last look for a subnet manager found.
+// guard is the result of the last search for a subnet manager.
 type guard struct {
 	sm    *sa.SM
 	until time.Time
 }
 
-// MayChange: the script may Set attr. A subnet manager expects what it has set
-// to stay, so where one is at work it takes --override-sm.
+// MayChange returns the engine if the script may Set attr. A subnet manager expects that
+// no others change what it sets, so while one is active --override-sm is required.
 func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	e, err := EngineOf(c)
 	if err != nil {
@@ -33,16 +33,16 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	simulated := e.Traits().Simulated
 	switch {
 	case len(f.Loads) > 0:
-		return nil, c.Refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", f.Loads[len(f.Loads)-1])
+		return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s); change it in a function that the script calls", f.Loads[len(f.Loads)-1])
 	case e.Interceptor() != nil && slices.Contains(plan.PlannedAttributes(), attr):
 		return e, nil
 	case e.Interceptor() != nil:
 		return nil, MayNotPlan(c)
 	case s.Write && e.Write():
 	case simulated:
-		return nil, c.Refuse("refused, for this session is read-only: leave --read-only out to change the simulated fabric")
+		return nil, c.Refuse("refused: this session is read-only; omit --read-only to change the simulated fabric")
 	default:
-		return nil, c.Refuse("refused, for it would change the fabric, which takes --write")
+		return nil, c.Refuse("refused: it would change the fabric; allow changes with --write")
 	}
 	if simulated || s.OverrideSM || !attr.SMOwned {
 		return e, nil
@@ -60,21 +60,21 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		*guarded = guard{sm: sm, until: clock.Now().Add(guardFor)}
 	}
 	if guarded.sm != nil {
-		return nil, c.Refuse("refused, for %v sets %s and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same", guarded.sm, attr.Name)
+		return nil, c.Refuse("refused: %v sets %s and expects no other changes; OpenSM neither detects nor repairs them, because it compares with the values that it remembers; --override-sm allows the change", guarded.sm, attr.Name)
 	}
 	return e, nil
 }
 
-// MayNotPlan refuses what no plan can hold, where one is being made.
+// MayNotPlan refuses an operation that a plan cannot contain, while one is being made.
 func MayNotPlan(c *lang.Call) error {
 	if e := EnvOf(c.Runtime()).Engine; e == nil || e.Interceptor() == nil {
 		return nil
 	}
-	return c.Refuse("refused, for a plan is being made, and it holds nothing but what set_*, port_* and smp_set write: forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs, PortInfo (no keys) and SwitchInfo")
+	return c.Refuse("refused: a plan is being made, and it can contain only what set_*, port_* and smp_set write: forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs, PortInfo (no keys) and SwitchInfo")
 }
 
-// Change is c.Block for what changes the fabric: a plan that is being made knows by
-// it which line of the script asks for that.
+// Change is c.Block for changes of the fabric: it gives a plan that is being made the
+// line of the script that requests the change.
 func Change(c *lang.Call, fn func(context.Context) error) error {
 	cause := plan.Cause{Place: c.Fiber().Place}
 	for depth := range c.Thread.CallStackDepth() {

@@ -13,9 +13,9 @@ import (
 	"fabsh/mad/engine"
 )
 
-// named resolves a GUID, a GID, a name, or NAME/PORT. GUIDs go first: a node may
-// call itself as it likes. A name may have slashes, so it is looked up whole
-// before its last part is taken for a port.
+// named resolves a GUID, a GID, a name, or NAME/PORT. GUIDs come first, because a node
+// can have any name. A name may have slashes, so the whole text is looked up before its
+// last part is taken for a port.
 func (r *Resolver) named(name string) Target {
 	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") || strings.Count(name, ":") == 3 {
 		if g, ok := records.GUIDText(name); ok {
@@ -29,10 +29,10 @@ func (r *Resolver) named(name string) Target {
 	}
 	f := EnvOf(r.Call.Runtime()).Current
 	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || len(f.NodeByName(name)) == 0) {
-		return missing(name, "no node is named %q: a LID is a number, %d, and no text (int(%[1]q) makes it one)", name, lid)
+		return missing(name, "no node is named %q; a LID is a number, %d, not a string (int(%[1]q) converts it)", name, lid)
 	}
 	if f == nil {
-		return missing(name, "no fabric is known to look %q up in: run discover() first", name)
+		return missing(name, "unknown name %q: no fabric is known; run discover() first", name)
 	}
 	return nameIn(f.Fabric, name)
 }
@@ -64,7 +64,7 @@ func nameIn(f *fabric.Fabric, name string) Target {
 	for i := range f.Nodes() {
 		names = append(names, f.Nodes()[i].Name())
 	}
-	return missing(name, "the fabric has no node named %q%s; if it is new, run discover() again", name, fabric.DidYouMean(name, names))
+	return missing(name, "unknown node %q%s; if it is new, run discover() again", name, fabric.DidYouMean(name, names))
 }
 
 // FindIn looks a GUID, a GID, a name or NAME/PORT up in a fabric.
@@ -87,20 +87,20 @@ func FindIn(f *fabric.Fabric, name string) Target {
 	return nameIn(f, name)
 }
 
-// ambiguousName is a target that several nodes could be.
+// ambiguousName returns the target for a name of several nodes.
 func ambiguousName(name string, nodes []*fabric.Node) Target {
 	var guids []string
 	for _, n := range nodes {
 		guids = append(guids, n.GUID().String())
 	}
-	return missing(name, "%d nodes are named %q: use a GUID, one of %s", len(nodes), name, strings.Join(guids, ", "))
+	return missing(name, "%d nodes are named %q; use a GUID, one of %s", len(nodes), name, strings.Join(guids, ", "))
 }
 
 // guid resolves a GUID: a port's first, then a node's; in the fabric first,
 // then through the subnet administrator.
 func (r *Resolver) guid(name string, g mad.GUID) Target {
 	if g == 0 {
-		return missing(name, "GUID 0 is nobody's")
+		return missing(name, "invalid GUID 0")
 	}
 	if f := EnvOf(r.Call.Runtime()).Current; f != nil {
 		if t, ok := guidIn(f.Fabric, name, g); ok {
@@ -110,12 +110,12 @@ func (r *Resolver) guid(name string, g mad.GUID) Target {
 	return r.guidFromSA(name, g)
 }
 
-// guidIn looks a GUID up in a fabric; false: nobody has it there.
+// guidIn looks a GUID up in a fabric; false: the fabric does not have it.
 func guidIn(f *fabric.Fabric, name string, g mad.GUID) (Target, bool) {
 	ports := f.PortByGUID(g)
 	switch {
 	case len(ports) > 1:
-		return missing(name, "%d ports have GUID %s: use one of %s", len(ports), g, portNames(ports)), true
+		return missing(name, "%d ports have GUID %s; use one of %s", len(ports), g, portNames(ports)), true
 	case len(ports) == 1 && ports[0].Num() == 0: // a switch's GUID means the switch
 		return NodeTarget(ports[0].Node()), true
 	case len(ports) == 1:
@@ -128,7 +128,7 @@ func guidIn(f *fabric.Fabric, name string, g mad.GUID) (Target, bool) {
 		for _, n := range nodes {
 			routes = append(routes, fmt.Sprintf("dr(%q)", n.Route()))
 		}
-		return missing(name, "%d nodes have GUID %s: use one of %s", len(nodes), g, strings.Join(routes, ", ")), true
+		return missing(name, "%d nodes have GUID %s; use one of %s", len(nodes), g, strings.Join(routes, ", ")), true
 	case len(nodes) == 0:
 		return Target{}, false
 	case nodes[0].IsSwitch():
@@ -141,12 +141,12 @@ func guidIn(f *fabric.Fabric, name string, g mad.GUID) (Target, bool) {
 		}
 	}
 	if len(linked) > 1 {
-		return missing(name, "%s is a node with %d ports in use: use one of %s", g, len(linked), portNames(linked)), true
+		return missing(name, "%s is a node with %d ports in use; use one of %s", g, len(linked), portNames(linked)), true
 	}
 	return NodeTarget(nodes[0]), true
 }
 
-// portNames are the ports that a GUID could mean, for a message.
+// portNames returns the ports that a GUID could mean, for a message.
 func portNames(ports []*fabric.Port) string {
 	var names []string
 	for _, p := range ports {
@@ -155,13 +155,13 @@ func portNames(ports []*fabric.Port) string {
 	return strings.Join(names, ", ")
 }
 
-// guidFromSA asks the subnet administrator for the ports of a GUID.
+// guidFromSA reads the ports of a GUID from the subnet administrator.
 func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
 	query := mad.NodeRecord{NodeInfo: mad.NodeInfo{PortGUID: g, NodeGUID: g}}
 	for _, component := range []string{"port_guid", "node_guid"} {
 		records, err := nodeRecords(r.Call, &query, component)
 		if err != nil {
-			return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no fabric is known that has GUID %s, and the subnet administrator cannot be asked: %w; or run discover()", g, err)}
+			return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no known fabric has GUID %s, and the subnet administrator did not answer: %w; or run discover()", g, err)}
 		}
 		switch len(records) {
 		case 0:
@@ -173,13 +173,13 @@ func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
 		for _, rec := range records {
 			names = append(names, fmt.Sprintf("LID %d (port GUID %q)", rec.LID, rec.NodeInfo.PortGUID.String()))
 		}
-		return missing(name, "%s is a node with %d ports: use one of %s", g, len(records), strings.Join(names, ", "))
+		return missing(name, "%s is a node with %d ports; use one of %s", g, len(records), strings.Join(names, ", "))
 	}
-	return missing(name, "nobody has GUID %s: neither the latest discover() nor the subnet administrator knows it", g)
+	return missing(name, "unknown GUID %s: neither the latest discover() nor the subnet administrator has it", g)
 }
 
-// recordTarget is the port of a NodeRecord. A switch's LocalPortNum is the port
-// that was asked through (IBA 14.2.5.3), not one that is meant.
+// recordTarget returns the port of a NodeRecord. A switch's LocalPortNum is the port that
+// received the request (IBA 14.2.5.3), not the target.
 func recordTarget(name string, rec *mad.NodeRecord) Target {
 	n := &rec.NodeInfo
 	t := Target{Label: name, Port: NoPortGiven, LID: rec.LID, guard: engine.Guard{Port: n.PortGUID, Node: n.NodeGUID}}
@@ -189,8 +189,7 @@ func recordTarget(name string, rec *mad.NodeRecord) Target {
 	return t
 }
 
-// gid resolves a GID: through the fabric where its ports have it, else by a
-// PathRecord.
+// gid resolves a GID: in the fabric if one of its ports has it, else by a PathRecord.
 func (r *Resolver) gid(name string, g mad.GID) Target {
 	if f := EnvOf(r.Call.Runtime()).Current; f != nil {
 		for _, p := range f.PortByGUID(g.GUID()) {
@@ -201,7 +200,7 @@ func (r *Resolver) gid(name string, g mad.GID) Target {
 	}
 	path, err := pathTo(r.Call, g)
 	if err != nil {
-		return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no fabric is known that has GID %s, and the subnet administrator gives no path to it: %w; or run discover()", g, err)}
+		return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no known fabric has GID %s, and the subnet administrator returned no path to it: %w; or run discover()", g, err)}
 	}
 	return Target{Label: name, Port: NoPortGiven, LID: path.DLID}
 }
@@ -209,7 +208,7 @@ func (r *Resolver) gid(name string, g mad.GID) Target {
 // linkLocalPrefix is the default subnet prefix (IBA 4.1.1).
 const linkLocalPrefix = 0xfe80000000000000
 
-// missing is a target that is not there.
+// missing returns a target that does not exist.
 func missing(name, format string, args ...any) Target {
 	return Target{Label: name, Port: NoPortGiven, Err: &TargetError{msg: fmt.Sprintf(format, args...), named: true}}
 }

@@ -13,11 +13,11 @@ import (
 	"fabsh/mad"
 )
 
-// Node is the value `node`. Two are equal when they are the same node, be it in
-// two snapshots.
+// Node is the value `node`. Two are equal if they are the same node, also in different
+// snapshots.
 type Node struct{ *fabric.Node }
 
-// NodeOf is the value of n.
+// NodeOf returns the value of n.
 func NodeOf(n *fabric.Node) Node { return Node{n} }
 
 var (
@@ -26,24 +26,24 @@ var (
 	_ lang.Named          = Node{}
 )
 
-// NodeType is what scripts find in a node.
+// NodeType declares the attributes of a node.
 var NodeType *lang.Type[Node]
 
 func init() {
-	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal where their GUIDs are.",
+	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal if their GUIDs are equal.",
 		lang.Member[Node]{Name: "name", Type: "string", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
 		lang.Member[Node]{Name: "type", Type: "string", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
-		lang.Member[Node]{Name: "lid", Column: true, Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
+		lang.Member[Node]{Name: "lid", Column: true, Doc: "LID of port 0 of a switch, else of the first port with a LID; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
 		lang.Member[Node]{Name: "num_ports", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
 		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
 		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
-		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
+		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found; None in a fabric from a file", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
 		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value {
 			return once(n.Fabric(), mad.AttrNodeInfo, n.ID(), func() *records.Record {
 				return encoded(mad.AttrNodeInfo, n.Info(), n.Node, n.LID(), NoPortGiven)
 			})
 		}},
-		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
+		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None if it is not a switch", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
 				return encoded(mad.AttrSwitchInfo, si, n.Node, n.LID(), NoPortGiven)
 			}
@@ -63,15 +63,16 @@ func (n Node) Schema() string        { return NodeType.Schema() }
 
 func (n Node) Facts() []lang.Fact { return NodeType.Facts(n) }
 
-// CompareSameType: Hash is of the GUID alone, so equal nodes have one.
+// CompareSameType compares GUIDs; Hash depends only on the GUID, so equal nodes have
+// equal hashes.
 func (n Node) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return records.CompareEqual(op, n, n.Same(y.(Node).Node))
 }
 
 func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n, name) }
 
-// ports is the value `ports`: a node's ports by number. It iterates over the
-// external ones, and `in` takes a port.
+// ports is the value `ports`: a node's ports by number. It iterates over the external
+// ports, and `in` takes a port.
 type ports struct{ *fabric.Node }
 
 var (
@@ -87,8 +88,7 @@ func (p ports) Truth() starlark.Bool  { return true }
 func (p ports) Hash() (uint32, error) { return HashUint64(uint64(p.GUID())), nil }
 func (p ports) Len() int              { return p.NumPorts() }
 
-// Get is both ports[3] and `x in ports`; for the latter the interpreter takes an
-// error for no.
+// Get implements both ports[3] and `x in ports`; in the latter an error means False.
 func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
 	switch key := key.(type) {
 	case Port:
@@ -108,11 +108,11 @@ func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error)
 	return nil, false, fmt.Errorf("ports are indexed by number: got %s, want int", key.Type())
 }
 
-// Index is what Sliceable wants; the interpreter asks Get.
+// Index implements Sliceable; the interpreter calls Get instead.
 func (p ports) Index(i int) starlark.Value { return Port{p.Port(i)} }
 
-// Slice is ports[3:6], by port number. The interpreter cuts end at Len, and so
-// cannot say that the last port is left out: it never is.
+// Slice is ports[3:6], by port number. The interpreter limits end to Len, which also
+// stands for "to the last port", so the last port is always included then.
 func (p ports) Slice(start, end, step int) starlark.Value {
 	last := p.NumPorts()
 	switch {
@@ -130,7 +130,7 @@ func (p ports) Slice(start, end, step int) starlark.Value {
 	return starlark.NewList(list)
 }
 
-// NoSuchPort is the error of a port number that n does not have.
+// NoSuchPort returns the error for a port number that n does not have.
 func NoSuchPort(n *fabric.Node, num string) error {
 	first := 1
 	if n.IsSwitch() {
@@ -141,7 +141,7 @@ func NoSuchPort(n *fabric.Node, num string) error {
 
 func (p ports) Iterate() starlark.Iterator { return &portIterator{node: p.Node} }
 
-// portIterator goes over the external ports, by number.
+// portIterator iterates over the external ports, by number.
 type portIterator struct {
 	node *fabric.Node
 	num  int
@@ -158,12 +158,11 @@ func (it *portIterator) Next(v *starlark.Value) bool {
 
 func (it *portIterator) Done() {}
 
-// GUIDValue is g in its canonical spelling, 0x and 16 digits.
+// GUIDValue returns g in its canonical notation, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded makes a record of a decoded attribute of a node, or of one of its ports: the
-// model keeps it decoded. Audits ask for those of all ports, so it makes nothing else of
-// a Target.
+// encoded returns the record of an attribute of a node or of one of its ports, which the
+// model keeps decoded. Audits read those of all ports, so it does not make a Target.
 func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, n *fabric.Node, lid mad.LID, port int) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)
@@ -171,11 +170,11 @@ func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, n *fabric.Node, li
 	return t.Answer(r, NoPortGiven)
 }
 
-// keptRecords are the records of an attribute, by the id of port or node.
+// keptRecords are the records of an attribute, by the ID of port or node.
 type keptRecords []atomic.Pointer[records.Record]
 
-// once is what encode gives, the first time that a script asks for the attribute of the
-// port or node with an id: records never change, and audits ask for them many times.
+// once returns the record of the port or node with an ID. It calls encode only for the
+// first read: records never change, and audits read them many times.
 func once(f *fabric.Fabric, a *mad.Attribute, id int, encode func() *records.Record) *records.Record {
 	kept := f.Derived(a, func() any { return make(keptRecords, len(f.Ports())+len(f.Nodes())) }).(keptRecords)
 	r := kept[id].Load()

@@ -8,34 +8,35 @@ import (
 	"fabsh/mad"
 )
 
-// Observer is told of each request for an attribute that a script makes, when its
-// end is known: whom it was for, and why there is no answer, nil where there is
-// one. What catch hides it is told all the same. It is the state that topology
-// keeps with a lang.Runtime; Tell is nil where nobody wants to know.
+// Observer receives the result of each request for an attribute by a script: its target,
+// and the error, or nil if it was answered. It also sees failures that catch()
+// suppresses. It is the state that topology keeps with a lang.Runtime; Report is nil
+// if there is no observer.
 type Observer struct {
-	Tell func(a *mad.Attribute, t *Target, err error)
-	// Swept is the fabric that a run of audits has just swept; nil: none.
+	Report func(a *mad.Attribute, t *Target, err error)
+	// Swept is the fabric that the current run of audits has swept; nil: none.
 	Swept *fabric.Fabric
 
-	silent map[kind]*silence // while Tell is there: see SendOptional
+	silent map[kind]*silence // while Report is set; see SendOptional
 }
 
-// Begin: from now on tell is told, and nobody is known to be silent. end ends it.
-func (o *Observer) Begin(tell func(a *mad.Attribute, t *Target, err error)) (end func()) {
-	*o = Observer{Tell: tell}
+// Begin makes report the observer and forgets which devices do not answer. end removes
+// the observer.
+func (o *Observer) Begin(report func(a *mad.Attribute, t *Target, err error)) (end func()) {
+	*o = Observer{Report: report}
 	return func() { *o = Observer{} }
 }
 
-// JustSwept: what f says of its nodes was read a moment ago.
+// JustSwept reports whether the current run of audits has swept f.
 func JustSwept(c *lang.Call, f *fabric.Fabric) bool {
 	return lang.StateOf[Observer](c.Runtime()).Swept == f
 }
 
-// Observe tells what came of the requests to targets: values are the results,
+// Observe reports the results of the requests to targets: values are the results, with
 // failures in their places.
 func Observe(c *lang.Call, a *mad.Attribute, targets []Target, values []starlark.Value) {
-	tell := lang.StateOf[Observer](c.Runtime()).Tell
-	if tell == nil {
+	report := lang.StateOf[Observer](c.Runtime()).Report
+	if report == nil {
 		return
 	}
 	for i := range targets {
@@ -43,17 +44,17 @@ func Observe(c *lang.Call, a *mad.Attribute, targets []Target, values []starlark
 		if f, ok := values[i].(*lang.Failure); ok {
 			err = f.Err
 		}
-		tell(a, &targets[i], err)
+		report(a, &targets[i], err)
 	}
 }
 
-// ObserveOne is Observe of one request. t is nil where the subnet administrator
-// was asked.
+// ObserveOne is Observe for one request. t is nil for a request to the subnet
+// administrator.
 func ObserveOne(c *lang.Call, a *mad.Attribute, t *Target, err error) {
-	if tell := lang.StateOf[Observer](c.Runtime()).Tell; tell != nil {
+	if report := lang.StateOf[Observer](c.Runtime()).Report; report != nil {
 		if t == nil {
 			t = &Target{Port: NoPortGiven}
 		}
-		tell(a, t, err)
+		report(a, t, err)
 	}
 }

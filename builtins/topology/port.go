@@ -12,11 +12,11 @@ import (
 	"fabsh/mad"
 )
 
-// Port is the value `port`. Two are equal when they are the same port, be it in
-// two snapshots.
+// Port is the value `port`. Two are equal if they are the same port, also in different
+// snapshots.
 type Port struct{ *fabric.Port }
 
-// PortOf is the value of p.
+// PortOf returns the value of p.
 func PortOf(p *fabric.Port) Port { return Port{p} }
 
 var (
@@ -25,7 +25,7 @@ var (
 	_ lang.Named          = Port{}
 )
 
-// PortType is what scripts find in a port.
+// PortType declares the attributes of a port.
 var PortType *lang.Type[Port]
 
 func init() {
@@ -35,24 +35,24 @@ func init() {
 	words := func(name, doc string, column bool, words []string, get func(p Port) starlark.Value) lang.Member[Port] {
 		return lang.Member[Port]{Name: name, Type: "string", Doc: doc, Column: column, Words: words, Get: get}
 	}
-	PortType = lang.NewType("port", "A port of a node. Ports of two fabrics are equal where node GUID and number are.",
+	PortType = lang.NewType("port", "A port of a node. Ports of two fabrics are equal if node GUID and number are equal.",
 		member("name", "string", "name of the node and number: leaf-1/3", true, func(p Port) starlark.Value { return starlark.String(p.Name()) }),
 		member("num", "", "port number", true, func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }),
-		member("node", "node", "the node it is of", false, func(p Port) starlark.Value { return Node{p.Node()} }),
-		member("lid", "", "base LID; all ports of a switch have port 0's; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
-		member("lmc", "", "how many low bits of the LID it ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
+		member("node", "node", "its node", false, func(p Port) starlark.Value { return Node{p.Node()} }),
+		member("lid", "", "base LID; for all ports of a switch, that of port 0; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
+		member("lmc", "", "number of low bits of the LID that the port ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, true, records.WordsOf(mad.WordsPortState), portState),
 		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return known(p, p.PhysicalState()) }),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
 		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, false, mad.Speeds(), portBestSpeed),
-		words("supported_width", `widest that this port supports: "12x"; None if unknown`, false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(false)) }),
-		words("enabled_width", "widest of these that is enabled; None if unknown, or none is", false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(true)) }),
-		words("supported_speed", `fastest that this port supports: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(false)) }),
-		words("enabled_speed", "fastest of these that is enabled; None if unknown, or none is", false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(true)) }),
-		member("peer", "port", "the port at the other end of the cable, None if there is none", true, ofPeer(func(q Port) starlark.Value { return q })),
-		member("link", "link", "the cable, None if there is none", false, func(p Port) starlark.Value {
+		words("supported_width", `widest supported width: "12x"; None if unknown`, false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(false)) }),
+		words("enabled_width", "widest enabled width; None if unknown or disabled", false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(true)) }),
+		words("supported_speed", `fastest supported speed: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(false)) }),
+		words("enabled_speed", "fastest enabled speed; None if unknown or disabled", false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(true)) }),
+		member("peer", "port", "the port at the other end of the cable; None without a cable", true, ofPeer(func(q Port) starlark.Value { return q })),
+		member("link", "link", "the cable; None without a cable", false, func(p Port) starlark.Value {
 			switch q := p.Peer(); {
 			case q == nil:
 				return starlark.None
@@ -62,10 +62,10 @@ func init() {
 				return Link{p.Port, q}
 			}
 		}),
-		member("peer_num", "", "its number", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
-		member("guid", "string", "port GUID; all ports of a switch have port 0's", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
-		member("node_guid", "string", "GUID of the node it is of", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
-		member("peer_guid", "string", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
+		member("peer_num", "", "number of the peer", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
+		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
+		member("node_guid", "string", "GUID of its node", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
+		member("peer_guid", "string", "GUID of the node of the peer", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
 				return once(p.Node().Fabric(), mad.AttrPortInfo, p.ID(), func() *records.Record {
@@ -77,10 +77,10 @@ func init() {
 	).AtVersion(2)
 }
 
-// What help says of the best of a link.
+// Help of the best width and speed of a link.
 const (
-	bestWidthDoc = `widest that both ends support and have enabled: "4x"; None if unknown`
-	bestSpeedDoc = `fastest that both ends support and have enabled: "hdr"; None if unknown`
+	bestWidthDoc = `widest width that is supported and enabled at both ends: "4x"; None if unknown`
+	bestSpeedDoc = `fastest speed that is supported and enabled at both ends: "hdr"; None if unknown`
 )
 
 func portState(p Port) starlark.Value     { return known(p, p.State()) }
@@ -89,7 +89,7 @@ func portSpeed(p Port) starlark.Value     { return whileUp(p, p.Speed()) }
 func portBestWidth(p Port) starlark.Value { return lang.TextOrNone(p.BestWidth()) }
 func portBestSpeed(p Port) starlark.Value { return lang.TextOrNone(p.BestSpeed()) }
 
-// ofPeer gets what is of the port at the other end; None where there is none.
+// ofPeer returns a getter for the port at the other end; None without a cable.
 func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
 	return func(p Port) starlark.Value {
 		if q := p.Peer(); q != nil {
@@ -99,20 +99,20 @@ func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
 	}
 }
 
-// known is a state's word; None where no PortInfo is known: a file may not have
+// known returns the word of a state; None if no PortInfo is known: a file may have no
 // states.
 func known[T interface {
 	~uint8
 	fmt.Stringer
 }](p Port, state T) starlark.Value {
-	if p.Info() == nil || state == 0 { // 0 is "leave it as it is" of a Set: files tell no states
+	if p.Info() == nil || state == 0 { // 0 is "no change" of a Set: files have no states
 		return starlark.None
 	}
 	return starlark.String(state.String())
 }
 
-// whileUp is a width or speed in use; None while the link is down, whatever
-// PortInfo says.
+// whileUp returns a width or speed in use; None while the link is down, whatever
+// PortInfo contains.
 func whileUp(p Port, text string) starlark.Value {
 	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp {
 		return starlark.None
@@ -133,7 +133,7 @@ func (p Port) Schema() string        { return PortType.Schema() }
 
 func (p Port) Facts() []lang.Fact { return PortType.Facts(p) }
 
-// CompareSameType: Hash is of the node's GUID and the number alone.
+// CompareSameType compares node GUID and number; Hash depends only on these.
 func (p Port) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return records.CompareEqual(op, p, p.Same(y.(Port).Port))
 }

@@ -12,13 +12,13 @@ import (
 // problem is the value `problem`.
 type problem struct{ fabric.Problem }
 
-// ProblemType is what scripts find in a problem.
+// ProblemType declares the attributes of a problem.
 var ProblemType *lang.Type[problem]
 
 func init() {
-	ProblemType = lang.NewType("problem", "Something wrong with a fabric, or with the view of it.",
+	ProblemType = lang.NewType("problem", "A problem of a fabric, or of its discovery.",
 		lang.Member[problem]{Name: "kind", Type: "string", Column: true, Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
-		lang.Member[problem]{Name: "text", Type: "string", Column: true, Doc: "what, where, how often tried, what to do", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
+		lang.Member[problem]{Name: "text", Type: "string", Column: true, Doc: "the problem, its place, the number of attempts, and the remedy", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
 	)
 }
 

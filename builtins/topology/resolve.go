@@ -10,15 +10,15 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Resolver finds the targets of one call.
+// Resolver resolves the targets of one call.
 type Resolver struct {
 	Call  *lang.Call
-	local *engine.Port // read when it is first needed
+	local *engine.Port // read when first needed
 }
 
-// Targets resolves the argument `target`. many: it was an iterable, and so is
-// the result. What a script got wrong is the error; a target that is not there
-// has Err set.
+// Targets resolves the argument `target`. many reports whether it was an iterable, so
+// that the result is a list. Errors of the script are returned; a target that does not
+// exist has Err set.
 func (r *Resolver) Targets(v starlark.Value) (list []Target, many bool, err error) {
 	it, ok := v.(starlark.Iterable)
 	if !ok {
@@ -49,16 +49,16 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 		case err != nil || n < 0 || n > 0xffff:
 			return Target{}, fmt.Errorf("LID %s is out of range, 1..%d", v, mad.MaxUnicastLID)
 		case n == 0:
-			return Target{}, fmt.Errorf("LID 0 is nobody's; a port without a LID is reached by a directed route")
+			return Target{}, fmt.Errorf("invalid LID 0; a port without a LID is reached by a directed route")
 		case n > int(mad.MaxUnicastLID):
-			return Target{}, fmt.Errorf("LID %d is no unicast LID, 1..%d", n, mad.MaxUnicastLID)
+			return Target{}, fmt.Errorf("LID %d is not a unicast LID, 1..%d", n, mad.MaxUnicastLID)
 		}
 		t := Target{Label: fmt.Sprintf("LID %d", n), LID: mad.LID(n), Port: NoPortGiven}
 		if f := EnvOf(r.Call.Runtime()).Current; f != nil {
 			p := f.PortByLID(t.LID)
 			t.guard = guardOf(p)
 			if local, err := r.LocalPort(); err == nil && local.Planarized && p != nil {
-				t.Route = p.Route() // SMPs go by nothing else (rdma-core infiniband-diags/ibdiag_dr.c)
+				t.Route = p.Route() // required for SMPs (rdma-core infiniband-diags/ibdiag_dr.c)
 			}
 		}
 		return t, nil
@@ -85,8 +85,8 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 	return Target{}, fmt.Errorf("got %s, want a LID, a GUID or GID, a node name, NAME/PORT, dr(...), a node or a port", v.Type())
 }
 
-// checkRoute: the first hop must leave through the local port, or the SMP would
-// not get out (IBA 14.2.2).
+// checkRoute checks that the first hop leaves through the local port; otherwise the SMP
+// would not leave the node (IBA 14.2.2).
 func (r *Resolver) checkRoute(route mad.DirectedRoute) error {
 	if route.Hops() == 0 {
 		return nil
@@ -95,14 +95,14 @@ func (r *Resolver) checkRoute(route mad.DirectedRoute) error {
 	if err != nil {
 		return err
 	}
-	if p.Num != 0 && route[1] != p.Num { // 0: we sit on a switch
-		return fmt.Errorf("route %v leaves the local node through port %d, but this session is on port %d of %s: begin with 0,%d",
+	if p.Num != 0 && route[1] != p.Num { // 0: the session is on a switch
+		return fmt.Errorf("route %v leaves the local node through port %d, but this session is on port %d of %s; begin with 0,%d",
 			route, route[1], p.Num, p.Device, p.Num)
 	}
 	return nil
 }
 
-// LocalPort is the port that the session is on, read once for all of a call.
+// LocalPort returns the session's local port, read once for each call.
 func (r *Resolver) LocalPort() (*engine.Port, error) {
 	if r.local != nil {
 		return r.local, nil

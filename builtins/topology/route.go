@@ -10,17 +10,17 @@ import (
 	"fabsh/mad"
 )
 
-// route is the value `route`: a directed route, its ports as the bytes of a
-// string, so that routes compare and hash.
+// route is the value `route`: a directed route. Its ports are the bytes of a string, so
+// that routes can be compared and hashed.
 type route string
 
-// RouteType is what scripts find in a route.
+// RouteType declares the attributes of a route.
 var RouteType *lang.Type[route]
 
 func init() {
 	RouteType = lang.NewType("route", "A directed route: the ports through which a request leaves, hop by hop.",
 		lang.Member[route]{Name: "hops", Doc: "number of links crossed", Get: func(r route) starlark.Value { return starlark.MakeInt(len(r) - 1) }},
-		lang.Member[route]{Name: "ports", Doc: "the ports, the first of which is 0 and stands for the local node", Get: func(r route) starlark.Value {
+		lang.Member[route]{Name: "ports", Doc: "the ports; the first is 0, for the local node", Get: func(r route) starlark.Value {
 			t := make(starlark.Tuple, len(r))
 			for i := range t {
 				t[i] = starlark.MakeInt(int(r[i]))
@@ -30,7 +30,7 @@ func init() {
 	)
 }
 
-// routeValue is the value of r; None where there is no route.
+// routeValue returns the value of r; None without a route.
 func routeValue(r mad.DirectedRoute) starlark.Value {
 	if r == nil {
 		return starlark.None
@@ -38,10 +38,10 @@ func routeValue(r mad.DirectedRoute) starlark.Value {
 	return route(r)
 }
 
-// directed is r as the engine takes it.
+// directed returns r in the form for the engine.
 func (r route) directed() mad.DirectedRoute { return mad.DirectedRoute(r) }
 
-// Text is the route as it encodes: "0,1,3".
+// Text returns the encoded form of the route: "0,1,3".
 func (r route) Text() string { return r.directed().String() }
 
 func (r route) String() string        { return fmt.Sprintf("dr(%q)", r.directed()) }
@@ -59,8 +59,8 @@ var DR = lang.Builtin{
 	Name:    "dr",
 	Returns: "route",
 	Group:   lang.GroupRest,
-	Params:  []lang.Param{{Name: "path", Kind: lang.KindAny, Doc: `"0,1,3", or a list of port numbers; the first is 0 and stands for the local node`}},
-	Doc: `Returns a directed route, to use as a target.
+	Params:  []lang.Param{{Name: "path", Kind: lang.KindAny, Doc: `"0,1,3", or a list of port numbers; the first is 0, for the local node`}},
+	Doc: `Returns a directed route, for use as a target.
 The first hop after 0 is the local port.`,
 	Example: `
 > dr("0,1,3").hops

@@ -11,8 +11,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// SACall is a request to the subnet administrator, for Transact or SendProbes to
-// send.
+// SACall returns a request to the subnet administrator, for Transact or SendProbes.
 func SACall(c *lang.Call, r sa.Request) (*engine.Call, error) {
 	p, err := LocalPort(c)
 	if err != nil {
@@ -25,8 +24,8 @@ func SACall(c *lang.Call, r sa.Request) (*engine.Call, error) {
 	return call, nil
 }
 
-// SARecords are the records of an answer, of layout attr; none where the subnet
-// administrator says that there are none.
+// SARecords returns the records of an answer, with the layout attr. It returns none if
+// the status of the answer is "no records".
 func SARecords(attr *mad.Attribute, call *engine.Call) ([]*records.Record, error) {
 	seq, err := sa.Records(call, attr)
 	if err != nil {
@@ -39,12 +38,12 @@ func SARecords(attr *mad.Attribute, call *engine.Call) ([]*records.Record, error
 	return list, nil
 }
 
-// SAFailed is the error of a request about records of attr.
+// SAFailed returns the error of a request for records of attr.
 func SAFailed(c *lang.Call, attr *mad.Attribute, err error) error {
 	return FailedRequest(c, &Target{Label: attr.Name + " of the subnet administrator"}, err)
 }
 
-// nodeRecords asks for the NodeRecords that agree with query in one component.
+// nodeRecords reads the NodeRecords that match query in one component.
 func nodeRecords(c *lang.Call, query *mad.NodeRecord, component string) (list []mad.NodeRecord, err error) {
 	if _, err := ReaderOf(c); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func nodeRecords(c *lang.Call, query *mad.NodeRecord, component string) (list []
 	return list, err
 }
 
-// pathTo asks for a path to the port that has a GID.
+// pathTo reads a path to the port with a GID.
 func pathTo(c *lang.Call, g mad.GID) (path mad.PathRecord, err error) {
 	if _, err := ReaderOf(c); err != nil {
 		return path, err
@@ -80,12 +79,12 @@ func pathTo(c *lang.Call, g mad.GID) (path mad.PathRecord, err error) {
 	return path, err
 }
 
-// pathWarning is whether a session was warned of unknown paths.
+// pathWarning records whether the session has warned of unknown paths.
 type pathWarning struct{ given bool }
 
-// LearnPaths learns the service levels of the paths from p to lids, which
-// sa.Client.PutGMP then uses. One that the subnet administrator does not tell
-// is 0, with one warning a session.
+// LearnPaths reads the service levels of the paths from p to lids, which
+// sa.Client.PutGMP then uses. If the subnet administrator does not report one, it is 0,
+// with one warning in each session.
 func LearnPaths(c *lang.Call, p *engine.Port, lids []mad.LID) error {
 	client := EnvOf(c.Runtime()).SA
 	err := c.Block(func(ctx context.Context) error { return client.LearnPaths(ctx, p, lids) })
@@ -93,15 +92,15 @@ func LearnPaths(c *lang.Call, p *engine.Port, lids []mad.LID) error {
 	if errors.As(err, &unknown) {
 		if w := lang.StateOf[pathWarning](c.Runtime()); !w.given {
 			w.given = true
-			c.Fiber().Warn("the service level of paths is not known, so 0 is used (--sl sets another): %v", unknown)
+			c.Fiber().Warn("the service level of paths is unknown; using 0 (--sl sets another): %v", unknown)
 		}
 		return nil
 	}
 	return ownPKey(err)
 }
 
-// ownPKey makes the error of a P_Key that the port does not have the builtin's
-// own.
+// ownPKey converts the error about a P_Key that the port does not have to one that the
+// builtin's name precedes.
 func ownPKey(err error) error {
 	var pkey *sa.PKeyError
 	if errors.As(err, &pkey) {

@@ -8,44 +8,44 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Who is silent is not asked for ever: of devices of a kind none of which has
-// answered, silentDevices are asked, and each of them silentRequests times.
+// Limits for devices of one kind of which none has answered: requests go to at most
+// silentDevices devices, and to each at most silentRequests times.
 const (
 	silentDevices  = 8
 	silentRequests = 2
 )
 
-// kind are devices that are likely to have the same agents, of a class.
+// kind identifies a class, and devices that are likely to have the same agents.
 type kind struct {
 	class            mad.Class
 	vendor, revision uint32
 	device           uint16
 }
 
-// silence is what is known of a kind.
+// silence records the answers of a kind.
 type silence struct {
-	answered bool             // one of them did, if only to refuse
-	devices  map[mad.GUID]int // requests that nobody answered, by device
-	last     error            // of such a request
+	answered bool             // a device has answered, perhaps with a refusal
+	devices  map[mad.GUID]int // unanswered requests, by device
+	last     error            // of the last unanswered request
 }
 
-// mute: no answer is expected of the device.
-func (s *silence) mute(device mad.GUID) bool {
+// unresponsive reports whether no answer is expected from the device.
+func (s *silence) unresponsive(device mad.GUID) bool {
 	return !s.answered && (s.devices[device] >= silentRequests || s.devices[device] == 0 && len(s.devices) >= silentDevices)
 }
 
-// SendOptional is SendProbes of requests of a class that devices need not have an
-// agent of; targets say for whom each is. In a run of audits devices that are silent
-// like all of their kind are not asked: their requests have the error of one that was.
+// SendOptional is SendProbes for requests of a class whose agent is optional; targets
+// are the targets of the requests. If no device of a kind has answered, a run of audits
+// no longer sends requests to that kind: they get the error of an earlier request.
 func SendOptional(c *lang.Call, class mad.Class, targets []*Target, calls []*engine.Call) error {
 	o := lang.StateOf[Observer](c.Runtime())
-	if o.Tell == nil {
+	if o.Report == nil {
 		return SendProbes(c, calls)
 	}
 	if o.silent == nil {
 		o.silent = map[kind]*silence{}
 	}
-	kinds := make([]*silence, len(calls)) // nil: not known
+	kinds := make([]*silence, len(calls)) // nil: unknown
 	members := map[*silence][]int{}
 	for i, t := range targets {
 		if t.Node == nil || t.Node.Info() == nil {
@@ -59,7 +59,7 @@ func SendOptional(c *lang.Call, class mad.Class, targets []*Target, calls []*eng
 		kinds[i] = o.silent[k]
 		members[kinds[i]] = append(members[kinds[i]], i)
 	}
-	first := make([]bool, len(calls)) // some of a kind, from all over the fabric: neighbours may be silent together
+	first := make([]bool, len(calls)) // a sample of each kind from the whole fabric, because a failure may affect neighbours
 	for s, all := range members {
 		if n := silentDevices - len(s.devices); !s.answered && n > 0 {
 			for j := range min(n, len(all)) {
@@ -72,8 +72,8 @@ func SendOptional(c *lang.Call, class mad.Class, targets []*Target, calls []*eng
 		for i := range calls {
 			switch s := kinds[i]; {
 			case (s == nil || first[i]) != wave:
-			case s != nil && s.mute(targets[i].Node.GUID()):
-				calls[i].Err = fmt.Errorf("not asked, for none of %d devices of its kind has answered: %w", len(s.devices), s.last)
+			case s != nil && s.unresponsive(targets[i].Node.GUID()):
+				calls[i].Err = fmt.Errorf("no request sent, because none of %d devices of its kind has answered: %w", len(s.devices), s.last)
 			default:
 				send = append(send, i)
 			}
@@ -85,7 +85,7 @@ func SendOptional(c *lang.Call, class mad.Class, targets []*Target, calls []*eng
 	return nil
 }
 
-// sendAndLearn sends those of calls whose indices are given, and learns who answers.
+// sendAndLearn sends the calls with the given indices and records which devices answer.
 func sendAndLearn(c *lang.Call, targets []*Target, calls []*engine.Call, kinds []*silence, indices []int) error {
 	if len(indices) == 0 {
 		return nil

@@ -12,17 +12,17 @@ import (
 	"fabsh/mad"
 )
 
-// Sim is the value `sim`: what can be done to a simulated fabric.
+// Sim is the value `sim`: operations on a simulated fabric.
 type Sim struct {
 	*sim.Subnet
-	names map[string][]mad.GUID // nodes by name; nil: the subnet is asked
+	names map[string][]mad.GUID // nodes by name; nil: names are looked up in the subnet
 }
 
-// SimType is what scripts find in the value sim.
+// SimType declares the methods of the value sim.
 var SimType *lang.Type[*Sim]
 
 func init() {
-	SimType = lang.NewType("sim", "What can be done to a simulated fabric, with hands as it were: there is a global sim where -F sim made one. Its subnet manager sweeps at once. With --read-only it is refused.",
+	SimType = lang.NewType("sim", "Operations on a simulated fabric, such as pulling a cable. The global sim exists with -F sim. The subnet manager of the fabric sweeps at once after a change. With --read-only changes are refused.",
 		lang.Member[*Sim]{Method: &unlinkMethod},
 		lang.Member[*Sim]{Method: &linkMethod},
 		lang.Member[*Sim]{Method: &swapMethod},
@@ -57,7 +57,7 @@ func (s *Sim) TypeDoc() lang.TypeDoc { return SimType.TypeDoc() }
 
 func (s *Sim) Attr(name string) (starlark.Value, error) { return SimType.Attr(s, name) }
 
-// alter does what a method of sim does, if the session may change the fabric.
+// alter runs a method of sim, if the session may change the fabric.
 func alter(c *lang.Call, do func() error) (starlark.Value, error) {
 	if err := MayNotPlan(c); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func alter(c *lang.Call, do func() error) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// portAt is the port that a value names: a port of a fabric, or NAME/PORT.
+// portAt returns the port that a value names: a port of a fabric, or NAME/PORT.
 func (s *Sim) portAt(v starlark.Value) (sim.Cable, error) {
 	switch v := v.(type) {
 	case Port:
@@ -88,7 +88,7 @@ func (s *Sim) portAt(v starlark.Value) (sim.Cable, error) {
 	return sim.Cable{}, fmt.Errorf("got %s, want a port, or NAME/PORT", v.Type())
 }
 
-// nodeAt is the node that a value names: a node of a fabric, or its name or GUID.
+// nodeAt returns the node that a value names: a node of a fabric, or its name or GUID.
 func (s *Sim) nodeAt(v starlark.Value) (mad.GUID, error) {
 	switch v := v.(type) {
 	case Node:
@@ -99,7 +99,7 @@ func (s *Sim) nodeAt(v starlark.Value) (mad.GUID, error) {
 	return 0, fmt.Errorf("got %s, want a node, or its name", v.Type())
 }
 
-// placeAt is what a value names, a port or a node; of a node the number is none.
+// placeAt returns the port or node that a value names; a node gets the port number none.
 func (s *Sim) placeAt(v starlark.Value, none int) (sim.Cable, error) {
 	guid, err := s.nodeAt(v)
 	if err == nil {
@@ -117,10 +117,10 @@ func (s *Sim) placeAt(v starlark.Value, none int) (sim.Cable, error) {
 	return sim.Cable{}, fmt.Errorf("got %s, want a node or a port, NAME or NAME/PORT", v.Type())
 }
 
-// indexed is s for who has many names to look up.
+// indexed returns s with an index of names, for many lookups.
 func (s *Sim) indexed() *Sim { return &Sim{s.Subnet, s.NodesByName()} }
 
-// named is the GUID of the node with a name, or written as it.
+// named returns the GUID of the node with a name, or the GUID that name contains.
 func (s *Sim) named(name string) (mad.GUID, error) {
 	guids := s.names[name]
 	if s.names == nil {
@@ -135,6 +135,6 @@ func (s *Sim) named(name string) (mad.GUID, error) {
 		}
 		return 0, fmt.Errorf("the simulated fabric has no node %q", name)
 	default:
-		return 0, fmt.Errorf("%q are %d nodes; name one by its GUID, such as %v", name, len(guids), guids[0])
+		return 0, fmt.Errorf("%q is the name of %d nodes; use a GUID, such as %v", name, len(guids), guids[0])
 	}
 }

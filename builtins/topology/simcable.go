@@ -14,7 +14,7 @@ var unlinkMethod = lang.Builtin{
 	Name:   "unlink",
 	Params: []lang.Param{{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`}},
 	Doc: `Pulls the cable off a port.
-The switches at its ends send trap 128; the subnet manager reports it, finds other ways for the traffic, and reports trap 65 of each port that it no longer reaches.`,
+The switches at its ends send trap 128. The subnet manager reports it, computes other routes, and reports trap 65 for each port that it no longer reaches.`,
 	Example: `
 > f = discover()
 > sim.unlink(f.switches[0].ports[2])
@@ -36,10 +36,10 @@ var linkMethod = lang.Builtin{
 	Name: "link",
 	Params: []lang.Param{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "to", Kind: KindTarget, Default: "None", Doc: "the port where the other end goes; None: the cable that unlink has pulled goes back"},
+		{Name: "to", Kind: KindTarget, Default: "None", Doc: "the port for the other end; None: the cable that unlink has pulled is plugged in again"},
 	},
-	Doc: `Plugs in a cable: the one that unlink has pulled, or a new one between two ports.
-Where the two ports have cables, these are taken out. Trap 128 tells of it, and trap 64 of each port that the subnet manager then reaches.`,
+	Doc: `Plugs in a cable: the cable that unlink has pulled, or a new one between two ports.
+Other cables in the two ports are removed. The switches send trap 128, and the subnet manager reports trap 64 for each port that it newly reaches.`,
 	Example: `
 > sim.unlink("leaf-1/2")
 > sim.link("leaf-1/2")
@@ -70,7 +70,7 @@ var swapMethod = lang.Builtin{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "other", Kind: KindTarget, Doc: "another"},
 	},
-	Doc: `Exchanges the cables of two ports, as a hand in a hurry does: each gets the other's.`,
+	Doc: `Exchanges the cables of two ports, as in a cabling error.`,
 	Example: `
 > f = discover()
 > sim.swap("leaf-1/5", "leaf-2/6")
@@ -96,11 +96,11 @@ var speedMethod = lang.Builtin{
 	Name: "speed",
 	Params: []lang.Param{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "speed", Kind: lang.KindText, Default: "None", Doc: `such as "edr"; None: it stays`},
-		{Name: "width", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `such as "2x"; None: it stays`},
+		{Name: "speed", Kind: lang.KindText, Default: "None", Doc: `such as "edr"; None: unchanged`},
+		{Name: "width", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `such as "2x"; None: unchanged`},
 	},
-	Doc: `Has the link at a port train to a speed and a width.
-The port enables nothing else from then on; where the two ends did not support it, they do now.`,
+	Doc: `Sets the speed and the width of the link at a port.
+The port then has only these enabled. If the two ends did not support them, they do afterwards.`,
 	Example: `
 > sim.speed("leaf-1/2", "edr", width="2x")
 > [(p.width, p.speed) for p in discover().switches if p.name == "leaf-1" for p in p.ports if p.num == 2]
@@ -116,7 +116,7 @@ The port enables nothing else from then on; where the two ends did not support i
 			return nil, lang.ParamError("port", "%w", err)
 		}
 		if a.Speed == nil && a.Width == nil {
-			return nil, lang.Errorf("which speed, or width?")
+			return nil, lang.Errorf("missing argument: speed or width")
 		}
 		return alter(c, func() error { return s.Cables.SetLink(at.Node, at.Num, text(a.Speed), text(a.Width)) })
 	}),
@@ -133,8 +133,8 @@ func text(s *string) string {
 var killMethod = lang.Builtin{
 	Name:   "kill",
 	Params: []lang.Param{{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"}},
-	Doc: `Takes the power off a node: its links go down, its agents are silent.
-sim.reboot() gives it again. If the subnet manager was on it, nobody sweeps until then, or until sim.restart_sm() starts one on another node.`,
+	Doc: `Powers a node off: its links go down and its agents do not answer.
+sim.reboot() powers it on. If the subnet manager was on it, there are no sweeps until then, or until sim.restart_sm() starts one on another node.`,
 	Example: `
 > sim.kill("spine-1")
 > discover()
@@ -149,8 +149,8 @@ fabric: 43 nodes (11 switches, 32 CAs), 56 links, complete
 var rebootMethod = lang.Builtin{
 	Name:   "reboot",
 	Params: []lang.Param{{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"}},
-	Doc: `Starts a node again: its counters are 0, and its tables as nobody has written them.
-The subnet manager notices that it went and came.`,
+	Doc: `Restarts a node: its counters are 0, and its tables have their initial values.
+The subnet manager detects that it was gone and is back.`,
 	Example: `
 > f = discover()
 > sim.set_counters("leaf-1/2", symbol_error_counter=9)
@@ -175,9 +175,9 @@ func powerOf(c *lang.Call, node starlark.Value, do func(*cable.Cables, mad.GUID)
 // restartSMMethod is sim.restart_sm().
 var restartSMMethod = lang.Builtin{
 	Name:   "restart_sm",
-	Params: []lang.Param{{Name: "node", Kind: KindTarget, Default: "None", Doc: "where the new one is: a node, or its name; None: where the old one was"}},
-	Doc: `Ends the subnet manager, and starts another.
-The new one knows of no subscriptions.`,
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Default: "None", Doc: "the node of the new subnet manager, or its name; None: that of the old one"}},
+	Doc: `Stops the subnet manager and starts another.
+The new one has no subscriptions.`,
 	Example: `
 > sub = sa_subscribe(trap=128)
 > sim.restart_sm()

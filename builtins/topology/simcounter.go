@@ -15,10 +15,10 @@ var setCountersMethod = lang.Builtin{
 	Name: "set_counters",
 	Params: []lang.Param{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "**counters", Kind: lang.KindAny, Doc: "counters of performance management, by the names of their fields; of one for each lane or service level with its number behind: port_xmit_data_sl3"},
+		{Name: "**counters", Kind: lang.KindAny, Doc: "counters of performance management, by the names of their fields; a counter of a lane or service level has its number at the end: port_xmit_data_sl3"},
 	},
 	Doc: `Sets counters of a port.
-Where an attribute has no room for a value, it shows its largest.`,
+An attribute whose field is too small for the value shows the maximum of the field.`,
 	Example: `
 > f = discover()
 > sim.set_counters("leaf-1/2", symbol_error_counter=9)
@@ -40,7 +40,7 @@ Where an attribute has no room for a value, it shows its largest.`,
 			n, ok := kv[1].(starlark.Int)
 			v, fits := n.Uint64()
 			if !ok || !fits {
-				return nil, lang.ParamError(name, "got %v, want an int from 0 on of 64 bits", kv[1])
+				return nil, lang.ParamError(name, "got %v, want a 64-bit int from 0", kv[1])
 			}
 			values[name] = v
 		}
@@ -53,10 +53,10 @@ var errorsMethod = lang.Builtin{
 	Name: "errors",
 	Params: []lang.Param{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "**rates", Kind: lang.KindAny, Doc: `counters of performance management, by the names of their fields, and how fast each grows: "2/s", "5/m", "1/h", or a number a second; 0 ends it`},
+		{Name: "**rates", Kind: lang.KindAny, Doc: `counters of performance management, by the names of their fields, and the rate of each: "2/s", "5/m", "1/h", or a number per second; 0 stops it`},
 	},
-	Doc: `Makes counters of a port grow with time.
-That is the session's time: with --virtual-time, and in tests, it passes while the script sleeps.`,
+	Doc: `Makes counters of a port increase with time.
+This is the session's time: with --virtual-time, and in tests, it advances while the script sleeps.`,
 	Example: `
 > f = discover()
 > sim.errors("leaf-1/2", symbol_error_counter="20/s")
@@ -88,11 +88,11 @@ True
 var trafficMethod = lang.Builtin{
 	Name: "traffic",
 	Params: []lang.Param{
-		{Name: "pairs", Kind: lang.KindItems, Default: "None", Doc: `pairs of senders and receivers: nodes or ports, NAME or NAME/PORT; None: each CA sends to the one that is half of all further on`},
-		{Name: "rate", Kind: lang.KindAny, Default: `"1GB/s"`, Keyword: true, Doc: `what each sends: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes a second`},
+		{Name: "pairs", Kind: lang.KindItems, Default: "None", Doc: `pairs of senders and receivers: nodes or ports, NAME or NAME/PORT; None: with n CAs, each sends to the CA n/2 positions after it`},
+		{Name: "rate", Kind: lang.KindAny, Default: `"1GB/s"`, Keyword: true, Doc: `rate of each sender: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes per second`},
 	},
-	Doc: `Has ports send to others, in place of all traffic before; sim.traffic([]) ends it.
-It goes the way that the forwarding tables say, also when they change, and moves the counters of the ports on it. A link carries no more than its rate: what goes through it gets the same share less, and the ports before it wait (PortXmitWait). What has no way is counted where it is lost.`,
+	Doc: `Makes ports send to others, instead of all earlier traffic; sim.traffic([]) stops it.
+The traffic follows the forwarding tables, also when they change, and increases the counters of the ports on its routes. If the traffic through a link exceeds its rate, all of it is reduced in the same proportion, and the ports before the link wait (PortXmitWait). Traffic without a route is counted as discarded at the port where its route ends.`,
 	Example: `
 > f = discover()
 > sim.traffic([("node-0001 HCA-1", "node-0032 HCA-1")], rate="10GB/s")
@@ -139,31 +139,31 @@ True
 	}),
 }
 
-// toRate is a number a second.
+// toRate converts a rate to a number per second.
 func toRate(v starlark.Value) (float64, error) {
 	rate, ok := number(v)
 	if text, is := v.(starlark.String); is {
 		rate, ok = spec.ParseRate(string(text))
 	}
 	if !ok {
-		return 0, fmt.Errorf(`got %v, want a rate: "2/s", "5/m", "1/h", or a number a second`, v)
+		return 0, fmt.Errorf(`got %v, want a rate: "2/s", "5/m", "1/h", or a number per second`, v)
 	}
 	return rate, nil
 }
 
-// toBandwidth is a number of bytes a second.
+// toBandwidth converts a rate to bytes per second.
 func toBandwidth(v starlark.Value) (float64, error) {
 	rate, ok := number(v)
 	if text, is := v.(starlark.String); is {
 		rate, ok = spec.ParseBandwidth(string(text))
 	}
 	if !ok {
-		return 0, fmt.Errorf(`got %v, want a rate: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes a second`, v)
+		return 0, fmt.Errorf(`got %v, want a rate: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes per second`, v)
 	}
 	return rate, nil
 }
 
-// number is a number that may be a rate.
+// number converts a number that can be a rate.
 func number(v starlark.Value) (float64, bool) {
 	f, ok := starlark.AsFloat(v)
 	if _, text := v.(starlark.String); text {

@@ -16,10 +16,10 @@ import (
 var lossMethod = lang.Builtin{
 	Name: "loss",
 	Params: []lang.Param{
-		{Name: "probability", Kind: lang.KindAny, Doc: "from 0 to 1, that a MAD is lost on its way there, and again on its way back"},
-		{Name: "where", Kind: KindTarget, Default: "None", Keyword: true, Doc: "a node or a port, NAME or NAME/PORT: only what crosses it is lost; None: all"},
+		{Name: "probability", Kind: lang.KindAny, Doc: "probability, from 0 to 1, that a request is lost, and that its answer is lost"},
+		{Name: "where", Kind: KindTarget, Default: "None", Keyword: true, Doc: "a node or a port, NAME or NAME/PORT: only MADs through it are lost; None: any MAD"},
 	},
-	Doc: `Has MADs be lost from now on; the seed of -F sim: decides which. sim.loss(0) ends it.`,
+	Doc: `Loses MADs from now on; the seed of -F sim: determines which. sim.loss(0) stops it.`,
 	Example: `
 > sim.loss(1, where="leaf-1/2")
 > catch(smp_get, "NodeInfo", dr("0,1,2")).status
@@ -49,10 +49,10 @@ var lossMethod = lang.Builtin{
 var delayMethod = lang.Builtin{
 	Name: "delay",
 	Params: []lang.Param{
-		{Name: "delay", Kind: lang.KindDuration, Doc: "from a request to its answer"},
-		{Name: "jitter", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "what is added at random, at most"},
+		{Name: "delay", Kind: lang.KindDuration, Doc: "time from a request to its answer"},
+		{Name: "jitter", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "maximum of the random time that is added"},
 	},
-	Doc: `Has answers take a time from now on. It is real time, with --virtual-time too.`,
+	Doc: `Delays answers from now on. The delay is real time, also with --virtual-time.`,
 	Example: `
 > sim.delay("1ms")
 > smp_get("NodeInfo", dr("0,1")).num_ports
@@ -69,9 +69,9 @@ var busyMethod = lang.Builtin{
 	Name: "busy",
 	Params: []lang.Param{
 		{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"},
-		{Name: "requests", Kind: lang.KindInt, Doc: "how many"},
+		{Name: "requests", Kind: lang.KindInt, Doc: "number of requests"},
 	},
-	Doc: `Has the agents of a node answer BUSY to the next requests, which are repeated.`,
+	Doc: `Makes the agents of a node answer BUSY to the next requests, which are repeated.`,
 	Example: `
 > sim.busy("leaf-1", 3)
 > smp_get("NodeInfo", dr("0,1")).num_ports
@@ -97,11 +97,11 @@ var mkeyMethod = lang.Builtin{
 	Name: "m_key",
 	Params: []lang.Param{
 		{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"},
-		{Name: "key", Kind: lang.KindAny, Doc: "a number of 64 bits; 0: none"},
-		{Name: "protect", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "the protection level: 0 and 1 against Sets, 2 and 3 against Gets too"},
-		{Name: "lease", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "after a wrong key, and for so long no right one, everybody may read it; 0: never"},
+		{Name: "key", Kind: lang.KindAny, Doc: "a 64-bit number; 0: no key"},
+		{Name: "protect", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "protection level: 0 and 1 protect against Sets, 2 and 3 also against Gets"},
+		{Name: "lease", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "lease period: if no correct key arrives within it after a wrong key, the protection ends; 0: never"},
 	},
-	Doc: `Guards a node with an M_Key, of which the session knows nothing: see --keys.`,
+	Doc: `Protects a node with an M_Key that the session does not know; see --keys.`,
 	Example: `
 > sim.m_key("leaf-1", 0x1234, protect=2)
 > catch(smp_get, "NodeInfo", dr("0,1")).status
@@ -123,7 +123,7 @@ var mkeyMethod = lang.Builtin{
 		n, _ := a.Key.(starlark.Int)
 		key, ok := n.Uint64()
 		if _, is := a.Key.(starlark.Int); !is || !ok { // the key is not shown
-			return nil, lang.ParamError("key", "got %s, want an int of 64 bits", a.Key.Type())
+			return nil, lang.ParamError("key", "got %s, want a 64-bit int", a.Key.Type())
 		}
 		if a.Protect < 0 || a.Protect > 3 {
 			return nil, lang.ParamError("protect", "got %d, want 0 to 3", a.Protect)
@@ -140,11 +140,11 @@ var mkeyMethod = lang.Builtin{
 var trapMethod = lang.Builtin{
 	Name: "trap",
 	Params: []lang.Param{
-		{Name: "number", Kind: lang.KindInt, Doc: "of the trap: 128 to 131, 144, 145, 256 to 259"},
-		{Name: "where", Kind: KindTarget, Doc: "whose agent: a node or a port, NAME or NAME/PORT"},
+		{Name: "number", Kind: lang.KindInt, Doc: "trap number: 128 to 131, 144, 145, 256 to 259"},
+		{Name: "where", Kind: KindTarget, Doc: "the agent that sends it: a node or a port, NAME or NAME/PORT"},
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields of the notice and of what its trap number makes of data_details: lid_addr1=5, key=0x8001"},
 	},
-	Doc: `Has an agent send a trap to its subnet manager, which reports it to who subscribed.
+	Doc: `Makes an agent send a trap to its subnet manager, which reports it to subscribers.
 What is behind it did not happen; traps 257 to 259 name its own addresses, where fields do not say otherwise.`,
 	Example: `
 > sub = sa_subscribe(trap=130)

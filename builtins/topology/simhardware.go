@@ -14,15 +14,15 @@ import (
 	"fabsh/mad"
 )
 
-// whereParam is a parameter that names a node, or a port of one.
-var whereParam = lang.Param{Name: "where", Kind: KindTarget, Doc: "a node, its chip; or a port, NODE/PORT, the module in it"}
+// whereParam is a parameter that names a node or a port.
+var whereParam = lang.Param{Name: "where", Kind: KindTarget, Doc: "a node, for its chip; or a port, NODE/PORT, for the module in it"}
 
 // temperatureMethod is sim.temperature().
 var temperatureMethod = lang.Builtin{
 	Name:   "temperature",
 	Params: []lang.Param{whereParam, {Name: "celsius", Kind: lang.KindAny, Doc: "degrees Celsius"}},
-	Doc: `Sets the temperature of a chip, or of a module.
-The devices of the fabric have registers from then on (reg_get), as with -F sim:registers=yes.`,
+	Doc: `Sets the temperature of a chip or of a module.
+From then on the devices of the fabric have registers (reg_get), as with -F sim:registers=yes.`,
 	Example: `
 > sim.temperature("leaf-1", 95.5)
 > reg_get("MTMP", 1).temperature
@@ -54,10 +54,10 @@ var fanMethod = lang.Builtin{
 	Name: "fan",
 	Params: []lang.Param{
 		{Name: "switch", Kind: KindTarget, Doc: "a switch, or its name"},
-		{Name: "number", Kind: lang.KindInt, Doc: "of the fan, from 0 on"},
-		{Name: "rpm", Kind: lang.KindInt, Doc: "turns a minute; 0: it is dead"},
+		{Name: "number", Kind: lang.KindInt, Doc: "number of the fan, from 0"},
+		{Name: "rpm", Kind: lang.KindInt, Doc: "revolutions per minute; 0: the fan has failed"},
 	},
-	Doc: "Sets the speed of a fan. The devices have registers from then on.",
+	Doc: "Sets the speed of a fan. From then on the devices have registers.",
 	Example: `
 > sim.fan("leaf-1", 2, 0)
 > reg_get("MFSM", 1, tacho=2).rpm
@@ -69,7 +69,7 @@ var fanMethod = lang.Builtin{
 	}) (starlark.Value, error) {
 		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Fans) {
-				return fmt.Errorf("it has no fan %d: it has %s", a.Number, plural.Count(len(h.Fans), "fan", "fans"))
+				return fmt.Errorf("unknown fan %d; it has %s", a.Number, plural.Count(len(h.Fans), "fan", "fans"))
 			}
 			if a.RPM < 0 || a.RPM > 0xffff {
 				return fmt.Errorf("rpm: %d is out of range, 0..65535", a.RPM)
@@ -85,10 +85,10 @@ var supplyMethod = lang.Builtin{
 	Name: "supply",
 	Params: []lang.Param{
 		{Name: "switch", Kind: KindTarget, Doc: "a switch, or its name"},
-		{Name: "number", Kind: lang.KindInt, Doc: "of the power supply, 0 or 1"},
+		{Name: "number", Kind: lang.KindInt, Doc: "number of the power supply, 0 or 1"},
 		{Name: "ok", Kind: lang.KindBool, Doc: "whether it works"},
 	},
-	Doc: "Breaks a power supply, or mends it. The devices have registers from then on.",
+	Doc: "Makes a power supply fail or work again. From then on the devices have registers.",
 	Example: `
 > sim.supply("leaf-1", 1, False)
 > reg_get("MSPS", 1).psu1[:4]
@@ -101,7 +101,7 @@ b"P\x00\x00\x00"
 	}) (starlark.Value, error) {
 		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Supplies) {
-				return fmt.Errorf("it has no supply %d: it has %d", a.Number, len(h.Supplies))
+				return fmt.Errorf("unknown power supply %d; it has %d", a.Number, len(h.Supplies))
 			}
 			h.Supplies[a.Number] = a.OK
 			return nil
@@ -115,9 +115,9 @@ var firmwareMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "node", Kind: KindTarget, Doc: "a node, or its name"},
 		{Name: "version", Kind: lang.KindText, Doc: `three numbers: "31.2012.1024"`},
-		{Name: "psid", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "the board; None: as it was"},
+		{Name: "psid", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "identifier of the board; None: unchanged"},
 	},
-	Doc: "Sets the version of a device's firmware. The devices have registers from then on.",
+	Doc: "Sets the firmware version of a device. From then on the devices have registers.",
 	Example: `
 > sim.firmware("leaf-1", "31.2010.4102", psid="MT_0000000069")
 > reg_get("MGIR", 1).ext_fw_minor
@@ -155,15 +155,15 @@ var moduleMethod = lang.Builtin{
 	Name: "module",
 	Params: []lang.Param{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "vendor", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "who made it"},
+		{Name: "vendor", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its vendor"},
 		{Name: "part", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its part number"},
 		{Name: "serial", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its serial number"},
 		{Name: "length", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "m"},
-		{Name: "rx_power", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the light that comes in on its first lane, uW"},
-		{Name: "tx_power", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the light that goes out there, uW"},
-		{Name: "ber", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rate of bit errors that come in, before FEC: 1e-9"},
+		{Name: "rx_power", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "received power of its first lane, in uW"},
+		{Name: "tx_power", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "transmitted power of its first lane, in uW"},
+		{Name: "ber", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "bit error rate of received data, before FEC: 1e-9"},
 	},
-	Doc: "Changes what is plugged into a port. What is None stays as it was. The devices have registers from then on.",
+	Doc: "Changes the module in a port. Parameters that are None stay unchanged. From then on the devices have registers.",
 	Example: `
 > sim.module("leaf-1/2", vendor="ACME", rx_power=20)
 > reg_get("EEPROM", 1, 2).vendor_name.strip()
@@ -225,10 +225,10 @@ var downReasonMethod = lang.Builtin{
 	Name: "down_reason",
 	Params: []lang.Param{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "local", Kind: lang.KindText, Default: `"no_link_down_indication"`, Doc: "the reason of this side, a word of PDDRLinkDown"},
-		{Name: "remote", Kind: lang.KindText, Default: `"no_link_down_indication"`, Keyword: true, Doc: "that of the other"},
+		{Name: "local", Kind: lang.KindText, Default: `"no_link_down_indication"`, Doc: "reason at this end, a word of PDDRLinkDown"},
+		{Name: "remote", Kind: lang.KindText, Default: `"no_link_down_indication"`, Keyword: true, Doc: "reason at the other end"},
 	},
-	Doc: "Says why the link of a port went down the last time. The devices have registers from then on.",
+	Doc: "Sets the reason why the link of a port last went down. From then on the devices have registers.",
 	Example: `
 > sim.down_reason("leaf-1/2", "cable_was_unplugged")
 > reg_get("PDDR", 1, 2, page_select="link_down").local_reason_opcode
@@ -246,7 +246,7 @@ var downReasonMethod = lang.Builtin{
 				for w := range mad.WordsLinkDownReason.Code {
 					words = append(words, w)
 				}
-				return nil, lang.ParamError([]string{"local", "remote"}[i], "there is no reason %q%s; help(%q) has them", word, fabric.DidYouMean(word, words), "PDDRLinkDown.LocalReasonOpcode")
+				return nil, lang.ParamError([]string{"local", "remote"}[i], "unknown reason %q%s; help(%q) lists them", word, fabric.DidYouMean(word, words), "PDDRLinkDown.LocalReasonOpcode")
 			}
 			codes[i] = code
 		}
@@ -256,7 +256,7 @@ var downReasonMethod = lang.Builtin{
 	}),
 }
 
-// within is a number from low to high.
+// within returns a number if it is from low to high.
 func within(v starlark.Value, low, high float64) (float64, error) {
 	x, ok := starlark.AsFloat(v)
 	if _, isBool := v.(starlark.Bool); isBool || !ok || !(low <= x && x <= high) {
@@ -265,7 +265,7 @@ func within(v starlark.Value, low, high float64) (float64, error) {
 	return x, nil
 }
 
-// fits: a text, if there is one, has at most so many bytes, as its field.
+// fits checks that a text, if given, has at most most bytes, the size of its field.
 func fits(param string, s *string, most int) error {
 	if s != nil && len(*s) > most {
 		return lang.ParamError(param, "got %d bytes, want at most %d", len(*s), most)
@@ -273,7 +273,7 @@ func fits(param string, s *string, most int) error {
 	return nil
 }
 
-// editHardware changes what the registers of a node show; param names it.
+// editHardware changes the register values of a node; param is the parameter's name.
 func editHardware(c *lang.Call, param string, node starlark.Value, change func(h *registers.Hardware) error) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	guid, err := s.nodeAt(node)
@@ -283,7 +283,7 @@ func editHardware(c *lang.Call, param string, node starlark.Value, change func(h
 	return alter(c, func() error { return s.Edit.Hardware(guid, 0, change) })
 }
 
-// editPort changes what is in a port; param names it.
+// editPort changes the module in a port; param is the parameter's name.
 func editPort(c *lang.Call, param string, port starlark.Value, change func(m *registers.Module)) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	at, err := s.portAt(port)

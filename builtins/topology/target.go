@@ -10,38 +10,38 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Target is where a request goes, resolved from what a script names.
+// Target is the destination of a request, resolved from a value of the script.
 type Target struct {
 	Label string            // for messages: LID 17, "leaf-1" (0x...), route 0,1
-	Route mad.DirectedRoute // SMPs go along it; nil: they go by LID
-	LID   mad.LID           // 0: none is known
-	Node  *fabric.Node      // nil where only an address is known
-	guard engine.Guard      // whose M_Key SMPs to it need, as far as is known
-	Port  int               // what a port target says; NoPortGiven if it was none
-	name  string            // what the script wrote, where that was a text
-	Err   error             // why there is no such target
+	Route mad.DirectedRoute // for SMPs; nil: they use the LID
+	LID   mad.LID           // 0: unknown
+	Node  *fabric.Node      // nil if only an address is known
+	guard engine.Guard      // the port whose M_Key its SMPs require, if known
+	Port  int               // number of a port target; NoPortGiven for others
+	name  string            // the text in the script, if it was a text
+	Err   error             // why the target does not exist
 }
 
-// NoPortGiven: neither the target nor a parameter names a port.
+// NoPortGiven means that neither the target nor a parameter names a port.
 const NoPortGiven = -1
 
-// Kinds of parameters that say who is meant.
+// Kinds of parameters that name a target.
 var (
 	KindTarget = &lang.Kind{}                                                                                      // one target or an iterable of them
 	KindPort   = &lang.Kind{Convert: lang.KindInt.Convert, Type: lang.KindInt.Type, Default: lang.KindInt.Default} // a port number
 )
 
-// NodeTarget is n as a target: of a switch, its port 0.
+// NodeTarget returns n as a target: for a switch, its port 0.
 func NodeTarget(n *fabric.Node) Target {
 	return Target{Label: n.Label(), Route: n.Route(), LID: n.LID(), Node: n, guard: n.Guard(), Port: NoPortGiven}
 }
 
-// portTarget: a switch's port is reached through its port 0.
+// portTarget returns p as a target; a port of a switch is reached through port 0.
 func portTarget(p *fabric.Port) Target {
 	return Target{Label: p.Label(), Route: p.Route(), LID: p.LID(), Node: p.Node(), guard: p.Guard(), Port: p.Num()}
 }
 
-// guardOf is whose M_Key SMPs to p need; zero where p is not known.
+// guardOf returns the port whose M_Key SMPs to p require; zero if p is unknown.
 func guardOf(p *fabric.Port) engine.Guard {
 	if p == nil {
 		return engine.Guard{}
@@ -49,13 +49,13 @@ func guardOf(p *fabric.Port) engine.Guard {
 	return p.Guard()
 }
 
-// Reachable: SMPs can be addressed to t.
+// Reachable returns an error if SMPs cannot be addressed to t.
 func (t *Target) Reachable() error { return t.AddressSMP(new(engine.Call)) }
 
-// Dest is t as packages below take it.
+// Dest returns t in the form for package fabric.
 func (t *Target) Dest() fabric.Dest { return fabric.Dest{Route: t.Route, LID: t.LID, Guard: t.guard} }
 
-// GUID is the node GUID that must answer; 0 where only an address is known.
+// GUID returns the GUID of the node that must answer; 0 if only an address is known.
 func (t *Target) GUID() mad.GUID {
 	if t.Node == nil {
 		return 0
@@ -63,8 +63,8 @@ func (t *Target) GUID() mad.GUID {
 	return t.Node.GUID()
 }
 
-// Answer is a record that t answered; port is the one that is meant, NoPortGiven
-// where that is for t to say.
+// Answer returns r with its origin t; port is the port that it describes, or NoPortGiven
+// for that of t.
 func (t *Target) Answer(r *records.Record, port int) *records.Record {
 	o := records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None}
 	switch {
@@ -87,8 +87,8 @@ func (t *Target) Answer(r *records.Record, port int) *records.Record {
 	return r.AskedOf(o)
 }
 
-// Read: r is what t, a node or a port, has answered in this session, the latest sweep
-// or a call after it. Keys in it are those that t has, as none of a file are.
+// Read reports whether t, a node or a port, has answered r in this session, in the
+// latest sweep or after it. Keys in it are then current, unlike those of a file.
 func (t *Target) Read(c *lang.Call, r *records.Record, port int) bool {
 	s := EnvOf(c.Runtime())
 	if t.Node == nil || !s.swept || t.Node.Fabric() != s.Fabric() {
@@ -100,8 +100,7 @@ func (t *Target) Read(c *lang.Call, r *records.Record, port int) bool {
 	return of == starlark.Value(Node{t.Node}) && (port == NoPortGiven || number == port)
 }
 
-// NeedsLID is why no general management packet can go to t, which takes a LID;
-// nil: it has one.
+// NeedsLID returns an error if t has no LID, which general management packets require.
 func (t *Target) NeedsLID() error {
 	switch {
 	case t.Err != nil:
@@ -109,7 +108,7 @@ func (t *Target) NeedsLID() error {
 	case t.LID != 0:
 		return nil
 	case t.Node == nil:
-		return &TargetError{msg: `only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
+		return &TargetError{msg: `only SMPs support directed routes; use the LID, smp_get("PortInfo", route, 0).lid`}
 	}
 	if !t.knowsLID() {
 		return ErrLIDUnread
@@ -117,7 +116,7 @@ func (t *Target) NeedsLID() error {
 	return ErrNoLID
 }
 
-// knowsLID: PortInfo was read of the port whose LID is t's.
+// knowsLID reports whether PortInfo was read from the port that has t's LID.
 func (t *Target) knowsLID() bool {
 	if t.Node.IsSwitch() {
 		return t.Node.Port(0).Info() != nil
@@ -130,11 +129,11 @@ func (t *Target) knowsLID() bool {
 	return false
 }
 
-// ErrNoLID ends what goes by LID to a port without one, ErrLIDUnread to one that was not
-// read.
+// ErrNoLID is the error of a request by LID to a port without one, ErrLIDUnread of one to
+// a port whose LID was not read.
 var (
-	ErrNoLID     = &TargetError{msg: "it has no LID: a subnet manager must give it one first"}
-	ErrLIDUnread = &TargetError{msg: "its LID is not known, for the sweep did not read its PortInfo: run discover() again"}
+	ErrNoLID     = &TargetError{msg: "it has no LID; a subnet manager must assign one first"}
+	ErrLIDUnread = &TargetError{msg: "its LID is unknown, because the sweep did not read its PortInfo; run discover() again"}
 )
 
 // AddressSMP addresses an SMP to t: along its directed route, else by LID.
@@ -143,13 +142,13 @@ func (t *Target) AddressSMP(call *engine.Call) error {
 	case t.Err != nil:
 		return t.Err
 	case t.Route == nil && t.LID == 0:
-		return &TargetError{msg: "it has neither a directed route nor a LID: run discover() on a live fabric"}
+		return &TargetError{msg: "it has neither a directed route nor a LID; run discover() on a live fabric"}
 	}
 	t.Dest().Address(call)
 	return nil
 }
 
-// TargetError says why a name or GUID is no target.
+// TargetError is the error of a name or GUID that is not a target.
 type TargetError struct {
 	msg   string
 	named bool // msg names the target

@@ -9,8 +9,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Transact sends calls, waits for all, and counts those that nobody answered.
-// The error is the end of the fiber; each call's own is in its Err.
+// Transact sends calls, waits for all, and counts those that were not answered. It
+// returns an error only if the fiber is stopped; the error of a call is in its Err.
 func Transact(c *lang.Call, calls []*engine.Call) error {
 	e, err := ReaderOf(c)
 	if err != nil {
@@ -23,7 +23,7 @@ func Transact(c *lang.Call, calls []*engine.Call) error {
 	return err
 }
 
-// SendProbes sends requests of fabsh's own, which do not count for the exit status.
+// SendProbes sends fabsh's own requests, which do not count for the exit status.
 func SendProbes(c *lang.Call, calls []*engine.Call) error {
 	e, err := ReaderOf(c)
 	if err != nil {
@@ -32,16 +32,16 @@ func SendProbes(c *lang.Call, calls []*engine.Call) error {
 	return c.Block(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 }
 
-// CountUnanswered counts a request that got no answer, for the exit status. A
-// refusal by the agent is an answer.
+// CountUnanswered counts a request that was not answered, for the exit status. A refusal
+// by the agent is an answer.
 func CountUnanswered(c *lang.Call, err error) {
 	if engine.Unanswered(err) {
 		c.Fiber().Account.Unanswered++
 	}
 }
 
-// Results is the only one, whose failure is raised; or, of many, the list of
-// all, with failures in their places.
+// Results returns a single value, or its failure as an error; for many, the list of all,
+// with failures in their places.
 func Results(values []starlark.Value, many bool) (starlark.Value, error) {
 	if many {
 		return starlark.NewList(values), nil

@@ -10,34 +10,33 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Shape is what is known of an expression without running anything: its value,
-// or the name of its type as declarations tell it. The zero value: nothing.
+// Shape is what is known about an expression without running anything: its value, or
+// the declared name of its type. The zero value means that nothing is known.
 type Shape struct {
 	Value starlark.Value
 	Type  string // "node", "list of node"
 	Call  *lang.Builtin
-	elem  *Shape // of a list whose elements are known by shape
+	elem  *Shape // shape of the elements of a list, if known
 }
 
-// Inference tells what is known of expressions, by what is known of the names in
-// them.
+// Inference infers shapes of expressions from the shapes of the names in them.
 type Inference struct {
-	// Value is of what can be evaluated without running anything; nil: it cannot.
+	// Value returns the value of an expression that needs no running; nil: it needs it.
 	Value func(syntax.Expr) starlark.Value
-	// Variable is what a name stands for.
+	// Variable returns the shape of a name.
 	Variable func(*syntax.Ident) Shape
-	// Certain leaves out what is likely and no more: that all elements of a list
-	// are as the first, and both branches of a condition alike.
+	// Certain excludes shapes that are only likely: that all elements of a list are like
+	// the first, and both branches of a condition alike.
 	Certain bool
 
-	known   map[syntax.Expr]Shape // what was asked before
+	known   map[syntax.Expr]Shape // earlier results
 	members map[[2]string]Shape   // by type and name
 }
 
-// OfType returns what is known of a value of a type.
+// OfType returns the shape of a value of a type.
 func OfType(typ string) Shape { return Shape{Type: typ} }
 
-// Attributes are the names that may follow a dot, sorted.
+// Attributes returns the names that may follow a dot, sorted.
 func (s Shape) Attributes() []string {
 	switch {
 	case s.Value != nil:
@@ -56,11 +55,11 @@ func (s Shape) Attributes() []string {
 	return names
 }
 
-// IsList reports whether it is a list of elements of which something is known.
+// IsList reports whether it is a list whose elements have a known shape.
 func (s Shape) IsList() bool { return s.elem != nil || strings.HasPrefix(s.Type, "list of ") }
 
-// Element is what iterating or indexing gives. An answer that may be a list of
-// answers is declared by its element.
+// Element returns the shape of the elements. A result that may be a list of results is
+// declared by its element.
 func (s Shape) Element() Shape {
 	if s.elem != nil {
 		return *s.elem
@@ -82,14 +81,14 @@ func (s Shape) Element() Shape {
 	return Shape{}
 }
 
-// isText: a part of it is a text too.
+// isText reports whether it is a string, whose parts are strings too.
 func (s Shape) isText() bool {
 	_, ok := s.Value.(starlark.String)
 	return ok || s.Type == "string"
 }
 
-// Infer is what is known of an expression. It calls nothing: what a call returns
-// is what the function's declaration says.
+// Infer returns the shape of an expression. It calls nothing: the shape of a call is the
+// declared type of the function's result.
 func (in *Inference) Infer(e syntax.Expr) Shape {
 	shape, ok := in.known[e]
 	if !ok {
@@ -150,7 +149,7 @@ func (in *Inference) infer(e syntax.Expr) Shape {
 	return Shape{}
 }
 
-// Either is what is known of what is one of two.
+// Either returns what two shapes have in common.
 func (in *Inference) Either(a, b Shape) Shape {
 	if in.Certain && (a.Type == "" || a.Type != b.Type) {
 		return Shape{}
@@ -158,7 +157,7 @@ func (in *Inference) Either(a, b Shape) Shape {
 	return a
 }
 
-// member is an attribute of what is known.
+// member returns the shape of an attribute.
 func (in *Inference) member(of Shape, name string) Shape {
 	if h, ok := of.Value.(starlark.HasAttrs); ok {
 		if v, err := h.Attr(name); err == nil && v != nil {
@@ -178,7 +177,7 @@ func (in *Inference) member(of Shape, name string) Shape {
 	return shape
 }
 
-// returned is what a call returns, by declaration.
+// returned returns the declared shape of a call.
 func (in *Inference) returned(e *syntax.CallExpr) Shape {
 	callee := in.Infer(e.Fn)
 	b := callee.Call
@@ -212,7 +211,7 @@ func (in *Inference) returned(e *syntax.CallExpr) Shape {
 	return Shape{}
 }
 
-// TextArgument returns the text that a call gives for a parameter; empty: none.
+// TextArgument returns the string literal that a call gives for a parameter; empty: none.
 func TextArgument(e *syntax.CallExpr, i int, name string) string {
 	for n, arg := range e.Args {
 		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
@@ -232,11 +231,11 @@ func TextArgument(e *syntax.CallExpr, i int, name string) string {
 	return ""
 }
 
-// notKnown is the text of an argument that is no literal.
+// notKnown is the text of an argument that is not a literal.
 const notKnown = "?"
 
-// ParamsOf returns the parameters of a function or method; nil where v is none.
-// Those of a script's own function have a name and no more.
+// ParamsOf returns the parameters of a function or method; nil if v is not one.
+// Those of a script's own function have only a name.
 func ParamsOf(v starlark.Value) []lang.Param {
 	switch fn := v.(type) {
 	case *lang.Function:

@@ -11,8 +11,7 @@ import (
 	"fabsh/mad"
 )
 
-// AttrNames lists the attributes of the values of a type, by the type's name, as
-// they are declared: no value is needed.
+// AttrNames lists the declared attributes of the values of a type, by the type's name.
 func AttrNames(typ string) []string {
 	switch typ {
 	case "string":
@@ -41,8 +40,8 @@ func AttrNames(typ string) []string {
 	return nil
 }
 
-// Example returns an empty record of an attribute. Records of subnet administration
-// are asked of no target.
+// Example returns an empty record of an attribute. Records of subnet administration have
+// no target.
 func Example(a *mad.Attribute) *records.Record {
 	r := records.New(a, nil)
 	if a.Class == mad.ClassSubnAdm {
@@ -51,8 +50,8 @@ func Example(a *mad.Attribute) *records.Record {
 	return r.AskedOf(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
 }
 
-// HasAttr reports whether values of a type have an attribute of that name, or may have. Of a
-// record there may be a list, or an error or bytes in its place.
+// HasAttr reports whether values of a type have, or may have, an attribute of that name.
+// In place of a record there may be a list, an error or bytes.
 func HasAttr(typ, name string) bool {
 	if slices.Contains(AttrNames(typ), name) {
 		return true
@@ -73,8 +72,8 @@ func HasAttr(typ, name string) bool {
 		slices.Contains(starlark.Bytes("").AttrNames(), name) || slices.Contains(new(starlark.List).AttrNames(), name) || slices.Contains(new(lang.Failure).AttrNames(), name))
 }
 
-// AttrType returns the declared type of an attribute of the values of a type, or the
-// method that it is. Both are empty where nothing is declared.
+// AttrType returns the declared type of an attribute of the values of a type, or its
+// method. Both are empty if nothing is declared.
 func AttrType(typ, name string) (string, *lang.Builtin) {
 	for _, d := range All() {
 		for _, m := range d.Members {
@@ -85,14 +84,13 @@ func AttrType(typ, name string) (string, *lang.Builtin) {
 	}
 	for _, a := range records.AttributesNamed(typ) {
 		if v, err := Example(a).Attr(name); err == nil && v != nil && v != starlark.None {
-			return v.Type(), nil // an empty record has all parts
+			return v.Type(), nil // an empty record has all its parts
 		}
 	}
 	return "", nil
 }
 
-// ElementType returns the declared type of what iterating or indexing a value of a
-// type gives.
+// ElementType returns the declared type of the elements of a value of a type.
 func ElementType(typ string) string {
 	switch {
 	case typ == "ports", typ == "path":
@@ -100,13 +98,13 @@ func ElementType(typ string) string {
 	case typ == "string":
 		return "string"
 	case len(records.AttributesNamed(typ)) > 0:
-		return typ // of many targets there is a list of answers
+		return typ // for many targets the result is a list
 	}
 	return ""
 }
 
-// ResultType returns the declared type of what a function returns. text gives the
-// text of an argument by the position and name of its parameter; empty: not known.
+// ResultType returns the declared type of a function's result. text returns the literal
+// of an argument by the position and name of its parameter; empty: unknown.
 func ResultType(b *lang.Builtin, text func(position int, name string) string) string {
 	param, ok := strings.CutPrefix(b.Returns, "record of ")
 	if !ok {

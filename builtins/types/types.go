@@ -1,10 +1,10 @@
-// Package types is what is declared of the types of values: their members, the words that
-// a member may be, and what follows of the type of an expression.
+// Package types has the declarations of the types of values: their members, the possible
+// words of a member, and the inferred type of an expression.
 //
 //	types.go   all types
 //	member.go  the attributes of a type by its name
-//	words.go   the words that an attribute may be
-//	infer.go   what is known of an expression without running it
+//	words.go   the possible words of an attribute
+//	infer.go   the inferred type of an expression
 package types
 
 import (
@@ -34,14 +34,14 @@ func All() []lang.TypeDoc {
 
 // portsDoc describes the value `ports`, which has no attributes.
 func portsDoc() lang.TypeDoc {
-	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, [0] a switch's port 0. It iterates over the external ports, len counts them, and `in` takes a port."}
+	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, ports[0] port 0 of a switch. Iteration and len cover the external ports; `in` takes a port."}
 }
 
 // recordDoc describes all records alike.
 func recordDoc() lang.TypeDoc {
 	return lang.TypeDoc{
 		Name:    "record",
-		Doc:     "An attribute as it was read; its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator show the fields of the attribute inside flat, and the attribute whole: r.port_info.",
+		Doc:     "An attribute as it was read. Its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator have the fields of the attribute inside them, and the whole attribute: r.port_info.",
 		Members: append(slices.Clone(records.OriginMembers), lang.MemberDoc{Name: records.ReplaceMethod.Signature(), Doc: records.ReplaceMethod.Summary(), Method: &records.ReplaceMethod}),
 	}
 }
@@ -51,12 +51,12 @@ func failureDoc() lang.TypeDoc {
 	return lang.TypeDoc{
 		Name:   "error",
 		Schema: "error/1",
-		Doc:    "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
+		Doc:    "The failure of a target. It is falsy; reading any attribute except these raises the failure.",
 		Members: []lang.MemberDoc{
-			{Name: "op", Column: true, Doc: `what was asked: "SubnGet(NodeInfo)"`},
-			{Name: "target", Column: true, Doc: "of whom, as the script named it"},
-			{Name: "status", Column: true, Doc: `why it failed: "timed out", "no records"`},
-			{Name: "message", Column: true, Doc: "all of it in a line"},
+			{Name: "op", Column: true, Doc: `the operation: "SubnGet(NodeInfo)"`},
+			{Name: "target", Column: true, Doc: "the target, in the words of the script"},
+			{Name: "status", Column: true, Doc: `the cause: "timed out", "no records"`},
+			{Name: "message", Column: true, Doc: "the whole failure in one line"},
 		},
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"fabsh/mad"
 )
 
-// FieldWords returns the words of all attributes that are always one of some words,
-// or a tuple of such, by the attribute's name: of records and of other values.
+// FieldWords returns the possible words of all attributes of records and other values
+// whose value is always one of these or a tuple of them, by the attribute's name.
 func FieldWords() map[string]lang.FieldWords {
 	all := map[string]lang.FieldWords{}
-	texts := map[string]bool{} // names that somewhere are any text
+	texts := map[string]bool{} // names of attributes that can be any text
 	add := func(name string, words []string, mask bool) {
 		w, ok := all[name]
 		for _, word := range words {
@@ -22,7 +22,7 @@ func FieldWords() map[string]lang.FieldWords {
 		}
 		w.Mask = mask && (!ok || w.Mask)
 		if ok && w.Mask != mask {
-			texts[name] = true // here a word, there a tuple
+			texts[name] = true // a word in one type, a tuple in another
 		}
 		all[name] = w
 	}
@@ -54,7 +54,7 @@ func FieldWords() map[string]lang.FieldWords {
 	return all
 }
 
-// layouts are all attributes, headers, and the variants of both.
+// layouts returns all attributes, headers, and the variants of both.
 func layouts() []*mad.Attribute {
 	list := slices.Concat(mad.Attributes(), mad.Headers())
 	for _, a := range list {

@@ -70,7 +70,7 @@ func TestInterp(t *testing.T) {
 		{"assigned by itself only", "x += 1\n", "error: global variable x referenced before assignment\n"},
 		{"what was done before an error stays", "for x in [1, 0]:\n  y = 1 // x\n\nx, y\n", "error: floored division by zero\n(0, 1)\n"},
 		{"an error leaves no trace in the names", "x = 1\nx += 'a'\nx\n", "error: unknown binary op: int + string\n1\n"},
-		{"a NUL does not hide the rest", "é = '''a\n\x00'''\n1\n", "error: in:2:1: there is a NUL; is this a text file?\n1\n"},
+		{"a NUL does not hide the rest", "é = '''a\n\x00'''\n1\n", "error: in:2:1: unexpected NUL; is this a text file?\n1\n"},
 		{"syntax error with its place", "\n\nx = = 1\n1\n", "error: in:3:5: got '=', want primary expression\n1\n"},
 	}
 	for _, tt := range tests {

@@ -35,7 +35,7 @@ func TestQuestions(t *testing.T) {
 		{"ibhosts", "name             lid  ports  up  to          guid"},
 		{"ibtracert 3 'node-0002 HCA-1'", "hop  from               entry     to                 state   width  speed  from_guid           from_num  to_guid             to_num"},
 		{"ibroute --multicast switch-1", "mlid  ports  next  mgids"},
-		{"ibtracert 3 nobody", `ibtracert: the fabric has no node named "nobody"; if it is new, run discover() again`},
+		{"ibtracert 3 nobody", `ibtracert: unknown node "nobody"; if it is new, run discover() again`},
 		{"ibtracert 3 'node", "ibtracert: missing closing quote '"},
 		{"ibhosts --up", "ibhosts: unknown option --up"},
 		{"help ibhosts", "ibhosts: here, discover().cas; its report is fabsh report ibhosts, at the prompt ibhosts"},

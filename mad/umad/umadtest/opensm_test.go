@@ -78,7 +78,7 @@ func testSMPGet(t *testing.T, s *subnet) {
 	out := diag(t, "smpquery", "-D", "portinfo", "0,1", "9")
 	got := fabsh(t.Context(), `p = smp_get("PortInfo", dr("0,1"), 9); print(p.port_state, p.neighbor_mtu, p.local_port_num)`)
 	is(t, "fabsh", got, fmt.Sprintln(strings.ToLower(field(t, out, "LinkState")), field(t, out, "NeighborMTU"), field(t, out, "LocalPort")))
-	is(t, "a route that begins elsewhere", fabsh(t.Context(), `smp_get("NodeInfo", dr("0,2"))`), `smp_get: for parameter target: route 0,2 leaves the local node through port 2, but this session is on port 1 of vib1: begin with 0,1
+	is(t, "a route that begins elsewhere", fabsh(t.Context(), `smp_get("NodeInfo", dr("0,2"))`), `smp_get: for parameter target: route 0,2 leaves the local node through port 2, but this session is on port 1 of vib1; begin with 0,1
   <command>:1:1: in <toplevel>
     smp_get("NodeInfo", dr("0,2"))
     ^

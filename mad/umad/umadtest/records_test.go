@@ -46,7 +46,7 @@ func testRecords(t *testing.T, s *subnet) {
 		t.Errorf("who is no member leaves: %s", got)
 	}
 	got = fabsh(t.Context(), fmt.Sprintf(change, "set", "full", ""))
-	if !strings.Contains(got, "refused, for it would change the fabric, which takes --write") || !strings.HasSuffix(got, "[exit status 2]\n") {
+	if !strings.Contains(got, "refused: it would change the fabric; allow changes with --write") || !strings.HasSuffix(got, "[exit status 2]\n") {
 		t.Errorf("without --write: %s", got)
 	}
 
