@@ -27,7 +27,7 @@ func TestEditTables(t *testing.T) {
 		{`"node-0001 HCA-1" (0x0002c90310000000) has ports up to 1, no port 2`, text(s.Edit.PKeys(ca.GUID(), 2))},
 		{"33 P_Keys: a block has 32", text(s.Edit.PKeys(ca.GUID(), 1, make([]uint16, 33)...))},
 		{leaf1 + "has no block 0x99 of VLArbitrationTable", text(s.Edit.Table(mad.AttrVLArbitrationTable, leaf.GUID(), 1, 0x99, none))},
-		{"NodeInfo is no table that can be edited", text(s.Edit.Table(mad.AttrNodeInfo, leaf.GUID(), 1, 0, none))},
+		{"NodeInfo is not a table that can be edited", text(s.Edit.Table(mad.AttrNodeInfo, leaf.GUID(), 1, 0, none))},
 		{`"node-0001 HCA-1" (0x0002c90310000000) has no entry for multicast LID 0xc000`, text(s.Edit.Multicast(ca.GUID(), 0xc000, 1, true))},
 		{leaf1 + "has no entry for multicast LID 0x5", text(s.Edit.Multicast(leaf.GUID(), 5, 1, true))},
 		{leaf1 + "has no block 0x180 of MulticastForwardingTable", text(s.Edit.Multicast(leaf.GUID(), 0xf000, 1, true))},

@@ -26,7 +26,7 @@ type NodeView struct {
 	Ports  []PortView
 }
 
-// View shows a node; nil: there is none.
+// View returns a view of a node, or nil.
 func (s *Subnet) View(node int) *NodeView {
 	s.state.RLock()
 	defer s.state.RUnlock()

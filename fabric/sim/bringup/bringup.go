@@ -1,5 +1,5 @@
-// Package bringup makes the state of a simulated subnet from a topology, as it is after a
-// subnet manager has brought it up.
+// Package bringup creates the state of a simulated subnet from a topology, in the state
+// after a subnet manager has brought it up.
 //
 //	bringup.go  New: nodes, LIDs, the place of the subnet manager
 //	port.go     the PortInfo of a port

@@ -95,7 +95,7 @@ func andSlower[T ~uint8](fastest T) T {
 	return set
 }
 
-// isWhole: a PortInfo was read from a port; files of topologies know no more than
+// isWhole reports whether a PortInfo was read from a port; files of topologies have only
 // LIDs, widths and speeds.
 func isWhole(i *mad.PortInfo) bool {
 	return i != nil && i.MTUCap != 0 && i.LinkWidthSupported != 0 && i.VLCap != 0

@@ -1,5 +1,5 @@
 // Package cable changes the cables of a simulated subnet and the power of its nodes, while it
-// runs. The switches at the ends of links that change tell their subnet manager.
+// runs. The switches at the ends of changed links report to their subnet manager.
 //
 //	cable.go    Cables: pulled, plugged, exchanged, by the GUIDs of nodes
 //	console.go  the same by the indexes of nodes
@@ -91,8 +91,8 @@ func (c *Cables) changeCable(node mad.GUID, num int, change func(*state.Port)) e
 }
 
 // Recable pulls all cables at the given ports, and plugs in new ones, one for
-// each pair. The switches at the old ends and the new ones tell the subnet manager,
-// as of Unlink and Link.
+// each pair. The switches at the old and the new ends report to the subnet manager, as
+// with Unlink and Link.
 func (c *Cables) Recable(pairs ...[2]state.Cable) error {
 	c.subnet.Lock()
 	defer c.subnet.Unlock()

@@ -9,12 +9,12 @@ import (
 	"fabsh/mad"
 )
 
-// Kill takes the power off a node: its links go down, its agents are silent. If the
-// subnet manager was on it, there is none from then on, until RestartSM.
+// Kill switches a node off: its links go down, its agents do not answer. If the subnet
+// manager was on it, the subnet has no subnet manager until RestartSM.
 func (c *Cables) Kill(node mad.GUID) error { return c.power(node, false) }
 
-// Reboot takes the power off a node, if it has any, and gives it again: its agents
-// begin with what they have when nobody has set them up.
+// Reboot switches a node off, unless it is off, and on again: its agents begin with
+// their default settings.
 func (c *Cables) Reboot(node mad.GUID) error { return c.power(node, true) }
 
 func (c *Cables) power(node mad.GUID, again bool) error {
@@ -49,8 +49,8 @@ func (c *Cables) power(node mad.GUID, again bool) error {
 	return nil
 }
 
-// linksChanged changes the links of a node, and tells those at the other ends, all
-// at once.
+// linksChanged changes the links of a node, and notifies the nodes at the other ends,
+// all at once.
 func (c *Cables) linksChanged(n *state.Node, change func(*state.Port) bool) {
 	var changed []*state.Port
 	for i := range n.Ports {

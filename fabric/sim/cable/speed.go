@@ -13,10 +13,10 @@ import (
 // is what the next one will have.
 func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
 	if speed != "" && (state.LaneRate(speed) == 0 || !slices.Contains(mad.Speeds(), speed)) {
-		return fmt.Errorf("%q is no speed: there are %q", speed, mad.Speeds())
+		return fmt.Errorf("unknown speed %q; speeds: %q", speed, mad.Speeds())
 	}
 	if width != "" && mad.WidthLanes(width) == 0 {
-		return fmt.Errorf("%q is no width: there are %q", width, mad.Widths())
+		return fmt.Errorf("unknown width %q; widths: %q", width, mad.Widths())
 	}
 	return c.changeCable(node, num, func(p *state.Port) {
 		for _, end := range []*state.Port{p, p.Peer} {

@@ -44,8 +44,8 @@ type ClientOptions struct {
 	Node int
 	// QP, above 1, is a queue pair of the client alone: requests to it are for the
 	// client, and tables come in segments. A client without one, and without General,
-	// is taken for libumad2sim: it gets as much of a table as one MAD holds, and is not
-	// told of counters at the end of MADs, which that library cuts off.
+	// is treated as libumad2sim: it gets as much of a table as one MAD holds, and no
+	// counters at the end of MADs, which that library truncates.
 	QP uint32
 	// General takes requests to queue pairs 0 and 1: one client of a node can.
 	General bool
@@ -95,7 +95,8 @@ func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// Starting: the client does what programs do before they register for what they serve.
+// Starting reports whether the client is in the phase before programs register for the
+// requests that they serve.
 func (c *Client) Starting() { c.since = time.Now() }
 
 // Slot is the client's number.
@@ -134,7 +135,8 @@ func (c *Client) SetSM(is bool) {
 	}
 }
 
-// acceptFor registers c for what comes to its port unasked, where nobody else is.
+// acceptFor registers c for requests of others to its port, unless another client is
+// registered.
 func (h *Clients) acceptFor(c *Client) {
 	at, accepting := c.sender.Port.EndPort(), h.agents.Notices.Accepting
 	for _, key := range []struct {
@@ -150,7 +152,7 @@ func (h *Clients) acceptFor(c *Client) {
 	}
 }
 
-// acceptAgain registers all clients anew: real subnet managers first.
+// acceptAgain registers all clients again: real subnet managers first.
 func (h *Clients) acceptAgain() {
 	maps.DeleteFunc(h.agents.Notices.Accepting, func(_ notice.RequestKey, r *notice.Receiver) bool { return r.Client })
 	for _, sm := range []bool{true, false} {
@@ -186,8 +188,8 @@ func (c *Client) NodeInfo() (info mad.NodeInfo) {
 	return info
 }
 
-// PortInfo is what the agent says of port num; 0, and what is no port, is the
-// client's.
+// PortInfo returns the agent's PortInfo of port num; 0, or an invalid number, is the
+// client's port.
 func (c *Client) PortInfo(num int) mad.PortInfo {
 	c.subnet.RLock()
 	defer c.subnet.RUnlock()
@@ -211,5 +213,5 @@ func (c *Client) GUID() mad.GUID { return c.sender.Port.EndPort().GUID }
 // QP is the queue pair of ClientOptions.
 func (c *Client) QP() uint32 { return c.qp }
 
-// IsSM: the client takes requests as a subnet manager does.
+// IsSM reports whether the client receives requests like a subnet manager.
 func (c *Client) IsSM() bool { return c.isSM || c.asks0 }

@@ -88,7 +88,7 @@ func (c *Conn) TrySend(d *engine.Datagram) (sent bool, err error) {
 	return true, c.Send(d)
 }
 
-// tablesTakeLong: the tables are needed for a MAD, and will take a while.
+// tablesTakeLong reports whether the tables are needed for a MAD, and will take a while.
 func tablesTakeLong(s *state.Subnet, d *engine.Datagram) bool {
 	if len(s.Nodes) < manyNodes || !s.TablesStale.Load() {
 		return false
@@ -163,7 +163,7 @@ func (c *Conn) deliver(p *agent.Packet) {
 	}
 }
 
-// overflows: p is an SMP, and the short queue of virtual lane 15 is full.
+// overflows reports whether p is an SMP, and the short queue of virtual lane 15 is full.
 func (c *Conn) overflows(p *agent.Packet) bool {
 	room := c.agents.Faults.Settings.Load().VL15
 	return room > 0 && p.QP == 0 && c.queue.waiting() >= room
@@ -192,7 +192,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Traits: the transport does nothing for the engine, and the fabric is simulated.
+// Traits returns the traits of the transport: it does nothing for the engine, and the
+// fabric is simulated.
 func (c *Conn) Traits() engine.Traits { return engine.Traits{Name: "sim", Simulated: true} }
 
 // Port reads the port from the tables of its agent.

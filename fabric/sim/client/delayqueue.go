@@ -101,7 +101,7 @@ func (q *delayQueue) refill() error {
 }
 
 // moveDue moves the delayed packets that are due to ready. It returns the time
-// until the next one is due; 0: there is none.
+// until the next one is due; 0 without another.
 func (q *delayQueue) moveDue() time.Duration {
 	if len(q.delayed) == 0 {
 		return 0

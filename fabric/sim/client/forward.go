@@ -16,7 +16,7 @@ type forwarded uint8
 const (
 	forAgent      forwarded = iota // an agent is to answer
 	delivered                      // to a client
-	undeliverable                  // it is for a program, and there is none, or no way to it
+	undeliverable                  // for a program that does not exist or cannot be reached
 )
 
 // forward delivers a MAD of from to the client that it is for: answers,
@@ -80,8 +80,8 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	return delivered
 }
 
-// answers: a MAD with that method answers another one; TrapRepress does, too, for
-// OpenSM waits for it when it has sent a trap.
+// answers reports whether a MAD with that method answers another one; TrapRepress also
+// does, because OpenSM waits for it when it has sent a trap.
 func answers(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
 
 // route is the port where m, sent from c's port, arrives; nil if it does not. Of a

@@ -19,7 +19,7 @@ import (
 	"fabsh/mad"
 )
 
-// isSegment: p is a packet of an RMPP transfer.
+// isSegment reports whether p is a packet of an RMPP transfer.
 func isSegment(p *agent.Packet) bool {
 	if mad.Class(p.MAD[mad.ClassOffset]) != mad.ClassSubnAdm || p.MAD[mad.ClassVersionOffset] == 1 {
 		return false

@@ -27,9 +27,9 @@ func (c *Client) unasked(p *agent.Packet) {
 	c.receive(&m)
 }
 
-// Send has the subnet forward m, and answer it. What gets no answer comes back to
-// the client, as undelivered, at once: for there is no way to tell it to wait. m is
-// the subnet's: the answer is made in it.
+// Send makes the subnet forward m, and answer it. A request without an answer returns to
+// the client, as undelivered, at once: the protocol cannot make the client wait. m belongs
+// to the subnet: the answer is written in it.
 func (c *Client) Send(m *Message) {
 	method := mad.Method(m.MAD[mad.MethodOffset])
 	response := answers(method)

@@ -1,6 +1,6 @@
-// Package edit changes what nodes of a simulated subnet have and say, as broken hardware,
-// wrong settings and other programs do: at once and without a word, for the subnet
-// manager is not told.
+// Package edit changes the settings and answers of nodes of a simulated subnet, as broken
+// hardware, wrong settings and other programs do: at once, and without a report to the
+// subnet manager.
 //
 //	edit.go     Editor: settings of ports, nodes, registers
 //	table.go    tables in blocks

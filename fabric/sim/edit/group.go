@@ -37,7 +37,7 @@ func (e *Editor) DropGroup(mgid mad.GID) {
 	e.subnet.Groups = slices.DeleteFunc(e.subnet.Groups, func(x *state.Group) bool { return x.MGID == mgid })
 }
 
-// receives: members of the state get the packets of the group (IBA 15.2.5.17).
+// receives reports whether members of the state get the packets of the group (IBA 15.2.5.17).
 func receives(state mad.JoinState) bool {
 	return state&(mad.JoinStateFullMember|mad.JoinStateNonMember) != 0
 }

@@ -26,7 +26,7 @@ func (e *Editor) Table(a *mad.Attribute, node mad.GUID, num int, modifier uint32
 			return e.editTable(t, in, modifier, change)
 		}
 	}
-	return fmt.Errorf("%s is no table that can be edited", a.Name)
+	return fmt.Errorf("%s is not a table that can be edited", a.Name)
 }
 
 // editTable changes the block that a Get through in would read.

@@ -46,14 +46,14 @@ func (f *Faults) change(change func(*Settings)) {
 	f.Settings.Store(&o)
 }
 
-// active: some MAD may have a fault.
+// active reports whether some MAD may have a fault.
 func (o *Settings) active() bool { return o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0 }
 
 // SetLoss has MADs be lost with a probability, in each direction: all of them, or
 // with a node those that cross its ports; a num of 0 or more: that port.
 func (f *Faults) SetLoss(p float64, node mad.GUID, num int) error {
 	if p < 0 || p > 1 || p != p {
-		return fmt.Errorf("%v is no probability, from 0 to 1", p)
+		return fmt.Errorf("invalid probability %v; want 0 to 1", p)
 	}
 	if node == 0 {
 		f.change(func(o *Settings) { o.Loss = p })

@@ -9,7 +9,7 @@ import (
 type distances struct {
 	*router
 	to   int        // the switch
-	dist []int16    // length of the route to it; -1: there is none
+	dist []int16    // length of the route to it; -1: no route
 	path []pathType // type of this route
 
 	// Of each group, once a switch of it has gone up: the ports up that are on

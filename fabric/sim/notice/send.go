@@ -49,7 +49,7 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layou
 		p = end
 	}
 	if (number == 128 || number == 131 || number == 259) && !p.Node.IsSwitch {
-		return fmt.Errorf("only switches send trap %d, and %s is none", number, p.Node.Label)
+		return fmt.Errorf("only switches send trap %d, and %s is not a switch", number, p.Node.Label)
 	}
 	const wrongKey = 0x7fff
 	kind, details := mad.NoticeTypeUrgent, Details(nil)

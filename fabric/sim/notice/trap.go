@@ -12,8 +12,8 @@ import (
 // and again until it is repressed (IBA 13.4.9, 14.3.10). The subnet manager in
 // this process needs no second one.
 
-// maxRepeats is how often a trap is repeated at most. The specification has no
-// end; here nobody may listen.
+// maxRepeats is the largest number of repetitions of a trap. The specification has no
+// limit; here it is possible that no program listens.
 const maxRepeats = 8
 
 var (
@@ -23,7 +23,7 @@ var (
 	portInfoCapabilities = mad.AttrPortInfo.Field("capability_mask")
 )
 
-// trapKey names what a port tells of: it repeats one trap of a number, the latest.
+// trapKey identifies an event of a port: it repeats one trap of a number, the latest.
 type trapKey struct {
 	from   *state.Port
 	number uint16
@@ -96,7 +96,7 @@ func (n *Notices) sendTrap(from *state.Port, t *repeatedTrap) (delivered bool) {
 	return true
 }
 
-// repeatTrap sends a trap again that nobody repressed.
+// repeatTrap sends a trap again that was not repressed.
 func (n *Notices) repeatTrap(key trapKey, t *repeatedTrap) {
 	n.subnet.Lock()
 	defer n.subnet.Unlock()

@@ -36,7 +36,7 @@ type Module struct {
 	Length                         float64 // m
 	Temperature                    float64 // degrees Celsius
 	RxPower, TxPower               [8]float64
-	BER                            float64 // bit errors that FEC has to mend
+	BER                            float64 // bit errors for FEC to correct
 	Reason, RemoteReason           mad.LinkDownReason
 	Status                         mad.TroubleshootingStatus
 }

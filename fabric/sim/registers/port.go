@@ -47,7 +47,7 @@ type fec struct {
 	bins                                      [16]uint64
 }
 
-// RS-FEC(544,514): symbols of 10 bits, of which it mends 15 (IEEE 802.3 clause 91).
+// RS-FEC(544,514): symbols of 10 bits, of which it corrects 15 (IEEE 802.3 clause 91).
 const (
 	blockBits = 5440
 	mends     = 15

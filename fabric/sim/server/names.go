@@ -17,7 +17,7 @@ type names struct {
 	standard int            // where clients are that name no node
 }
 
-// newNames has sm as the node of the subnet's own subnet manager; -1: there is none.
+// newNames has sm as the node of the subnet's own subnet manager, or -1.
 func newNames(f *fabric.Fabric, sm int) *names {
 	n := &names{byID: map[string]int{}, byName: map[string]int{}, byGUID: map[string]int{}, standard: -1}
 	for i := range f.Nodes() {

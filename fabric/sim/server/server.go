@@ -63,7 +63,7 @@ type Server struct {
 // DefaultName is the name of the sockets where nothing says otherwise.
 const DefaultName = "sim"
 
-// ErrName: a name cannot be one of a socket.
+// ErrName is the error of a name that is invalid for a socket.
 var ErrName = fmt.Errorf("a socket's name has at most %d bytes", wire.MaxName)
 
 var errInUse = errors.New("the socket name is in use")

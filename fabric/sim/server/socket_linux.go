@@ -15,10 +15,10 @@ import (
 // ones: Go's scheduler need not know of them (see package mad/internal/nowait).
 type socket int
 
-// errAgain: there is nothing to read, or no room to write.
+// errAgain means that there is nothing to read, or no room to write.
 var errAgain = errors.New("not now")
 
-// errGone: nobody has the other end.
+// errGone means that no process has the other end.
 var errGone = errors.New("the other end is gone")
 
 // bind makes a socket with an abstract name, which counts a NUL at its end.
@@ -128,7 +128,7 @@ type batch struct {
 	users   [batchSize]credentials
 }
 
-// forReading makes b's arguments those of read, which leaves them as they are.
+// forReading makes b's arguments those of read, which leaves them unchanged.
 func (b *batch) forReading() {
 	for i := range b.headers {
 		b.vectors[i].Base = &b.buffers[i][0]

@@ -5,8 +5,8 @@ import (
 	"fabsh/mad"
 )
 
-// LinksChanged has those at the ends of ports whose links changed tell of it: the
-// switches send their traps, one each, and the subnet manager sweeps. An agent repeats
+// LinksChanged makes the nodes at ports whose links changed report it: the switches send
+// their traps, one each, and the subnet manager sweeps. An agent repeats
 // its trap until the subnet manager gets it: so one that had no route to it before the
 // sweep is sent again afterwards.
 func (m *Manager) LinksChanged(changed ...*state.Port) {

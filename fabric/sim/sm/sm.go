@@ -68,7 +68,7 @@ func (m *Manager) Restart(node mad.GUID) error {
 	return nil
 }
 
-// Node is the node of the subnet manager in this process; -1: there is none.
+// Node returns the node of the subnet manager in this process, or -1.
 func (m *Manager) Node() int {
 	m.subnet.RLock()
 	defer m.subnet.RUnlock()

@@ -88,7 +88,7 @@ func (m *Manager) leaveAll(p *state.Port) {
 	}
 }
 
-// Dissolve deletes a group that has no full members any more.
+// Dissolve deletes a group that no longer has full members.
 func (m *Manager) Dissolve(g *state.Group) {
 	if g.FullMembers() > 0 {
 		return

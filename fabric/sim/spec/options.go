@@ -49,7 +49,7 @@ type Options struct {
 	// say what of them is broken.
 	Registers      bool
 	RegisterFaults []RegisterFault
-	// Bare: nobody has brought the subnet up. Links are in state Initialize, ports
+	// Bare is set if no subnet manager has brought the subnet up. Links are in state Initialize, ports
 	// have no LIDs, switches no routes, and there is no subnet manager in this
 	// process.
 	Bare bool
@@ -121,7 +121,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	return o, v.err
 }
 
-// HasCable: a program on n reaches other nodes, or n is a switch.
+// HasCable reports whether a program on n reaches other nodes, or n is a switch.
 func HasCable(n *fabric.Node) bool {
 	for p := range n.Ports() {
 		if p.Peer() != nil {

@@ -181,9 +181,9 @@ func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
 			names = append(names, f.Nodes()[i].Name())
 		}
 		if near := fabric.Nearest(name, names); near != "" {
-			return nil, fmt.Errorf("names %q, which is no node; did you mean %q?", name, near)
+			return nil, fmt.Errorf("names unknown node %q; did you mean %q?", name, near)
 		}
-		return nil, fmt.Errorf("names %q, which is no node", name)
+		return nil, fmt.Errorf("names unknown node %q", name)
 	}
 	return nil, fmt.Errorf("names %q, which is %d nodes; name one by its GUID, such as %s", name, len(nodes), nodes[0].GUID())
 }

@@ -23,9 +23,9 @@ func TestFindNode(t *testing.T) {
 		"2/2":                "node 2, port 2",
 		"a":                  `names "a", which is 2 nodes; name one by its GUID, such as 0x0000000000000001`,
 		"a/1":                `names "a", which is 2 nodes; name one by its GUID, such as 0x0000000000000001`,
-		"c":                  `names "c", which is no node`,
-		"b/2":                `names "b", which is no node`,
-		"b/x":                `names "b/x", which is no node; did you mean "b/1"?`,
+		"c":                  `names unknown node "c"`,
+		"b/2":                `names unknown node "b"`,
+		"b/x":                `names unknown node "b/x"; did you mean "b/1"?`,
 	} {
 		n, num, err := findPort(f, name)
 		got := ""

@@ -41,6 +41,6 @@ func ParseBandwidth(text string) (float64, bool) {
 	return f * per, err == nil && ValidRate(f*per)
 }
 
-// ValidRate: something may have that rate. The largest fills a counter of 64 bits in
-// seconds; sums and times of more would be no numbers any more.
+// ValidRate reports whether a rate is valid. The largest fills a counter of 64 bits in
+// seconds; sums and times of larger ones would no longer be numbers.
 func ValidRate(rate float64) bool { return rate >= 0 && rate <= 1e18 }

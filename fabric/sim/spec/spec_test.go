@@ -150,14 +150,14 @@ func TestErrors(t *testing.T) {
 		"jitter=x":                 `jitter=x is not a duration, as 20ms`,
 		"seed=x":                   `seed=x is not a number`,
 		"mkey_level=4":             `mkey_level=4 is not a number from 0 to 3`,
-		"ring:redirect=switch-1":   `redirect=switch-1 names "", which is no node: write NODE@NODE`,
-		"ring:redirect=a@switch-1": `redirect=a@switch-1 names "a", which is no node: write NODE@NODE`,
+		"ring:redirect=switch-1":   `redirect=switch-1 names unknown node "": write NODE@NODE`,
+		"ring:redirect=a@switch-1": `redirect=a@switch-1 names unknown node "a": write NODE@NODE`,
 		"mkey=0x10000000000000000": `mkey=0x10000000000000000 is not a number of 64 bits, as 0x1234`,
 		"dead=33":                  `dead=33 is not a number of hosts: beside the subnet manager's there are 31`,
 		"dead=-1":                  `dead=-1 is not a number of hosts: beside the subnet manager's there are 31`,
-		"dead=leaf1":               `dead=leaf1 names "leaf1", which is no node; did you mean "leaf-1"?`,
+		"dead=leaf1":               `dead=leaf1 names unknown node "leaf1"; did you mean "leaf-1"?`,
 		"dead=leaf-1/9":            `dead=leaf-1/9 means port 9 of "leaf-1" (0x0002c90300100000), which has ports up to 8`,
-		"sm=nobody at all":         `sm=nobody at all names "nobody at all", which is no node`,
+		"sm=nobody at all":         `sm=nobody at all names unknown node "nobody at all"`,
 	} {
 		_, _, err := Parse(spec)
 		got := ""

@@ -12,7 +12,7 @@ import (
 type BlockTable struct {
 	Attr *mad.Attribute
 	// locate finds the port and the number of the block that the modifier
-	// names; ok is false if there is none. A table of the node is kept with its
+	// names; ok is false if it does not exist. A table of the node is kept with its
 	// end port.
 	Locate func(in *Port, modifier uint32) (p *Port, block uint32, ok bool)
 	// fill completes a block; written: it was Set.
@@ -64,14 +64,14 @@ func locateGUIDs(in *Port, modifier uint32) (*Port, uint32, bool) {
 	return in.EndPort(), modifier, modifier < GUIDCap/mad.GUIDBlock
 }
 
-// fillGUIDs: the first GUID of a port cannot be changed (IBA 14.2.5.5).
+// fillGUIDs restores the first GUID of a port, which cannot be changed (IBA 14.2.5.5).
 func fillGUIDs(p *Port, block uint32, _ bool, data []byte) {
 	if block == 0 {
 		binary.BigEndian.PutUint64(data, uint64(p.GUID))
 	}
 }
 
-// locatePKeys: the modifier is the block, and in its upper half the port of a
+// locatePKeys reads a modifier that is the block, and in its upper half the port of a
 // switch (IBA 14.2.5.7).
 func locatePKeys(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	n, num := in.Node, int(modifier>>16)
@@ -100,7 +100,7 @@ func fillPKeys(_ *Port, block uint32, written bool, data []byte) {
 	}
 }
 
-// locateSL2VL: the modifier is the input and the output port of a switch (IBA
+// locateSL2VL reads a modifier that is the input and the output port of a switch (IBA
 // 14.2.5.8).
 func locateSL2VL(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	n, mod := in.Node, modifier
@@ -111,14 +111,14 @@ func locateSL2VL(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	return in.EndPort(), mod, mod>>16 == 0 && from < len(n.Ports) && to < len(n.Ports)
 }
 
-// fillSL2VL: SL n goes to VL n modulo 8, the number of VLs.
+// fillSL2VL maps SL n to VL n modulo 8, the number of VLs.
 func fillSL2VL(_ *Port, _ uint32, written bool, data []byte) {
 	for sl := 0; !written && sl < 16; sl += 2 {
 		data[sl/2] = byte(sl%8<<4 | (sl+1)%8)
 	}
 }
 
-// locateVLArb: the modifier is the port, and in its upper half 1 for the
+// locateVLArb reads a modifier that is the port, and in its upper half 1 for the
 // low-priority table and 3 for the high-priority one; 2 and 4, their second
 // halves, need more VLs than there are (IBA 14.2.5.9).
 func locateVLArb(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
@@ -126,15 +126,15 @@ func locateVLArb(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	return p, block, p != nil && (block == 1 || block == 3)
 }
 
-// fillVLArb: all VLs have the same weight.
+// fillVLArb gives all VLs the same weight.
 func fillVLArb(_ *Port, _ uint32, written bool, data []byte) {
 	for vl := 0; !written && vl < VLArbCap; vl++ {
 		data[2*vl], data[2*vl+1] = byte(vl), 32
 	}
 }
 
-// locateMFT: the modifier is the block, and in its highest 4 bits the position:
-// which 16 ports the masks are about (IBA 14.2.5.12).
+// locateMFT reads a modifier that is the block, and in its highest 4 bits the position,
+// which selects the 16 ports of the masks (IBA 14.2.5.12).
 func locateMFT(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	mod := modifier
 	number, position := int(mod&0x1ff), int(mod>>28)
@@ -154,7 +154,7 @@ func (p *Port) PortOfModifier(num int) *Port {
 	return &n.Ports[num]
 }
 
-// HasPKey: p is in the partition, as a full or limited member (opensm
+// HasPKey reports whether p is in the partition, as a full or limited member (opensm
 // osm_pkey.c osm_physp_has_pkey).
 func (s *Subnet) HasPKey(p *Port, pkey uint16) bool {
 	if pkey&PKeyBase == 0 {

@@ -68,8 +68,8 @@ func ForwardDirected(from *Port, lid mad.LID, m []byte) (in, end *Port) {
 	return at, end
 }
 
-// CanReturn: the answer to SMP m, which forwardDirected took from from to in, past
-// end, can go back. It cannot where the Set itself took down a link of the route.
+// CanReturn reports whether the answer to SMP m, which forwardDirected took from from to
+// in, past end, can go back. It cannot if the Set itself took down a link of the route.
 func CanReturn(from, in, end *Port, m []byte) bool {
 	drSLID, drDLID := DRLIDs(m)
 	if drDLID != mad.PermissiveLID && !Arrives(in, end) {
@@ -88,7 +88,7 @@ func CanReturn(from, in, end *Port, m []byte) bool {
 	return to != nil && to.EndPort() == from.EndPort()
 }
 
-// Arrives: an SMP from a port arrives at the LID of another.
+// Arrives reports whether an SMP from a port arrives at the LID of another.
 func Arrives(from, to *Port) bool {
 	at := ForwardLID(from, to.EndPort().LID, true)
 	return at != nil && at.EndPort() == to.EndPort()

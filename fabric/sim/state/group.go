@@ -20,7 +20,7 @@ type Member struct {
 	Proxy bool // another port joined for it
 }
 
-// GroupOf finds a group by its MGID; nil: there is none.
+// GroupOf returns the group with an MGID, or nil.
 func (s *Subnet) GroupOf(g mad.GID) *Group {
 	if i := slices.IndexFunc(s.Groups, func(x *Group) bool { return x.MGID == g }); i >= 0 {
 		return s.Groups[i]
@@ -28,7 +28,7 @@ func (s *Subnet) GroupOf(g mad.GID) *Group {
 	return nil
 }
 
-// MemberOf is the port's membership; nil: it is no member.
+// MemberOf returns the port's membership; nil if it is not a member.
 func (g *Group) MemberOf(p *Port) *Member {
 	if i := slices.IndexFunc(g.Members, func(m Member) bool { return m.Port == p }); i >= 0 {
 		return &g.Members[i]

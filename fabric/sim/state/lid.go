@@ -7,7 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// hasLID: lid is one of p's 2^LMC LIDs.
+// hasLID reports whether lid is one of p's 2^LMC LIDs.
 func (p *Port) hasLID(lid mad.LID) bool {
 	return p.LID != 0 && lid&^(1<<p.LMC-1) == p.LID
 }
@@ -60,8 +60,7 @@ func (s *Subnet) topLID() mad.LID {
 	return top
 }
 
-// EndPortByGUID is the port with that GUID that the latest sweep reached; nil: there
-// is none.
+// EndPortByGUID returns the port with that GUID that the latest sweep reached, or nil.
 func (s *Subnet) EndPortByGUID(guid mad.GUID) *Port {
 	for _, p := range s.LIDs {
 		if p != nil && p.InService && p.GUID == guid {

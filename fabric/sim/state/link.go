@@ -11,7 +11,7 @@ func (p *Port) Neighbour() *Port {
 	return p.Peer
 }
 
-// Active: the link at p is active, and carries data.
+// Active reports whether the link at p is active, and carries data.
 func (p *Port) Active() bool {
 	return p.Up && p.State == mad.PortStateActive && p.Peer.State == mad.PortStateActive
 }

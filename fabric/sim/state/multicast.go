@@ -8,7 +8,7 @@ import (
 
 // SetMFTs writes the entries of a group in the multicast forwarding tables: the
 // links between its members, of a tree that a breadth-first search from the first
-// one's switch finds. Without members there are none.
+// one's switch finds. Without members no entries are written.
 func (s *Subnet) SetMFTs(g *Group) {
 	s.clearMFTs(g.MLID)
 	tree := MulticastTree(g.Members)

@@ -24,7 +24,7 @@ type Node struct {
 	SwitchInfo     [SMPSize]byte        // SwitchInfo
 	FDBTop         mad.LID              // SwitchInfo.LinearFDBTop
 	LFT            []uint8              // entries beyond its end are mad.NoPort
-	Measurement    *counter.Measurement // the measurement of counters of a port; nil: there was none
+	Measurement    *counter.Measurement // the measurement of counters of a port, or nil
 	RedirectTo     *Node                // its performance management is there; nil: here
 	RedirectedHere *Node                // the node whose performance management is here too; nil: none
 	Hardware       *registers.Hardware  // what its registers show; nil: it has none
@@ -122,7 +122,7 @@ func (n *Node) lftEntry(dlid mad.LID) uint8 {
 	return n.LFT[dlid]
 }
 
-// TakeBusy: the node is busy for one more request.
+// TakeBusy reports whether the node is busy for one more request.
 func (n *Node) TakeBusy() bool {
 	for {
 		left := n.Busy.Load()

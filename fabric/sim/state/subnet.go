@@ -38,7 +38,7 @@ type Subnet struct {
 	sync.RWMutex
 	Nodes  []Node // in the order of the fabric
 	Ports  []Port // of all nodes; each node has a part of it
-	SM     *Port  // that of the subnet manager in this process; nil: there is none
+	SM     *Port  // that of the subnet manager in this process, or nil
 	Groups []*Group
 
 	LIDs   []*Port // end ports by LID
@@ -95,7 +95,7 @@ const upBefore = 100 * time.Hour
 // Uptime returns how long the devices have run.
 func (s *Subnet) Uptime() time.Duration { return upBefore + s.Now().Sub(s.poweredAt) }
 
-// NodeByGUID returns the first node with a GUID; nil: there is none.
+// NodeByGUID returns the first node with a GUID, or nil.
 func (s *Subnet) NodeByGUID(guid mad.GUID) *Node {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.GUID() == guid {

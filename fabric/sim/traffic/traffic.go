@@ -94,9 +94,9 @@ func endPortAt(nodes map[mad.GUID]*state.Node, c state.Cable) (*state.Port, erro
 }
 
 // BeforeChange makes ready for a change of links, LIDs, or tables. What went until
-// now is counted on the way that it had, also if nobody has looked since the last
-// change; but of many changes in a row, each of which would find all ways again for
-// an instant, the last way counts.
+// now is counted on its path, also if no counter was read since the last change; but of
+// many changes in a row, each of which would compute all paths again for an instant, the
+// last path counts.
 func (t *Traffic) BeforeChange() {
 	t.subnet.EnsureTables()
 	if t.stale.Load() && t.subnet.Now().Sub(t.since) >= t.waysTake() {

@@ -117,7 +117,7 @@ func (r *Request) congestionKey() *mad.CongestionKeyInfo {
 	return key
 }
 
-// hasCCKey: r has the CC_Key, or none is set.
+// hasCCKey reports whether r has the CC_Key, or no key is set.
 func (r *Request) hasCCKey(key *mad.CongestionKeyInfo) bool {
 	return key.CCKey == 0 || binary.BigEndian.Uint64(r.MAD[mad.SMPKeyOffset:]) == key.CCKey
 }

@@ -78,9 +78,9 @@ func ClassPortInfo(c mad.Class) *mad.ClassPortInfo {
 	return &mad.ClassPortInfo{BaseVersion: 1, ClassVersion: c.Version(), RespTimeValue: state.LifeTime}
 }
 
-// ApplySet changes image, the attribute on the wire, as a Set with data asks:
-// read-only fields stay as they are, and so do those of which 0 means no change;
-// in fields that are cleared by 1 the bits that are set are cleared.
+// ApplySet changes image, the attribute on the wire, as a Set with data requests:
+// read-only fields stay unchanged, and so do fields of value 0 for which 0 means no
+// change; in fields that are cleared by 1 the bits that are set are cleared.
 func ApplySet(a *mad.Attribute, image, data []byte) {
 	for i := range a.Fields {
 		f := &a.Fields[i]

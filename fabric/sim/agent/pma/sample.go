@@ -28,7 +28,7 @@ func (r *Request) getSamplesControl() mad.Status {
 	return handler.Answer(r.Data, &c, 0)
 }
 
-// setSamplesControl begins a measurement, unless one runs; the answer tells.
+// setSamplesControl begins a measurement, unless one is running; the answer shows which.
 func (r *Request) setSamplesControl() mad.Status {
 	ports := r.selectedPorts()
 	if len(ports) != 1 || r.Modifier != 0 {

@@ -62,7 +62,7 @@ func (r *Request) changeGroup(mask uint64, _ bool) mad.Status {
 	return status
 }
 
-// join makes p a member of the group, which it creates if there is none. asked
+// join makes p a member of the group, which it creates if it does not exist. asked
 // becomes the member's record.
 func (r *Request) join(p *state.Port, asked *mad.MCMemberRecord, mask uint64) mad.Status {
 	g := r.SA.subnet.GroupOf(asked.MGID)
@@ -125,8 +125,9 @@ func (r *Request) leave(p *state.Port, asked *mad.MCMemberRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// mayChangeMember: a member may change its own record; that of a proxy join may
-// be changed by any port of the partition (IBA o15-0.2.1).
+// mayChangeMember reports whether the requester may change a record: a member may
+// change its own; any port of the partition may change that of a proxy join (IBA
+// o15-0.2.1).
 func (r *Request) mayChangeMember(m *state.Member, g *state.Group) bool {
 	if m.Proxy {
 		return r.SA.subnet.HasPKey(r.From, g.PKey)

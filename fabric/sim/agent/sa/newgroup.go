@@ -48,8 +48,8 @@ func (r *Request) newMGID(asked *mad.MCMemberRecord, mask uint64) mad.GID {
 	}
 }
 
-// validMGID: a group may have the MGID (IBA 4.1.1). An IPoIB group needs the
-// broadcast group of its partition.
+// validMGID reports whether a group may have the MGID (IBA 4.1.1). An IPoIB group
+// needs the broadcast group of its partition.
 func (r *Request) validMGID(g mad.GID) bool {
 	signature := binary.BigEndian.Uint16(g[2:])
 	switch {
@@ -122,13 +122,13 @@ func hasBoth(mask uint64, components [2]uint64) bool {
 	return mask&components[0] != 0 && mask&components[1] != 0
 }
 
-// samePartition: ports with the two P_Keys can communicate (IBA 10.9.1.1).
+// samePartition reports whether ports with the two P_Keys can communicate (IBA 10.9.1.1).
 func samePartition(a, b uint16) bool {
 	return a&state.PKeyBase == b&state.PKeyBase && (a|b)&^state.PKeyBase != 0
 }
 
-// matchesGroup: the components in the request are those of the group, except
-// those of a member.
+// matchesGroup reports whether the components in the request are those of the group,
+// except those of a member.
 func (r *Request) matchesGroup(g *state.Group, mask uint64) bool {
 	q := newQuery(mad.AttrMCMemberRecord, mask&^notComparedInJoin, r.Data)
 	q.add(&g.MCMemberRecord)
@@ -142,8 +142,8 @@ var (
 	groupRate = [2]uint64{groupComponents("rate_selector"), groupComponents("rate")}
 )
 
-// matchesSelectors: MTU and rate of the group match the request's selectors. As
-// in OpenSM, the packet life time does not count.
+// matchesSelectors reports whether MTU and rate of the group match the request's
+// selectors. As in OpenSM, the packet lifetime does not count.
 func matchesSelectors(asked *mad.MCMemberRecord, mask uint64, g *mad.MCMemberRecord) bool {
 	return (mask&groupMTU[0] == 0 || selectorHolds(asked.MTUSelector, int(g.MTU), int(asked.MTU))) &&
 		(mask&groupRate[0] == 0 || selectorHolds(asked.RateSelector, halfGbps(g.Rate), halfGbps(asked.Rate)))

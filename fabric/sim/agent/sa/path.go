@@ -127,7 +127,7 @@ func (q *pathQuery) addPaths(a, b *state.Port) {
 	}
 }
 
-// path is the record of one path; nil if there is none, or it does not match.
+// path returns the record of one path; nil without a path, or if it does not match.
 func (q *pathQuery) path(a, b *state.Port, slid, dlid mad.LID) *mad.PathRecord {
 	mtu, rate, ok := tracePath(a, b, dlid)
 	if !ok {
@@ -153,7 +153,7 @@ func (q *pathQuery) path(a, b *state.Port, slid, dlid mad.LID) *mad.PathRecord {
 	}
 }
 
-// selects: the value matches the component in the query, by its selector.
+// selects reports whether the value matches the component in the query, by its selector.
 func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8, asked, value int) bool {
 	if q.mask&component == 0 {
 		return true

@@ -75,7 +75,7 @@ func (q *query) matches(f *mad.Field) bool {
 	return true
 }
 
-// full: the search may end.
+// full reports whether the search may end.
 func (q *query) full() bool { return len(q.records) >= q.limit }
 
 // lidComponent is the component of the LID, the first one of the records of ports.
@@ -97,7 +97,7 @@ func (q *query) endPorts(s *state.Subnet) iter.Seq[*state.Port] {
 	}
 }
 
-// mayMatch: the fields of rec that are not of the table match.
+// mayMatch reports whether the fields of rec that are not of the table match.
 func (q *query) mayMatch(rec handler.Encoder) bool {
 	clear(q.record)
 	rec.Encode(q.record)

@@ -34,7 +34,7 @@ func halfGbps(code mad.Rate) int {
 	return 0
 }
 
-// selectorHolds: the value matches the one asked for, by the selector.
+// selectorHolds reports whether the value matches the requested one, by the selector.
 func selectorHolds(s mad.Selector, value, asked int) bool {
 	switch s {
 	case mad.SelectorGreaterThan:

@@ -33,7 +33,7 @@ type Administrator struct {
 	notices *notice.Notices
 	sm      *sm.Manager
 
-	Muted     bool   // it answers nobody
+	Muted     bool   // it does not answer
 	madeMGIDs uint32 // counts the MGIDs that were chosen for groups
 	madeGUIDs uint32 // counts the GUIDs that were chosen for ports
 	Services  []Service
@@ -44,7 +44,7 @@ func New(s *state.Subnet, n *notice.Notices, m *sm.Manager) *Administrator {
 	return &Administrator{subnet: s, notices: n, sm: m}
 }
 
-// Mute has the subnet administrator answer nobody, or everybody again.
+// Mute stops the answers of the subnet administrator, or starts them again.
 func (a *Administrator) Mute(mute bool) {
 	a.subnet.Lock()
 	defer a.subnet.Unlock()
@@ -71,10 +71,10 @@ const maxTable = 256 << 20
 // recordHandler answers for one attribute of subnet administration.
 type recordHandler struct {
 	attr *mad.Attribute
-	// find adds the records that a Get, GetTable, GetMulti or GetTraceTable asks
-	// for to q; nil: there are none of the attribute.
+	// find adds to q the records that a Get, GetTable, GetMulti or GetTraceTable
+	// requests; nil: the attribute has no records.
 	find func(r *Request, q *query) mad.Status
-	// change executes a Set or Delete; nil: nobody may change the record. mask is
+	// change executes a Set or Delete; nil: the record cannot be changed. mask is
 	// the ComponentMask; trusted: the requester has the SM_Key.
 	change func(r *Request, mask uint64, trusted bool) mad.Status
 }

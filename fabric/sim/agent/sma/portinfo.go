@@ -30,9 +30,9 @@ func (r *Request) setPortInfo() mad.Status {
 	return status
 }
 
-// portOfPortInfo is the port that the modifier names; nil: there is none. The
-// modifier's top bit says that the requester supports the extended speeds;
-// agents show them in any case.
+// portOfPortInfo returns the port that the modifier names, or nil. The modifier's top
+// bit means that the requester supports the extended speeds; agents show them in any
+// case.
 func (r *Request) portOfPortInfo() *state.Port {
 	const extendedSpeeds = 1 << 31
 	return r.In.PortOfModifier(int(r.Modifier &^ extendedSpeeds))
