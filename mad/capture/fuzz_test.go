@@ -98,6 +98,11 @@ func FuzzReplayPackets(f *testing.F) {
 	foreign := bytes.Clone(seed)
 	foreign[6*size+2] = 0 // the base version of an answer, which is none then
 	f.Add(foreign)
+	hops := bytes.Clone(seed)
+	for i := range 4 {
+		hops[(5+i)*size+2+mad.HopCountOffset] = 255
+	}
+	f.Add(hops)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var list []erf.Packet
 		for ; len(data) >= size && len(list) < 200; data = data[size:] {

@@ -133,7 +133,7 @@ func (f *flow) sample(c *Call, sent, now time.Duration) {
 // distance returns an index of classFlow.baseRTT.
 func distance(c *Call) int {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
-		return int(c.MAD[mad.HopCountOffset])
+		return int(min(c.MAD[mad.HopCountOffset], mad.MaxHops)) // raw MADs may have more
 	}
 	return mad.MaxHops + 1
 }

@@ -139,6 +139,23 @@ func TestFreshBuffer(t *testing.T) {
 	})
 }
 
+// TestHopCount: an answer to a raw MAD counts whatever hop count that has.
+func TestHopCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(newFake(func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) }), Options{Write: true})
+		defer mustClose(t, e)
+		for _, hops := range []byte{0, mad.MaxHops, mad.MaxHops + 1, 255} {
+			var c Call
+			c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+			c.SetRoute(mad.DirectedRoute{0})
+			c.MAD[mad.HopCountOffset] = hops
+			if e.Do(t.Context(), &c); c.Err != nil {
+				t.Errorf("%d hops: %v", hops, c.Err)
+			}
+		}
+	})
+}
+
 // FuzzReceive: no datagram makes the engine panic, and a call ends at most once.
 func FuzzReceive(f *testing.F) {
 	request := getTable(1)
