@@ -54,7 +54,7 @@ options:
   --threshold N  default 5
   --ratio X      default 0.5
   --verbose      default False
-  --no-quick     quick is True without it
+  --no-quick     turns off quick
   --tag TEXT     default None
   --only TEXT    default []
   --ids N        default [0]
@@ -85,9 +85,9 @@ func TestRunFile(t *testing.T) {
 		status             int
 	}{
 		{"no entry function", "print(1)", "s.star", nil, "1\n", "", 0},
-		{"arguments for nobody", "print(1)", "s.star", []string{"x"}, "", "s.star takes no arguments: it defines no main(), audit() or route()", 2},
+		{"arguments for nobody", "print(1)", "s.star", []string{"x"}, "", "s.star: takes no arguments; it does not define main(), audit() or route()", 2},
 		{"an entry function by assignment", "def f(x):\n    print(x)\nif True:\n    main = f", "s.star", []string{"x"}, "x\n", "", 0},
-		{"no entry function after all", "print(1)\nmain = 1", "s.star", []string{"x"}, "1\n", "s.star takes no arguments: it defines no main(), audit() or route()", 2},
+		{"no entry function after all", "print(1)\nmain = 1", "s.star", []string{"x"}, "1\n", "s.star: takes no arguments; it does not define main(), audit() or route()", 2},
 		{"globals stay open", "seen = []\ndef main():\n    seen.append(1)\n    print(seen)", "s.star", nil, "[1]\n", "", 0},
 		{"audit", "def audit(*, n=1):\n    print(n)", "s.star", []string{"--n", "2"}, "2\n", "", 0},
 		{"required option", "def main(*, n):\n    pass", "s.star", nil, "", "s.star: missing option --n\nusage: s.star --n TEXT", 2},

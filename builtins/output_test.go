@@ -69,17 +69,17 @@ hint: there are no exceptions; catch(fn, arg) returns the result or a falsy erro
 		{"import", "import json", `<test>:1:1: syntax error: got import, want primary expression
     import json
     ^
-hint: there is no import; write load("file.star", "name"); json, math, re and time are there already`},
+hint: there is no import; write load("file.star", "name"); json, math, re and time are predeclared`},
 		{"width", `"%5d" % 1`, `unknown conversion %5
   <test>:1:7: in <toplevel>
     "%5d" % 1
           ^
-hint: % takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+hint: % does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 		{"format", `"{:.2f}".format(1)`, `format spec features not supported in replacement fields: .2f
   <test>:1:10: in <toplevel>
     "{:.2f}".format(1)
              ^
-hint: format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+hint: format does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 		{"habit", "iblinkinfo", `<test>:1:1: undefined: iblinkinfo
     iblinkinfo
     ^
@@ -102,7 +102,7 @@ hint: load("@std//report/iblinkinfo.star", "main"); main(); its report is fabsh 
     ^`},
 		{"exit", "exit(1)", ""},
 		{"deep", "def f(n):\n    1 // n\n    f(n - 1)\nf(30)", "floored division by zero\n  <test>:4:1: in <toplevel>\n" +
-			strings.Repeat("  <test>:3:5: in f\n", 9) + "  ... 12 calls left out\n" + strings.Repeat("  <test>:3:5: in f\n", 9) +
+			strings.Repeat("  <test>:3:5: in f\n", 9) + "  ... 12 calls omitted\n" + strings.Repeat("  <test>:3:5: in f\n", 9) +
 			"  <test>:2:7: in f\n        1 // n\n          ^"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

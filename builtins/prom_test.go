@@ -199,7 +199,7 @@ func TestPromValues(t *testing.T) {
 		`metric("a", "1")`:                               `value: got string, want a number, a bool or None`,
 		`metric("a", 1, **{"__x": 1})`:                   `invalid label name "__x"`,
 		`metric("a", 1); metric("a", 2)`:                 `a has the value 1 already`,
-		`show("text")`:                                   `a string has no numbers`,
+		`show("text")`:                                   `string has no numbers`,
 		`show([{"a": "x", "n": 1}, {"a": "x", "n": 2}])`: `fabsh_value_n{a="x"} is both 1 and 2`,
 	} {
 		onSim(t, "ring:n=2", func(o *Options) { o.Format = lang.FormatProm }, func(t *testing.T, f *fixture) {

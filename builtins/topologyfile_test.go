@@ -317,13 +317,13 @@ func TestTopologyBroken(t *testing.T) {
 	}
 	for _, test := range []struct{ script, want string }{
 		{lines(""), ""},
-		{lines("    lines.pop()\n"), "1 of 6 hosts are not in it: dgx-06"},
-		{lines("    lines.append(\"x leaf\")\n"), `"x" is in it, which is no host of the fabric`},
-		{lines("    lines[0] = lines[0].split()[0] + \" \" + lines[-1].split()[1]\n"), `"dgx-01" is in its group "SU2-leaf-r1" of 4 hosts, and there is no such group`},
-		{lines("    lines[0], lines[-1] = lines[0].split()[0] + \" \" + lines[-1].split()[1], lines[-1].split()[0] + \" \" + lines[0].split()[1]\n"), `"dgx-04" is in its group "SU2-leaf-r1" of 3 hosts, and there is no such group`},
-		{"def topology(groups):\n    return 1\n" + read, "topology() returned int, want string"},
-		{"def topology(groups):\n    return \"\"\ndef read(text):\n    return [1]\n", "read() returned list, want a dict"},
-		{"def topology(groups, x):\n    return \"\"\n" + read, "topology() takes groups, and options behind a *"},
+		{lines("    lines.pop()\n"), "1 of 6 hosts are missing: dgx-06"},
+		{lines("    lines.append(\"x leaf\")\n"), `unknown host "x"`},
+		{lines("    lines[0] = lines[0].split()[0] + \" \" + lines[-1].split()[1]\n"), `host "dgx-01": unknown group "SU2-leaf-r1" of 4 hosts`},
+		{lines("    lines[0], lines[-1] = lines[0].split()[0] + \" \" + lines[-1].split()[1], lines[-1].split()[0] + \" \" + lines[0].split()[1]\n"), `host "dgx-04": unknown group "SU2-leaf-r1" of 3 hosts`},
+		{"def topology(groups):\n    return 1\n" + read, "topology() returned int; want string"},
+		{"def topology(groups):\n    return \"\"\ndef read(text):\n    return [1]\n", "read() returned list; want a dict"},
+		{"def topology(groups, x):\n    return \"\"\n" + read, "invalid parameters of topology(); want groups, and options after a *"},
 		{"def topology(groups):\n    return \"\"\n", "it must define topology(groups, *, ...)"},
 	} {
 		session := plain(t, nil)

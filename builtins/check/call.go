@@ -89,26 +89,25 @@ func (c *checker) keyword(n *syntax.CallExpr, callee string, params []lang.Param
 	c.report(id.NamePos, "%s: unexpected keyword argument %s%s", callee, id.Name, fabric.DidYouMean(id.Name, names))
 }
 
-// ofOneClass: the parameter takes the name of an attribute, and its fields are all
-// that may be named beside it. Requests of other classes have raw answers, too, and
-// parts of their modifiers.
+// ofOneClass reports whether the parameter takes the name of an attribute, and no other
+// arguments than its fields. Requests of other classes have raw answers, too, and parts of
+// their modifiers.
 func ofOneClass(k *lang.Kind) bool {
 	return k == records.KindSMPAttribute || k == records.KindPerfAttribute || k == records.KindRecord
 }
 
-// attributeName checks that a text names an attribute, where a parameter wants one.
+// attributeName checks that a text names an attribute, if a parameter takes one.
 func (c *checker) attributeName(p lang.Param, arg syntax.Expr) {
 	l, ok := arg.(*syntax.Literal)
 	if !ok || !ofOneClass(p.Kind) {
 		return
 	}
 	if name, ok := l.Value.(string); ok && mad.ByName(name) == nil {
-		c.report(l.TokenPos, "no attribute is named %q%s", name, fabric.DidYouMean(name, datagrams.AllAttributeNames()))
+		c.report(l.TokenPos, "unknown attribute %q%s", name, fabric.DidYouMean(name, datagrams.AllAttributeNames()))
 	}
 }
 
-// callee is the name and the parameters of a function that is called; nil: they
-// are not known.
+// callee returns the name and the parameters of a function that is called, nil if unknown.
 func (c *checker) callee(fn syntax.Expr) (string, []lang.Param) {
 	shape := c.inference.Infer(fn)
 	if f, ok := shape.Value.(*lang.Function); ok {

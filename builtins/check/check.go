@@ -1,8 +1,8 @@
-// Package check finds what is wrong with a script by its text and the declarations, and runs
-// nothing.
+// Package check finds errors of a script from its text and the declarations, without running
+// it.
 //
 //	check.go       the script; call.go: the arguments of its calls
-//	definition.go  where its variables get their values
+//	definition.go  the definitions of its variables
 package check
 
 import (
@@ -27,7 +27,7 @@ import (
 	"fabsh/fabric"
 )
 
-// Problem is what is wrong with a script, and where.
+// Problem is an error in a script, with its position.
 type Problem struct {
 	Pos  syntax.Position
 	Text string
@@ -35,8 +35,8 @@ type Problem struct {
 
 func (p Problem) String() string { return explain.Position(p.Pos) + ": " + p.Text }
 
-// Script finds what is wrong with a script as far as its text and declarations
-// tell, in the order of its lines. It runs nothing.
+// Script returns the errors of a script that its text and the declarations show, in the order
+// of lines, without running it.
 func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Problem, error) {
 	in.Sources[path] = src
 	if err := in.Runtime.Files.Confine(filepath.Dir(path)); err != nil {
@@ -51,7 +51,7 @@ func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	if err != nil {
 		return c.syntax(err), nil
 	}
-	// Which fabric it will run on is not known, so sim may be there.
+	// The fabric of the run is unknown, so sim may exist.
 	err = resolve.File(file, func(name string) bool { return name == script.SimParam || in.Globals.Has(name) }, starlark.Universe.Has)
 	var undefined resolve.ErrorList
 	if errors.As(err, &undefined) {
@@ -102,7 +102,7 @@ func (c *checker) report(pos syntax.Position, format string, args ...any) {
 	c.problems = append(c.problems, Problem{pos, fmt.Sprintf(format, args...)})
 }
 
-// syntax is what is wrong with a script that cannot be parsed.
+// syntax reports the errors of a script that cannot be parsed.
 func (c *checker) syntax(err error) []Problem {
 	var se syntax.Error
 	if errors.As(err, &se) {
@@ -111,7 +111,7 @@ func (c *checker) syntax(err error) []Problem {
 	return c.problems
 }
 
-// load checks that a module is there, and defines what is loaded.
+// load checks that a module exists, and defines the loaded names.
 func (c *checker) load(ctx context.Context, path string, n *syntax.LoadStmt) {
 	name := n.ModuleName()
 	key, src, err := c.scripts.Find(ctx, path, name)
@@ -121,7 +121,7 @@ func (c *checker) load(ctx context.Context, path string, n *syntax.LoadStmt) {
 	}
 	exports := c.scripts.ExportsOf(key, src)
 	if exports == nil {
-		c.report(n.Module.TokenPos, "cannot load %s: it has errors, or defines nothing", name)
+		c.report(n.Module.TokenPos, "cannot load %s: the module has errors, or defines no names", name)
 		return
 	}
 	for _, from := range n.From {
@@ -160,8 +160,7 @@ func (c *checker) attribute(n *syntax.DotExpr) {
 	c.report(n.Name.NamePos, "%s has no .%s field or method%s", typ, name, strings.Replace(fabric.DidYouMean(name, of.Attributes()), "did you mean ", "did you mean .", 1))
 }
 
-// mayHave is types.HasAttr of a type that is known. It looks through all declarations, once
-// for each name.
+// mayHave is types.HasAttr for a known type. It searches all declarations once for each name.
 func (c *checker) mayHave(typ, name string) bool {
 	key := [2]string{typ, name}
 	has, ok := c.known[key]
@@ -172,7 +171,7 @@ func (c *checker) mayHave(typ, name string) bool {
 	return has
 }
 
-// value is the value of a name that every script finds.
+// value returns the value of a predeclared name.
 func (c *checker) value(e syntax.Expr) starlark.Value {
 	id, ok := e.(*syntax.Ident)
 	if !ok {
@@ -190,7 +189,7 @@ func (c *checker) value(e syntax.Expr) starlark.Value {
 	return nil
 }
 
-// variable is what is known of what a script defines, wherever it does alike.
+// variable returns the description of a variable, if all its definitions agree.
 func (c *checker) variable(id *syntax.Ident) types.Shape {
 	first := firstOf(id)
 	if first == nil && id.Name == script.SimParam {
@@ -212,7 +211,7 @@ func (c *checker) variable(id *syntax.Ident) types.Shape {
 	return shape
 }
 
-// defined is what is known of what a variable gets in one place.
+// defined returns the description of the value of one definition.
 func (c *checker) defined(d definition) types.Shape {
 	shape := types.OfType(d.typ)
 	if d.from != nil {

@@ -11,15 +11,15 @@ import (
 	"fabsh/builtins/script"
 )
 
-// definition is where a variable gets a value. The zero value: anything.
+// definition is a place where a variable gets a value. The zero value means any value.
 type definition struct {
 	from    syntax.Expr
 	element bool            // an element of from, not from itself
 	fn      *syntax.DefStmt // a function
-	typ     string          // a parameter that fabsh gives
+	typ     string          // the type of a parameter that fabsh passes
 }
 
-// firstOf is the first place of a variable in the script; nil: it is no variable.
+// firstOf returns the first place of a variable in the script, nil for other names.
 func firstOf(id *syntax.Ident) *syntax.Ident {
 	if b, ok := id.Binding.(*resolve.Binding); ok {
 		return b.First
@@ -27,7 +27,7 @@ func firstOf(id *syntax.Ident) *syntax.Ident {
 	return nil
 }
 
-// define notes the definitions that a part of a script makes.
+// define records the definitions in a part of a script.
 func (c *checker) define(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.AssignStmt:
@@ -61,7 +61,7 @@ func (c *checker) define(n syntax.Node) bool {
 	return true
 }
 
-// assign notes that an expression gets a value.
+// assign records that an expression gets a value.
 func (c *checker) assign(to syntax.Expr, d definition) {
 	switch to := to.(type) {
 	case *syntax.Ident:
@@ -83,7 +83,7 @@ func (c *checker) assign(to syntax.Expr, d definition) {
 	}
 }
 
-// iterate notes the variables of a loop.
+// iterate records the variables of a loop.
 func (c *checker) iterate(vars, over syntax.Expr) {
 	pair, ok := vars.(*syntax.TupleExpr)
 	if call, isCall := over.(*syntax.CallExpr); ok && isCall && len(pair.List) == 2 && len(call.Args) > 0 {
@@ -96,7 +96,7 @@ func (c *checker) iterate(vars, over syntax.Expr) {
 	c.assign(vars, definition{from: over, element: true})
 }
 
-// parameter notes one of a function.
+// parameter records a parameter of a function.
 func (c *checker) parameter(p syntax.Expr, typ string) {
 	switch p := p.(type) {
 	case *syntax.Ident:
@@ -110,8 +110,8 @@ func (c *checker) parameter(p syntax.Expr, typ string) {
 	}
 }
 
-// givenType is the type of a parameter that fabsh itself gives to a function: the
-// fabric to an entry function, its simulated fabric to a test.
+// givenType returns the type of a parameter that fabsh passes to a function: the fabric of an
+// entry function, the simulated fabric of a test.
 func givenType(fn string, i int, p syntax.Expr) string {
 	if b, ok := p.(*syntax.BinaryExpr); ok {
 		if id, ok := b.X.(*syntax.Ident); ok && id.Name == script.SimParam && strings.HasPrefix(fn, script.TestPrefix) {
@@ -124,7 +124,7 @@ func givenType(fn string, i int, p syntax.Expr) string {
 	return ""
 }
 
-// grows notes that what a variable has may become elements of any type.
+// grows records that a variable may get elements of any type.
 func (c *checker) grows(e syntax.Expr) {
 	if id, ok := e.(*syntax.Ident); ok {
 		if first := firstOf(id); first != nil {
@@ -133,7 +133,7 @@ func (c *checker) grows(e syntax.Expr) {
 	}
 }
 
-// paramsOf are the parameters of a script's own function.
+// paramsOf returns the parameters of a script's own function.
 func paramsOf(fn *syntax.DefStmt) []lang.Param {
 	params := []lang.Param{} // not nil: known
 	keyword := false

@@ -1,7 +1,7 @@
 // Package explain renders errors for people.
 //
-//	explain.go  what is wrong, and where
-//	hint.go     what to write instead
+//	explain.go  the error and its position
+//	hint.go     hints for habits of other languages and tools
 package explain
 
 import (
@@ -27,16 +27,15 @@ import (
 
 // Explainer renders the errors of a session.
 type Explainer struct {
-	Sources map[string]string // of what was run, by the names of files
+	Sources map[string]string // texts of the code that ran, by file name
 	Globals starlark.StringDict
-	// Defined are names that scripts find besides, those of the prompt; nil: there are none.
+	// Defined returns other names of scripts, those of the prompt; may be nil.
 	Defined func() []string
 	Stack   bool // print the stack trace of a bug in fabsh
 }
 
-// Explain renders an error for people: what is wrong, where, and where a habit
-// from elsewhere led astray, what to write instead. The end that exit() makes
-// needs no words.
+// Explain renders an error for people: the cause, the position and, for habits of other
+// languages, a hint. It returns "" for exit().
 func (x *Explainer) Explain(err error) string {
 	var exit *lang.ExitError
 	if err == nil || errors.As(err, &exit) {
@@ -68,8 +67,7 @@ func (x *Explainer) Explain(err error) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// ExplainExit is Explain for code that exit() may not end: why says what was expected
-// instead.
+// ExplainExit is Explain for code that exit() must not end; why gives the reason.
 func (x *Explainer) ExplainExit(err error, why string) string {
 	var exit *lang.ExitError
 	if !errors.As(err, &exit) {
@@ -81,13 +79,13 @@ func (x *Explainer) ExplainExit(err error, why string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Position returns a place in a script as messages say it.
+// Position returns a position in a script for messages.
 func Position(p syntax.Position) string {
 	return fmt.Sprintf("%s:%d:%d", p.Filename(), p.Line, p.Col)
 }
 
-// Spell adds the nearest known name, which the resolver, who does not know the
-// global names, cannot suggest.
+// Spell adds the nearest known name, which the resolver, without the global names, cannot
+// suggest.
 func (x *Explainer) Spell(file, msg string) string {
 	name, ok := strings.CutPrefix(msg, "undefined: ")
 	if !ok || strings.Contains(name, " ") || tools.Hint(name) != "" || len(typesWith(name)) > 0 {
@@ -105,8 +103,7 @@ var noMember = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\w+) has no \.(\w+) field or method$`)
 })
 
-// nearestMember adds the nearest attribute to the error of one that a value does
-// not have.
+// nearestMember adds the nearest attribute to the error of a missing one.
 func nearestMember(msg string) string {
 	if m := noMember().FindStringSubmatch(msg); m != nil {
 		if near := fabric.Nearest(m[2], types.AttrNames(m[1])); near != "" {
@@ -116,8 +113,7 @@ func nearestMember(msg string) string {
 	return msg
 }
 
-// boundNames are those that a file gives a meaning to; none where it has
-// errors.
+// boundNames returns the names that a file defines; none if it has errors.
 func boundNames(name, src string) (names []string) {
 	f, err := lang.Dialect.Parse(name, src, 0)
 	if err != nil {
@@ -167,7 +163,7 @@ func (x *Explainer) trace(b *strings.Builder, err error) {
 		for i, fr := range calls {
 			switch left := len(calls) - 2*tracedEnds; {
 			case left > 0 && i == tracedEnds:
-				fmt.Fprintf(b, "  ... %s left out\n", plural.Count(left, "call", "calls"))
+				fmt.Fprintf(b, "  ... %s omitted\n", plural.Count(left, "call", "calls"))
 				continue
 			case left > 0 && i > tracedEnds && i < tracedEnds+left:
 				continue
@@ -182,9 +178,9 @@ func (x *Explainer) trace(b *strings.Builder, err error) {
 	}
 }
 
-// pointed moves a position of the interpreter's to the token that is meant: from
-// the bracket of a call to the name of the function, from a dot to the attribute,
-// from the bracket of an index to the index.
+// pointed moves a position of the interpreter to the token that caused the error: from the
+// bracket of a call to the name of the function, from a dot to the attribute, from the bracket
+// of an index to the index.
 func (x *Explainer) pointed(p syntax.Position) syntax.Position {
 	line := []rune(x.lineAt(p))
 	i := int(p.Col) - 1
@@ -213,7 +209,7 @@ func (x *Explainer) pointed(p syntax.Position) syntax.Position {
 // that never returns ends a hundred thousand deep.
 const tracedEnds = 10
 
-// A longer line is cut: so much stands before the column, and in all.
+// A longer line is cut to this many characters before the column, and in total.
 const (
 	quotedBefore = 100
 	quotedLine   = 160
@@ -244,7 +240,7 @@ func (x *Explainer) quote(b *strings.Builder, p syntax.Position) {
 	fmt.Fprintf(b, "    %s\n    %s^\n", line, string(before))
 }
 
-// lineAt is the source line at p, fit for a terminal, and without keys.
+// lineAt returns the source line at p, safe for a terminal, with keys masked.
 func (x *Explainer) lineAt(p syntax.Position) string {
 	lines := strings.Split(x.Sources[p.Filename()], "\n")
 	if p.Line < 1 || int(p.Line) > len(lines) || strings.Contains(lines[p.Line-1], "\x00") { // no text

@@ -10,7 +10,7 @@ import (
 	"fabsh/builtins/types"
 )
 
-// hint adds what to write instead of what is no Starlark.
+// hint adds a hint for code that is not Starlark.
 func hint(b *strings.Builder, line, msg string) {
 	for _, h := range hints {
 		if matches(h.line, line) || matches(h.msg, msg) {
@@ -19,7 +19,7 @@ func hint(b *strings.Builder, line, msg string) {
 		}
 	}
 	name, ok := strings.CutPrefix(msg, "undefined: ")
-	if !ok { // ibdiagnet -r: no expression at all
+	if !ok { // ibdiagnet -r: not an expression
 		name, _, _ = strings.Cut(strings.TrimSpace(line), " ")
 	}
 	if text := tools.Hint(name); text != "" {
@@ -29,31 +29,31 @@ func hint(b *strings.Builder, line, msg string) {
 	}
 }
 
-// hints are for habits from elsewhere. The patterns are compiled when there is an
-// error: at the start of each run that would take time for nothing.
+// hints are for habits of other languages. The patterns are compiled only after an error, to
+// save time at the start.
 var hints = []struct {
-	line string // a pattern of the source line of a syntax error; "": of none
+	line string // a pattern of the source line of a syntax error, or ""
 	msg  string // a pattern of the message
 	text string
 }{
 	{`\b[fF]["']`, "", `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
 	{`^\s*(try|except|finally|raise)\b`, "", "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
-	{`^\s*(import|from)\b`, "", `there is no import; write load("file.star", "name"); json, math, re and time are there already`},
-	{`^\s*with\b`, "", "there is no with statement; nothing here has to be closed"},
+	{`^\s*(import|from)\b`, "", `there is no import; write load("file.star", "name"); json, math, re and time are predeclared`},
+	{`^\s*with\b`, "", "there is no with statement; nothing has to be closed"},
 	{`^\s*class\b`, "", "there are no classes; use dicts and functions"},
 	{`\b(async|await)\b`, "", "there is no async; parallel(fn, items) runs many calls at once"},
 	{`^\s*print\s+[^(\s]`, "", "print is a function; write print(x)"},
-	{"", `^Starlark stack overflow$`, "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
-	{"", `unknown conversion %[-+ #0-9.]`, `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
-	{"", `format spec features not supported`, `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+	{"", `^Starlark stack overflow$`, "calls are nested 100,000 deep, which is the limit; does a function call itself without end?"},
+	{"", `unknown conversion %[-+ #0-9.]`, `% does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+	{"", `format spec features not supported`, `format does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 }
 
 func matches(pattern, text string) bool {
 	return pattern != "" && text != "" && regexp.MustCompile(pattern).MatchString(text)
 }
 
-// typesWith are the types that have an attribute or a method of a name. Of a name
-// of a letter or two that says nothing.
+// typesWith returns the types that have an attribute or a method of a name; none for names of
+// one or two letters, which are too common.
 func typesWith(name string) (list []string) {
 	if len(name) < 3 {
 		return nil
@@ -68,7 +68,7 @@ func typesWith(name string) (list []string) {
 	return list
 }
 
-// memberHint says of which types a name is an attribute or a method.
+// memberHint adds the types that have a name as an attribute or a method.
 func memberHint(b io.Writer, name string) {
 	list := typesWith(name)
 	if len(list) == 0 {
@@ -85,5 +85,5 @@ func memberHint(b io.Writer, name string) {
 	if list[0] == "fabric" {
 		example = "discover()." + name
 	}
-	fmt.Fprintf(b, "hint: %s is of %s: write %s\n", name, of, example)
+	fmt.Fprintf(b, "hint: %s is an attribute of %s; write %s\n", name, of, example)
 }

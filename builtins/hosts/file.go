@@ -11,32 +11,32 @@ import (
 	"fabsh/fabric/hosts"
 )
 
-// File is what a file for a scheduler says: hosts in its order, each with the names of
-// its groups, the nearest first.
+// File is the content of a scheduler's file: hosts in order, each with the names of its
+// groups, nearest first.
 type File struct {
 	hosts []string
 	path  map[string][]string
 }
 
-// FileOf reads what the function read() of a script returns: a dict of host to a list
-// or tuple of names.
+// FileOf reads the result of the function read() of a script: a dict of host to a list or
+// tuple of names.
 func FileOf(v starlark.Value) (*File, error) {
 	d, ok := v.(*starlark.Dict)
 	if !ok {
-		return nil, fmt.Errorf("read() returned %s, want a dict of host to the names of its groups", v.Type())
+		return nil, fmt.Errorf("read() returned %s; want a dict of host to the names of its groups", v.Type())
 	}
 	f := &File{path: map[string][]string{}}
 	for _, kv := range d.Items() {
 		host, ok := starlark.AsString(kv[0])
 		it, isList := kv[1].(starlark.Iterable)
 		if !ok || !isList {
-			return nil, fmt.Errorf("read() returned a dict with %s: %s in it, want a host, and the names of its groups", kv[0].Type(), kv[1].Type())
+			return nil, fmt.Errorf("read() returned a dict of %s to %s; want hosts, and the names of their groups", kv[0].Type(), kv[1].Type())
 		}
 		var path []string
 		for _, x := range lang.Collect(it) {
 			name, ok := starlark.AsString(x)
 			if !ok {
-				return nil, fmt.Errorf("read() returned for %.60q a %s, want the names of its groups", host, x.Type())
+				return nil, fmt.Errorf("read() returned %[2]s for %.60[1]q; want the names of its groups", host, x.Type())
 			}
 			path = append(path, name)
 		}
@@ -46,10 +46,10 @@ func FileOf(v starlark.Value) (*File, error) {
 	return f, nil
 }
 
-// Check compares a file with the groups that it was made of. It is nil if the file has
-// all hosts and no others, and each of its groups has the hosts of one of theirs.
+// Check compares a file with the groups that it was made from. It returns nil if the file has
+// exactly their hosts, and each of its groups has the hosts of one of theirs.
 func (f *File) Check(g *hosts.Groups) error {
-	own := map[string][]*hosts.Group{} // of a host, the nearest first
+	own := map[string][]*hosts.Group{} // by host, nearest first
 	var visit func(list, above []*hosts.Group)
 	visit = func(list, above []*hosts.Group) {
 		for _, x := range list {
@@ -70,7 +70,7 @@ func (f *File) Check(g *hosts.Groups) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%d of %d hosts are not in it: %.200s", len(missing), len(own), hosts.Fold(missing))
+		return fmt.Errorf("%d of %d hosts are missing: %.200s", len(missing), len(own), hosts.Fold(missing))
 	}
 	size := map[string]int{}
 	for _, path := range f.path {
@@ -82,14 +82,14 @@ func (f *File) Check(g *hosts.Groups) error {
 	for _, host := range f.hosts {
 		in := own[host]
 		if in == nil {
-			return fmt.Errorf("%.60q is in it, which is no host of the fabric", host)
+			return fmt.Errorf("unknown host %.60q", host)
 		}
 		for _, name := range f.path[host] {
 			i := slices.IndexFunc(in, func(x *hosts.Group) bool {
 				return len(x.Hosts) == size[name] && (as[name] == nil || as[name] == x)
 			})
 			if i < 0 {
-				return fmt.Errorf("%.60q is in its group %.60q of %d hosts, and there is no such group", host, name, size[name])
+				return fmt.Errorf("host %.60q: unknown group %.60q of %d hosts", host, name, size[name])
 			}
 			as[name] = in[i]
 		}
@@ -97,39 +97,39 @@ func (f *File) Check(g *hosts.Groups) error {
 	return nil
 }
 
-// DiffType is the type of what fabsh topology --diff shows.
+// DiffType is the type of the result of fabsh topology --diff.
 var DiffType = &lang.ResultType{
 	Name: "topology_diff",
-	Doc:  "How a file for a scheduler differs from what the fabric is.",
+	Doc:  "The differences between a scheduler's file and the fabric.",
 	Members: []lang.ResultMember{
-		{Name: "same", Doc: "nothing differs"},
-		{Name: "changes", Type: "list of topology_change", Doc: "hosts that are elsewhere, new, or gone"},
-		{Name: "reordered", Doc: "the same hosts, in another order"},
+		{Name: "same", Doc: "True if nothing differs"},
+		{Name: "changes", Type: "list of topology_change", Doc: "hosts that moved, are new, or are gone"},
+		{Name: "reordered", Doc: "True for the same hosts in another order"},
 	},
 }
 
-// ChangeType is the type of one of its changes.
+// ChangeType is the type of a change.
 var ChangeType = &lang.ResultType{
 	Name: "topology_change",
-	Doc:  "Hosts whose groups a file for a scheduler tells otherwise than the fabric.",
+	Doc:  "Hosts whose groups differ between a scheduler's file and the fabric.",
 	Members: []lang.ResultMember{
-		{Name: "hosts", Doc: "in Slurm's notation"},
-		{Name: "old", Doc: "names of their groups in the file, the nearest first, with / between them; None: they are not in it"},
-		{Name: "new", Doc: "in the fabric; None: they are not in it"},
+		{Name: "hosts", Doc: "names in Slurm's notation"},
+		{Name: "old", Doc: "names of their groups in the file, nearest first, separated by /; None if the file does not have them"},
+		{Name: "new", Doc: "the same for the fabric; None if it does not have them"},
 	},
 }
 
-// Diff is how a file differs from the one before.
+// Diff is the difference between two files.
 type Diff struct {
 	*lang.Result
 	Same bool
 	text string
 }
 
-// Display is for people: what changed, one line for all hosts that went the same way.
+// Display returns the changes as text, one line for all hosts with the same change.
 func (d *Diff) Display() string { return d.text }
 
-// DiffOf compares a file with the one that is in use.
+// DiffOf compares a file with the one in use.
 func DiffOf(old, now *File) *Diff {
 	type move struct{ old, new string }
 	const absent = "\x00"

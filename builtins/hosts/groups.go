@@ -1,8 +1,8 @@
-// Package hosts is what a script can say of hosts in groups, for schedulers of jobs.
+// Package hosts has the values of hosts in groups, for job schedulers.
 //
 //	groups.go fabric.host_groups(), and its values
 //	list.go   hostlist: lists of names in Slurm's notation
-//	file.go   what a file for a scheduler says, compared with groups or another file
+//	file.go   the content of a scheduler's file, compared with groups or another file
 package hosts
 
 import (
@@ -21,13 +21,13 @@ var GroupsMethod = lang.Builtin{
 	Name:    "host_groups",
 	Returns: "host_groups",
 	Params: []lang.Param{
-		{Name: "classes", Kind: routing.KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select: compute nodes (cn) are told, others are not"},
-		{Name: "baseline", Kind: kindFabric, Default: "None", Keyword: true, Doc: "a fabric: hosts, switches and cables that are absent now are where they are there"},
-		{Name: "levels", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "how many levels of groups there are below the roots at most; 0: as many as the network has; 1: the leaves alone, and it need not be a tree"},
-		{Name: "dns", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "hosts are called by names in lower case, as Kubernetes' nodes are; whose name cannot be is left out"},
+		{Name: "classes", Kind: routing.KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to its members, as for select; only compute nodes (cn) are in the groups"},
+		{Name: "baseline", Kind: kindFabric, Default: "None", Keyword: true, Doc: "a fabric with the places of hosts, switches and cables that are absent now"},
+		{Name: "levels", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "maximum number of levels of groups below the roots; 0: all levels of the network; 1: only the leaves, for any network"},
+		{Name: "dns", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "use names in lower case, as for Kubernetes nodes; hosts whose name cannot be one are omitted"},
 	},
 	Doc: `Returns the hosts in groups, as schedulers of jobs want them: by leaf, and these by how far packets between them have to climb.
-The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words is no host. Where hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. Each connected part has one root. Groups are named after their first leaf, so that names stay when others come and go.`,
+The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words does not name a host. If hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. Each connected part has one root. Groups are named after their first leaf, so that names stay when others come and go.`,
 	Example: `
 > g = discover().host_groups()
 > g.roots[0].name, [x.name for x in g.leaves]
@@ -42,7 +42,7 @@ The host is the first word of an adapter's name: "node-7 HCA-1". A name of more 
 		Dns      bool
 	}) (starlark.Value, error) {
 		if a.Levels < 0 {
-			return nil, lang.ParamError("levels", "want 0 or more, got %d", a.Levels)
+			return nil, lang.ParamError("levels", "invalid number %d; want 0 or more", a.Levels)
 		}
 		g, err := hosts.Find(c.Recv.(*topology.Fabric).Fabric, hosts.Options{Rules: a.Classes, Baseline: a.Baseline, Levels: a.Levels, DNS: a.Dns})
 		if err != nil {
@@ -55,27 +55,27 @@ The host is the first word of an adapter's name: "node-7 HCA-1". A name of more 
 // kindFabric is a fabric.
 var kindFabric = &lang.Kind{Type: fabricType, Convert: toFabric}
 
-// GroupsType is the type of what host_groups() returns.
+// GroupsType is the type of the result of host_groups().
 var GroupsType = &lang.ResultType{
 	Name: "host_groups",
-	Doc:  "The hosts of a fabric, in groups for schedulers of jobs. All hosts are in as many groups as any other.",
+	Doc:  "The hosts of a fabric, in groups for job schedulers. All hosts are in the same number of groups.",
 	Members: []lang.ResultMember{
-		{Name: "roots", Type: "list of host_group", Doc: "of each connected part one"},
+		{Name: "roots", Type: "list of host_group", Doc: "one root for each connected part"},
 		{Name: "leaves", Type: "list of host_group", Doc: "the groups of level 0, in the order of the tree"},
-		{Name: "no_tree", Doc: "why there are no groups between leaves and roots, in words; None: there are, or nobody has asked for them"},
-		{Name: "notes", Doc: "what was left out, and what is odd"},
+		{Name: "no_tree", Doc: "why there are no groups between leaves and roots, in words; None if there are, or with levels=1"},
+		{Name: "notes", Doc: "remarks about omitted hosts and unusual connections"},
 	},
 }
 
 // GroupType is the type of a group.
 var GroupType = &lang.ResultType{
 	Name: "host_group",
-	Doc:  "Hosts that are near each other: those at a leaf, or at the leaves of a scalable unit, on level 0; else groups.",
+	Doc:  "Hosts that are near each other: on level 0 those at a leaf or at the leaves of a scalable unit, on other levels groups.",
 	Members: []lang.ResultMember{
-		{Name: "name", Doc: "of at most 63 letters, digits, - and _; no two groups have the same, whatever the case"},
-		{Name: "level", Doc: "0: a leaf or a unit"},
-		{Name: "hosts", Doc: "names of all hosts in it; on level 0 in natural order"},
-		{Name: "groups", Type: "list of host_group", Doc: "those of the level below"},
+		{Name: "name", Doc: "at most 63 letters, digits, - and _; unique, ignoring case"},
+		{Name: "level", Doc: "0 for a leaf or a unit"},
+		{Name: "hosts", Doc: "names of all hosts in the group; on level 0 in natural order"},
+		{Name: "groups", Type: "list of host_group", Doc: "groups of the level below"},
 		{Name: "switches", Doc: "on level 0: names of its leaves"},
 	},
 }

@@ -25,7 +25,7 @@ var ListModule = &starlarkstruct.Module{
 var ListFold = lang.Builtin{
 	Name:   "hostlist.fold",
 	Group:  lang.GroupOutput,
-	Params: []lang.Param{{Name: "names", Kind: lang.KindItems, Doc: "texts; a node or a port is its name"}},
+	Params: []lang.Param{{Name: "names", Kind: lang.KindItems, Doc: "texts, nodes or ports; nodes and ports stand for their names"}},
 	Doc: `Returns names as one text in Slurm's notation, in natural order and each once.
 Numbers are folded at the end of names, where all programs know them.`,
 	Example: `

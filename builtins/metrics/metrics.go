@@ -22,12 +22,12 @@ import (
 	"fabsh/mad"
 )
 
-// metrics are what values that are shown make up for Prometheus. The zero value
-// has SckyzO's names.
+// metrics collects values that are shown as metrics of Prometheus. The zero value uses
+// SckyzO's names.
 type metrics struct {
 	set     export.Set
 	dialect export.Dialect
-	of      string // what rows without a type of their own are called after
+	of      string // prefix of the names of rows without a type of their own
 }
 
 func newMetrics(format lang.Format, of string) *metrics {
@@ -35,8 +35,8 @@ func newMetrics(format lang.Format, of string) *metrics {
 	return &metrics{dialect: export.Dialect(dialect), of: snake(cmp.Or(of, "value"))}
 }
 
-// add adds a value: a fabric and the counters of its ports by the names of the
-// dialect, others by their own.
+// add adds a value: a fabric and the counters of its ports with the names of the dialect,
+// others with their own.
 func (m *metrics) add(v starlark.Value) error {
 	if f, ok := v.(*topology.Fabric); ok {
 		m.dialect.Fabric(&m.set, f.Fabric)
@@ -63,12 +63,12 @@ func (m *metrics) add(v starlark.Value) error {
 		found = true
 	}
 	if !found && len(rows) > 0 {
-		return fmt.Errorf("-o %s: a %s has no numbers: metric(name, value) names one", lang.FormatProm, rows[0].Type())
+		return fmt.Errorf("-o %s: %s has no numbers; use metric(name, value)", lang.FormatProm, rows[0].Type())
 	}
 	return nil
 }
 
-// addCounters adds a record of counters of a port that is known; false: v is none.
+// addCounters adds a record of counters of a known port. It returns false for other values.
 func (m *metrics) addCounters(v starlark.Value) bool {
 	r, ok := v.(*records.Record)
 	if !ok || !slices.ContainsFunc(audit.CounterAttributes[:], func(a *mad.Attribute) bool { return a.ID == r.Attribute.ID && a.Class == r.Attribute.Class }) {
@@ -93,7 +93,7 @@ func (m *metrics) addCounters(v starlark.Value) bool {
 	return true
 }
 
-// portOf is the port that a record is of; nil: nobody knows.
+// portOf returns the port of a record, nil if unknown.
 func portOf(r *records.Record) *fabric.Port {
 	of, _ := r.Attr("of")
 	num, _ := r.Attr("port")
@@ -111,13 +111,13 @@ func portOf(r *records.Record) *fabric.Port {
 	return node.Port(n)
 }
 
-// isIdentity reports whether a number of that name tells rows apart, and measures nothing.
+// isIdentity reports whether a number of that name identifies rows, and is not a measurement.
 func isIdentity(name string) bool {
 	last := name[strings.LastIndexByte(name, '_')+1:]
 	return slices.Contains([]string{"lid", "num", "port", "select", "sl", "vl", "lane", "block", "entry", "index"}, last)
 }
 
-// addRow adds the numbers of a row, with its texts as labels; false: it has none.
+// addRow adds the numbers of a row, with its texts as labels. It returns false if it has none.
 func (m *metrics) addRow(v starlark.Value) (bool, error) {
 	prefix := "fabsh_" + m.of
 	if x, ok := v.(lang.Factual); ok {
@@ -155,7 +155,7 @@ func (m *metrics) addRow(v starlark.Value) (bool, error) {
 		}
 		number, _ := audits.Figure(f.Value)
 		if err := m.set.AddOnce(strings.TrimSuffix(name, "_total"), export.Gauge, "", l, number); err != nil {
-			return false, fmt.Errorf("-o %s: %w: show columns that do, or use metric()", lang.FormatProm, err)
+			return false, fmt.Errorf("-o %s: %w; show columns that distinguish them, or use metric()", lang.FormatProm, err)
 		}
 	}
 	return len(numbers) > 0, nil
@@ -166,7 +166,7 @@ func isFigure(v starlark.Value) bool {
 	return ok
 }
 
-// snake makes a name of a metric or label of any text.
+// snake makes a name of a metric or label from any text.
 func snake(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

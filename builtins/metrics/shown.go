@@ -12,14 +12,14 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// shown is what a session has shown, and not written yet. It is the state that metrics
-// keep with a lang.Runtime.
+// shown has the values that a session has shown, but not written yet. It is the state that
+// metrics keep with a lang.Runtime.
 type shown struct {
-	subject string   // what runs: tables are called after it
-	metrics *metrics // nil: there are none
+	subject string   // the script or command; tables are named after it
+	metrics *metrics // nil without values
 }
 
-// Name says what runs in a session: tables are called after it.
+// Name sets the script or command of a session; tables are named after it.
 func Name(r *lang.Runtime, subject string) { lang.StateOf[shown](r).subject = subject }
 
 // Show keeps a value for Write: the values of a session are written together.
@@ -31,8 +31,8 @@ func Show(r *lang.Runtime, v starlark.Value) error {
 	return s.metrics.add(v)
 }
 
-// Write writes what was shown and measured since the last time, where the format is
-// -o prom. A program calls it when a script, or a statement, ends.
+// Write writes the values and metrics since the last Write, if the format is -o prom. A
+// program calls it when a script, or a statement, ends.
 func Write(r *lang.Runtime) error {
 	measured := audits.TakeMetrics(r)
 	if _, ok := r.Format.Dialect(); !ok {
@@ -49,7 +49,7 @@ func Write(r *lang.Runtime) error {
 	return m.set.Write(r.Stdout)
 }
 
-// Render returns v in a format. of is what a table is called after in metrics.
+// Render returns v in a format. Tables in metrics are named after of.
 func Render(v starlark.Value, format lang.Format, of string) (string, error) {
 	if _, ok := format.Dialect(); !ok {
 		return lang.Render(v, format)
@@ -63,7 +63,7 @@ func Render(v starlark.Value, format lang.Format, of string) (string, error) {
 	return b.String(), err
 }
 
-// WriteReports writes what several reports come to in a format: one document.
+// WriteReports writes several reports in a format, as one document.
 func WriteReports(w io.Writer, reports []*audit.Report, format lang.Format) error {
 	if _, ok := format.Dialect(); ok {
 		return writeReports(w, reports, format)
@@ -97,8 +97,8 @@ func renderReports(reports []*audit.Report, format lang.Format) (string, error) 
 	return lang.Render(starlark.NewList(all), format)
 }
 
-// writeReports writes reports as metrics. Where there are several, each has the port that
-// it was made from as a label.
+// writeReports writes reports as metrics. If there are several, each has its local port as a
+// label.
 func writeReports(w io.Writer, reports []*audit.Report, format lang.Format) error {
 	m := newMetrics(format, "")
 	for _, r := range reports {

@@ -17,10 +17,10 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// Settings are what report() takes of the session. It is the state that pages keep with a
-// lang.Runtime.
+// Settings are the settings of the session for report(). They are the state that pages keep
+// with a lang.Runtime.
 type Settings struct {
-	State   string // the folder of states, with the acks
+	State   string // the directory of states, with the acks
 	Version string // of the program
 }
 
@@ -30,14 +30,14 @@ var Builtin = lang.Builtin{
 	Returns: "string",
 	Group:   lang.GroupOutput,
 	Params: []lang.Param{
-		{Name: "*audits", Kind: lang.KindAny, Doc: "names of shipped audits; none: the standard set"},
-		{Name: "deep", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "read whole tables too, and of a live fabric those of forwarding"},
-		{Name: "baseline", Kind: topology.KindFabric, Default: "None", Keyword: true, Doc: "a fabric of before, of load_fabric(): what it has too is not told, and the page says what changed since"},
-		{Name: "fail_on", Kind: lang.KindText, Default: `"warning"`, Keyword: true, Doc: "from which severity on a finding counts for the verdict"},
+		{Name: "*audits", Kind: lang.KindAny, Doc: "names of shipped audits (default: the standard set)"},
+		{Name: "deep", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "also read whole tables, and the forwarding tables of a live fabric"},
+		{Name: "baseline", Kind: topology.KindFabric, Default: "None", Keyword: true, Doc: "an earlier fabric, from load_fabric(): its findings are not reported, and the page shows what changed since"},
+		{Name: "fail_on", Kind: lang.KindText, Default: `"warning"`, Keyword: true, Doc: "lowest severity that counts for the verdict"},
 		{Name: "**options", Kind: lang.KindAny, Doc: "options of audits: over=\"10s\""},
 	},
-	Doc: `Audits the fabric, and makes a page of HTML of what was found.
-The page is what "fabsh report html" writes: findings, topology, heat maps, routing. It needs no network and no script; fs.write puts it into a file below --out. The fabric is swept anew. What was not answered is told on the page, and counts for no exit status.`,
+	Doc: `Audits the fabric, and returns the findings as an HTML page.
+The page is that of "fabsh report html": findings, topology, heat maps, routing. It needs no network and no script; fs.write writes it to a file below --out. The fabric is swept again. Requests without an answer are on the page, and do not affect the exit status.`,
 	Example: `
 > page = report("links", "topology")
 > "No problems found" in page
@@ -66,9 +66,9 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 	case err != nil:
 		return nil, lang.ParamError("fail_on", "%w", err)
 	case !c.Fiber().Alone():
-		return nil, lang.Errorf("one run at a time: it cannot be called within parallel()")
+		return nil, lang.Errorf("not supported within parallel(): only one run at a time")
 	case lang.StateOf[topology.Observer](r).Report != nil:
-		return nil, lang.Errorf("an audit cannot make a report: it is a part of one")
+		return nil, lang.Errorf("not supported within an audit, which is part of a report")
 	}
 	words, err := a.words()
 	if err != nil {
@@ -81,7 +81,7 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 		in := script.Of(r)
 		all, err := run.LoadInScript(ctx, in, words, nil, a.Deep)
 		if err != nil || all.Help != "" {
-			return cmp.Or(err, lang.Errorf("no audit has an option help"))
+			return cmp.Or(err, lang.Errorf("unsupported option help"))
 		}
 		env := topology.EnvOf(r)
 		options := run.Options{Job: all.Job, ReadOnly: true, NoPast: env.Engine != nil && env.Engine.Traits().Name == "sim"}
@@ -102,7 +102,7 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 	return starlark.String(text.String()), err
 }
 
-// words are the arguments as words of a command line.
+// words returns the arguments as words of a command line.
 func (a *reportArgs) words() (words []string, err error) {
 	for _, v := range a.Audits {
 		name, ok := starlark.AsString(v)
@@ -130,7 +130,7 @@ func (a *reportArgs) words() (words []string, err error) {
 	return words, nil
 }
 
-// call is the call as a script writes it.
+// call returns the call as a script writes it.
 func (a *reportArgs) call() string {
 	var args []string
 	for _, v := range a.Audits {

@@ -1,5 +1,5 @@
-// Package page gathers the page of a report: what audits found, with what the forwarding
-// tables are worth. fabric/page writes it.
+// Package page collects the page of a report: the findings of audits, and the verdict on the
+// forwarding tables. fabric/page writes it.
 //
 //	page.go     the page; acks of a run
 //	builtin.go  report()
@@ -20,16 +20,16 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// Options say what a page tells beside what audits found.
+// Options are the contents of a page besides the findings.
 type Options struct {
-	FailOn   audit.Severity // from which on a finding counts for the verdict
+	FailOn   audit.Severity // lowest severity that counts for the verdict
 	Deep     bool           // forwarding tables of a live fabric are read
-	Baseline *fabric.Fabric // that the fabric is compared with; nil: with none
-	Commands []string       // that make the page again
+	Baseline *fabric.Fabric // to compare with; may be nil
+	Commands []string       // that create the page again
 }
 
-// Of returns the page of a report, with what the forwarding tables are worth. status is the
-// exit status that these make; failed is why they are not known, though they were read.
+// Of returns the page of a report, with the verdict on the forwarding tables. status is the
+// exit status of the verdict; failed is why it is unknown, though the tables were read.
 func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *page.Page, status int, failed error) {
 	env := topology.EnvOf(rt)
 	live := env.Engine != nil && !env.Engine.Traits().Simulated
@@ -44,13 +44,13 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 	}
 	switch {
 	case f == nil:
-		p.NoRoutes = "there is no fabric"
+		p.NoRoutes = "no fabric is known"
 		return p, lang.StatusClean, nil
 	case live && !o.Deep:
-		p.NoRoutes = "the forwarding tables of a live fabric are read with --deep"
+		p.NoRoutes = "the forwarding tables of a live fabric are read only with --deep"
 		return p, lang.StatusClean, nil
 	case env.Engine == nil && !f.HasLFTs():
-		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot writes them too"
+		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot stores them"
 		return p, lang.StatusClean, nil
 	}
 	routes, err := read.Routes(ctx, rt, f)

@@ -11,7 +11,7 @@ import (
 )
 
 // RunCode runs a piece of code, as with -c, and shows the value of its last
-// expression unless that is None. name stands for a file in messages.
+// expression unless that is None. name replaces a file name in messages.
 func RunCode(ctx context.Context, in *script.Interpreter, name, code string) error {
 	return in.Runtime.Evaluate(ctx, name, func(t *starlark.Thread) error {
 		in.Sources[name] = code

@@ -22,8 +22,8 @@ import (
 	"fabsh/builtins/topology"
 )
 
-// RunFile runs a script and then, if it defines one, its entry function with
-// what words say.
+// RunFile runs a script and then, if it defines one, its entry function with the words of the
+// command line.
 func RunFile(ctx context.Context, in *script.Interpreter, path string, words []string) error {
 	return in.Open(ctx, path, func(t *starlark.Thread, src string) error {
 		metrics.Name(in.Runtime, nameOf(path))
@@ -31,12 +31,12 @@ func RunFile(ctx context.Context, in *script.Interpreter, path string, words []s
 		if err != nil {
 			return err
 		}
-		// Before anything is done: whoever says --dry-run counts on it.
+		// Checked before anything runs: with --dry-run, the user relies on it.
 		if len(words) > 0 && !script.MayHaveEntry(file) {
 			return noEntry(path)
 		}
 		// The globals are not frozen: an entry function may fill a table that
-		// stands at the top of its script.
+		// its script defines at top level.
 		globals, err := prog.Init(t, in.Globals)
 		if err != nil {
 			return err
@@ -53,10 +53,10 @@ func RunFile(ctx context.Context, in *script.Interpreter, path string, words []s
 }
 
 func noEntry(path string) error {
-	return fmt.Errorf("%s takes no arguments: it defines no main(), audit() or route()", path)
+	return fmt.Errorf("%s: takes no arguments; it does not define main(), audit() or route()", path)
 }
 
-// callEntry calls an entry function with what the words of a command line say.
+// callEntry calls an entry function with the words of a command line.
 func callEntry(t *starlark.Thread, in *script.Interpreter, e *script.Entry, words []string) error {
 	e.ProgramFlags = in.Flags
 	a, err := e.Parse(words)
@@ -83,7 +83,7 @@ func callEntry(t *starlark.Thread, in *script.Interpreter, e *script.Entry, word
 		return &lang.ExitError{Code: lang.StatusFindings}
 	}
 	if err == nil && e.Fn.Name() == "route" && v != starlark.None {
-		err = lang.ShowValue(t, v) // what `fabsh route` would judge and write
+		err = lang.ShowValue(t, v) // the tables that `fabsh route` would verify and write
 	}
 	return err
 }

@@ -19,8 +19,8 @@ import (
 // Policy is a routing policy: a script that defines route(fabric, *, ...), which
 // returns routes, with its options.
 type Policy struct {
-	// Help is what the policy says of itself. It is set if the options ask for
-	// it; then the policy must not be run.
+	// Help is the help of the policy, set if the options request it; then the policy must
+	// not run.
 	Help string
 
 	in     *script.Interpreter
@@ -31,7 +31,7 @@ type Policy struct {
 
 // LoadPolicy runs the top level of a policy and reads the words of its options.
 // name is a .star file or the name of a shipped policy. flags are those of the
-// command that runs it: of a misspelt one the error names the nearest.
+// command that runs it, for suggestions about misspelled ones.
 func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*Policy, error) {
 	path, err := script.Policies.Locate(name)
 	if err != nil {
@@ -44,7 +44,7 @@ func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words,
 			return p.notExit(err)
 		}
 		if p.fn = s.Function("route"); p.fn == nil {
-			return fmt.Errorf("%s is no routing policy: it defines no route(fabric, ...)", path)
+			return fmt.Errorf("%s: not a routing policy; it does not define route(fabric, ...)", path)
 		}
 		return p.parse(words, flags)
 	})
@@ -64,9 +64,8 @@ func (p *Policy) ComputeKeeping(ctx context.Context, f *fabric.Fabric, live *rou
 	return r, were(), err
 }
 
-// Repair is Compute where old are the policy's tables for the fabric as it was: what
-// engines made of it, they repair, and the policy does with that what it does with new
-// tables.
+// Repair is Compute with old, the policy's tables for the earlier fabric: engines repair
+// their tables, and the policy treats these like new tables.
 func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routes.Routes) (*routes.Routes, error) {
 	return p.run(ctx, f, func(t *starlark.Thread) { values.StartWith(t, old) })
 }
@@ -80,7 +79,7 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 		}
 		routes, ok := v.(*values.Routes)
 		if !ok {
-			return fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
+			return fmt.Errorf("%s: route() returned %s; want routes", p.script, v.Type())
 		}
 		r = routes.Tables
 		if name := nameOf(p.script); name != r.Engine {
@@ -91,16 +90,15 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 	return r, err
 }
 
-// nameOf returns what a script is called in messages.
+// nameOf returns the name of a script in messages.
 func nameOf(script string) string { return strings.TrimSuffix(path.Base(script), ".star") }
 
-// parse reads the policy's options. Files that they name may be read wherever
-// they lie.
+// parse reads the policy's options. Files that they name may be read from any directory.
 func (p *Policy) parse(words, flags []string) (err error) {
 	e := script.NewEntry(path.Base(p.script), p.fn, "")
 	e.CommandFlags, e.ProgramFlags = flags, p.in.Flags
 	if !e.Fabric {
-		return fmt.Errorf("%s: the first parameter of route() must be fabric", e.Name)
+		return fmt.Errorf("%s: invalid parameters of route(); the first must be fabric", e.Name)
 	}
 	if p.args, err = e.Parse(words); err != nil {
 		return fmt.Errorf("%s: %w\nusage: %s", e.Name, err, e.Usage())
@@ -113,7 +111,7 @@ func (p *Policy) parse(words, flags []string) (err error) {
 	return nil
 }
 
-// notExit is err of the policy's code.
+// notExit returns err of the policy's code.
 func (p *Policy) notExit(err error) error {
-	return lang.NotExit(err, "and "+p.script+" gives no routes: fail(TEXT) says why there are none")
+	return lang.NotExit(err, "and "+p.script+" returns no routes; use fail(TEXT) to report why")
 }

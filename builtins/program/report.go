@@ -13,8 +13,8 @@ import (
 	"fabsh/builtins/topology"
 )
 
-// RunReport runs a report, a .star file that defines main() or a shipped one, with
-// the options and words of a command line.
+// RunReport runs a report, a .star file that defines main() or a shipped one, with the options
+// and words of a command line.
 func RunReport(ctx context.Context, in *script.Interpreter, name string, words []string) error {
 	path, err := script.Reports.Locate(name)
 	if err != nil {
@@ -28,16 +28,15 @@ func RunReport(ctx context.Context, in *script.Interpreter, name string, words [
 		}
 		fn := s.Function("main")
 		if fn == nil {
-			return fmt.Errorf("%s is no report: it defines no main()", path)
+			return fmt.Errorf("%s: not a report; it does not define main()", path)
 		}
 		e := script.NewEntry(nameOf(path), fn, s.Doc)
 		return plainFailure(path, e.Name, callEntry(t, in, e, words))
 	})
 }
 
-// plainFailure is err without its place in the script, where a function that a
-// shipped report called failed: for what it was given on the command line, or what
-// does not answer. That is no fault of the script's.
+// plainFailure returns err without its position in the script, if a function that a shipped
+// report called failed: the cause is the command line or the fabric, not the script.
 func plainFailure(script, name string, err error) error {
 	var ee *starlark.EvalError
 	var te *topology.TargetError

@@ -16,13 +16,13 @@ import (
 )
 
 // TopologyKind is a script that writes files for a scheduler: it defines
-// topology(groups, *, ...), which returns a text, and read(text), which returns what
-// such a text says.
+// topology(groups, *, ...), which returns a text, and read(text), which returns the hosts of
+// such a text.
 type TopologyKind struct {
-	// Help is what the script says of itself. It is set if the options ask for it;
-	// then there is nothing to write.
+	// Help is the help of the script, set if the options request it; then there is nothing
+	// to write.
 	Help string
-	// DNS: its hosts are nodes of Kubernetes.
+	// DNS reports that its hosts are nodes of Kubernetes.
 	DNS bool
 
 	in          *script.Interpreter
@@ -33,7 +33,7 @@ type TopologyKind struct {
 
 // LoadTopology runs the top level of a script and reads the words of its options. name
 // is a .star file or the name of a shipped one. flags are those of the command that
-// runs it: of a misspelt one the error names the nearest.
+// runs it, for suggestions about misspelled ones.
 func LoadTopology(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*TopologyKind, error) {
 	path, err := script.Topologies.Locate(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func LoadTopology(ctx context.Context, in *script.Interpreter, name string, word
 		}
 		k.write, k.read, k.DNS = s.Function(script.TopologyEntry), s.Function("read"), s.Globals["dns"] == starlark.True
 		if k.write == nil || k.read == nil {
-			return fmt.Errorf("%s is no kind of topology: it must define topology(groups, *, ...), which returns a text, and read(text), which returns a dict of host to its groups", path)
+			return fmt.Errorf("%s: not a kind of topology; it must define topology(groups, *, ...), which returns a text, and read(text), which returns a dict of host to its groups", path)
 		}
 		return k.parse(s.Doc, words, flags)
 	})
@@ -58,7 +58,7 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	e := script.NewEntry(nameOf(k.script), k.write, doc)
 	e.CommandFlags, e.ProgramFlags = flags, k.in.Flags
 	if len(e.Words) != 1 || e.Words[0].Name != "groups" || e.Rest != "" {
-		return fmt.Errorf("%s: topology() takes groups, and options behind a *: def topology(groups, *, name = \"\")", k.script)
+		return fmt.Errorf("%s: invalid parameters of topology(); want groups, and options after a *: def topology(groups, *, name = \"\")", k.script)
 	}
 	e.Words = nil
 	args, err := e.Parse(words)
@@ -73,8 +73,8 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	return nil
 }
 
-// Write returns the text for groups, and what it says, which has been read from it again
-// and compared with them.
+// Write returns the text for groups, and its content, which it has read back and compared with
+// the groups.
 func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.File, error) {
 	v, err := k.call(ctx, k.write, starlark.Tuple{values.Wrap(g)}, k.kwargs)
 	if err != nil {
@@ -82,24 +82,25 @@ func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *val
 	}
 	text, ok := starlark.AsString(v)
 	if !ok {
-		return "", nil, fmt.Errorf("%s: topology() returned %s, want string", k.script, v.Type())
+		return "", nil, fmt.Errorf("%s: topology() returned %s; want string", k.script, v.Type())
 	}
 	file, err := k.Read(ctx, text)
 	if err == nil {
 		err = file.Check(g)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("topology %s: what was made does not read back as what it was made of: %w", nameOf(k.script), err)
+		return "", nil, fmt.Errorf("topology %s: the output does not read back as the groups: %w", nameOf(k.script), err)
 	}
 	return text, file, nil
 }
 
-// Read returns what a text says. One that is none of the kind is no fault of a shipped script.
+// Read returns the content of a text. An invalid text is not reported as an error of a shipped
+// script.
 func (k *TopologyKind) Read(ctx context.Context, text string) (*values.File, error) {
 	v, err := k.call(ctx, k.read, starlark.Tuple{starlark.String(text)}, nil)
 	var ee *starlark.EvalError
 	if errors.As(err, &ee) && strings.HasPrefix(k.script, "@") {
-		return nil, fmt.Errorf("topology %s: no file of this kind: %s", nameOf(k.script), ee.Msg)
+		return nil, fmt.Errorf("topology %s: not a file of this kind: %s", nameOf(k.script), ee.Msg)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (k *TopologyKind) call(ctx context.Context, fn *starlark.Function, args sta
 	return v, err
 }
 
-// notExit is err of the kind's code.
+// notExit returns err of the kind's code.
 func (k *TopologyKind) notExit(err error) error {
-	return lang.NotExit(err, "and "+k.script+" gives no topology: fail(TEXT) says why there is none")
+	return lang.NotExit(err, "and "+k.script+" returns no topology; use fail(TEXT) to report why")
 }

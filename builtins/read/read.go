@@ -16,7 +16,7 @@ import (
 	"fabsh/fabric/table"
 )
 
-// Fabric returns the fabric at hand: the latest, else what a sweep finds.
+// Fabric returns the latest fabric, else that of a sweep.
 func Fabric(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
 	t, release := r.Thread(ctx, "command")
 	defer release()
@@ -27,8 +27,8 @@ func Fabric(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
 	return f.Fabric, nil
 }
 
-// Rates reads the counters of ports of the latest fabric once, and compares with what p
-// has read before. It warns of nothing; what is unanswered has been counted.
+// Rates reads the counters of ports of the latest fabric once, and compares with the previous
+// read of p. It prints no warnings; requests without an answer are counted.
 func Rates(ctx context.Context, r *lang.Runtime, p *audits.Poller, ports []*fabric.Port) (rates []audit.PortRates, err error) {
 	t, release := lang.NewThread(&lang.Fiber{Runtime: r, Context: ctx, Sink: lang.Discard{}, Account: &r.Account}, "command")
 	defer release()
@@ -46,11 +46,11 @@ func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (*routes.Rou
 	return values.ReadRoutes(t, f)
 }
 
-// maxWarned is how many requests without an answer warnings name.
+// maxWarned is how many requests without an answer are in warnings.
 const maxWarned = 8
 
-// Answers returns f with what audits read of it besides; table.ReadAnswers has it. What
-// got no answer is among the fabric's problems, and is warned of.
+// Answers returns f with the other data that audits read, by table.ReadAnswers. Requests
+// without an answer are among the fabric's problems and in warnings.
 func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
 	t, release := rt.Thread(ctx, "command")
 	defer release()
@@ -62,7 +62,7 @@ func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.F
 		})
 		for i, p := range r.Problems {
 			if i == maxWarned {
-				c.Fiber().Warn("and %s of the kind", plural.Count(len(r.Problems)-i, "more", "more"))
+				c.Fiber().Warn("and %s of the same kind", plural.Count(len(r.Problems)-i, "more", "more"))
 				break
 			}
 			c.Fiber().Warn("%s", p.Text)

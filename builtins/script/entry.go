@@ -16,10 +16,10 @@ import (
 )
 
 // EntryNames are the functions that make a script a command, in the order in
-// which they are looked for.
+// which they are searched.
 var EntryNames = []string{"main", "audit", "route"}
 
-// FindEntry returns the entry function of a script; nil: it has none.
+// FindEntry returns the entry function of a script, nil if it has none.
 func FindEntry(globals starlark.StringDict) *starlark.Function {
 	for _, name := range EntryNames {
 		if fn, ok := globals[name].(*starlark.Function); ok {
@@ -36,28 +36,28 @@ func MayHaveEntry(f *syntax.File) bool {
 	})
 }
 
-// Entry is the command line that an entry function's signature spells.
+// Entry is the command line of an entry function's signature.
 type Entry struct {
 	Fn      *starlark.Function
 	Name    string // of the script
 	Doc     string
-	Fabric  bool // the first parameter is `fabric`: the session gives it
+	Fabric  bool // the first parameter is `fabric`, which the session passes
 	Words   []Param
 	Options []Param
-	Rest    string // name of *args, empty if there is none
+	Rest    string // name of *args, or ""
 
-	CommandFlags []string // of the command that runs the script, to suggest where one is misspelt
-	ProgramFlags []string // that stand before the script
+	CommandFlags []string // of the command that runs the script, for suggestions about misspelled ones
+	ProgramFlags []string // flags before the script
 }
 
 // Param is a parameter that a command line fills.
 type Param struct {
 	Name    string
-	Default starlark.Value // nil if it must be given
+	Default starlark.Value // nil if it is required
 }
 
-// NewEntry reads the signature of fn. doc is the docstring of its script; empty: that of
-// fn counts.
+// NewEntry reads the signature of fn. doc is the docstring of its script; if empty, that of fn
+// is used.
 func NewEntry(name string, fn *starlark.Function, doc string) *Entry {
 	e := &Entry{Fn: fn, Name: name, Doc: cmp.Or(doc, fn.Doc())}
 	n := fn.NumParams()
@@ -83,11 +83,11 @@ func NewEntry(name string, fn *starlark.Function, doc string) *Entry {
 	return e
 }
 
-// Arguments are what a command line gives to an entry function.
+// Arguments are the arguments of an entry function from a command line.
 type Arguments struct {
 	Positional starlark.Tuple
 	Keywords   []starlark.Tuple
-	Help       bool // the words ask for help, and there is nothing else
+	Help       bool // the words request help; nothing else is set
 }
 
 // Allow lets scripts read the files that the arguments name.
@@ -162,7 +162,7 @@ func (e *Entry) Option(given map[string]starlark.Value, w string, words []string
 			flags = append(flags, FlagName(p.Name))
 		}
 		if slices.Contains(e.ProgramFlags, flag) {
-			return nil, fmt.Errorf("unknown option %s: it is a flag of fabsh, and stands before the script (fabsh %[1]s ... SCRIPT)", flag)
+			return nil, fmt.Errorf("unknown option %s; it is a flag of fabsh, which goes before the script: fabsh %[1]s ... SCRIPT", flag)
 		}
 		if long := longNames(flag, flags); long != "" {
 			return nil, fmt.Errorf("unknown option %s (options have long names: %s)", flag, long)
@@ -181,7 +181,7 @@ func (e *Entry) Option(given map[string]starlark.Value, w string, words []string
 	}
 	like := p.Default
 	list := listOf(p.Default)
-	if list != nil { // given several times, it collects
+	if list != nil { // repeated options collect values
 		like = nil
 		if list.Len() > 0 {
 			like = list.Index(0)
@@ -205,8 +205,7 @@ func (e *Entry) Option(given map[string]starlark.Value, w string, words []string
 	return words, nil
 }
 
-// Find returns the option that a flag names, if need be in other letters:
-// --Direct; off: --no-x for a bool x.
+// Find returns the option of a flag, ignoring case (--Direct); off reports --no-x for a bool x.
 func (e *Entry) Find(flag string) (p *Param, off bool) {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for i := range e.Options {
@@ -223,7 +222,7 @@ func (e *Entry) Find(flag string) (p *Param, off bool) {
 	return nil, false
 }
 
-// longNames are the flags that an option of one letter may stand for.
+// longNames returns the flags that an option of one letter may abbreviate.
 func longNames(short string, flags []string) string {
 	if len(short) != 2 {
 		return ""

@@ -3,9 +3,9 @@
 //
 //	interpreter.go  reads, compiles and runs the top levels of scripts
 //	module.go       the load statement, and the embedded modules
-//	entry.go        the command line that an entry function's signature spells; usage.go: its help
-//	program.go      what a script says of itself without being run
-//	shipped.go      what scripts load from @std// and @examples//, and the shipped scripts by folder
+//	entry.go        the command line of an entry function's signature; usage.go: its help
+//	program.go      describes a script without running it
+//	shipped.go      the modules of @std// and @examples//, and the shipped scripts by kind
 package script
 
 import (
@@ -23,15 +23,14 @@ import (
 // Interpreter compiles and runs the scripts of a session.
 type Interpreter struct {
 	Runtime *lang.Runtime
-	// Globals are the names that every script finds.
+	// Globals are the predeclared names of all scripts.
 	Globals starlark.StringDict
-	// Include are folders with modules, besides that of the script.
+	// Include are directories with modules, besides that of the script.
 	Include []string
-	// Flags are those of the program: an error says where one among a script's options
-	// belongs.
+	// Flags are those of the program, for errors about such a flag among a script's options.
 	Flags []string
-	// Sources are the texts of what was run, by the names of the files, for messages
-	// that quote their lines.
+	// Sources are the texts of all code that ran, by file name, for messages that quote
+	// their lines.
 	Sources map[string]string
 
 	modules map[string]*module
@@ -48,8 +47,8 @@ func New(r *lang.Runtime, include, flags []string) *Interpreter {
 // Of returns the interpreter of a runtime.
 func Of(r *lang.Runtime) *Interpreter { return *lang.StateOf[*Interpreter](r) }
 
-// Beside returns an interpreter for what goes on at the same time as in: with its
-// settings, streams and modules, and a runtime of its own.
+// Beside returns an interpreter that may run concurrently with in: with its settings, streams
+// and modules, and a runtime of its own.
 func (in *Interpreter) Beside() *Interpreter {
 	b := *in
 	b.Runtime = in.Runtime.Beside()
@@ -58,7 +57,7 @@ func (in *Interpreter) Beside() *Interpreter {
 }
 
 // Read reads a script that the command line names, a file or one of the embedded ones,
-// and makes its folder readable instead of the working directory.
+// and makes its directory readable instead of the working directory.
 func (in *Interpreter) Read(ctx context.Context, path string) (string, error) {
 	if strings.HasPrefix(path, "@") {
 		_, src, err := in.Find(ctx, "", path)
@@ -74,7 +73,7 @@ func (in *Interpreter) Read(ctx context.Context, path string) (string, error) {
 	return string(src), in.Runtime.Files.Confine(filepath.Dir(path))
 }
 
-// Compile makes a program of a whole file, and warns of what is odd in it.
+// Compile compiles a whole file, and prints warnings about it.
 func (in *Interpreter) Compile(path, src string) (*syntax.File, *starlark.Program, error) {
 	in.Sources[path] = src
 	if err := lang.PlainText(path, 1, src); err != nil {
@@ -93,7 +92,7 @@ type Script struct {
 	Globals starlark.StringDict
 }
 
-// Function returns the function of a name that the script defines; nil: there is none.
+// Function returns the function of a name that the script defines, nil if there is none.
 func (s *Script) Function(name string) *starlark.Function {
 	fn, _ := s.Globals[name].(*starlark.Function)
 	return fn

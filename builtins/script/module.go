@@ -24,9 +24,9 @@ type module struct {
 	done    bool
 }
 
-// load implements the load statement: @std//x.star, @examples//x.star, //x.star
-// (from the root of the package that says so), x.star beside the file that
-// says so, or below a folder of -I.
+// load implements the load statement: @std//x.star, @examples//x.star, //x.star (from the root
+// of the package that loads it), x.star beside the file that loads it, or below a directory of
+// -I.
 func (in *Interpreter) load(t *starlark.Thread, name string) (starlark.StringDict, error) {
 	f := lang.FiberOf(t)
 	from := t.CallFrame(0).Pos.Filename()
@@ -42,20 +42,20 @@ func (in *Interpreter) load(t *starlark.Thread, name string) (starlark.StringDic
 		m.globals, m.err = in.runModule(f, chain, key, src)
 		m.done = true
 		if m.err != nil && !lang.Catchable(f, m.err) {
-			delete(in.modules, key) // it was stopped: the next load may do better
+			delete(in.modules, key) // it was stopped: the next load may succeed
 		}
 	}
 	if !m.done {
 		if i := slices.Index(f.Loads, key); i >= 0 {
-			return nil, fmt.Errorf("cycle of loads: %s", strings.Join(append(f.Loads[i:len(f.Loads):len(f.Loads)], key), " -> "))
+			return nil, fmt.Errorf("load cycle: %s", strings.Join(append(f.Loads[i:len(f.Loads):len(f.Loads)], key), " -> "))
 		}
-		return nil, fmt.Errorf("%s is being loaded by another item of parallel: load it first, outside", key)
+		return nil, fmt.Errorf("%s is being loaded by another item of parallel(); load it before parallel()", key)
 	}
 	return m.globals, m.err
 }
 
-// Exports lists the names that the module of that name defines, sorted; none where there
-// is no such file, or it has errors. Nothing of it runs.
+// Exports lists the names that a module defines, sorted, without running it; none if the file
+// does not exist or has errors.
 func (in *Interpreter) Exports(name string) []string {
 	_, src, err := in.Find(context.Background(), "", name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (in *Interpreter) Exports(name string) []string {
 	return in.ExportsOf(name, src)
 }
 
-// ExportsOf lists the names that a module with that text defines, sorted; none where it has errors.
+// ExportsOf lists the names that a module with a text defines, sorted; none if it has errors.
 func (in *Interpreter) ExportsOf(name, src string) []string {
 	f, _, err := starlark.SourceProgramOptions(&lang.Dialect, name, src, in.Globals.Has)
 	if err != nil {
@@ -96,8 +96,7 @@ func (in *Interpreter) runModule(f *lang.Fiber, chain []string, key, src string)
 	return globals, err
 }
 
-// Find finds the file that `load(name)` in file from means. key is its
-// name in messages.
+// Find finds the file of `load(name)` in file from. key is its name in messages.
 func (in *Interpreter) Find(ctx context.Context, from, name string) (key, src string, err error) {
 	pkg, file, embedded := strings.Cut(name, "//")
 	if embedded && pkg == "" { // "//x.star": the root of from's own package
@@ -117,7 +116,7 @@ func (in *Interpreter) Find(ctx context.Context, from, name string) (key, src st
 			return "", "", fmt.Errorf("unknown package %s%s", pkg, fabric.DidYouMean(pkg, []string{"@std", "@examples"}))
 		}
 		if file = path.Clean(file); !fs.ValidPath(file) {
-			return "", "", fmt.Errorf("%s leads out of package %s", name, pkg)
+			return "", "", fmt.Errorf("%s: outside of package %s", name, pkg)
 		}
 		data, err := fs.ReadFile(tree, file)
 		if err != nil {
@@ -125,7 +124,7 @@ func (in *Interpreter) Find(ctx context.Context, from, name string) (key, src st
 		}
 		return pkg + "//" + file, string(data), nil
 	}
-	// Beside the file that loads, then the folders of -I.
+	// Beside the file that loads, then the directories of -I.
 	var tried []string
 	dirs := append([]string{filepath.Dir(in.Runtime.Files.Abs(from))}, in.Include...)
 	if strings.HasPrefix(name, "//") {
@@ -148,7 +147,7 @@ func (in *Interpreter) Find(ctx context.Context, from, name string) (key, src st
 			break
 		}
 	}
-	return "", "", fmt.Errorf("no such file; looked for %s", strings.Join(tried, ", "))
+	return "", "", fmt.Errorf("no such file; searched %s", strings.Join(tried, ", "))
 }
 
 // Embedded lists the names of all embedded modules, as load takes them, sorted.

@@ -10,14 +10,13 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Program is what a script says of itself, as far as it can be told without
-// running it.
+// Program describes a script, as far as possible without running it.
 type Program struct {
 	Name    string // as the command line takes it: @examples//links.star
 	Doc     string // the first line of its docstring
 	Options []string
-	// Entry is whether it defines main, audit or route, or what ProgramOf was asked
-	// for. Where it does not, it is not known what its options are.
+	// Entry reports whether it defines main, audit, route, or an entry passed to ProgramOf.
+	// If not, its options are unknown.
 	Entry bool
 }
 
@@ -43,8 +42,8 @@ func Programs() []Program {
 	return list
 }
 
-// ProgramOf reads a script and runs nothing of it. What has errors has no entry. entries
-// are functions that make it a program, beside those of all scripts.
+// ProgramOf reads a script without running it. A script with errors has no entry. entries are
+// other functions that make it a program, besides EntryNames.
 func ProgramOf(name, src string, entries ...string) Program {
 	p := Program{Name: name}
 	file, err := lang.Dialect.Parse(name, src, 0)
@@ -63,8 +62,8 @@ func ProgramOf(name, src string, entries ...string) Program {
 	return p
 }
 
-// optionsOf are the flags of an entry function: of its keyword-only parameters.
-// A bool that is True is turned off.
+// optionsOf returns the flags of the keyword-only parameters of an entry function. A bool that
+// is True by default is turned off.
 func optionsOf(def *syntax.DefStmt) []string {
 	var flags []string
 	keyword := false

@@ -20,7 +20,7 @@ import (
 	"fabsh/scripts"
 )
 
-// packages are the embedded trees that load knows by name.
+// packages are the embedded trees that load finds by name.
 var packages = sync.OnceValue(func() map[string]fs.FS {
 	return map[string]fs.FS{"@std": library(), "@examples": examples.FS}
 })
@@ -35,7 +35,7 @@ var library = sync.OnceValue(func() fs.FS {
 	return afero.NewIOFS(afero.NewCopyOnWriteFs(afero.FromIOFS{FS: scripts.FS}, made))
 })
 
-// Folder is a folder of @std// with scripts of one kind.
+// Folder is a directory of @std// with scripts of one kind.
 type Folder string
 
 const (
@@ -45,16 +45,16 @@ const (
 	Topologies Folder = "topology"
 )
 
-// kinds are what errors call the scripts of a folder.
+// kinds are the names of the kinds of scripts in errors.
 var kinds = map[Folder]string{Audits: "audit", Reports: "report", Policies: "routing policy", Topologies: "kind of topology"}
 
-// TopologyEntry is the function of a kind of topology that writes.
+// TopologyEntry is the function of a kind of topology that returns the file.
 const TopologyEntry = "topology"
 
 // Doc is a shipped script, and the first line of its docstring.
 type Doc struct {
 	Name, Doc string
-	// Deep reports, of an audit, that it reads whole tables, so it is no standard one.
+	// Deep reports that an audit reads whole tables, so it is not in the standard set.
 	Deep bool
 	// Options are the flags of a kind of topology.
 	Options []string
@@ -78,7 +78,7 @@ func (f Folder) Source(name string) (string, error) {
 	return string(b), err
 }
 
-// Locate returns the script that name means: a .star file, or a shipped one of the folder.
+// Locate returns the script of a name: a .star file, or a shipped one of the folder.
 func (f Folder) Locate(name string) (string, error) {
 	if isFile(name) {
 		return name, nil
@@ -87,7 +87,7 @@ func (f Folder) Locate(name string) (string, error) {
 	if slices.Contains(names, name) {
 		return "@std//" + string(f) + "/" + name + ".star", nil
 	}
-	return "", fmt.Errorf("no %s %q%s: use a .star file, or one of %s", kinds[f], name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
+	return "", fmt.Errorf("%s %q: unknown%s; use a .star file, or one of %s", kinds[f], name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // IsReport reports whether a shipped report has that name.
@@ -96,13 +96,12 @@ func IsReport(name string) bool {
 	return err == nil && !isFile(name)
 }
 
-// isFile reports whether name is a file's, not that of a shipped script.
+// isFile reports whether name is that of a file, not of a shipped script.
 func isFile(name string) bool {
 	return strings.HasSuffix(name, ".star") || strings.ContainsAny(name, "/@")
 }
 
-// shippedIn has a function for each folder. The scripts are in the program, so what
-// they say is read once.
+// shippedIn has a function for each folder. The scripts are embedded, so they are read once.
 var shippedIn = map[Folder]func() []Doc{
 	Audits:     readOnce(Audits),
 	Reports:    readOnce(Reports),
@@ -110,8 +109,8 @@ var shippedIn = map[Folder]func() []Doc{
 	Topologies: readOnce(Topologies),
 }
 
-// readOnce returns a function that reads what is said of scripts from their text: nothing
-// of them runs.
+// readOnce returns a function that reads the docs of scripts from their text, without running
+// them.
 func readOnce(f Folder) func() []Doc {
 	return sync.OnceValue(func() []Doc {
 		var list []Doc
@@ -126,7 +125,7 @@ func readOnce(f Folder) func() []Doc {
 			if f == Topologies {
 				d.Options = ProgramOf(e.Name(), string(src), TopologyEntry).Options
 			}
-			head, _, _ := bytes.Cut(src, []byte("\ndef ")) // the rest says nothing of the script, and takes time
+			head, _, _ := bytes.Cut(src, []byte("\ndef ")) // the rest has no docs of the script, and takes time
 			if file, err := lang.Dialect.Parse(e.Name(), head, 0); err == nil {
 				d.Doc, _, _ = strings.Cut(Docstring(file), "\n")
 				d.Deep = slices.ContainsFunc(file.Stmts, setsDeep)
@@ -137,7 +136,7 @@ func readOnce(f Folder) func() []Doc {
 	})
 }
 
-// Docstring returns the text that a file begins with; "" where it begins otherwise.
+// Docstring returns the text at the beginning of a file, "" if it begins otherwise.
 func Docstring(file *syntax.File) string {
 	if len(file.Stmts) > 0 {
 		if x, ok := file.Stmts[0].(*syntax.ExprStmt); ok {

@@ -52,7 +52,7 @@ func (e *Entry) optionUse(p Param) string {
 	return FlagName(p.Name) + " TEXT"
 }
 
-// Help returns what --help prints.
+// Help returns the text of --help.
 func (e *Entry) Help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: %s\n", e.Usage())
@@ -69,7 +69,7 @@ func (e *Entry) Help() string {
 			note := "required"
 			switch {
 			case p.Default == starlark.True:
-				note = p.Name + " is True without it"
+				note = "turns off " + p.Name
 			case p.Default != nil:
 				note = "default " + p.Default.String()
 			}

@@ -11,8 +11,8 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Result is what became of a test, or of a script that does not load: that
-// has no name, and no line.
+// Result is the result of a test, or of a script that does not load, which has no name and no
+// line.
 type Result struct {
 	Test
 	Outcome string // passed, failed, error (the script does not load)
@@ -27,31 +27,30 @@ const (
 	Error  = "error"
 )
 
-// ResultType is the type of results as -o json shows them. Scripts have no such
-// value.
+// ResultType is the type of results for -o json. Scripts have no value of it.
 var ResultType = &lang.ResultType{
 	Name: "test",
-	Doc:  "What became of a test of `fabsh test`.",
+	Doc:  "The result of a test of `fabsh test`.",
 	Members: []lang.ResultMember{
 		{Name: "file", Doc: "the script"},
-		{Name: "line", Doc: "where the function stands; None of a script that does not load"},
-		{Name: "name", Doc: "of the function; None of a script that does not load"},
-		{Name: "fabric", Doc: "the simulated fabric; None where the test has none"},
+		{Name: "line", Doc: "line of the function; None for a script that does not load"},
+		{Name: "name", Doc: "name of the function; None for a script that does not load"},
+		{Name: "fabric", Doc: "the simulated fabric; None if the test has none"},
 		{Name: "outcome", Doc: `"passed", "failed", or "error": the script does not load`},
-		{Name: "message", Doc: "why it failed, with the calls and the source line; empty where it has not"},
-		{Name: "output", Doc: "what it printed and showed", Long: true},
+		{Name: "message", Doc: "why it failed, with the calls and the source line; empty if it passed"},
+		{Name: "output", Doc: "output of the test", Long: true},
 	},
 }
 
-// Wrap are results as a value that can be shown.
+// Wrap returns results as a value that can be shown.
 func Wrap(results []Result) starlark.Value {
 	return lang.List(results, func(r Result) starlark.Value {
 		return lang.NewResult(ResultType, starlark.String(r.File), lang.OrNone(r.Line > 0, starlark.MakeInt(r.Line)), lang.TextOrNone(r.Name), lang.TextOrNone(r.Fabric), starlark.String(r.Outcome), starlark.String(r.Message), starlark.String(r.Output))
 	})
 }
 
-// WriteJUnit writes results in the XML that continuous integrations read: a suite
-// for each script. Times are not in it, so it is the same each time.
+// WriteJUnit writes results in JUnit's XML, for continuous integration: a suite for each
+// script. It has no times, so equal results give equal bytes.
 func WriteJUnit(w io.Writer, results []Result) error {
 	all := junitSuites{Name: "fabsh test"}
 	for _, r := range results {

@@ -1,7 +1,7 @@
 // Package scripttest runs the tests of scripts.
 //
 //	test.go    the tests that a script defines, and a run of one
-//	result.go  what became of tests: as a value, and as JUnit's XML
+//	result.go  the results: as a value, and as JUnit's XML
 package scripttest
 
 import (
@@ -25,7 +25,7 @@ type Test struct {
 	File   string
 	Line   int
 	Name   string
-	Fabric string // the SPEC of its simulated fabric; empty: it has none
+	Fabric string // the SPEC of its simulated fabric, or ""
 
 	src string // of the script: a pipe can be read once
 }
@@ -38,7 +38,7 @@ func List(ctx context.Context, in *script.Interpreter, path string) (tests []Tes
 		return nil, err
 	}
 	err = inScript(ctx, in, path, src, func(_ *starlark.Thread, globals starlark.StringDict) error {
-		for _, name := range globals.Keys() { // in order: of several errors it tells the same one
+		for _, name := range globals.Keys() { // in order, so that the same of several errors is reported
 			fn, ok := globals[name].(*starlark.Function)
 			if !ok || !strings.HasPrefix(name, script.TestPrefix) {
 				continue
@@ -55,8 +55,8 @@ func List(ctx context.Context, in *script.Interpreter, path string) (tests []Tes
 	return tests, err
 }
 
-// fabricOfTest is the default of a test's parameter sim. All others need one of
-// their own.
+// fabricOfTest returns the default of a test's parameter sim. Other parameters must have
+// defaults.
 func fabricOfTest(fn *starlark.Function) (spec string, err error) {
 	n := fn.NumParams()
 	if fn.HasKwargs() {
@@ -69,17 +69,17 @@ func fabricOfTest(fn *starlark.Function) (spec string, err error) {
 		name, _ := fn.Param(i)
 		switch v := fn.ParamDefault(i).(type) {
 		case nil:
-			return "", fmt.Errorf("its parameter %s has no default: a test gets nothing but its fabric, def %s(sim=\"fattree:k=4\")", name, fn.Name())
+			return "", fmt.Errorf("parameter %s: no default; a test gets only its fabric: def %s(sim=\"fattree:k=4\")", name, fn.Name())
 		case starlark.String:
 			if name != script.SimParam {
 				continue
 			}
 			if spec = string(v); spec == "" {
-				return "", errors.New("the default of its parameter sim: got an empty text, want one that names a simulated fabric: \"fattree:k=4\"")
+				return "", errors.New("parameter sim: empty default; want a simulated fabric such as \"fattree:k=4\"")
 			}
 		default:
 			if name == script.SimParam {
-				return "", fmt.Errorf("the default of its parameter sim: got %s, want a text that names a simulated fabric: \"fattree:k=4\"", v.Type())
+				return "", fmt.Errorf("parameter sim: invalid default of type %s; want a simulated fabric such as \"fattree:k=4\"", v.Type())
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func Run(ctx context.Context, in *script.Interpreter, test Test) error {
 	return inScript(ctx, in, test.File, test.src, func(t *starlark.Thread, globals starlark.StringDict) error {
 		fn, ok := globals[test.Name].(*starlark.Function)
 		if !ok {
-			return fmt.Errorf("%s: there is no %s any more: the script does not define the same each time", test.File, test.Name)
+			return fmt.Errorf("%s: %s is no longer defined: the script does not define the same tests each time", test.File, test.Name)
 		}
 		var kwargs []starlark.Tuple
 		if test.Fabric != "" {
@@ -108,7 +108,7 @@ func Run(ctx context.Context, in *script.Interpreter, test Test) error {
 	})
 }
 
-// Explain renders what ended a test, which exit() may not do.
+// Explain renders the error that ended a test; exit() is one.
 func Explain(x *explain.Explainer, err error) string { return x.ExplainExit(err, "and so no test") }
 
 // inScript runs a script that may define tests, and calls fn with its globals.

@@ -1,4 +1,4 @@
-// Package status decides the exit status of a session. That of a run of audits is decided in
+// Package status determines the exit status of a session. That of a run of audits is in
 // builtins/audits/run.
 package status
 
@@ -17,7 +17,7 @@ import (
 )
 
 // Of returns the exit status of a session after an evaluation that ended
-// with err. When several apply, 130 goes before 2 before 3 before the rest.
+// with err. If several apply, the order is 130, 2, 3, then the rest.
 func Of(r *lang.Runtime, err error) int {
 	code := lang.StatusClean
 	var exit *lang.ExitError
@@ -48,7 +48,7 @@ func interrupted(err error) bool {
 	return errors.Is(err, lang.ErrInterrupted) || errors.Is(err, context.Canceled)
 }
 
-// OfFabric reports whether err tells of the fabric or the host, not of the script.
+// OfFabric reports whether err is an error of the fabric or the host, not of the script.
 func OfFabric(err error) bool {
 	var me *engine.Error
 	var re *topology.RequestError
@@ -63,7 +63,7 @@ func OfFabric(err error) bool {
 		return true
 	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false
-	case errors.As(err, &te): // a name that nobody has
+	case errors.As(err, &te): // an unknown name
 		return errors.Is(err, topology.ErrNoLID) || errors.Is(err, topology.ErrLIDUnread)
 	}
 	return errors.As(err, &re)

@@ -74,7 +74,7 @@ func TestCarets(t *testing.T) {
 		"x = [1, 2]; x[ 7]\n                   ^\n",
 		"f.dump(kind=3)\n      ^\n",
 		"1 + \"a\"\n      ^\n",
-		"nodes\n    ^\nhint: nodes is of fabric: write discover().nodes\n",
+		"nodes\n    ^\nhint: nodes is an attribute of fabric; write discover().nodes\n",
 	} {
 		out.Reset()
 		code, want, _ := strings.Cut(tt, "\n")
