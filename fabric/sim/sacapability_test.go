@@ -56,12 +56,14 @@ var saProbes = map[string]func(r *rig, e *engine.Engine) bool{
 		field := func(name string) uint64 { return mad.AttrServiceRecord.Field(name).Mask() }
 		rec := encode(&mad.ServiceRecord{ServiceID: 9, ServiceGID: r.state.Groups[0].MGID, ServicePKey: mad.DefaultPKey})
 		c := saCall(mad.MethodSet, mad.AttrServiceRecord, 0, field("service_id")|field("service_gid")|field("service_p_key"), rec, r.state.SM.LID)
-		return r.conn.ask(r.t, c) && c.Header().Status == 0 && len(r.records(e, mad.AttrServiceRecord, 0, field("service_gid"), rec)) == 1
+		do(r.t, e, c)
+		return len(r.records(e, mad.AttrServiceRecord, 0, field("service_gid"), rec)) == 1
 	},
 	"is_send_only_full_member_supported": func(r *rig, e *engine.Engine) bool {
 		rec := mad.MCMemberRecord{MGID: r.state.Groups[0].MGID, PortGID: r.conn.node.Ports[1].GID(), JoinState: mad.JoinStateSendOnlyFullMember}
 		c := saCall(mad.MethodSet, mad.AttrMCMemberRecord, 0, joinMask, encode(&rec), r.state.SM.LID)
-		return r.conn.ask(r.t, c) && c.Header().Status == 0 && r.state.Groups[0].FullMembers() == 1
+		do(r.t, e, c)
+		return r.state.Groups[0].FullMembers() == 1
 	},
 	// The rates of paths: 2x of HDR and 4x of HDR.
 	"is_link_width2x_supported":   func(r *rig, e *engine.Engine) bool { return r.rateOver(e, mad.LinkWidth2x) == mad.Rate100 },
