@@ -259,8 +259,8 @@ func TestPlanIsBound(t *testing.T) {
 	onSim(t, "fattree:k=8,levels=2", nil, func(t *testing.T, f *fixture) {
 		for _, test := range []struct{ code, want string }{
 			{`p.verify()`, ""},
-			{`sim.unlink("leaf-1/7"); p.verify()`, "verify: the plan is stale: leaf-1/7 is down since; make it again"},
-			{`sim.link("leaf-1/7", "spine-3/1"); p.verify()`, "verify: the plan is stale: leaf-1/7 is up since, connected to spine-3/1; make it again"},
+			{`sim.unlink("leaf-1/7"); p.verify()`, "verify: the plan is stale: leaf-1/7 is now down; make the plan again"},
+			{`sim.link("leaf-1/7", "spine-3/1"); p.verify()`, "verify: the plan is stale: leaf-1/7 is now up, connected to spine-3/1; make the plan again"},
 		} {
 			_, explained, status := f.run("p = plan(lambda: set_lft(discover().switches[0], {9: 1})); " + test.code)
 			if line, _, _ := strings.Cut(explained, "\n"); line != test.want || status != map[bool]int{true: 0, false: 2}[test.want == ""] {
@@ -287,7 +287,7 @@ func TestPlanSettles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = planning.Finish(t.Context(), "x")
-		if want := "plan: the fabric is another one since discover() looked at it: leaf-1/7 is down since; look again, and plan anew"; err == nil || err.Error() != want {
+		if want := "plan: the fabric has changed since discover(): leaf-1/7 is now down; discover and plan again"; err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	})

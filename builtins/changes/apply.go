@@ -14,9 +14,9 @@ import (
 var applyMethod = lang.Builtin{
 	Name:    "apply",
 	Returns: "bool",
-	Params:  []lang.Param{{Name: "confirm", Kind: lang.KindDuration, Default: `"60s"`, Doc: "how long it may wait for fabsh change confirm"}},
-	Doc: `Makes the change, as fabsh change apply does: under a journal, round by round, each read back, with a guard process that takes it back. It waits until the change is confirmed, and returns True; or until it is taken back unconfirmed: False. A change that cannot be made, or goes wrong and is taken back, is an error.
-A fabric that is simulated in this process (-F sim) is out of reach of others: there a change is confirmed by itself when all checks have passed.`,
+	Params:  []lang.Param{{Name: "confirm", Kind: lang.KindDuration, Default: `"60s"`, Doc: "how long the change may wait for fabsh change confirm"}},
+	Doc: `Applies the change, as fabsh change apply does: under a journal, round by round, each read back, with a guard process that reverts it. It waits until the change is confirmed, and returns True, or until it is reverted unconfirmed, and returns False. A change that cannot be applied, or that fails and is reverted, is an error.
+No other process can reach a fabric that is simulated in this process (-F sim): there a change is confirmed automatically when all checks have passed.`,
 	Example: `
 > plan(lambda: port_disable(discover().switches[0].ports[5])).apply(confirm="2m")
 True
@@ -25,15 +25,15 @@ True
 		e := env(c)
 		switch {
 		case !e.Write && e.Engine != nil && e.Engine.Traits().Simulated:
-			return nil, c.Refuse("refused: this session is read-only; omit --read-only to change the simulated fabric")
+			return nil, c.Refuse("refused: this session is read-only; leave --read-only out to change the simulated fabric")
 		case !e.Write:
-			return nil, c.Refuse("refused: it would change the fabric; allow changes with --write")
+			return nil, c.Refuse("refused: it would change the fabric, which requires --write")
 		case len(c.Fiber().Loads) > 0:
-			return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s)", c.Fiber().Loads[len(c.Fiber().Loads)-1])
+			return nil, c.Refuse("refused: a module cannot change the fabric while it is loaded: %s", c.Fiber().Loads[len(c.Fiber().Loads)-1])
 		case lang.StateOf[Program](c.Runtime()).StartGuard == nil:
-			return nil, lang.Errorf("no change can be made here")
+			return nil, lang.Errorf("changes are not possible here")
 		case a.Confirm <= 0:
-			return nil, lang.Errorf("confirm: a change must be confirmed in some time, and 0s is none")
+			return nil, lang.Errorf("confirm must be positive")
 		}
 		var outcome apply.Outcome
 		err := c.Block(func(ctx context.Context) (err error) {

@@ -13,8 +13,8 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// Check checks the certificate of a plan on the fabric as it is now, or as a snapshot has
-// it, and returns what it proves and what it does not cover. The error is a
+// Check checks the certificate of a plan on the current fabric, or on a snapshot, and
+// returns what it proves and what it does not cover. The error is a
 // *certificate.FailureError if it does not hold, or plan.ErrNoCertificate.
 func Check(ctx context.Context, rt *lang.Runtime, p *plan.Plan) (verdict string, notes []string, err error) {
 	err = operate(ctx, rt, func(c *lang.Call) error {
@@ -27,17 +27,17 @@ func Check(ctx context.Context, rt *lang.Runtime, p *plan.Plan) (verdict string,
 			return err
 		}
 		if !now.Complete() {
-			return lang.Errorf("the certificate is not checked, for the sweep is incomplete: %s", now.Missing())
+			return lang.Errorf("certificate not checked: incomplete sweep: %s", now.Missing())
 		}
 		base := plan.FingerprintOf(now.Fabric, nil)
 		base.Manager = p.Base.Manager // change apply judges it
 		if since := p.Base.Since(&base); len(since) > 0 {
-			return &certificate.FailureError{Reason: "the fabric is not the one that the plan was made for: " + strings.Join(since[:min(len(since), 5)], "; ")}
+			return &certificate.FailureError{Reason: "the fabric has changed since the plan was made: " + strings.Join(since[:min(len(since), 5)], "; ")}
 		}
 		live, err := routes.OfFabric(now.Fabric)
 		switch {
 		case err == nil && live == nil && env(c).Engine == nil:
-			err = lang.Errorf("the certificate is not checked, for the file of this session has no forwarding tables")
+			err = lang.Errorf("certificate not checked: the file of this session has no forwarding tables")
 		case err == nil && live == nil:
 			live, err = tables(c, p, now.Fabric)
 		}

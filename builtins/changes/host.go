@@ -15,8 +15,8 @@ import (
 
 // Program is what a session's changes need of the program that it runs in.
 type Program struct {
-	State      string // the folder below which journals are kept; "": there is none
-	User       string // who makes changes
+	State      string // the directory of journals; "": none
+	User       string // the user who makes changes
 	StartGuard apply.StartGuard
 }
 
@@ -30,7 +30,7 @@ func HostOf(r *lang.Runtime) *apply.Host {
 	return h
 }
 
-// Sweep discovers the fabric anew for a change, unless none may be made.
+// Sweep discovers the fabric again for a change, unless none may be made.
 func Sweep(ctx context.Context, r *lang.Runtime, h *apply.Host) (*fabric.Fabric, error) {
 	if err := h.MayWrite(); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func Sweep(ctx context.Context, r *lang.Runtime, h *apply.Host) (*fabric.Fabric,
 	return topology.SweepQuietly(ctx, r)
 }
 
-// Make makes the change of a plan, on the fabric as it is now.
+// Make applies the change of a plan to the current fabric.
 func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (apply.Outcome, error) {
 	h := HostOf(r)
 	f, err := Sweep(ctx, r, h)
@@ -47,7 +47,7 @@ func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (
 	}
 	o.Summary = lang.OneLine(cmp.Or(p.From, "a plan"))
 	outcome, err := h.Make(ctx, f, p, &o)
-	if stale := new(apply.StaleError); errors.As(err, &stale) { // names in a plan's file are anybody's
+	if stale := new(apply.StaleError); errors.As(err, &stale) { // names in a plan file are not trusted
 		err = errors.New(lang.OneLine(err.Error()))
 	}
 	return outcome, err

@@ -25,24 +25,24 @@ var _ lang.Factual = (*Value)(nil)
 var PlanType *lang.Type[*Value]
 
 func init() {
-	PlanType = lang.NewType("plan", "A change that is intended: what would be written where, in which order, and what the proof of it says.",
-		lang.Member[*Value]{Name: "source", Type: "string", Column: true, Doc: `what it was made from: "maintenance.star", "ftree"`, Get: func(v *Value) starlark.Value { return starlark.String(v.From) }},
+	PlanType = lang.NewType("plan", "An intended change: its writes, their order, and the result of the proof.",
+		lang.Member[*Value]{Name: "source", Type: "string", Column: true, Doc: `its origin: "maintenance.star", "ftree"`, Get: func(v *Value) starlark.Value { return starlark.String(v.From) }},
 		lang.Member[*Value]{Name: "ok", Column: true, Doc: "an order was found and proven; None of a plan from a file, which is not verified", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
 				return starlark.None
 			}
 			return starlark.Bool(v.Report.OK)
 		}},
-		lang.Member[*Value]{Name: "verdict", Type: "string", Column: true, Doc: "what is written, in which order, and what it does; else why it is not ok; of a plan from a file what is written", Get: func(v *Value) starlark.Value {
+		lang.Member[*Value]{Name: "verdict", Type: "string", Column: true, Doc: "the writes, their order and their effect; or why the plan is not ok; of a plan from a file, the writes", Get: func(v *Value) starlark.Value {
 			return starlark.String(v.verdict())
 		}},
 		lang.Member[*Value]{Name: "rounds", Type: "list of plan_round", Column: true, Doc: "the rounds of the forwarding tables, in their order", Get: rounds},
 		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *plan.Report) int64 { return r.Pairs }),
 		number("lost", "pairs that have a path and would have none", func(r *plan.Report) int64 { return r.Lost }),
 		number("gained", "pairs that have no path and would have one", func(r *plan.Report) int64 { return r.Gained }),
-		number("load_before", "how many pairs share the link that most do; 0 where no pair takes other links", func(r *plan.Report) int64 { return r.LoadBefore }),
-		number("load_after", "the same, when the plan is carried out", func(r *plan.Report) int64 { return r.LoadAfter }),
-		lang.Member[*Value]{Name: "not_judged", Column: true, Doc: "what the proof does not cover: texts", Get: func(v *Value) starlark.Value {
+		number("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *plan.Report) int64 { return r.LoadBefore }),
+		number("load_after", "the same, after the change", func(r *plan.Report) int64 { return r.LoadAfter }),
+		lang.Member[*Value]{Name: "not_judged", Column: true, Doc: "what the proof does not cover, as strings", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
 				return lang.Texts(nil)
 			}
@@ -57,14 +57,14 @@ func init() {
 			}
 			return starlark.String(v.Base.Manager.String())
 		}},
-		lang.Member[*Value]{Name: "sets", Type: "list of planned_set", Column: true, Doc: "what would be written, in the order in which it was asked for", Get: sets},
+		lang.Member[*Value]{Name: "sets", Type: "list of planned_set", Column: true, Doc: "the writes, in the order of the requests", Get: sets},
 		lang.Member[*Value]{Method: &verifyMethod},
 		lang.Member[*Value]{Method: &saveMethod},
 		lang.Member[*Value]{Method: &applyMethod},
 	)
 }
 
-// number is a member that is a figure of the report; None where there is none.
+// number is a member that is a figure of the report; None without a report.
 func number(name, doc string, of func(*plan.Report) int64) lang.Member[*Value] {
 	return lang.Member[*Value]{Name: name, Type: "int", Column: true, Doc: doc, Get: func(v *Value) starlark.Value {
 		if v.Report == nil {
@@ -81,12 +81,12 @@ var RoundType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "blocks", Doc: "how many blocks of forwarding tables"},
 		{Name: "switches", Doc: "on how many switches"},
-		{Name: "lanes", Doc: "the round is the writes of SL2VL"},
-		{Name: "wait", Doc: "seconds to wait after it, until packets on the old way have left"},
+		{Name: "lanes", Doc: "the round consists of the writes of SL2VL"},
+		{Name: "wait", Doc: "seconds to wait after it, until packets on old paths have left"},
 	},
 }
 
-// SetType is the type of what a plan would write.
+// SetType is the type of a plan's writes.
 var SetType = &lang.ResultType{
 	Name: "planned_set",
 	Doc:  "One Set of a plan.",
@@ -95,8 +95,8 @@ var SetType = &lang.ResultType{
 		{Name: "target", Doc: "the name of the node"},
 		{Name: "guid", Doc: "its GUID"},
 		{Name: "modifier", Doc: "the attribute modifier: the block, the port"},
-		{Name: "change", Doc: `what changes: "64..127: 3 entries", "port_physical_state 5 to 3"`},
-		{Name: "line", Doc: "where the script asked for it; None: that is not known"},
+		{Name: "change", Doc: `the change: "64..127: 3 entries", "port_physical_state 5 to 3"`},
+		{Name: "line", Doc: "the position in the script; None: unknown"},
 		{Name: "before", Doc: "the block before, bytes; None where fields are changed", Long: true},
 		{Name: "after", Doc: "the block after, bytes; None where fields are changed", Long: true},
 		{Name: "route", Doc: "the directed route to the node when the plan was made", Long: true},
@@ -150,7 +150,7 @@ func sets(v *Value) starlark.Value {
 // setsShown is how many Sets the text names.
 const setsShown = 20
 
-// verdict is the verdict in one line, or of a plan from a file what is written.
+// verdict is the verdict in one line, or, for a plan from a file, its writes.
 func (v *Value) verdict() string {
 	if v.Report == nil {
 		return v.Unverified()
@@ -166,7 +166,7 @@ func (v *Value) ordered() []plan.Round {
 	return v.Report.Rounds
 }
 
-// certified is what a certificate proves; "": there is none.
+// certified describes what a certificate proves; "": no certificate.
 func certified(c *certificate.Certificate) string {
 	switch {
 	case c == nil:
@@ -179,8 +179,9 @@ func certified(c *certificate.Certificate) string {
 	return "delivery, and no credit loop"
 }
 
-// Display writes the verdict first, then figures, rounds and Sets. What a file records of
-// the proof is marked as such: only a check against the fabric shows whether it holds.
+// Display writes the verdict first, then figures, rounds and Sets. What a file records
+// of the proof is marked as such: only a check against the fabric shows whether it
+// holds.
 func (v *Value) Display() string {
 	var b strings.Builder
 	for line := range strings.Lines(v.verdict() + "\n") {
@@ -254,8 +255,8 @@ var Plan = lang.Builtin{
 		{Name: "fn", Kind: lang.KindFunction, Doc: "the function whose writes are wanted"},
 		{Name: "*args", Kind: lang.KindAny, Doc: "its arguments"},
 	},
-	Doc: `Runs a function with its writes recorded instead of sent: a plan.
-What set_*, port_* and smp_set write is kept, and what is read shows it; what would follow from it, such as a link that goes down, does not happen, and nothing waits for it. It needs no --write. What no plan can hold is refused: sa_set, mad_send, perf_clear and others. Then the fabric is looked at again, an order is looked for and proven. It cannot be called inside parallel(); parallel() inside is fine.`,
+	Doc: `Runs a function with its writes recorded instead of sent, and returns a plan.
+Writes of set_*, port_* and smp_set are recorded, and reads return the written values; effects of a write, such as a link that goes down, do not happen, and nothing waits for them. It needs no --write. Requests that cannot be part of a plan are refused: sa_set, mad_send, perf_clear and others. Then the fabric is swept again, and an order is searched and proven. It cannot be called inside parallel(); parallel() inside is allowed.`,
 	Example: `
 > f = discover()
 > p = plan(lambda: port_disable(f.switches[0].ports[5]))
@@ -291,8 +292,8 @@ func Made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
 var verifyMethod = lang.Builtin{
 	Name:    "verify",
 	Returns: "plan",
-	Doc: `Looks at the fabric again, and finds and proves an order anew: the plan with what it found.
-Where the fabric is another one since, that is an error, which says what has changed.`,
+	Doc: `Sweeps the fabric again, finds and proves an order, and returns the plan with the result.
+If the fabric has changed since, that is an error, which lists the changes.`,
 	Example: `
 > p = plan(lambda: set_lft(discover().switches[0], {40: None}))
 > p.verify().ok
@@ -305,7 +306,7 @@ False
 			return nil, err
 		}
 		if since := p.Base.Since(&now.Base); len(since) > 0 {
-			return nil, c.Refuse("the plan is stale: %s; make it again", lang.OneLine(strings.Join(since[:min(len(since), 5)], "; ")))
+			return nil, c.Refuse("the plan is stale: %s; make the plan again", lang.OneLine(strings.Join(since[:min(len(since), 5)], "; ")))
 		}
 		if err := Judge(c, &p); err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ import (
 )
 
 // Record runs fn with its writes recorded instead of sent, and makes a plan of them.
-// from is what the plan says that it was made from.
+// from is the origin of the plan.
 func Record(c *lang.Call, from string, fn func() error) (*plan.Plan, error) {
 	rec, stop, err := Start(c)
 	if err != nil {
@@ -47,17 +47,17 @@ func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
 	case err != nil:
 		return nil, nil, err
 	case e.Interceptor() != nil:
-		return nil, nil, lang.Errorf("a plan is being made already: there is no plan in a plan")
+		return nil, nil, lang.Errorf("a plan is being made already; plans cannot be nested")
 	case !c.Fiber().Alone():
-		return nil, nil, lang.Errorf("no plan can be made inside parallel(), for what others do there would be recorded too: call parallel() in the plan's function")
+		return nil, nil, lang.Errorf("no plan can be made inside parallel(), because writes of other branches would be recorded too; call parallel() in the plan's function")
 	}
 	rec = plan.NewRecorder()
 	e.SetInterceptor(rec)
 	return rec, func() { e.SetInterceptor(nil) }, nil
 }
 
-// Finish makes a plan of what was recorded. It looks at the fabric again: that is what
-// the plan is bound to.
+// Finish makes a plan of the recorded writes. It sweeps the fabric again: the plan is
+// bound to that.
 func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	before := env(c).Fabric()
 	p, err := bind(c, rec.Sets(), from)
@@ -70,14 +70,14 @@ func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	return p, err
 }
 
-// bind makes a plan of Sets on the fabric as a sweep finds it.
+// bind makes a plan of Sets on the fabric that a sweep finds.
 func bind(c *lang.Call, sets []plan.Set, from string) (*plan.Plan, error) {
 	now, err := topology.Sweep(c.Thread)
 	if err != nil {
 		return nil, err
 	}
 	if !now.Complete() {
-		return nil, lang.Errorf("no plan is made, for the sweep is incomplete: %s", now.Missing())
+		return nil, lang.Errorf("no plan is made: incomplete sweep: %s", now.Missing())
 	}
 	var sm *sa.SM
 	err = c.Block(func(ctx context.Context) (err error) {
@@ -91,7 +91,7 @@ func bind(c *lang.Call, sets []plan.Set, from string) (*plan.Plan, error) {
 	return p, refused(c, err)
 }
 
-// refused is err, as a refusal that the exit status tells of where it is one.
+// refused returns err, as a refusal with its exit status if it is one.
 func refused(c *lang.Call, err error) error {
 	var r *plan.RefusalError
 	if errors.As(err, &r) {
@@ -113,7 +113,7 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 	}
 	t.Simple = p.Choice != nil && p.Choice.Unproven
 	t.AcceptCreditLoops = env(c).AcceptCreditLoops
-	if env(c).Levels == "" { // else those of the file are in use, and no others
+	if env(c).Levels == "" { // else only those of the file are in use
 		t.Target = p.Target
 	}
 	return c.Block(func(ctx context.Context) error {
@@ -137,7 +137,7 @@ func provable(c *lang.Call, live *routes.Routes) (*plan.Tables, error) {
 	return t, nil
 }
 
-// tables are the forwarding tables in force, which are read only where p changes some.
+// tables returns the current forwarding tables, which are read only if p changes some.
 func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routes.Routes, error) {
 	if !p.NeedsTables(f) && p.Certificate == nil {
 		g, err := graph.New(f, graph.Options{})
@@ -154,7 +154,7 @@ func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routes.Routes, error
 	})
 	if err == nil && len(failed) > 0 {
 		topology.CountUnanswered(c, failed[0].Err)
-		err = lang.Errorf("the forwarding table of %s cannot be read, so no order is proven: %w", failed[0].Switch.Label(), failed[0].Err)
+		err = lang.Errorf("forwarding table of %s: cannot be read, so no order is proven: %w", failed[0].Switch.Label(), failed[0].Err)
 	}
 	return live, err
 }

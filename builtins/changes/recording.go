@@ -15,7 +15,7 @@ type Recording struct {
 	stop    func()
 }
 
-// StartRecording has all writes of a session recorded from now on.
+// StartRecording records all writes of a session from now on.
 func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
 	x := &Recording{runtime: r}
 	err := operate(ctx, r, func(c *lang.Call) (err error) {
@@ -25,8 +25,8 @@ func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
 	return x, err
 }
 
-// Finish makes a plan of what was recorded since, with a report. from is what the plan
-// says that it was made from.
+// Finish makes a plan of the recorded writes, with a report. from is the origin of the
+// plan.
 func (x *Recording) Finish(ctx context.Context, from string) (made *plan.Plan, err error) {
 	x.stop()
 	err = operate(ctx, x.runtime, func(c *lang.Call) (err error) {
@@ -38,8 +38,8 @@ func (x *Recording) Finish(ctx context.Context, from string) (made *plan.Plan, e
 	return made, err
 }
 
-// SetRoutes writes the entries of the forwarding tables by which r differs from live,
-// those that the switches have now.
+// SetRoutes writes the entries of the forwarding tables in which r differs from live,
+// the current tables.
 func SetRoutes(ctx context.Context, rt *lang.Runtime, r, live *routes.Routes) error {
 	return operate(ctx, rt, func(c *lang.Call) error { return WriteRoutes(c, r, live) })
 }

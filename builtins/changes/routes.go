@@ -15,9 +15,9 @@ import (
 	"fabsh/mad/engine"
 )
 
-// WriteRoutes writes the virtual lanes of r, as set_sl2vl does, and the entries by which
-// r differs from live, the tables that the switches have, as set_lft does. LIDs beyond r
-// stay as they are. A plan that is being made is one for the service levels of r.
+// WriteRoutes writes the virtual lanes of r, as set_sl2vl does, and the entries in
+// which r differs from live, the current tables, as set_lft does. LIDs beyond r stay
+// unchanged. A plan that is being made is one for the service levels of r.
 func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 	e, err := topology.MayChange(c, mad.AttrLinearForwardingTable)
 	if err != nil {
@@ -39,10 +39,10 @@ func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 	return write(c, e, "forwarding table", all)
 }
 
-// writeLanes writes the virtual lanes of r between ports with a link. Service levels that
-// no path has keep the lane they have where the link has not that of r.
+// writeLanes writes the virtual lanes of r between ports with a link. Service levels
+// without a path keep their lane if the link does not have the lane of r.
 func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
-	if r.SL2VL == nil { // one lane is enough, so any will do
+	if r.SL2VL == nil { // one lane is enough, so the choice does not matter
 		return nil
 	}
 	if rec, ok := e.Interceptor().(*plan.Recorder); ok {
@@ -68,7 +68,7 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 					case vl < has:
 						rows[i][sl] = vl
 					case used>>sl&1 != 0:
-						return lang.Errorf("%s has %s, and the tables put service level %d on VL %d there: have the policy use fewer (max_vls), or the port more (operational_vls)", n.Port(int(p.Out)).Name(), plural.Count(int(has), "virtual lane", "virtual lanes"), sl, vl)
+						return lang.Errorf("%s has %s, but the tables map service level %d to VL %d there; limit the policy (max_vls), or enable more on the port (operational_vls)", n.Port(int(p.Out)).Name(), plural.Count(int(has), "virtual lane", "virtual lanes"), sl, vl)
 					}
 				}
 			}
@@ -79,7 +79,7 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 	return write(c, e, "SL2VL", all)
 }
 
-// lanesOf is how many virtual lanes for data the link of a port has in use.
+// lanesOf returns how many virtual lanes for data the link of a port has in use.
 func lanesOf(p *fabric.Port) uint8 {
 	if p.Info() != nil {
 		switch p.Info().OperationalVLs {
@@ -117,7 +117,7 @@ func rowOf(r *routes.Routes, switchGUID mad.GUID) []uint8 {
 	return nil
 }
 
-// differing are the entries of a row that another one has not.
+// differing returns the entries of a row that differ from another one.
 func differing(row, old []uint8) map[mad.LID]uint8 {
 	entries := map[mad.LID]uint8{}
 	for lid := range row {

@@ -87,7 +87,7 @@ func (c *Cell) checkEntries(n *fabric.Node) error {
 		switch {
 		case port == c.Old[at]:
 		case lid == 0 || lid > int(mad.MaxUnicastLID):
-			return fmt.Errorf("%s: %d is no LID of a port", c.Name, lid)
+			return fmt.Errorf("%s: LID %d: not assigned to a port", c.Name, lid)
 		case port != mad.NoPort && int(port) > n.NumPorts():
 			return fmt.Errorf("%s: LID %d: no port %d; the switch has ports 0..%d", c.Name, lid, port, n.NumPorts())
 		}

@@ -24,8 +24,8 @@ func TestPlannedEntries(t *testing.T) {
 			{0, 5, 2, ""},
 			{0, 5, mad.NoPort, ""},
 			{0, 5, 77, "LID 5: no port 77; the switch has ports 0..4"},
-			{0, 0, 1, "0 is no LID of a port"},
-			{768, 0, 1, "49152 is no LID of a port"},
+			{0, 0, 1, "LID 0: not assigned to a port"},
+			{768, 0, 1, "LID 49152: not assigned to a port"},
 		} {
 			after := slices.Clone(first.Old)
 			after[c.at] = c.port

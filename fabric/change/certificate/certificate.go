@@ -54,14 +54,15 @@ type Certificate struct {
 	// rounds up to each drain and to the end. Channels are sorted by the GUID of the
 	// switch that they leave, then by port, then by lane.
 	Orders [][]byte
-	// AcceptCreditLoops says that credit loops were accepted: there are no Orders, and
-	// only delivery is proven.
+	// AcceptCreditLoops reports that credit loops were accepted: there are no Orders,
+	// and only delivery is proven.
 	AcceptCreditLoops bool
 }
 
 // Round is a set of writes in any order, all of them read back before the next round.
 type Round struct {
-	// Lanes says that the round is the writes of SLtoVLMappingTable, all of the change.
+	// Lanes reports that the round consists of the writes of SLtoVLMappingTable, all of
+	// the change.
 	Lanes  bool
 	Blocks []Block // by number of the change
 	// Drain is the wait after the round until the packets that were sent before have left
@@ -75,7 +76,7 @@ type Block struct {
 	Entries []byte // nil: those that the change ends with
 }
 
-// FailureError says why a certificate does not hold.
+// FailureError is the reason why a certificate does not hold.
 type FailureError struct{ Reason string }
 
 func (e *FailureError) Error() string { return "the certificate does not hold: " + e.Reason }
@@ -113,11 +114,11 @@ func (p *packed) read(into []uint32, limit int) error {
 		n, err := binary.ReadUvarint(p.in)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return failure("it has too few %s", p.what)
+			return failure("too few %s", p.what)
 		case err != nil:
-			return failure("the %s cannot be read: %v", p.what, err)
+			return failure("%s: invalid: %v", p.what, err)
 		case n > uint64(limit):
-			return failure("%d is among the %s: the maximum is %d", n, p.what, limit)
+			return failure("%[2]s: %[1]d exceeds the maximum %[3]d", n, p.what, limit)
 		}
 		into[i] = uint32(n)
 	}
@@ -127,7 +128,7 @@ func (p *packed) read(into []uint32, limit int) error {
 // end checks that the list has ended.
 func (p *packed) end() error {
 	if _, err := p.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return failure("it has too many %s", p.what)
+		return failure("too many %s", p.what)
 	}
 	return nil
 }

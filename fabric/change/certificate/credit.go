@@ -34,7 +34,8 @@ func (c *credit) begin(ports []uint8) {
 	}
 }
 
-// replace adds the write of an entry. One that comes back counts as in force all the time.
+// replace adds the write of an entry. An entry that returns counts as in force all the
+// time.
 func (c *credit) replace(s int32, port uint8, round int32) {
 	back := false
 	for i := range c.entries[s] {

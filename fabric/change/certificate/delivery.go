@@ -1,6 +1,6 @@
 package certificate
 
-// delivery says, by switch, what becomes of packets to the LID.
+// delivery is the fate of packets to the LID, by switch.
 type delivery struct {
 	before, after []bool // they arrive before and after the change
 	loops         []bool // the switch is on a loop of the tables in force; nil: unknown

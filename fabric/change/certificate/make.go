@@ -121,7 +121,7 @@ func (p *proof) keepsLoop(s int32) bool {
 	return false
 }
 
-// edge says that one number is lower than another, or at most equal.
+// edge states that one number is lower than another, or at most equal.
 type edge struct {
 	low, high int32
 	equal     bool

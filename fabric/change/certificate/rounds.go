@@ -24,12 +24,12 @@ type lanePlace struct {
 	in, out uint8
 }
 
-// newProof checks that each block was in force as the plan has it, that the rounds write
-// each at most once, and that in the end it is as the plan wants it.
+// newProof checks that each block has the value that the plan records as old, that the
+// rounds write each at most once, and that at the end it has the new value of the plan.
 func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 	p := &proof{network: newNetwork(sub.Fabric), sub: sub, cert: c, newVLs: map[lanePlace][mad.ServiceLevels]uint8{}}
 	if c.Lanes != 1 && c.Lanes != mad.DropVL {
-		return nil, failure("it distinguishes %d lanes; expected 1 or %d", c.Lanes, mad.DropVL)
+		return nil, failure("%d lanes distinguished; expected 1 or %d", c.Lanes, mad.DropVL)
 	}
 	if len(p.byLID) == 0 {
 		return nil, failure("no port of the fabric has a LID")
@@ -65,7 +65,7 @@ func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 			}
 		}
 		if stale {
-			return nil, failure("change %d: %s %#x of %s is not as it was when the plan was made", i, ch.Attr.Name, ch.Modifier, nodes[0].Label())
+			return nil, failure("change %d: %s %#x of %s has changed since the plan was made", i, ch.Attr.Name, ch.Modifier, nodes[0].Label())
 		}
 	}
 	if err := p.addRounds(at, last); err != nil {
@@ -73,7 +73,7 @@ func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 	}
 	for i := range last {
 		if ch := &sub.Changes[i]; last[i] != nil && !bytes.Equal(last[i], ch.New) {
-			return nil, failure("change %d: after all rounds block %d of %s is not as the plan wants it", i, ch.Modifier, p.switches[at[i]].Label())
+			return nil, failure("change %d: after all rounds block %d of %s differs from the plan", i, ch.Modifier, p.switches[at[i]].Label())
 		}
 	}
 	return p, nil

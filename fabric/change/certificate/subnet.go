@@ -9,22 +9,22 @@ import (
 	"fabsh/mad"
 )
 
-// Subnet is what a certificate is checked against: a fabric as it is now, and a change.
+// Subnet is what a certificate is checked against: a current fabric, and a change.
 type Subnet struct {
 	Fabric *fabric.Fabric
 	// Table is the linear forwarding table of a switch; entries beyond its end are unused.
 	Table func(sw *fabric.Node) []uint8
-	// VL is the lane that a switch gives packets that come in by a port and leave by
-	// another. It is called only where the certificate tells lanes apart.
+	// VL is the lane on which a switch sends packets that come in by a port and leave
+	// by another. It is called only if the certificate distinguishes lanes.
 	VL func(sw *fabric.Node, in, out, sl uint8) uint8
 	// Levels has a bit for each service level that packets of a host port to a LID may
-	// have. It is called only where the certificate tells lanes apart.
+	// have. It is called only if the certificate distinguishes lanes.
 	Levels func(from *fabric.Port, to mad.LID) uint16
 	// Changes are the blocks of tables that the plan changes, by number.
 	Changes []Change
 }
 
-// Change is what a plan makes of a block of a table.
+// Change is the effect of a plan on a block of a table.
 type Change struct {
 	Attr     *mad.Attribute
 	Modifier uint32
@@ -35,7 +35,7 @@ type Change struct {
 // network is the switches of a fabric, and the links between them that are up.
 type network struct {
 	switches []*fabric.Node // by GUID
-	index    []int32        // switch by node ID; -1: no switch
+	index    []int32        // switch by node ID; -1: not a switch
 	leads    [][]int32      // by switch and port: to a channel, or leadsToEnd(end), or nowhere
 	channels []channel
 	ends     []end
@@ -46,7 +46,7 @@ type network struct {
 // channel is a direction of a link between two switches.
 type channel struct {
 	from, to int32
-	in       uint8 // port of the switch that it leads to
+	in       uint8 // port of the switch to which it leads
 	out      uint8
 }
 
@@ -93,7 +93,7 @@ func newNetwork(f *fabric.Fabric) *network {
 		case !p.Node().IsSwitch() && peer != nil:
 			if at := n.behind(p); at >= 0 {
 				n.addEnd(end{p, at, uint8(peer.Num())})
-			} else { // it takes its LID from those behind switches
+			} else { // its LID is assigned from those behind switches
 				n.addEnd(end{p, -1, 0})
 			}
 		}
@@ -131,7 +131,7 @@ func (n *network) addEnd(e end) {
 	}
 }
 
-// lead returns what a port of a switch leads to.
+// lead returns where a port of a switch leads.
 func (n *network) lead(s int32, port uint8) int32 {
 	if int(port) < len(n.leads[s]) {
 		return n.leads[s][port]

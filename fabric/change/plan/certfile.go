@@ -19,7 +19,7 @@ type (
 		Changes [][2]int      `json:"changes"` // from the first to the last
 		Between []betweenFile `json:"between,omitempty"`
 	}
-	// betweenFile is a block that is not yet as the plan wants it.
+	// betweenFile is a block that does not have its final value yet.
 	betweenFile struct {
 		Change  int    `json:"change"`
 		Entries []byte `json:"entries"`
@@ -115,7 +115,7 @@ func (f *fileReader) certRound(blocks *int) (r certificate.Round, err error) {
 					return err
 				}
 				if *blocks += span[1] - span[0] + 1; *blocks > maxSets || span[1] < span[0] || len(r.Blocks) > 0 && span[0] <= r.Blocks[len(r.Blocks)-1].Change {
-					return fmt.Errorf("from %d to %d: each change is in a round once, in order, and in all rounds are up to %d", span[0], span[1], maxSets)
+					return fmt.Errorf("from %d to %d: changes must be unique, in order, and at most %d in all rounds", span[0], span[1], maxSets)
 				}
 				for i := span[0]; i <= span[1]; i++ {
 					r.Blocks = append(r.Blocks, certificate.Block{Change: i})
@@ -128,7 +128,7 @@ func (f *fileReader) certRound(blocks *int) (r certificate.Round, err error) {
 				var b betweenFile
 				err := f.object("a block", map[string]func() error{"change": count(f, &b.Change, maxSets), "entries": member(&b.Entries, f.bytes)})
 				if err == nil && between[b.Change] != nil {
-					err = errors.New("it is there twice")
+					err = errors.New("duplicate")
 				}
 				between[b.Change] = b.Entries
 				return err
@@ -141,7 +141,7 @@ func (f *fileReader) certRound(blocks *int) (r certificate.Round, err error) {
 		delete(between, b.Change)
 	}
 	if err == nil && len(between) > 0 {
-		err = errors.New("between: it has blocks of changes that are not in the round")
+		err = errors.New("between: blocks of changes that are not in the round")
 	}
 	r.Drain = time.Duration(ms) * time.Millisecond
 	return r, err

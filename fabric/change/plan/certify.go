@@ -34,7 +34,7 @@ func (p *Plan) Certify(ctx context.Context, t *Tables) error {
 	}), c)
 	var failed *certificate.FailureError
 	if errors.As(err, &failed) {
-		r.OK, r.Reason = false, "an order of writes was found, but no certificate: "+failed.Reason
+		r.OK, r.Reason = false, "order of writes found, but no certificate: "+failed.Reason
 		return nil
 	}
 	if err == nil {
@@ -66,7 +66,7 @@ func (p *Plan) certificate(in *order.Input, s *order.Schedule) (*certificate.Cer
 			n := g.Switches()[b.Switch]
 			number, ok := at[PlaceOf(mad.AttrLinearForwardingTable, uint32(b.Number), n.GUID(), 0)]
 			if !ok {
-				return nil, fmt.Errorf("the order writes block %d of %s, which is not in the plan", b.Number, n.Label())
+				return nil, fmt.Errorf("the order writes block %d of %s, which the plan does not contain", b.Number, n.Label())
 			}
 			write := certificate.Block{Change: number}
 			if string(b.Entries[:]) != string(changes[number].New) {
@@ -95,7 +95,7 @@ func sorted(writes map[int]certificate.Block) []certificate.Block {
 	return list
 }
 
-// subnet is what a certificate of p is made or checked against.
+// subnet returns the subnet against which a certificate of p is made or checked.
 func (p *Plan) subnet(live *routes.Routes, lanes *routes.SL2VL, levels func(from int, to mad.LID) uint16) *certificate.Subnet {
 	g := live.Graph()
 	sub := &certificate.Subnet{
@@ -110,8 +110,9 @@ func (p *Plan) subnet(live *routes.Routes, lanes *routes.SL2VL, levels func(from
 	return sub
 }
 
-// ErrNoCertificate says that a plan has no certificate: it was made by an older version.
-var ErrNoCertificate = errors.New("the plan has no certificate: it was made by an older version, or no safe order was found; plan it again")
+// ErrNoCertificate reports that a plan has no certificate: it was made by an older
+// version.
+var ErrNoCertificate = errors.New("the plan has no certificate: it was made by an older version, or no safe order was found; make the plan again")
 
 // CheckCertificate checks the certificate of p against the fabric and the tables that t
 // has. The error is a *certificate.FailureError if it does not hold, ErrNoCertificate, or
@@ -127,10 +128,10 @@ func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Re
 	case !changes:
 		return nil, &certificate.FailureError{Reason: "the plan changes no tables"}
 	}
-	live := *t.Live // its lanes are read for the certificate alone
+	live := *t.Live // lanes that only the certificate needs
 	if c.Lanes == mad.DropVL {
 		if t.Lanes == nil {
-			return nil, errors.New("the certificate is per virtual lane, and the lanes of the switches are not known")
+			return nil, errors.New("the certificate distinguishes virtual lanes, but the lanes of the switches are unknown")
 		}
 		if err := t.Lanes(ctx, &live); err != nil {
 			return nil, err

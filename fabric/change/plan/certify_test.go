@@ -192,7 +192,7 @@ func TestEditedPlans(t *testing.T) {
 		{"the block before", func(p *plan.Plan, c *certificate.Certificate) {
 			p.Sets[0].Old = bytes.Clone(p.Sets[0].Old)
 			p.Sets[0].Old[1] ^= 1
-		}, "is not as it was when the plan was made"},
+		}, "has changed since the plan was made"},
 		{"swapped rounds", func(p *plan.Plan, c *certificate.Certificate) {
 			slices.Reverse(c.Rounds)
 		}, ""},
@@ -210,10 +210,10 @@ func TestEditedPlans(t *testing.T) {
 		}, ""},
 		{"the last LID", func(p *plan.Plan, c *certificate.Certificate) {
 			c.Ranks = edited(c.Ranks, func(all []uint32) []uint32 { return all[:len(all)-len(g.Switches())] })
-		}, "it has too few ranks"},
+		}, "too few ranks"},
 		{"too many ranks", func(p *plan.Plan, c *certificate.Certificate) {
 			c.Ranks = edited(c.Ranks, func(all []uint32) []uint32 { return append(all, 1) })
-		}, "it has too many ranks"},
+		}, "too many ranks"},
 		{"the order of channels", func(p *plan.Plan, c *certificate.Certificate) { c.Orders[0] = edited(c.Orders[0], zero) }, "whose position is lower"},
 		{"equal positions", func(p *plan.Plan, c *certificate.Certificate) {
 			c.Orders[0] = edited(c.Orders[0], func(all []uint32) []uint32 { clear(all); return all })
@@ -229,12 +229,12 @@ func TestEditedPlans(t *testing.T) {
 			c.Rounds[0].Blocks = slices.Clone(c.Rounds[0].Blocks)
 			c.Rounds[0].Blocks[0].Entries = []byte{1}
 		}, "has 1 entries, want 64"},
-		{"lanes", func(p *plan.Plan, c *certificate.Certificate) { c.Lanes = 7 }, "it distinguishes 7 lanes"},
+		{"lanes", func(p *plan.Plan, c *certificate.Certificate) { c.Lanes = 7 }, "7 lanes distinguished"},
 		{"a round of lanes", func(p *plan.Plan, c *certificate.Certificate) {
 			c.Rounds = append(slices.Clone(c.Rounds), certificate.Round{Lanes: true})
 		}, "SL2VL does not change"},
 		{"a short wait", func(p *plan.Plan, c *certificate.Certificate) { c.Rounds[0].Drain = time.Millisecond }, "may still be in the switches (HOQLife)"},
-		{"garbage", func(p *plan.Plan, c *certificate.Certificate) { c.Ranks = []byte("garbage") }, "the ranks cannot be read"},
+		{"garbage", func(p *plan.Plan, c *certificate.Certificate) { c.Ranks = []byte("garbage") }, "ranks: invalid"},
 		{"no tables", func(p *plan.Plan, c *certificate.Certificate) { p.Sets = nil }, "the plan changes no tables"},
 	} {
 		other, proof := *p, *c

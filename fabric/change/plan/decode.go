@@ -24,9 +24,8 @@ const (
 	maxNested = 6       // brackets in brackets
 )
 
-// Load reads the file of a plan. It trusts nothing in it: what is not as Save
-// writes it is an error, and memory is bounded by the file's length. name is for
-// messages.
+// Load reads the file of a plan. It trusts nothing in it: anything that Save would not
+// write is an error, and memory is bounded by the file's length. name is for messages.
 func Load(r io.Reader, name string) (*Plan, error) {
 	r, err := format.Bounded(r, name, maxFile)
 	if err != nil {
@@ -56,7 +55,7 @@ func (f *fileReader) plan() (*Plan, error) {
 		"format": func() error {
 			text, err := f.text()
 			if err == nil && text != fileFormat && text != formerFormat {
-				err = fmt.Errorf("got %q, want %q: is it of another version, or no plan?", text, fileFormat)
+				err = fmt.Errorf("got %q, want %q: not a plan, or of another version", text, fileFormat)
 			}
 			known = err == nil
 			return err
@@ -76,10 +75,10 @@ func (f *fileReader) plan() (*Plan, error) {
 		return nil, err
 	}
 	if _, err := f.dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("there is more behind the plan")
+		return nil, fmt.Errorf("unexpected data after the plan")
 	}
 	if !known {
-		return nil, fmt.Errorf("it does not say format: %q", fileFormat)
+		return nil, fmt.Errorf("missing format: %q", fileFormat)
 	}
 	return p, nil
 }
@@ -110,7 +109,7 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 		case read == nil:
 			return fmt.Errorf("%s: unknown member %.40q", what, name)
 		case slices.Contains(seen, name):
-			return fmt.Errorf("%s: %q is there twice", what, name)
+			return fmt.Errorf("%s: duplicate %q", what, name)
 		}
 		seen = append(seen, name)
 		if err := read(); err != nil {
@@ -118,15 +117,15 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 		}
 	}
 	if names := missing(members, seen); names != "" {
-		return fmt.Errorf("%s: without %s", what, names)
+		return fmt.Errorf("%s: missing %s", what, names)
 	}
 	return f.delimiter('}', what)
 }
 
-// optional are members that need not be there.
+// optional are members that may be missing.
 var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "choice": true, "between": true, "certificate": true, "credit_loop": true}
 
-// missing are the members that are not there, sorted.
+// missing returns the missing members, sorted.
 func missing(members map[string]func() error, seen []string) string {
 	var names []string
 	for name := range members {
@@ -184,7 +183,7 @@ func (f *fileReader) text() (string, error) {
 	t, err := f.token()
 	s, ok := t.(string)
 	if err == nil && !ok {
-		err = fmt.Errorf("got %s, want a text", tokenText(t))
+		err = fmt.Errorf("got %s, want a string", tokenText(t))
 	}
 	return s, err
 }
@@ -226,7 +225,7 @@ func count[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](f *fileReader, into *T
 	}
 }
 
-// ints reads a list of just so many numbers.
+// ints reads a list of exactly this many numbers.
 func (f *fileReader) ints(limits ...int) ([]int, error) {
 	var ints []int
 	err := f.list("numbers", len(limits), func() error {
@@ -264,7 +263,7 @@ func word[T ~uint8](f *fileReader, into *T, words *mad.Words) func() error {
 			digits := strings.TrimSuffix(strings.TrimPrefix(s, "unknown("), ")")
 			var bad error
 			if code, bad = strconv.ParseUint(digits, 10, 8); bad != nil || words.Text(code) != s {
-				return fmt.Errorf("%.40q is no %s", s, words.Name)
+				return fmt.Errorf("%.40q: invalid %s", s, words.Name)
 			}
 		}
 		*into = T(code)
@@ -297,7 +296,7 @@ func (p *plainJSON) take(c byte) error {
 		p.text++
 		switch {
 		case p.text > maxText:
-			return fmt.Errorf("a text of more than %d bytes", maxText)
+			return fmt.Errorf("string of more than %d bytes", maxText)
 		case p.escaped:
 			p.escaped = false
 		case c == '\\':
@@ -321,9 +320,9 @@ func (p *plainJSON) take(c byte) error {
 	}
 	switch {
 	case p.nested > maxNested:
-		return fmt.Errorf("more than %d brackets in each other", maxNested)
+		return fmt.Errorf("more than %d nested brackets", maxNested)
 	case p.plain > maxText:
-		return fmt.Errorf("more than %d bytes of which none belongs to a plan", maxText)
+		return fmt.Errorf("more than %d bytes that do not belong to a plan", maxText)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (f *fileReader) choice() (*Choice, error) {
 	})
 }
 
-// report reads what was found out; null: nothing.
+// report reads the result of the proof; null: none.
 func (f *fileReader) report() (*Report, error) {
 	t, err := f.token()
 	if err != nil || t == nil {
@@ -114,7 +114,7 @@ func (f *fileReader) node() error {
 	}
 	for i, l := range n.LIDs {
 		if l.Port > n.NumPorts || i > 0 && l.Port <= n.LIDs[i-1].Port {
-			return fmt.Errorf("lids: port %d: the node has %d, and each is there once, in order", l.Port, n.NumPorts)
+			return fmt.Errorf("lids: port %d: ports must be unique, in order, and at most %d", l.Port, n.NumPorts)
 		}
 	}
 	f.made.Base.Nodes = append(f.made.Base.Nodes, n)
@@ -124,7 +124,7 @@ func (f *fileReader) node() error {
 func (f *fileReader) link() error {
 	n := len(f.made.Base.Nodes) - 1
 	if n < 0 {
-		return errors.New("links come after the nodes that they connect")
+		return errors.New("links: must follow the nodes that they connect")
 	}
 	l, err := f.ints(n, maxPort, n, maxPort)
 	if err != nil {
@@ -133,7 +133,7 @@ func (f *fileReader) link() error {
 	link := Link{End{l[0], l[1]}, End{l[2], l[3]}}
 	for _, e := range []End{link.A, link.B} {
 		if node := &f.made.Base.Nodes[e.Node]; e.Port == 0 || e.Port > node.NumPorts {
-			return fmt.Errorf("no port %d: node %d has %d", e.Port, e.Node, node.NumPorts)
+			return fmt.Errorf("port %d: unknown: node %d has %d", e.Port, e.Node, node.NumPorts)
 		}
 	}
 	f.made.Base.Links = append(f.made.Base.Links, link)
@@ -159,7 +159,7 @@ func (f *fileReader) target() error {
 		},
 	})
 	if err == nil && t.GUID == 0 {
-		err = errors.New("GUID 0 is no node's")
+		err = errors.New("GUID 0: invalid")
 	}
 	f.targets = append(f.targets, t)
 	return err
@@ -190,7 +190,7 @@ func (f *fileReader) set() error {
 	case err != nil:
 		return err
 	case len(f.targets) == 0:
-		return errors.New("sets come after the targets that they go to")
+		return errors.New("sets: must follow their targets")
 	}
 	s.Target = f.targets[target]
 	f.made.Sets = append(f.made.Sets, s)

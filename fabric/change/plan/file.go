@@ -12,7 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// fileFormat is what the files say they are. Those of formerFormat have no certificate.
+// fileFormat is the format that the files name. Those of formerFormat have no
+// certificate.
 const (
 	fileFormat   = "fabsh plan 2"
 	formerFormat = "fabsh plan 1"
@@ -159,7 +160,7 @@ func routeTexts(routes []mad.DirectedRoute) []string {
 	return texts
 }
 
-// targets are those of all Sets, each once, and which one each Set has.
+// targets returns the targets of all Sets, each once, and which one each Set has.
 func (p *Plan) targets() (targets []*Target, of []int) {
 	type key struct {
 		guid mad.GUID

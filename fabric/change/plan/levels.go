@@ -14,39 +14,41 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Levels tell which service levels packets have: by a file, or by path records.
+// Levels determines which service levels packets have: from a file, or from path
+// records.
 type Levels struct {
-	// Client asks the subnet administrator; nil: nobody is asked.
+	// Client queries the subnet administrator; nil: no query is sent.
 	Client *sa.Client
-	// File has the service levels of paths, as ibdmchk reads them; "": none has.
+	// File has the service levels of paths, as ibdmchk reads them; "": no file.
 	File string
 	Open format.Opener
 }
 
-// maxPaths is from how many pairs of LIDs on no path records are asked for: each is a
-// record of 64 bytes, and the subnet administrator makes them one by one.
+// maxPaths is the number of pairs of LIDs from which path records are no longer
+// queried: each is a record of 64 bytes, and the subnet administrator makes them one by
+// one.
 const maxPaths = 1 << 18
 
-// InForce has t's lanes read by e, and its service levels told by l, where they matter.
+// InForce makes t read its lanes by e, and its service levels by l, where they matter.
 func (l Levels) InForce(t *Tables, e *engine.Engine) {
 	t.Lanes = func(ctx context.Context, live *routes.Routes) error { return table.ReadLanes(ctx, e, live) }
 	t.Levels = l.Of
 }
 
-// Of are the service levels of packets in a fabric, which r has tables of, and what they
-// are known by, in words. Nil: any may be in use. The error is the end of ctx, or that
-// the file cannot be read.
+// Of returns the service levels of packets in a fabric, which r has tables of, and the
+// source of this knowledge, in words. Nil: any may be in use. The error is the end of
+// ctx, or that the file cannot be read.
 func (l Levels) Of(ctx context.Context, r *routes.Routes) (levels *routes.SL, basis string, err error) {
 	if l.File != "" {
 		read, err := routes.Load(r.Graph().Fabric(), routes.Files{SL: l.File}, l.Open)
 		if err != nil {
 			return nil, "", err
 		}
-		return read.SL, "those of " + l.File + " alone are taken to be in use", nil
+		return read.SL, "those of " + l.File + " assumed to be in use, and no others", nil
 	}
-	const all = "all 16 are taken to be in use, for "
+	const all = "all 16 assumed to be in use: "
 	if l.Client == nil {
-		return nil, all + "nobody was asked which are", nil
+		return nil, all + "the subnet administrator was not queried", nil
 	}
 	levels, records, err := readLevels(ctx, l.Client, r)
 	switch {
@@ -55,21 +57,22 @@ func (l Levels) Of(ctx context.Context, r *routes.Routes) (levels *routes.SL, ba
 	case err != nil:
 		return nil, all + err.Error(), nil
 	}
-	return levels, fmt.Sprintf("those of %s are taken to be in use, which the subnet administrator gives whoever names no partition, service or class", plural.Count(records, "path record", "path records")), nil
+	return levels, fmt.Sprintf("those of %s assumed to be in use, which the subnet administrator returns for queries without partition, service or class", plural.Count(records, "path record", "path records")), nil
 }
 
 // mostOfPair is how many paths between two ports a query may ask for (PathRecord.NumbPath,
 // IBA 15.2.5.16).
 const mostOfPair = 127
 
-// readLevels asks the subnet administrator for the paths between all channel adapters
-// and routers, by table of one source LID each. The error says why it does not tell.
+// readLevels queries the subnet administrator for the paths between all channel
+// adapters and routers, by table of one source LID each. The error is why the levels
+// are unknown.
 func readLevels(ctx context.Context, client *sa.Client, r *routes.Routes) (*routes.SL, int, error) {
 	terminals := r.Graph().Terminals()
 	most := 1 // LIDs of a port
 	for t := range terminals {
 		if most = max(most, terminals[t].Count); most > mostOfPair {
-			return nil, 0, fmt.Errorf("%s has %d LIDs, and no query asks for so many paths", terminals[t].Port.Name(), most)
+			return nil, 0, fmt.Errorf("%s has %d LIDs, more than a query of paths covers", terminals[t].Port.Name(), most)
 		}
 	}
 	var requests []sa.Request
@@ -87,11 +90,11 @@ func readLevels(ctx context.Context, client *sa.Client, r *routes.Routes) (*rout
 		}
 	}
 	if n := len(requests); n*n > maxPaths {
-		return nil, 0, fmt.Errorf("%d LIDs have too many paths to ask for each", n)
+		return nil, 0, fmt.Errorf("%d LIDs have too many paths to query each", n)
 	}
-	if len(requests) > 0 { // one that is silent, or knows no such records, is not asked a thousand times
+	if len(requests) > 0 { // one that does not answer, or does not support path records, is not queried a thousand times
 		if _, err := client.Table(ctx, requests[0]); err != nil {
-			return nil, 0, fmt.Errorf("the subnet administrator does not tell: %w", err)
+			return nil, 0, fmt.Errorf("query of the subnet administrator: %w", err)
 		}
 	}
 	calls, err := client.Do(ctx, requests...)
@@ -104,7 +107,7 @@ func readLevels(ctx context.Context, client *sa.Client, r *routes.Routes) (*rout
 		t := sources[i]
 		records, err := sa.Records(call, mad.AttrPathRecord)
 		if err != nil {
-			return nil, 0, fmt.Errorf("the subnet administrator does not tell all: of the paths from LID %d: %w", slids[i], err)
+			return nil, 0, fmt.Errorf("query of the subnet administrator: paths from LID %d: %w", slids[i], err)
 		}
 		if levels.Pair[t] == nil {
 			levels.Pair[t] = bytes.Repeat([]byte{untold}, int(r.Top())+1)

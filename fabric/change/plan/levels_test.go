@@ -48,12 +48,12 @@ func TestLevels(t *testing.T) {
 		file        string // content
 		err         string
 	}{
-		{spec: "ring:n=3", basis: "those of 18 path records are taken"},
-		{spec: "ring:n=3,lmc=1", basis: "those of 54 path records are taken"},
-		{spec: "ring:n=3,lmc=1,differ", basis: "all 16 are taken to be in use, for paths from the LIDs of node-0001 HCA-1/1 to LID 1 have several"},
-		{spec: "ring:n=3,lmc=7", basis: "all 16 are taken to be in use, for node-0001 HCA-1/1 has 128 LIDs"},
-		{spec: "ring:n=3,silent", basis: "all 16 are taken to be in use, for the subnet administrator does not tell"},
-		{spec: "fattree:k=34", basis: "all 16 are taken to be in use, for 578 LIDs have too many paths"},
+		{spec: "ring:n=3", basis: "those of 18 path records assumed"},
+		{spec: "ring:n=3,lmc=1", basis: "those of 54 path records assumed"},
+		{spec: "ring:n=3,lmc=1,differ", basis: "all 16 assumed to be in use: paths from the LIDs of node-0001 HCA-1/1 to LID 1 have several"},
+		{spec: "ring:n=3,lmc=7", basis: "all 16 assumed to be in use: node-0001 HCA-1/1 has 128 LIDs"},
+		{spec: "ring:n=3,silent", basis: "all 16 assumed to be in use: query of the subnet administrator"},
+		{spec: "fattree:k=34", basis: "all 16 assumed to be in use: 578 LIDs have too many paths"},
 		{spec: "ring:n=3", file: "%v 2 3\n", basis: "those of levels alone are taken"},
 		{spec: "ring:n=3", file: "rubbish 1 2", err: "levels:1"},
 	} {

@@ -9,9 +9,9 @@ import (
 	"fabsh/mad"
 )
 
-// New makes a plan of Sets that were recorded. f is the fabric as it is when the last
-// has been, and sm its subnet manager, nil for none: targets get their names and
-// routes from there. The error is a *RefusalError where f does not say who is meant.
+// New makes a plan of Sets that were recorded. f is the current fabric after the last
+// of them, and sm its subnet manager, nil without one: targets get their names and
+// routes from f. The error is a *RefusalError if f does not identify a target.
 func New(from string, sets []Set, f *fabric.Fabric, sm *sa.SM) (*Plan, error) {
 	p := &Plan{From: from, Base: FingerprintOf(f, sm), Sets: slices.Clone(sets)}
 	for i := range p.Sets {
@@ -22,7 +22,7 @@ func New(from string, sets []Set, f *fabric.Fabric, sm *sa.SM) (*Plan, error) {
 	return p, nil
 }
 
-// RefusalError is why there is no plan, or why it must not be carried out.
+// RefusalError is the reason why there is no plan, or why it must not be applied.
 type RefusalError struct{ Reason string }
 
 func (e *RefusalError) Error() string { return e.Reason }
@@ -36,10 +36,10 @@ func (t *Target) find(f *fabric.Fabric) error {
 	nodes := f.NodeByGUID(t.GUID)
 	switch len(nodes) {
 	case 0:
-		return refusal("the node %v, which is to be changed, is not in the fabric that a sweep finds", t.GUID)
+		return refusal("node %v: to be changed, but not found by the sweep", t.GUID)
 	case 1:
 	default:
-		return refusal("%d nodes have the GUID %v: which one is to be changed cannot be told", len(nodes), t.GUID)
+		return refusal("GUID %[2]v: not unique: %[1]d nodes have it", len(nodes), t.GUID)
 	}
 	n := nodes[0]
 	t.Name = n.Name()
@@ -53,8 +53,8 @@ func (t *Target) find(f *fabric.Fabric) error {
 	return nil
 }
 
-// Settled is an error where f, in which the plan's script looked, is another fabric
-// than the one that p was made from. LIDs that p itself sets do not count.
+// Settled returns an error if f, which the plan's script read, differs from the fabric
+// that p was made from. LIDs that p itself sets do not count.
 func (p *Plan) Settled(f *fabric.Fabric) error {
 	then := FingerprintOf(f, nil)
 	then.Manager = p.Base.Manager
@@ -62,7 +62,7 @@ func (p *Plan) Settled(f *fabric.Fabric) error {
 		return nil
 	}
 	if since := then.Since(&p.Base); len(since) > 0 {
-		return refusal("the fabric is another one since discover() looked at it: %s; look again, and plan anew", first(since))
+		return refusal("the fabric has changed since discover(): %s; discover and plan again", first(since))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (p *Plan) setsLIDs() bool {
 	})
 }
 
-// first is the first of some texts, and how many more there are.
+// first returns the first of some texts, and how many more there are.
 func first(texts []string) string {
 	if len(texts) == 1 {
 		return texts[0]

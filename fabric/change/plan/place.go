@@ -7,21 +7,21 @@ import (
 	"fabsh/mad"
 )
 
-// Place is what a Set is about, however it got there: a block of a table, a
-// port's PortInfo, a switch's SwitchInfo.
+// Place is the subject of a Set, regardless of its path: a block of a table, a port's
+// PortInfo, a switch's SwitchInfo.
 type Place struct {
 	GUID mad.GUID
 	Port int // as in Target
 	Attr mad.AttributeID
-	At   uint32 // the modifier, without what does not say where; of PortInfo and VLArb the port's number even where the Set has 0
+	At   uint32 // the modifier, without bits that do not select anything; of PortInfo and VLArb the port's number even where the Set has 0
 }
 
-// Place is what s is about.
+// Place returns the place of s.
 func (s *Set) Place() Place {
 	return PlaceOf(s.Attr, s.Modifier, s.Target.GUID, s.Target.Port)
 }
 
-// PlaceOf is what a request is about that comes in at port in of a node: of a
+// PlaceOf returns the place of a request that comes in at port in of a node; for a
 // switch that is 0.
 func PlaceOf(a *mad.Attribute, modifier uint32, node mad.GUID, in int) Place {
 	p := Place{GUID: node, Port: in, Attr: a.ID, At: modifier & a.Place()}
@@ -30,13 +30,13 @@ func PlaceOf(a *mad.Attribute, modifier uint32, node mad.GUID, in int) Place {
 			p.At |= uint32(in)
 		}
 		p.Port = 0
-	} else if in > 0 { // there is no other port that the modifier could name
+	} else if in > 0 { // the modifier cannot name another port
 		p.At = modifier & bitsOf(a, "block")
 	}
 	return p
 }
 
-// bitsOf is the bits of a's modifier that name a port, or a block.
+// bitsOf returns the bits of a's modifier that name a port, or a block.
 func bitsOf(a *mad.Attribute, name string) uint32 {
 	for _, part := range a.Modifier {
 		if part.Name == name {
@@ -54,38 +54,38 @@ func PlannedAttributes() []*mad.Attribute {
 	}
 }
 
-// InFields: a plan has the fields of a that a Set changes, and not its bytes, for
-// they move by themselves, and there may be a key among them.
+// InFields reports whether a plan has the fields of a that a Set changes, and not its
+// bytes, because other fields change on their own, and one may be a key.
 func InFields(a *mad.Attribute) bool { return a == mad.AttrPortInfo || a == mad.AttrSwitchInfo }
 
-// check says why no plan may hold s.
+// check returns why a plan must not contain s.
 func (s *Set) check() error {
 	switch {
 	case !slices.Contains(PlannedAttributes(), s.Attr):
-		return fmt.Errorf("a plan holds no Sets of %s", s.Attr.Name)
+		return fmt.Errorf("a Set of %s cannot be part of a plan", s.Attr.Name)
 	case InFields(s.Attr) && (s.Old != nil || s.New != nil):
-		return fmt.Errorf("a plan has the changed fields of %s, not its bytes", s.Attr.Name)
+		return fmt.Errorf("%s: expected changed fields, got bytes", s.Attr.Name)
 	case !InFields(s.Attr) && s.Fields != nil:
-		return fmt.Errorf("a plan has the bytes of %s, not its fields", s.Attr.Name)
+		return fmt.Errorf("%s: expected bytes, got fields", s.Attr.Name)
 	case !InFields(s.Attr) && (len(s.Old) != s.Attr.Size || len(s.New) != s.Attr.Size):
-		return fmt.Errorf("%s has %d bytes, and here are %d and %d", s.Attr.Name, s.Attr.Size, len(s.Old), len(s.New))
+		return fmt.Errorf("%s: expected %d bytes, got %d and %d", s.Attr.Name, s.Attr.Size, len(s.Old), len(s.New))
 	case s.Modifier&^s.modifierBits() != 0:
-		return fmt.Errorf("modifier %#x: of %s it says where by the bits %#x alone", s.Modifier, s.Attr.Name, s.modifierBits())
+		return fmt.Errorf("modifier %#x: invalid for %s; valid bits: %#x", s.Modifier, s.Attr.Name, s.modifierBits())
 	}
 	last := ""
 	for _, f := range s.Fields {
 		field := s.Attr.Field(f.Name)
 		switch {
 		case field == nil || field.Script != f.Name:
-			return fmt.Errorf("%s has no field %q", s.Attr.Name, f.Name)
+			return fmt.Errorf("%s: unknown field %q", s.Attr.Name, f.Name)
 		case field.Key:
-			return fmt.Errorf("%s.%s is a key: a plan holds none", s.Attr.Name, f.Name)
+			return fmt.Errorf("%s.%s: a key cannot be part of a plan", s.Attr.Name, f.Name)
 		case field.ReadOnly || field.Bits > 64 || field.Count > 1:
-			return fmt.Errorf("%s.%s cannot be set", s.Attr.Name, f.Name)
+			return fmt.Errorf("%s.%s: read-only", s.Attr.Name, f.Name)
 		case f.Old > field.Max() || f.New > field.Max():
-			return fmt.Errorf("%s.%s: %d and %d, and the largest number it holds is %d", s.Attr.Name, f.Name, f.Old, f.New, field.Max())
+			return fmt.Errorf("%s.%s: %d and %d: the maximum is %d", s.Attr.Name, f.Name, f.Old, f.New, field.Max())
 		case f.Name <= last:
-			return fmt.Errorf("%s: field %s stands after %s: they are sorted, and each is there once", s.Attr.Name, f.Name, last)
+			return fmt.Errorf("%s: field %s after %s: fields must be sorted and unique", s.Attr.Name, f.Name, last)
 		}
 		last = f.Name
 	}

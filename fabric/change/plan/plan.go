@@ -36,18 +36,18 @@ import (
 // Whoever carries it out takes nothing from it but the bytes wanted: order and
 // proof are computed anew, and what is there is read again.
 type Plan struct {
-	// From is what it was made from: "maintenance.star", "--routes ftree".
+	// From is the origin: "maintenance.star", "--routes ftree".
 	From string
 	Base Fingerprint
 	Sets []Set
-	// Target are the tables that the Sets make, where their paths have service levels or
-	// virtual lanes of their own; nil: none has. A file does not hold them.
+	// Target are the tables that the Sets make, if their paths have their own service
+	// levels or virtual lanes; nil: none do. A file does not contain them.
 	Target *routes.Routes
 	// Choice is which of a policy's tables it leads to; nil: there was no choice.
 	Choice *Choice
-	// Report is what was found out when it was made, in this process; nil: nothing. Of a
-	// plan that was read from a file it is what the file says: Recorded, which nothing
-	// relies on.
+	// Report is the result of the proof when the plan was made, in this process; nil:
+	// none. For a plan read from a file it is the report in the file, marked Recorded;
+	// nothing relies on it.
 	Report, Recorded *Report
 	// Certificate is the proof of the rounds of forwarding tables and SL2VL; nil: there is
 	// none. Of a plan that was read from a file it is not checked: see CheckCertificate.
@@ -107,8 +107,8 @@ func (s *Set) Request(now []byte) []byte {
 	return data
 }
 
-// Change is what a plan makes of one block, or of one port's or switch's
-// attribute: all its Sets taken together.
+// Change is the effect of a plan on one block, or on one port's or switch's attribute:
+// all its Sets taken together.
 type Change struct {
 	*Set // the first: target, attribute, modifier, what was there before
 	// New and Fields are as the last Set leaves them. Fields that end as they
@@ -145,7 +145,8 @@ func (p *Plan) Changes() []Change {
 	return slices.DeleteFunc(all, func(c Change) bool { return len(c.Fields) == 0 && bytes.Equal(c.Old, c.New) })
 }
 
-// asks: a Set of f asks for something, and what is there then is another thing.
+// asks reports whether a Set of f requests an action, after which the field has another
+// value.
 func asks(f *mad.Field) bool { return f.W1C || f.NoChange && f.Type == mad.FieldTypeEnum }
 
 // merge is what later fields make of earlier ones.
@@ -162,7 +163,7 @@ func merge(earlier, later []Field) []Field {
 	return merged
 }
 
-// String is one line: how much there is to be written.
+// String describes in one line how much the plan writes.
 func (p *Plan) String() string {
 	nodes := map[mad.GUID]bool{}
 	changes := p.Changes()
@@ -172,5 +173,5 @@ func (p *Plan) String() string {
 	return fmt.Sprintf("plan: %d of %d Sets change something, on %d nodes", len(changes), len(p.Sets), len(nodes))
 }
 
-// Label is what a target is called in messages: its name, else its GUID.
+// Label returns the name of a target in messages: its name, else its GUID.
 func (t *Target) Label() string { return cmp.Or(t.Name, t.GUID.String()) }

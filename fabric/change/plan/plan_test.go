@@ -116,11 +116,11 @@ func TestPorts(t *testing.T) {
 		reset bool
 	}{
 		{spec: "ring:n=3", ports: []uint32{2, 3}, want: "ok: 2 Sets on 1 node; no forwarding table changes", reset: true},
-		{spec: "fattree:k=24,levels=2", ports: []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, want: "not ok: 11 links go down, and a plan may take down 10: 10, or 0.5 % of the ports with a link", reset: true},
+		{spec: "fattree:k=24,levels=2", ports: []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, want: "not ok: 11 links go down; the maximum is 10: 10, or 0.5 % of the ports with a link", reset: true},
 		{"ring:n=3", 0, []uint32{2}, nil, "ok: 1 Set on 1 node; no forwarding table changes", false},
 		{"ring:n=3", 0, []uint32{2, 3}, nil, "not ok: \"switch-1\" (0x0002c90300100000) and \"switch-2\" (0x0002c90300100010) would lose the last path between them", false},
-		{"ring:n=3", 3, []uint32{1}, nil, "not ok: node-0001 HCA-1/1 is a port of a ca, which may come back only by its host: disable switch-1/1, at the other end", false},
-		{"fattree:k=24,levels=2", 0, []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, nil, "not ok: 11 links go down, and a plan may take down 10: 10, or 0.5 % of the ports with a link", false},
+		{"ring:n=3", 3, []uint32{1}, nil, "not ok: node-0001 HCA-1/1: port of a ca, which perhaps only its host can enable again; disable switch-1/1, at the other end", false},
+		{"fattree:k=24,levels=2", 0, []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, nil, "not ok: 11 links go down; the maximum is 10: 10, or 0.5 % of the ports with a link", false},
 	} {
 		f := subnet(t, test.spec)
 		n := &f.Nodes()[test.node]
@@ -154,8 +154,8 @@ func TestSince(t *testing.T) {
 	now.Nodes[4].LIDs = []plan.PortLID{{Port: 1, LID: 9}}
 	now.Nodes[5].GUID, now.Nodes[5].Name = 77, "new"
 	want := []string{
-		"new is new since", "node-0002 HCA-1/1 has LID 9 since, and had none", "node-0003 HCA-1 is gone since", "switch-1/2 is down since",
-		"there is a subnet manager since: GUID 0x0000000000000001 at LID 3, priority 0, state master",
+		"new was added", "node-0002 HCA-1/1 now has LID 9; it had none", "node-0003 HCA-1 was removed", "switch-1/2 is now down",
+		"there is now a subnet manager: GUID 0x0000000000000001 at LID 3, priority 0, state master",
 	}
 	if d := cmp.Diff(want, old.Since(&now)); d != "" {
 		t.Error(d)

@@ -13,13 +13,13 @@ import (
 	"fabsh/mad"
 )
 
-// maxDown is how many ports a plan may disable: 10, or one of 200 if that is more (as
-// many as the deterministic isolation of UFM's PDR plug-in takes out).
+// maxDown is how many ports a plan may disable: 10, or one of 200 if that is more (the
+// limit of the deterministic isolation of UFM's PDR plug-in).
 func maxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
 
-// checkPorts says why ports must not be disabled or reset as p does; "" if they may. f is
-// the fabric as it is. Links that are reset are up again, one after the other: they are
-// the last path of whoever has no other for a moment.
+// checkPorts returns why ports must not be disabled or reset as p does; "" if they may.
+// f is the current fabric. Links that are reset are up again, one after the other: for
+// a moment nodes without another path lose theirs.
 func (p *Plan) checkPorts(f *fabric.Fabric) string {
 	down, links := map[*fabric.Port]bool{}, 0
 	for _, c := range p.Changes() {
@@ -31,12 +31,12 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 			continue
 		}
 		if peer := port.Peer(); !port.Node().IsSwitch() && peer.Node().IsSwitch() {
-			return fmt.Sprintf("%s is a port of a %v, which may come back only by its host: disable %s, at the other end", port.Name(), port.Node().Type(), peer.Name())
+			return fmt.Sprintf("%s: port of a %v, which perhaps only its host can enable again; disable %s, at the other end", port.Name(), port.Node().Type(), peer.Name())
 		}
 		down[port], down[port.Peer()] = true, true
 	}
 	if links > maxDown(f) {
-		return fmt.Sprintf("%d links go down, and a plan may take down %d: 10, or 0.5 %% of the ports with a link", links, maxDown(f))
+		return fmt.Sprintf("%d links go down; the maximum is %d: 10, or 0.5 %% of the ports with a link", links, maxDown(f))
 	}
 	if len(down) == 0 {
 		return ""
@@ -44,7 +44,7 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 	return cutOff(f, down)
 }
 
-// takesDown are the ports, of both ends, whose links p takes down.
+// takesDown returns the ports, of both ends, whose links p takes down.
 func (p *Plan) takesDown(f *fabric.Fabric) map[*fabric.Port]bool {
 	down := map[*fabric.Port]bool{}
 	for _, c := range p.Changes() {
@@ -55,16 +55,16 @@ func (p *Plan) takesDown(f *fabric.Fabric) map[*fabric.Port]bool {
 	return down
 }
 
-// NeedsTables: of p nothing is known without the forwarding tables in force.
+// NeedsTables reports whether p cannot be judged without the current forwarding tables.
 func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
 	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool {
 		return s.Attr == mad.AttrLinearForwardingTable || s.Attr == mad.AttrSLtoVLMappingTable
 	})
 }
 
-// throughDown tells of pairs whose packets the tables lead over a link that p takes
-// down: tables are the new ones, nil if live stay. Where a subnet manager is in charge
-// it makes new ones; else these pairs lose their path.
+// throughDown describes pairs whose packets the tables route over a link that p takes
+// down: tables are the new ones, nil if the current ones stay. A subnet manager in
+// charge makes new ones; without it these pairs lose their path.
 func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.Routes) error {
 	down := p.takesDown(live.Graph().Fabric())
 	if len(down) == 0 {
@@ -86,18 +86,18 @@ func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.
 	if err != nil || paths.Broken == 0 {
 		return err
 	}
-	text := fmt.Sprintf("the tables lead %s over links that go down", plural.Count(int(paths.Broken), "pair", "pairs"))
+	text := fmt.Sprintf("the tables route %s over links that go down", plural.Count(int(paths.Broken), "pair", "pairs"))
 	if p.Base.Manager != nil {
-		r.NotJudged = append(r.NotJudged, text+": until the subnet manager has made others, their packets are lost")
+		r.NotJudged = append(r.NotJudged, text+": their packets are lost until the subnet manager writes new tables")
 		return nil
 	}
 	r.OK = false
-	r.Reason = strings.TrimPrefix(r.Reason+"; "+text+", and no subnet manager makes others: plan new tables before", "; ")
+	r.Reason = strings.TrimPrefix(r.Reason+"; "+text+", and no subnet manager makes new ones; plan new tables first", "; ")
 	return nil
 }
 
-// cutOff is which nodes have no path to each other any more when links are down; "":
-// all that have one keep one.
+// cutOff describes nodes that lose their path to each other when links are down; "":
+// none do.
 func cutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
 	type group struct{ before, after string } // nodes with these are alike
 	first, many := map[group]*fabric.Node{}, map[group]bool{}
@@ -125,8 +125,8 @@ func cutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
 	return ""
 }
 
-// takenDown is the port that a change takes down, for good or to have its link train
-// anew; nil: none.
+// takenDown returns the port that a change takes down, permanently or to retrain its
+// link; nil: none.
 func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
 	nodes := f.NodeByGUID(c.Target.GUID)
 	if c.Attr != mad.AttrPortInfo || len(nodes) != 1 {
@@ -148,8 +148,8 @@ func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
 	return nil, false
 }
 
-// reach are, by node id, the parts of f, connected by switches, that nodes are in or
-// have a port to. Links that are down are left out.
+// reach returns, by node id, the parts of f, connected by switches, that nodes are in
+// or have a port to. Links that are down are left out.
 func reach(f *fabric.Fabric, down map[*fabric.Port]bool) [][]int {
 	parts := switchParts(f, down)
 	all := make([][]int, len(f.Nodes()))

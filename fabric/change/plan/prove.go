@@ -17,20 +17,21 @@ import (
 	"fabsh/mad"
 )
 
-// Report is what was found out about a plan when it was made. It is for people:
-// whoever carries the plan out finds out anew.
+// Report is the result of the proof when a plan was made. It is for people: whoever
+// applies the plan computes order and proof again.
 type Report struct {
 	OK     bool
-	Reason string // why not; if OK, on what condition; "": on none
+	Reason string // the reason if not OK; the condition if OK; "": none
 	// Rounds are those of the forwarding tables.
 	Rounds []Round
-	// Pairs take other links in the end, Lost have no path any more, Gained have one
-	// that had none.
+	// Pairs take other links at the end, Lost no longer have a path, Gained had no
+	// path.
 	Pairs, Lost, Gained int64
-	// LoadBefore and LoadAfter are how many pairs share the link that most do; 0 where
-	// Pairs is.
+	// LoadBefore and LoadAfter are the highest number of pairs on a link; 0 where Pairs
+	// is.
 	LoadBefore, LoadAfter int64
-	// CreditLoop says which credit loop may arise on the way, and was accepted; "": none.
+	// CreditLoop describes the credit loop that may arise during the change, and was
+	// accepted; "": none.
 	CreditLoop string
 	NotJudged  []string
 }
@@ -39,17 +40,17 @@ type Report struct {
 type Round struct {
 	Blocks, Switches int
 	Lanes            bool          // of SL2VL
-	Drain            time.Duration // what is waited after it
+	Drain            time.Duration // how long to wait after it
 }
 
-// Prove finds an order for p on the fabric whose tables are t's, and says what was found
-// out. The error is the end of ctx, or that p and t are of different fabrics.
+// Prove finds an order for p on the fabric whose tables are t's, and reports the
+// result. The error is the end of ctx, or that p and t are of different fabrics.
 func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	r, _, _, err := p.prove(ctx, t)
 	return r, err
 }
 
-// prove returns the order too, if there is one that is safe, and what it was found for.
+// prove also returns the order, if there is one that is safe, and its input.
 func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *order.Schedule, error) {
 	r := &Report{OK: true}
 	if reason := p.checkPorts(t.Live.Graph().Fabric()); reason != "" {
@@ -89,7 +90,7 @@ func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *or
 		r.Reason = "where paths have the service levels of " + t.target()
 	}
 	if loop := s.Figures.Cycle; loop != nil {
-		r.CreditLoop = fmt.Sprintf("packets may deadlock in a credit loop of %d links on the way, as in %v, which was accepted", len(loop), loop[0])
+		r.CreditLoop = fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, such as %v, which was accepted", len(loop), loop[0])
 	}
 	for _, round := range s.Rounds {
 		switches := map[int]bool{}
@@ -101,7 +102,7 @@ func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *or
 	return r, &in, s, nil
 }
 
-// inactive are ports of switches with a link that forwards nothing yet.
+// inactive returns ports of switches with a link that does not forward yet.
 func inactive(g *graph.Graph) []string {
 	n, first := 0, ""
 	for _, sw := range g.Switches() {
@@ -117,14 +118,14 @@ func inactive(g *graph.Graph) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("links that are up and not active, which count as if they were: %s of switches, as %s", plural.Count(n, "port", "ports"), first)}
+	return []string{fmt.Sprintf("links that are up but not active, assumed to be active: %s of switches, such as %s", plural.Count(n, "port", "ports"), first)}
 }
 
-// basis is by what packets have lanes, in words.
+// basis describes how the service levels of packets are known.
 func (t *Tables) basis() (notes []string) {
 	switch {
 	case t.OnTarget:
-		notes = append(notes, fmt.Sprintf("service levels: those of %s alone are taken to be in use, for with others packets may deadlock: the subnet administrator must give them out, and hosts must have asked for their paths again, before the change is made (change plan --sl-out FILE writes them, and change apply --sl FILE takes them to be in use)", t.target()))
+		notes = append(notes, fmt.Sprintf("service levels: assumes only those of %s, because with others packets may deadlock: before the change is applied, the subnet administrator must assign them, and hosts must query their paths again (change plan --sl-out FILE writes them, change apply --sl FILE uses them)", t.target()))
 	case t.Basis != "":
 		notes = append(notes, "service levels: "+t.Basis)
 	}
@@ -132,12 +133,13 @@ func (t *Tables) basis() (notes []string) {
 	case t.Target == nil:
 		return notes
 	case !t.OnTarget && (t.Live.SL.Any() || t.Target.SL.Any()):
-		notes = append(notes, fmt.Sprintf("service levels: those of %s are taken to be in use too, which paths are to have: the subnet administrator must give them out (change plan --sl-out FILE writes them)", t.target()))
+		notes = append(notes, fmt.Sprintf("service levels: also assumes those of %s, which paths have after the change: the subnet administrator must assign them (change plan --sl-out FILE writes them)", t.target()))
 	}
-	return append(notes, "VL arbitration: whether each virtual lane has its share of the links")
+	return append(notes, "VL arbitration: the share of each virtual lane of the links")
 }
 
-// target is what made the target, and the service levels that its paths have.
+// target describes the source of the target tables, and the service levels of its
+// paths.
 func (t *Tables) target() string {
 	var list []string
 	used := t.Target.SL.Used()
@@ -149,7 +151,7 @@ func (t *Tables) target() string {
 	return fmt.Sprintf("%s (%s)", cmp.Or(t.Target.Engine, "the new tables"), strings.Join(list, ", "))
 }
 
-// notJudged is what no proof covers, besides what order.Plan tells.
+// notJudged lists what no proof covers, besides the list of order.Plan.
 func (p *Plan) notJudged(g *graph.Graph) []string {
 	var notes []string
 	kinds := map[string]bool{}
@@ -164,7 +166,7 @@ func (p *Plan) notJudged(g *graph.Graph) []string {
 		}
 	}
 	for name := range kinds {
-		notes = append(notes, "what "+name+" does to those who use it")
+		notes = append(notes, "the effect of "+name+" on its users")
 	}
 	slices.Sort(notes)
 	return notes

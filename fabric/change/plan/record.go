@@ -14,15 +14,15 @@ import (
 	"fabsh/mad/engine"
 )
 
-// ErrNotPlanned is why a request is not sent while a plan is made.
-var ErrNotPlanned = errors.New("refused, for a plan is being made, which holds nothing of the kind")
+// ErrNotPlanned reports that a request is not sent while a plan is made.
+var ErrNotPlanned = errors.New("refused: a plan is being made, and this request cannot be part of it")
 
 // A Recorder is the interceptor of an engine while a plan is made. It sends no Set: it
-// keeps each one, reads in its place what is there, and answers as if it had been
-// made. Reads of what was written show that; all else is as the fabric says.
+// records each one, reads the current value instead, and answers as if the Set had been
+// sent. Reads of written values return these; everything else comes from the fabric.
 //
-// What a node is called by, a directed route or a LID, makes no difference: nodes
-// are told apart by their GUIDs, for which those that are not known yet are asked.
+// A directed route and a LID of a node are equivalent: nodes are identified by their
+// GUIDs, which are queried if unknown.
 type Recorder struct {
 	// Target and Choice are those of the plan.
 	Target *routes.Routes
@@ -36,21 +36,21 @@ type Recorder struct {
 	asked   int
 }
 
-// Cause is what a Set is made for.
+// Cause is the origin of a Set.
 type Cause struct {
 	Line string // of a script: "maintenance.star:12:5"
-	// Place orders causes, number by number: what begins another comes before it.
+	// Place orders causes, number by number: a caller comes before what it calls.
 	Place []int
 }
 
-// WithCause has a Recorder note what the Sets under the context are made for.
+// WithCause makes a Recorder note the origin of the Sets under the context.
 func WithCause(ctx context.Context, cause Cause) context.Context {
 	return context.WithValue(ctx, causeKey{}, cause)
 }
 
 type causeKey struct{}
 
-// station is who answers at an address.
+// station is the node that answers at an address.
 type station struct {
 	guid mad.GUID
 	in   int // the port where requests come in; 0 of a switch
@@ -74,7 +74,7 @@ func NewRecorder() *Recorder {
 	return &Recorder{at: map[string]station{}, written: map[Place]*written{}, attrs: map[*mad.Attribute]bool{}}
 }
 
-// Sets are those that were recorded, in the order in which the script made them.
+// Sets returns the recorded Sets, in the order in which the script made them.
 func (r *Recorder) Sets() []Set {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ type request struct {
 	at       string // address
 	route    mad.DirectedRoute
 	modifier uint32
-	set      []byte // what a Set carries; nil: it is a Get
+	set      []byte // content of a Set; nil: a Get
 	asked    int
 	cause    Cause
 }
@@ -109,7 +109,7 @@ func (r *Recorder) Request(ctx context.Context, c *engine.Call) (answered func(*
 	return func(c *engine.Call) error { return r.answer(q, c) }, nil
 }
 
-// request says what there is to keep of c, nil if nothing, and makes a read of a Set.
+// request returns what to keep of c, nil if nothing, and turns a Set into a read.
 func (r *Recorder) request(c *engine.Call) (*request, error) {
 	h := c.Header()
 	if h.Class.Family() != mad.ClassSubn || h.Method != mad.MethodSet {
@@ -153,8 +153,8 @@ func address(c *engine.Call) (string, mad.DirectedRoute) {
 	return "LID " + strconv.Itoa(int(c.To.LID)), nil
 }
 
-// Before implements engine.Interceptor: it asks for NodeInfo where it does not know who
-// is there, and it matters.
+// Before implements engine.Interceptor: it queries NodeInfo if the node is unknown, and
+// it matters.
 func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,7 +180,7 @@ func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 	return first
 }
 
-// answer notes what c, of which q is kept, was answered, and shows what was written.
+// answer records the answer of c, whose request is q, and returns written values in it.
 func (r *Recorder) answer(q *request, c *engine.Call) error {
 	if c.Err != nil {
 		return nil
@@ -194,7 +194,7 @@ func (r *Recorder) answer(q *request, c *engine.Call) error {
 	to, known := r.at[q.at]
 	switch {
 	case !known && q.set != nil:
-		return errors.New("it is not recorded, for who is there did not say its GUID (NodeInfo)")
+		return errors.New("not recorded: the node did not report its GUID (NodeInfo)")
 	case !known:
 		return nil
 	}
@@ -209,7 +209,7 @@ func (r *Recorder) answer(q *request, c *engine.Call) error {
 	return r.record(q, to, place, data)
 }
 
-// learn notes who is at an address.
+// learn records the node at an address.
 func (r *Recorder) learn(q *request, data []byte) {
 	var info mad.NodeInfo
 	info.Decode(data)
@@ -220,8 +220,8 @@ func (r *Recorder) learn(q *request, data []byte) {
 	r.at[q.at] = to
 }
 
-// record keeps a Set. data is what the node has, with what was written before; it
-// becomes what the node would have now.
+// record keeps a Set. data is the value of the node, including earlier writes; it
+// becomes the value after the Set.
 func (r *Recorder) record(q *request, to station, place Place, data []byte) error {
 	s := Set{Attr: q.attr, Modifier: q.modifier, Target: Target{GUID: to.guid, Port: to.in}}
 	if q.route != nil {
@@ -264,8 +264,8 @@ func (w *written) show(a *mad.Attribute, data []byte) {
 	}
 }
 
-// changedFields are the fields by which a Set differs from what is there, and those
-// by which it asks for something.
+// changedFields returns the fields by which a Set differs from the current value, and
+// those by which it requests an action.
 func changedFields(a *mad.Attribute, now, set []byte) (fields []Field, err error) {
 	for i := range a.Fields {
 		f := &a.Fields[i]

@@ -9,20 +9,20 @@ import (
 	"fabsh/mad"
 )
 
-// Since says in words what is another thing now than when a plan was made: nodes
-// and links that came, went or moved, LIDs, the subnet manager. The order is that
-// of names. Blocks of tables are compared by whoever reads them.
+// Since describes what has changed since a plan was made: nodes and links that were
+// added, removed or moved, LIDs, the subnet manager. The order is that of names. Blocks
+// of tables are compared where they are read.
 func (old *Fingerprint) Since(now *Fingerprint) []string {
 	then, is := byGUID(old), byGUID(now)
 	var said []string
 	for _, n := range old.Nodes {
 		switch m := is[n.GUID]; {
 		case m == nil:
-			said = append(said, fmt.Sprintf("%s is gone since", n.label()))
+			said = append(said, fmt.Sprintf("%s was removed", n.label()))
 		case m.Name != n.Name:
-			said = append(said, fmt.Sprintf("%s (%v) is called %s since", n.label(), n.GUID, m.label()))
+			said = append(said, fmt.Sprintf("%s (%v) was renamed to %s", n.label(), n.GUID, m.label()))
 		case m.Type != n.Type || m.NumPorts != n.NumPorts:
-			said = append(said, fmt.Sprintf("%s is a %v with %d ports since, not a %v with %d", n.label(), m.Type, m.NumPorts, n.Type, n.NumPorts))
+			said = append(said, fmt.Sprintf("%s is now a %v with %d ports, not a %v with %d", n.label(), m.Type, m.NumPorts, n.Type, n.NumPorts))
 		}
 		if m := is[n.GUID]; m != nil {
 			said = append(said, n.lidsSince(m)...)
@@ -30,7 +30,7 @@ func (old *Fingerprint) Since(now *Fingerprint) []string {
 	}
 	for _, n := range now.Nodes {
 		if then[n.GUID] == nil {
-			said = append(said, fmt.Sprintf("%s is new since", n.label()))
+			said = append(said, fmt.Sprintf("%s was added", n.label()))
 		}
 	}
 	said = append(said, linksSince(old, now, then, is)...)
@@ -66,16 +66,16 @@ func (n *Node) lidsSince(now *Node) (said []string) {
 	for _, l := range n.LIDs {
 		switch m, ok := is[l.Port]; {
 		case !ok:
-			said = append(said, fmt.Sprintf("%s has no LID since, and had %d", what(l.Port), l.LID))
+			said = append(said, fmt.Sprintf("%s no longer has a LID; it had %d", what(l.Port), l.LID))
 		case m.LID != l.LID:
-			said = append(said, fmt.Sprintf("%s has LID %d since, and had %d", what(l.Port), m.LID, l.LID))
+			said = append(said, fmt.Sprintf("%s now has LID %d; it had %d", what(l.Port), m.LID, l.LID))
 		case m.LMC != l.LMC:
-			said = append(said, fmt.Sprintf("%s has LMC %d since, and had %d", what(l.Port), m.LMC, l.LMC))
+			said = append(said, fmt.Sprintf("%s now has LMC %d; it had %d", what(l.Port), m.LMC, l.LMC))
 		}
 		delete(is, l.Port)
 	}
 	for port, l := range is {
-		said = append(said, fmt.Sprintf("%s has LID %d since, and had none", what(port), l.LID))
+		said = append(said, fmt.Sprintf("%s now has LID %d; it had none", what(port), l.LID))
 	}
 	return said
 }
@@ -96,8 +96,8 @@ func (f *Fingerprint) peers() map[place]place {
 	return peers
 }
 
-// linksSince: a link is told of by one of its ends, a switch's where one is, and
-// not at all where a node of it came or went.
+// linksSince describes links, each by one of its ends, a switch's if there is one.
+// Links of nodes that were added or removed are left out.
 func linksSince(old, now *Fingerprint, then, is map[mad.GUID]*Node) (said []string) {
 	before, after := old.peers(), now.peers()
 	name := func(nodes map[mad.GUID]*Node, p place) string {
@@ -108,28 +108,28 @@ func linksSince(old, now *Fingerprint, then, is map[mad.GUID]*Node) (said []stri
 		switch {
 		case to == peer || is[at.node] == nil || is[peer.node] == nil:
 		case linked:
-			said = append(said, fmt.Sprintf("%s is connected to %s since, not to %s", name(then, at), name(is, to), name(then, peer)))
+			said = append(said, fmt.Sprintf("%s is now connected to %s, not to %s", name(then, at), name(is, to), name(then, peer)))
 		default:
-			if _, moved := after[peer]; !moved && !tells(then, at, peer) {
+			if _, moved := after[peer]; !moved && !names(then, at, peer) {
 				continue
 			}
-			said = append(said, fmt.Sprintf("%s is down since", name(then, at)))
+			said = append(said, fmt.Sprintf("%s is now down", name(then, at)))
 		}
 	}
 	for at, peer := range after {
 		if _, linked := before[at]; linked || then[at.node] == nil || then[peer.node] == nil {
 			continue
 		}
-		if _, moved := before[peer]; moved || tells(then, at, peer) {
-			said = append(said, fmt.Sprintf("%s is up since, connected to %s", name(is, at), name(is, peer)))
+		if _, moved := before[peer]; moved || names(then, at, peer) {
+			said = append(said, fmt.Sprintf("%s is now up, connected to %s", name(is, at), name(is, peer)))
 		}
 	}
 	return said
 }
 
-// tells: of a link it is this end that is named, and not the other: a switch's, by
+// names reports whether a link is named by this end, and not the other: a switch's, by
 // name, then by port.
-func tells(nodes map[mad.GUID]*Node, at, peer place) bool {
+func names(nodes map[mad.GUID]*Node, at, peer place) bool {
 	a, b := nodes[at.node], nodes[peer.node]
 	if x, y := a.Type == mad.NodeTypeSwitch, b.Type == mad.NodeTypeSwitch; x != y {
 		return x
@@ -137,25 +137,25 @@ func tells(nodes map[mad.GUID]*Node, at, peer place) bool {
 	return cmp.Or(cmp.Compare(a.label(), b.label()), cmp.Compare(at.node, peer.node), cmp.Compare(at.port, peer.port)) <= 0
 }
 
-// since says which subnet manager there is now in place of m; "" for the same.
+// since describes the current subnet manager if it is not m; "" for the same.
 func (m *Manager) since(now *Manager) string {
 	switch {
 	case m == nil && now == nil, m != nil && now != nil && *m == *now:
 		return ""
 	case m == nil:
-		return fmt.Sprintf("there is a subnet manager since: %v", now)
+		return fmt.Sprintf("there is now a subnet manager: %v", now)
 	case now == nil:
-		return fmt.Sprintf("there is no subnet manager since: it was %v", m)
+		return fmt.Sprintf("there is no longer a subnet manager; it was %v", m)
 	case m.GUID != now.GUID:
-		return fmt.Sprintf("another subnet manager is in charge since: %v, and was %v", now, m)
+		return fmt.Sprintf("another subnet manager is now in charge: %v; it was %v", now, m)
 	}
-	return fmt.Sprintf("the subnet manager is %v since, and was %v", now, m)
+	return fmt.Sprintf("the subnet manager is now %v; it was %v", now, m)
 }
 
 // String is the subnet manager in words.
 func (m *Manager) String() string {
 	if m.GUID == 0 {
-		return fmt.Sprintf("one at LID %d that says nothing of itself", m.LID)
+		return fmt.Sprintf("one at LID %d that does not identify itself", m.LID)
 	}
 	return fmt.Sprintf("GUID %v at LID %d, priority %d, state %v", m.GUID, m.LID, m.Priority, m.State)
 }

@@ -13,25 +13,26 @@ import (
 	"fabsh/mad"
 )
 
-// Tables are what an order of writes of linear forwarding tables and of SL2VL is found
-// and proven for: by who makes a plan, and anew by who carries it out.
+// Tables are the input for an order of writes of linear forwarding tables and of SL2VL,
+// which is found and proven when a plan is made, and again when it is applied.
 type Tables struct {
 	// Live are the forwarding tables in force.
 	Live *routes.Routes
-	// Lanes gives Live the virtual lanes that the switches have. It is called only
-	// where they matter: SL2VL changes, or the tables have a credit loop on one lane.
-	// Nil: they cannot be known.
+	// Lanes adds the virtual lanes of the switches to Live. It is called only where
+	// they matter: SL2VL changes, or the tables have a credit loop on one lane. Nil:
+	// they cannot be known.
 	Lanes func(ctx context.Context, live *routes.Routes) error
-	// Levels are the service levels of packets, and what they are known by, in words;
-	// none: any may be in use. It is called only where there are lanes. Nil: as none.
+	// Levels returns the service levels of packets, and the source of this knowledge,
+	// in words; none: any may be in use. It is called only if there are lanes. Nil:
+	// like none.
 	Levels func(ctx context.Context, live *routes.Routes) (levels *routes.SL, basis string, err error)
-	// Basis is what Levels said, when it was asked.
+	// Basis is the source that Levels returned, if it was called.
 	Basis string
-	// Target has the service levels that paths are to have after the change; nil: those
-	// that they have. Until hosts have asked for their paths again some have the old ones.
+	// Target has the service levels of paths after the change; nil: the current ones.
+	// Until hosts query their paths again some use the old ones.
 	Target *routes.Routes
-	// OnTarget says that the order is safe only where paths have the service levels of
-	// Target from the beginning.
+	// OnTarget reports that the order is safe only if paths have the service levels of
+	// Target from the start.
 	OnTarget bool
 	// Last are LIDs that are cut last: those of the subnet manager and of this host.
 	Last []mad.LID
@@ -51,8 +52,9 @@ type Write struct {
 // allSLs are all service levels.
 const allSLs = 1<<mad.ServiceLevels - 1
 
-// Order finds an order of writes. Writes of other attributes are passed over; a nil
-// schedule says that there are no others. The error is a *order.Refusal if none is safe.
+// Order finds an order of writes. Writes of other attributes are skipped; a nil
+// schedule means that there are no others. The error is a *order.Refusal if none is
+// safe.
 func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order.Schedule, error) {
 	in, err := t.input(ctx, writes)
 	if err != nil || in.New == nil {
@@ -60,13 +62,13 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 	}
 	s, err := order.Plan(ctx, in)
 	if CreditLoop(err) && in.Old.SL2VL == nil && t.Lanes != nil {
-		// Without lanes all packets count as if they were on one: that is on the safe side.
+		// Without lanes all packets count as if they were on one, which is safe.
 		unread := t.Lanes(ctx, t.Live)
 		if ctx.Err() != nil {
 			return in, nil, context.Cause(ctx)
 		}
 		uniform := unread == nil && t.Target == nil && t.Live.SL2VL.Uniform()
-		if uniform { // then lanes differ by service level alone, if packets have several
+		if uniform { // then lanes differ by service level only, if packets have several
 			if err := t.levels(ctx); err != nil {
 				return in, nil, err
 			}
@@ -91,7 +93,7 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 	return alone, s, err
 }
 
-// input is what order.Plan is asked. New is nil if writes has none of its kind.
+// input is the input of order.Plan. New is nil if writes has no tables.
 func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error) {
 	g := t.Live.Graph()
 	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost}
@@ -115,7 +117,7 @@ func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error)
 	}
 	if lanes && t.Live.SL2VL == nil {
 		if t.Lanes == nil {
-			return in, errors.New("the virtual lanes of the switches are not known, so nothing is proven")
+			return in, errors.New("virtual lanes of the switches unknown; nothing is proven")
 		}
 		if err := t.Lanes(ctx, t.Live); err != nil {
 			return in, err
@@ -150,12 +152,12 @@ func (t *Tables) levels(ctx context.Context) (err error) {
 	return err
 }
 
-// put takes w over into the tables before and after it.
+// put applies w to the tables before and after it.
 func (w *Write) put(g *graph.Graph, before, after *routes.Routes) error {
 	s := g.SwitchByGUID(w.Node)
 	switch {
 	case w.Attr == mad.AttrLinearForwardingTable && s < 0:
-		return fmt.Errorf("%s, whose forwarding table changes, is no switch of the fabric", w.Label)
+		return fmt.Errorf("%s: unknown switch, but its forwarding table changes", w.Label)
 	case w.Attr == mad.AttrLinearForwardingTable:
 		if first := int(w.Modifier) * mad.LFTBlock; first <= int(after.Top()) {
 			if w.Old != nil {
@@ -178,7 +180,7 @@ func (w *Write) put(g *graph.Graph, before, after *routes.Routes) error {
 	return nil
 }
 
-// Writes are the changes of p.
+// Writes returns the changes of p.
 func (p *Plan) Writes() []Write {
 	var all []Write
 	for _, c := range p.Changes() {
@@ -187,13 +189,14 @@ func (p *Plan) Writes() []Write {
 	return all
 }
 
-// CreditLoop says whether err is the refusal of a change for a credit loop.
+// CreditLoop reports whether err is the refusal of a change because of a credit loop.
 func CreditLoop(err error) bool {
 	var r *order.Refusal
 	return errors.As(err, &r) && r.Cycle != nil
 }
 
-// ofSwitches: all changes of SL2VL are of switches of g, whose lanes are proven.
+// ofSwitches reports whether all changes of SL2VL are of switches of g, whose lanes are
+// proven.
 func ofSwitches(changes []Change, g *graph.Graph) bool {
 	return !slices.ContainsFunc(changes, func(c Change) bool {
 		return c.Attr == mad.AttrSLtoVLMappingTable && g.SwitchByGUID(c.Target.GUID) < 0

@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// Changed is what s changes, in words: "LIDs 64..127: 3 entries", "port 5:
+// Changed describes the change of s: "LIDs 64..127: 3 entries", "port 5:
 // port_physical_state link_up to disabled".
 func (s *Set) Changed() string {
 	var texts []string
@@ -40,7 +40,7 @@ func (s *Set) Changed() string {
 	return strings.Join(append(texts, what), ": ")
 }
 
-// where is which part of the node a Set is about; "" where there is but one.
+// where names the part of the node that a Set is about; "" if there is only one.
 func (s *Set) where() string {
 	at := s.Place().At
 	switch s.Attr {
@@ -60,7 +60,7 @@ func (s *Set) where() string {
 	return strings.Join(parts, ", ")
 }
 
-// entrySize is how many bytes an entry of a table has; two lanes share one.
+// entrySize is the size of a table entry in bytes; two lanes share one.
 func entrySize(a *mad.Attribute) int {
 	switch a {
 	case mad.AttrMulticastForwardingTable, mad.AttrPKeyTable, mad.AttrVLArbitrationTable:

@@ -6,11 +6,11 @@ import (
 	"fabsh/mad"
 )
 
-// Fingerprint is what a plan was made from. Where it is another one now, the plan
-// is stale.
+// Fingerprint identifies the fabric that a plan was made from. If the fabric has
+// another one, the plan is stale.
 type Fingerprint struct {
 	Nodes []Node // as in fabric.Fabric
-	Links []Link // by A, of the two ends that which comes first
+	Links []Link // by A, the end that comes first
 	// Manager is the subnet manager in charge; nil: there was none.
 	Manager *Manager
 }
@@ -44,8 +44,8 @@ type Manager struct {
 	State    mad.SMState
 }
 
-// FingerprintOf is that of f, as it was discovered, and of the subnet manager that
-// sa.Client.FindSM has found, nil for none.
+// FingerprintOf returns the fingerprint of f, as it was discovered, and of the subnet
+// manager that sa.Client.FindSM has found, nil without one.
 func FingerprintOf(f *fabric.Fabric, sm *sa.SM) Fingerprint {
 	var p Fingerprint
 	for i := range f.Nodes() {

@@ -10,7 +10,8 @@ import (
 	"fabsh/mad"
 )
 
-// Line is the verdict in one line: what is written, in which order, what it does.
+// Line returns the verdict in one line: what is written, in which order, and its
+// effect.
 func (p *Plan) Line(r *Report) string {
 	if !r.OK {
 		return "not ok: " + r.Reason
@@ -43,7 +44,7 @@ func (p *Plan) Line(r *Report) string {
 	return "ok: " + strings.Join(parts, "; ")
 }
 
-// Unverified is one line about a plan that was read from a file: what it writes, by its
+// Unverified describes in one line a plan that was read from a file: its writes, by its
 // Sets, and the rounds of its certificate.
 func (p *Plan) Unverified() string {
 	changes, blocks := p.Changes(), 0
@@ -58,7 +59,7 @@ func (p *Plan) Unverified() string {
 	return strings.Join(append(p.extent(changes, blocks, p.CertifiedRounds()), "not verified here"), "; ")
 }
 
-// CertifiedRounds are the rounds of the certificate; nil: there is none.
+// CertifiedRounds returns the rounds of the certificate; nil without one.
 func (p *Plan) CertifiedRounds() (rounds []Round) {
 	if p.Certificate == nil {
 		return nil
@@ -76,7 +77,8 @@ func (p *Plan) CertifiedRounds() (rounds []Round) {
 	return rounds
 }
 
-// extent is how much is written: blocks of forwarding tables in rounds, and others.
+// extent describes how much is written: blocks of forwarding tables in rounds, and
+// other Sets.
 func (p *Plan) extent(changes []Change, blocks int, rounds []Round) (parts []string) {
 	switches, others, nodes := map[mad.GUID]bool{}, 0, map[mad.GUID]bool{}
 	for _, c := range changes {
@@ -114,8 +116,8 @@ func (p *Plan) extent(changes []Change, blocks int, rounds []Round) (parts []str
 	return parts
 }
 
-// Verified is one line about a plan whose certificate holds. r is what it proves; nil: p
-// changes no tables.
+// Verified describes in one line a plan whose certificate holds. r is what it proves;
+// nil: p changes no tables.
 func (p *Plan) Verified(r *certificate.Result) string {
 	if r == nil {
 		return "nothing to certify: no forwarding table changes"
@@ -133,7 +135,7 @@ func (p *Plan) Verified(r *certificate.Result) string {
 	return strings.Join(append(parts, "no packet loops or is lost, and no credit loop arises,"+always), "; ")
 }
 
-// NotCovered says what the certificate does not cover, after its check with t.
+// NotCovered lists what the certificate does not cover, after its check with t.
 func (p *Plan) NotCovered(t *Tables) (notes []string) {
 	if p.Certificate == nil {
 		return nil
