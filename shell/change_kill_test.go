@@ -108,7 +108,7 @@ func TestChangeBesideSM(t *testing.T) {
 	s := serveSpec(t, "fattree:k=4", false)
 	old, file := s.tables(), filepath.Join(s.dir, "new.plan")
 	outcome(s.fabsh("change", "plan", "--exact", "--routes", "updn", "--out", file))
-	if got := outcome(s.fabsh("--write", "change", "apply", file)); !strings.Contains(got, "is at work, and nothing is sent") || !strings.HasSuffix(got, "[exit status 2]\n") || s.tables() != old {
+	if got := outcome(s.fabsh("--write", "change", "apply", file)); !strings.Contains(got, "is active; nothing was sent") || !strings.HasSuffix(got, "[exit status 2]\n") || s.tables() != old {
 		t.Error(got)
 	}
 }
@@ -360,7 +360,7 @@ func (s *served) end(how ...string) string {
 			unanswered++
 			continue
 		}
-		if !strings.Contains(got, "another process is at it") {
+		if !strings.Contains(got, "another process works on it") {
 			return got
 		}
 		time.Sleep(50 * time.Millisecond)

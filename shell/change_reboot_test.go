@@ -20,7 +20,7 @@ func TestChangeReboot(t *testing.T) {
 	want := func(text, status string, args ...string) {
 		t.Helper()
 		got := outcome(s.fabsh(args...))
-		for strings.Contains(got, "another process is at it") { // the guard tries to take it back, too
+		for strings.Contains(got, "another process works on it") { // the guard tries to take it back, too
 			got = outcome(s.fabsh(args...))
 		}
 		if !strings.Contains(got, text) || !strings.HasSuffix(got, "[exit status "+status+"]\n") {

@@ -53,7 +53,9 @@ var wordsPending = []string{
 	"builtins/COMPATIBILITY.md",
 	"builtins/REFERENCE.md",
 	"builtins/SCHEMAS.md",
-	"fabric/change/",
+	"fabric/change/GUIDE.md",
+	"fabric/change/apply/",
+	"fabric/change/order/",
 	"shell/GUIDE.md",
 }
 

@@ -25,11 +25,11 @@ True
 		e := env(c)
 		switch {
 		case !e.Write && e.Engine != nil && e.Engine.Traits().Simulated:
-			return nil, c.Refuse("refused: this session is read-only; leave --read-only out to change the simulated fabric")
+			return nil, c.Refuse("refused: this session is read-only; omit --read-only to change the simulated fabric")
 		case !e.Write:
-			return nil, c.Refuse("refused: it would change the fabric, which requires --write")
+			return nil, c.Refuse("refused: it would change the fabric; allow changes with --write")
 		case len(c.Fiber().Loads) > 0:
-			return nil, c.Refuse("refused: a module cannot change the fabric while it is loaded: %s", c.Fiber().Loads[len(c.Fiber().Loads)-1])
+			return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s)", c.Fiber().Loads[len(c.Fiber().Loads)-1])
 		case lang.StateOf[Program](c.Runtime()).StartGuard == nil:
 			return nil, lang.Errorf("changes are not possible here")
 		case a.Confirm <= 0:

@@ -51,7 +51,7 @@ func init() {
 		lang.Member[*Value]{Name: "certificate", Type: "string", Column: true, Doc: "what its certificate proves, which fabsh change check verifies; None: it has none", Get: func(v *Value) starlark.Value {
 			return lang.TextOrNone(certified(v.Certificate))
 		}},
-		lang.Member[*Value]{Name: "manager", Type: "string", Column: true, Doc: "the subnet manager that was in charge; None: there was none", Get: func(v *Value) starlark.Value {
+		lang.Member[*Value]{Name: "manager", Type: "string", Column: true, Doc: "the subnet manager that was in charge; None: no manager", Get: func(v *Value) starlark.Value {
 			if v.Base.Manager == nil {
 				return starlark.None
 			}

@@ -26,7 +26,7 @@ func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
 	case err != nil && !damaged:
 		return nil, err
 	case !damaged && !old.Open():
-		return nil, errors.New("change: the change has ended already: there is nothing to abandon")
+		return nil, errors.New("change: the change has ended already; nothing to abandon")
 	}
 	if left, err = r.left(ctx, old); err != nil {
 		return nil, err

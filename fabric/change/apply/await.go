@@ -95,7 +95,7 @@ func ended(last *Record, failed error) (Outcome, error) {
 	case last.Kind == KindConfirmed:
 		return Confirmed, nil
 	case last.Kind == KindAbandoned:
-		return Stuck, &CheckError{"the change was abandoned: what is made of it stays"}
+		return Stuck, &CheckError{"the change was abandoned: blocks already written stay"}
 	case failed != nil:
 		return Failed, failed
 	}
@@ -139,7 +139,7 @@ func (r *Run) revert(ctx context.Context, b *Begin, why string, failed error) (O
 	defer j.Close()
 	switch {
 	case j.Begin().ID != b.ID:
-		return Stuck, &CheckError{"the journal is that of another change"}
+		return Stuck, &CheckError{"the journal belongs to another change"}
 	case j.Open():
 		if err := r.takeBack(ctx, j, nil, why); err != nil {
 			return Stuck, err
@@ -170,10 +170,10 @@ func (r *Run) asBefore(ctx context.Context, j *Journal) error {
 	}
 	switch {
 	case left != nil:
-		return &CheckError{fmt.Sprintf("the journal has the change as reverted, but %s not as before it: %s; change revert --from-fabric reverts what is not foreign",
+		return &CheckError{fmt.Sprintf("the journal records the change as reverted, but %s not as before it: %s; change revert --from-fabric reverts all blocks but foreign ones",
 			plural.Count(len(left), "block is", "blocks are"), firstOf(5, left))}
 	case unread != nil:
-		return &CheckError{fmt.Sprintf("the journal has the change as reverted, but %s not be read: %s", plural.Count(len(unread), "block could", "blocks could"), firstOf(5, unread))}
+		return &CheckError{fmt.Sprintf("the journal records the change as reverted, but %s not be read: %s", plural.Count(len(unread), "block could", "blocks could"), firstOf(5, unread))}
 	}
 	return nil
 }

@@ -91,11 +91,11 @@ func (c *Cell) UnmarshalJSON(b []byte) error {
 func (c *Cell) Check() error {
 	switch {
 	case c.Attr == nil:
-		return fmt.Errorf("%s: no such attribute of subnet management", c.Name)
+		return fmt.Errorf("%s: unknown attribute of subnet management", c.Name)
 	case len(c.Old) != c.Attr.Size || len(c.New) != c.Attr.Size:
-		return fmt.Errorf("%s: %s has %d bytes, and not %d and %d", c.Name, c.Attr.Name, c.Attr.Size, len(c.Old), len(c.New))
+		return fmt.Errorf("%s: %s has %d bytes, not %d and %d", c.Name, c.Attr.Name, c.Attr.Size, len(c.Old), len(c.New))
 	case len(c.Routes) == 0 && c.LID == 0:
-		return fmt.Errorf("%s: neither a directed route nor a LID is known", c.Name)
+		return fmt.Errorf("%s: directed route and LID unknown", c.Name)
 	}
 	for _, name := range c.Fields {
 		f := c.Attr.Field(name)
@@ -103,7 +103,7 @@ func (c *Cell) Check() error {
 			return fmt.Errorf("%s: %s has no field %s", c.Name, c.Attr.Name, name)
 		}
 		if f.Key {
-			return fmt.Errorf("%s: %s is a key, and changes hold none: set it by itself", c.Name, name)
+			return fmt.Errorf("%s: %s is a key, which cannot be part of a change; set it separately", c.Name, name)
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ const (
 	// Between: a table's block with some entries old and the others new, as the
 	// rounds leave it.
 	Between
-	// Foreign: neither; somebody else wrote it, or the switch was restarted.
+	// Foreign: neither; another writer wrote it, or the switch was restarted.
 	Foreign
 	// Unread: it could not be read.
 	Unread

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Checks look at the fabric between two rounds, and compare with what it was before
-// the first.
+// Checks check the fabric between two rounds, and compare it with its state before the
+// first.
 type Checks struct {
 	client  *sa.Client
 	f       *fabric.Fabric
@@ -159,13 +159,14 @@ func (c *Checks) state(ctx context.Context, changed []mad.GUID) error {
 			return err
 		}
 		if !answers {
-			return &CheckError{"the subnet administrator, which answered before, is silent"}
+			return &CheckError{"the subnet administrator answered before, and does not answer now"}
 		}
 	}
 	return c.ports(ctx, changed)
 }
 
-// answers: the subnet administrator does. An answer that refuses is one.
+// answers reports whether the subnet administrator answers. An answer that refuses is
+// one.
 func (c *Checks) answers(ctx context.Context) (bool, error) {
 	_, err := c.client.Query(ctx, sa.NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
 	var status *engine.Error
@@ -198,7 +199,7 @@ func (c *Checks) marks(ctx context.Context) ([]bool, error) {
 		if call.Err == nil {
 			sw.Decode(call.Data())
 		}
-		// A switch that does not answer is looked at port by port, from both sides.
+		// A switch that does not answer is checked port by port, from both sides.
 		marked[of[i]] = call.Err != nil || sw.PortStateChange
 	}
 	return marked, nil
@@ -243,15 +244,15 @@ func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	}
 	for i, call := range calls {
 		if call.Err != nil {
-			return &CheckError{fmt.Sprintf("%s does not answer any more: %v", of[i].Name(), call.Err)}
+			return &CheckError{fmt.Sprintf("%s no longer answers: %v", of[i].Name(), call.Err)}
 		}
 		var info mad.PortInfo
 		info.Decode(call.Data())
 		switch was := of[i].Info(); {
 		case info.PortState == mad.PortStateDown:
-			return &CheckError{fmt.Sprintf("%s is down, and was up", of[i].Name())}
+			return &CheckError{fmt.Sprintf("%s is now down; it was up", of[i].Name())}
 		case was != nil && was.PortState == mad.PortStateActive && info.PortState != mad.PortStateActive:
-			return &CheckError{fmt.Sprintf("%s is in state %v, and was active: its link, or a node at its end, was restarted", of[i].Name(), info.PortState)}
+			return &CheckError{fmt.Sprintf("%s is now in state %v; it was active: its link, or a node at its end, was restarted", of[i].Name(), info.PortState)}
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error)
 		return nil, err
 	}
 	if damage.Copy == "" {
-		return nil, fmt.Errorf("%w; it is not replaced while it cannot be copied", damage)
+		return nil, fmt.Errorf("%w; not replaced, because it cannot be copied", damage)
 	}
 	begin := Record{Kind: KindBegin, Begin: b}
 	if b == old.Begin() {
@@ -134,7 +134,7 @@ func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error)
 // setAside removes a damaged journal, of which a copy is kept.
 func (r *Run) setAside(damage *DamageError) error {
 	if damage.Copy == "" {
-		return fmt.Errorf("%w; it is not removed while it cannot be copied", damage)
+		return fmt.Errorf("%w; not removed, because it cannot be copied", damage)
 	}
 	if err := os.Remove(JournalIn(r.Dir)); err != nil {
 		return err

@@ -8,18 +8,18 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// ForeignError: blocks are neither as before nor as after the change. Nothing was
-// written over them.
+// ForeignError reports blocks that are neither as before nor as after the change.
+// Nothing was written over them.
 type ForeignError struct {
-	Cells []string // which, and what they are
+	Cells []string // which, and their contents
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s neither as before nor as after the change, and nothing is written over what somebody else wrote: %s",
+	return fmt.Sprintf("%s neither as before nor as after the change; blocks of another writer are not overwritten: %s",
 		plural.Count(len(e.Cells), "block is", "blocks are"), firstOf(5, e.Cells))
 }
 
-// CheckError: what must not happen happened between two rounds.
+// CheckError reports a failed check between two rounds.
 type CheckError struct{ Reason string }
 
 func (e *CheckError) Error() string { return e.Reason }
@@ -31,7 +31,7 @@ type FabricError struct{ Err error }
 func (e *FabricError) Error() string { return e.Err.Error() }
 func (e *FabricError) Unwrap() error { return e.Err }
 
-// SilentError: cells could not be read or written.
+// SilentError reports cells that could not be read or written.
 type SilentError struct {
 	Count int
 	First error

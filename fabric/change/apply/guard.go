@@ -9,20 +9,21 @@ import (
 	"fabsh/fabric/lock"
 )
 
-// Guard is a process that takes a change back when this one no longer can.
+// Guard is a process that reverts a change when this one no longer can.
 type Guard interface {
 	// Done is closed when it has ended.
 	Done() <-chan struct{}
-	// Release tells it that this process makes the change no more.
+	// Release reports to it that this process no longer applies the change.
 	Release()
 }
 
-// Unguarded reports whether no guard process takes the change of the journal back by
-// itself.
+// Unguarded reports whether no guard process reverts the change of the journal
+// automatically.
 func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
 
-// Keeper is the work of a guard process: it takes the change of a journal back when its
-// time is over, when it goes no further, or when the process that makes it has ended.
+// Keeper is the work of a guard process: it reverts the change of a journal when its
+// time has expired, when it goes no further, or when the process that applies it has
+// ended.
 type Keeper struct {
 	run   *Run
 	seen  *view

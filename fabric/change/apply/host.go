@@ -45,7 +45,7 @@ type StartGuard func(ctx context.Context, journal string) (Guard, error)
 // MayWrite returns why no change is made from this host; nil: some may be.
 func (h *Host) MayWrite() error {
 	if !h.Engine.Write() {
-		return errors.New("change: it would change the fabric, which takes --write (before the word change)")
+		return errors.New("change: it would change the fabric, which requires --write (before the word change)")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (h *Host) inProcess() bool { return h.Engine.Traits().Name == "sim" }
 // place returns the folder of the folders of journals, and the local port.
 func (h *Host) place() (dir string, port engine.Port, err error) {
 	if h.State == "" {
-		return "", port, errors.New("change: there is no place for the journal: give --state DIR")
+		return "", port, errors.New("change: no directory for the journal; give --state DIR")
 	}
 	if dir, err = filepath.Abs(h.State); err == nil {
 		port, err = h.Engine.Port()

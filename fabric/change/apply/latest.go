@@ -18,7 +18,7 @@ import (
 // is found without a sweep.
 func (h *Host) Latest() (*Run, error) {
 	if h.inProcess() {
-		return nil, errors.New("change: a fabric that is simulated in this process ends with it: there is no change to be confirmed or taken back")
+		return nil, errors.New("change: the fabric is simulated in this process, and ends with it: no change to confirm or revert")
 	}
 	dir, port, err := h.place()
 	if err != nil {
@@ -37,19 +37,19 @@ func (h *Host) Latest() (*Run, error) {
 	switch len(dirs) {
 	case 0:
 		if path := hidden(dir); path != "" {
-			return nil, fmt.Errorf("change: no change of this fabric that you may read has been made from here, and %s is another user's, who alone may confirm it or take it back", path)
+			return nil, fmt.Errorf("change: no readable change of this fabric was made from this host; %s belongs to another user, and only that user can confirm or revert it", path)
 		}
-		return nil, fmt.Errorf("change: no change of this fabric has been made from here (looked below %s; --state DIR names another folder)", dir)
+		return nil, fmt.Errorf("change: no change of this fabric was made from this host (searched below %s; --state DIR selects another directory)", dir)
 	case 1:
 	default:
-		return nil, fmt.Errorf("change: there are several journals of this fabric: %s; remove what is not needed", strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("change: several journals of this fabric: %s; remove those not needed", strings.Join(dirs, ", "))
 	}
 	st, err := os.Stat(JournalIn(dirs[0]))
 	if err != nil {
 		return nil, err
 	}
 	if !format.IsOwn(st) {
-		return nil, fmt.Errorf("change: user %d made it, and only they may confirm it or take it back", format.Owner(st))
+		return nil, fmt.Errorf("change: made by user %d; only that user can confirm or revert it", format.Owner(st))
 	}
 	return &Run{Host: h, Dir: dirs[0]}, nil
 }
@@ -83,7 +83,7 @@ func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
 			}
 		case err != nil && damage == nil:
 			if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) { // hidden reports those of others
-				damaged = append(damaged, fmt.Errorf("a change may be open, for its journal cannot be read: %w", err))
+				damaged = append(damaged, fmt.Errorf("a change may be open; its journal cannot be read: %w", err))
 			}
 		case !j.Begin().of(port):
 		case damage != nil:

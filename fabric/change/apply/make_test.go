@@ -51,8 +51,8 @@ func TestMakeRefuses(t *testing.T) {
 		want    string
 		fabric  bool // it is not the plan that is wrong
 	}{
-		{name: "stale", edit: func(p *plan.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.Options{Plan: "x.plan"}, want: "change apply: x.plan is stale, for the fabric is another one since: another\nname"},
-		{name: "a subnet manager", foreign: true, want: "is at work, and nothing is sent: OpenSM neither sees nor repairs what others write"},
+		{name: "stale", edit: func(p *plan.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.Options{Plan: "x.plan"}, want: "change apply: x.plan is stale: the fabric has changed since it was made: another\nname"},
+		{name: "a subnet manager", foreign: true, want: "is active; nothing was sent: OpenSM neither detects nor repairs writes of others"},
 		{name: "no OpenSM to stage for", foreign: true, o: apply.Options{Stage: "lfts", Reload: "4194305"}, want: "--reload 4194305: process 4194305 does not exist", fabric: true},
 		{name: "a node that is gone", edit: func(p *plan.Plan) { p.Sets[0].Target.GUID = 0x42 }, want: "the fabric has 0 nodes with GUID"},
 	} {

@@ -12,21 +12,22 @@ import (
 	"fabsh/mad/engine"
 )
 
-// manager returns the subnet manager of f, which was just swept; nil: there is none. The
-// error is why no change may be made beside it, by Sets or staged for OpenSM.
+// manager returns the subnet manager of f, which was just swept; nil: there is no
+// manager. The error is why no change may be applied beside it, by Sets or staged for
+// OpenSM.
 func (h *Host) manager(ctx context.Context, f *fabric.Fabric, staged bool) (*sa.SM, error) {
 	if !f.Complete() {
-		return nil, &FabricError{fmt.Errorf("change: the sweep is not complete, so nothing is sent: %s", f.FirstMissing())}
+		return nil, &FabricError{fmt.Errorf("change: incomplete sweep; nothing was sent: %s", f.FirstMissing())}
 	}
 	manager, err := h.SA.FindSM(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	if staged && (manager == nil || manager.Info == nil || manager.Info.SMState != mad.SMStateMaster) {
-		return nil, &FabricError{errors.New("change: no subnet manager is MASTER, so there is nobody to write staged tables")}
+		return nil, &FabricError{errors.New("change: no subnet manager is MASTER, so no process would write staged tables")}
 	}
 	if manager != nil && !staged && !h.Engine.Traits().Simulated {
-		return nil, fmt.Errorf("change: %v is at work, and nothing is sent: OpenSM neither sees nor repairs what others write. Have it write the tables (opensm -R file,no_fallback -U FILE, and change apply --stage FILE --reload PIDFILE), or stop it first", manager)
+		return nil, fmt.Errorf("change: %v is active; nothing was sent: OpenSM neither detects nor repairs writes of others. Let it write the tables (opensm -R file,no_fallback -U FILE, and change apply --stage FILE --reload PIDFILE), or stop it first", manager)
 	}
 	return manager, nil
 }
@@ -43,11 +44,11 @@ func (c *Checks) Manager(ctx context.Context) error {
 	case c.manager != nil && c.manager.Info == nil && now.LID == c.manager.LID:
 		return nil
 	}
-	return &CheckError{fmt.Sprintf("%v is in charge of the subnet now", now)}
+	return &CheckError{fmt.Sprintf("%v is now in charge of the subnet", now)}
 }
 
-// findManager returns a subnet manager that is MASTER; nil: none is found. It asks where
-// the local port says that one is, and at the ports that had one.
+// findManager returns a subnet manager that is MASTER; nil: not found. It queries the
+// one that the local port names, and the ports that had one.
 func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
 	var local engine.Call
 	local.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)

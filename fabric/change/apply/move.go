@@ -61,8 +61,8 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 	return c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained})
 }
 
-// TakeBack makes all cells as they were before the change. The journal may be
-// unwritable: then all the same, and the error says so.
+// TakeBack makes all cells as they were before the change. It also does so if the
+// journal cannot be written, which the error reports.
 func (c *Change) TakeBack(ctx context.Context, why string) error {
 	c.begin()
 	noted := c.Journal.Append(Record{Kind: KindReverting, Why: why})
@@ -89,7 +89,7 @@ func (c *Change) TakeBack(ctx context.Context, why string) error {
 		return c.Journal.Append(Record{Kind: KindAbandoned, Why: why + ": all but foreign blocks are reverted"})
 	}
 	if err := c.Journal.Append(Record{Kind: KindReverted, Why: why}); err != nil {
-		return fmt.Errorf("all is as before the change, but %w", err)
+		return fmt.Errorf("the fabric is as before the change, but %w", err)
 	}
 	_ = noted // what counts is written after it
 	return nil

@@ -54,7 +54,7 @@ func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
 		var info mad.NodeInfo
 		info.Decode(n.data)
 		if c := a.cells[n.cell]; info.NodeGUID != c.Node {
-			n.err = fmt.Errorf("%s: the node at %v is now %v, and not %v", c.Name, a.address(c), info.NodeGUID, c.Node)
+			n.err = fmt.Errorf("%s: the node at %v is now %v, not %v", c.Name, a.address(c), info.NodeGUID, c.Node)
 		}
 	}
 	all := make([]exchange, len(cells))
@@ -183,7 +183,7 @@ func (a *access) address(c *Cell) string {
 	return fmt.Sprintf("LID %d", c.LID)
 }
 
-// silent is the error of exchanges without an answer.
+// silent returns the error of exchanges without an answer.
 func silent(all []exchange) error {
 	var e SilentError
 	for i := range all {

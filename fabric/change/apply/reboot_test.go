@@ -94,7 +94,7 @@ func TestPortState(t *testing.T) {
 			t.Fatal(err)
 		}
 		var failed *apply.CheckError
-		if err := checks.Between(t.Context(), []mad.GUID{guid}); !errors.As(err, &failed) || failed.Reason != "leaf-1/2 is in state initialize, and was active: its link, or a node at its end, was restarted" {
+		if err := checks.Between(t.Context(), []mad.GUID{guid}); !errors.As(err, &failed) || failed.Reason != "leaf-1/2 is now in state initialize; it was active: its link, or a node at its end, was restarted" {
 			t.Error(err)
 		}
 	})

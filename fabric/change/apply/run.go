@@ -16,7 +16,7 @@ import (
 	"fabsh/mad"
 )
 
-// Run makes changes of one subnet, and ends them.
+// Run applies changes of one subnet, and ends them.
 type Run struct {
 	Host *Host
 	// Dir is where the journal and the lock of the subnet are. Empty: the fabric
@@ -26,7 +26,7 @@ type Run struct {
 	// Live are the forwarding tables of the fabric, if they were just read; nil: they
 	// are when they are needed.
 	Live *routes.Routes
-	// AcceptCreditLoops takes a change back though packets may deadlock without end.
+	// AcceptCreditLoops reverts a change though packets may deadlock for ever.
 	AcceptCreditLoops bool
 
 	// certify checks the certificate of the plan after its order is proven; nil: there
@@ -40,13 +40,13 @@ type Outcome uint8
 const (
 	Nothing   Outcome = iota // there was nothing to do
 	Confirmed                // it stays
-	Expired                  // taken back, for it was not confirmed
-	Asked                    // taken back on request
-	Failed                   // a check failed, and it is taken back
-	Stuck                    // neither: the error says what state it is in
+	Expired                  // reverted, because it was not confirmed
+	Asked                    // reverted on request
+	Failed                   // a check failed, and it is reverted
+	Stuck                    // neither: the error describes the state
 )
 
-// poll is how often processes look at the journal of another.
+// poll is how often processes read the journal of another.
 const poll = 200 * time.Millisecond
 
 // journalName and lockName are the files in Run.Dir.
@@ -56,14 +56,14 @@ const (
 	guardName   = "change.guard" // which the guard has locked
 )
 
-// JournalIn is the path of the journal in a folder.
+// JournalIn returns the path of the journal in a directory.
 func JournalIn(dir string) string { return filepath.Join(dir, journalName) }
 
-// OpenError: the change before has not ended.
+// OpenError reports that the previous change has not ended.
 type OpenError struct{ Begin *Begin }
 
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("the change %q, which %s began, has not ended: fabsh change status tells more; then confirm, revert or resume it, or end it as it is (change revert --abandon)", e.Begin.Summary, e.Begin.By)
+	return fmt.Sprintf("the change %q, begun by %s, has not ended: see fabsh change status; then confirm, revert or resume it, or end it without a write (change revert --abandon)", e.Begin.Summary, e.Begin.By)
 }
 
 // Apply makes a change of f, which was just swept, and waits until it is confirmed or
@@ -92,7 +92,7 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 	return r.forward(ctx, held, j, f, manager, (*Change).Make)
 }
 
-// Resume makes the rest of a change on f, which was just swept.
+// Resume applies the rest of a change on f, which was just swept.
 func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	manager, err := r.manager(ctx, f)
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	if !j.Open() {
 		return Nothing, nil
 	}
-	if !isFree(j.path, guardName) { // it is about to take the change back, and wants the lock
-		return Stuck, fmt.Errorf("the guard process of the change takes it back: %w", lock.ErrHeld)
+	if !isFree(j.path, guardName) { // it is about to revert the change, and needs the lock
+		return Stuck, fmt.Errorf("the guard process of the change reverts it: %w", lock.ErrHeld)
 	}
 	return r.forward(ctx, held, j, f, manager, (*Change).Resume)
 }
@@ -127,7 +127,7 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 	var guard Guard
 	if r.Dir != "" {
 		if guard, err = r.Host.StartGuard(ctx, j.path); err != nil {
-			return r.nothingSent(j, fmt.Errorf("the guard process does not start, so nothing is sent: %w", err))
+			return r.nothingSent(j, fmt.Errorf("the guard process did not start; nothing was sent: %w", err))
 		}
 		defer guard.Release()
 		c.Check = func(ctx context.Context, changed []mad.GUID) error {
@@ -147,19 +147,19 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 	case err != nil && j.Last(KindRound) == nil:
 		return r.nothingSent(j, err)
 	case guard == nil && err == nil:
-		return Confirmed, j.Append(Record{Kind: KindConfirmed, Why: "all checks passed, and nobody else can reach this fabric"})
+		return Confirmed, j.Append(Record{Kind: KindConfirmed, Why: "all checks passed, and no other process can reach this fabric"})
 	case guard == nil:
 		if back := r.takeBack(context.WithoutCancel(ctx), j, f, err.Error()); back != nil {
-			return Stuck, fmt.Errorf("%w; and it could not be taken back: %w", err, back)
+			return Stuck, fmt.Errorf("%w; and it could not be reverted: %w", err, back)
 		}
 		return Failed, err
 	case err != nil:
 		_ = j.Append(Record{Kind: KindFailed, Why: err.Error()})
-		r.Host.tell(fmt.Sprintf("%v: taking the change back", err))
+		r.Host.tell(fmt.Sprintf("%v: reverting the change", err))
 		held.Release()
 		guard.Release()
 	default:
-		r.Host.tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
+		r.Host.tell(fmt.Sprintf("applied; reverted in %v unless confirmed: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
 		held.Release()
 	}
 	return r.await(ctx, j, guard, checks, err)
@@ -174,7 +174,7 @@ func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
 	return Stuck, why
 }
 
-// Revert takes a change back that is open, or that was confirmed. f was just swept.
+// Revert reverts a change that is open, or that was confirmed. f was just swept.
 func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	if _, err := r.manager(ctx, f); err != nil {
 		return Stuck, err
@@ -218,7 +218,7 @@ func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	case KindConfirmed, KindReverted, KindAbandoned:
 		return Nothing, nil
 	default:
-		return Stuck, errors.New("the change is not made as a whole: revert it, or resume it")
+		return Stuck, errors.New("the change is not complete: revert it, or resume it")
 	}
 	states, err := Look(ctx, r.Host.Engine, j)
 	if err != nil {
@@ -273,7 +273,7 @@ func (r *Run) takeBackAll(ctx context.Context, j *Journal, f *fabric.Fabric, why
 	}
 	checks := Checks{client: r.Host.SA, f: f, manager: j.Begin().manager()}
 	if err := checks.Manager(ctx); err != nil {
-		err = fmt.Errorf("%w, and its tables are not touched", err)
+		err = fmt.Errorf("%w; its tables are not changed", err)
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
 		return err
 	}

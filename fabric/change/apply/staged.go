@@ -19,14 +19,14 @@ import (
 	"fabsh/mad"
 )
 
-// Staged is how OpenSM, with its engine file, is given the tables of each round: it
-// writes them, and fabsh sends no Set.
+// Staged is how OpenSM, with its engine file, gets the tables of each round: it writes
+// them, and fabsh sends no Set.
 type Staged struct {
-	// File is what OpenSM reads, and Reload the process that is told to read it
-	// again: its ID, or the name of a file that holds it.
+	// File is the file that OpenSM reads, and Reload the process to signal: its ID, or
+	// the name of a file that contains it.
 	File   string `json:"file"`
 	Reload string `json:"reload"`
-	// Before is the file as it was, compressed by gzip.
+	// Before is the original file, compressed by gzip.
 	Before []byte `json:"before"`
 }
 
@@ -40,7 +40,7 @@ const stageWithin = 2 * time.Minute
 func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged, error) {
 	for _, c := range cells {
 		if c.Attr != mad.AttrLinearForwardingTable {
-			return nil, fmt.Errorf("--stage: the file that OpenSM reads has forwarding tables alone, and the plan changes %s: where that is needed, OpenSM must write it by an engine of its own, or be stopped", c.Name)
+			return nil, fmt.Errorf("--stage: the file that OpenSM reads contains only forwarding tables, but the plan changes %s; let OpenSM write it by an engine of its own, or stop OpenSM", c.Name)
 		}
 	}
 	p, err := opensm.Find(reload)
@@ -74,8 +74,8 @@ func (s *Staged) process() (*opensm.Process, error) {
 	return p, err
 }
 
-// readStaged returns the file as it is, compressed. Its tables must be those that the
-// switches of live have: else the change would be made of others than were looked at.
+// readStaged returns the current file, compressed. Its tables must equal those of live:
+// otherwise the change would start from tables that were not examined.
 func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	f, err := format.OpenRegular(file)
 	if err != nil {
@@ -91,7 +91,7 @@ func readStaged(file string, live *routes.Routes) ([]byte, error) {
 		return nil, err
 	}
 	if d := live.Diff(there.On(live.Graph())); d.Entries > 0 {
-		return nil, fmt.Errorf("%s differs from the tables that the switches have, in %s of %s: OpenSM has not read it, or has failed to", file,
+		return nil, fmt.Errorf("%s differs from the tables of the switches in %s of %s: OpenSM has not read it, or failed to", file,
 			plural.Count(d.Entries, "entry", "entries"), plural.Count(len(d.Switches), "switch", "switches"))
 	}
 	var b bytes.Buffer
@@ -105,7 +105,7 @@ func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// stage has OpenSM write the tables of each round.
+// stage makes OpenSM write the tables of each round.
 type stage struct {
 	*Staged
 	f      *fabric.Fabric
@@ -113,8 +113,7 @@ type stage struct {
 	live   *routes.Routes // as the switches have them
 }
 
-// write gives OpenSM the tables that there are after steps, and waits until they read
-// back.
+// write gives OpenSM the tables after steps, and waits until they read back.
 func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	if s.live == nil {
 		read, failed, err := table.ReadRoutes(ctx, c.Engine, s.f)
@@ -131,7 +130,7 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 		cell := c.cells[i]
 		sw := next.Graph().SwitchByGUID(cell.Node)
 		if sw < 0 || cell.Attr != mad.AttrLinearForwardingTable {
-			return fmt.Errorf("%s: OpenSM's file has forwarding tables of switches alone", cell.Name)
+			return fmt.Errorf("%s: not supported: OpenSM's file contains only forwarding tables of switches", cell.Name)
 		}
 		if row, first := next.Row(sw), int(cell.Modifier)*mad.LFTBlock; first < len(row) {
 			copy(row[first:], data)
@@ -162,16 +161,16 @@ func (s *stage) replace(ctx context.Context, next *routes.Routes) error {
 	return format.WriteChecked(s.File, func(w io.Writer) error { return next.Write(ctx, w, format.KindLFTs) }, func(name string) error {
 		back, err := routes.Load(next.Graph().Fabric(), routes.Files{LFTs: name}, openRegular)
 		if err != nil {
-			return fmt.Errorf("the new file does not read back: %w", err)
+			return fmt.Errorf("new file: cannot be read back: %w", err)
 		}
 		if d := next.Diff(back.On(next.Graph())); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", plural.Count(d.Entries, "entry", "entries"))
+			return fmt.Errorf("new file: reads back with differences: %s", plural.Count(d.Entries, "entry", "entries"))
 		}
 		return nil
 	})
 }
 
-// wait waits until the switches have what steps say.
+// wait waits until the switches have the values of steps.
 func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	for waited := time.Duration(0); ; waited += poll {
 		back, err := c.readEach(ctx, cellsOf(steps))
@@ -193,7 +192,7 @@ func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte)
 			return nil
 		}
 		if waited >= stageWithin {
-			return &CheckError{fmt.Sprintf("OpenSM was told to read %s, and after %v %s not written: %s", s.File, stageWithin, plural.Count(left, "block is", "blocks are"), first)}
+			return &CheckError{fmt.Sprintf("OpenSM was signaled to read %s, but after %v %s not written: %s", s.File, stageWithin, plural.Count(left, "block is", "blocks are"), first)}
 		}
 		if err := c.Sleep(ctx, poll); err != nil {
 			return err

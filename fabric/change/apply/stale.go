@@ -10,14 +10,14 @@ import (
 	"fabsh/fabric/sa"
 )
 
-// StaleError reports that the fabric is not the one that a plan was made for.
+// StaleError reports that the fabric has changed since a plan was made.
 type StaleError struct {
 	Plan  string   // what messages call the plan
 	Since []string // what has changed
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", e.Plan, firstOf(8, e.Since))
+	return fmt.Sprintf("change apply: %s is stale: the fabric has changed since it was made: %s; make the plan again", e.Plan, firstOf(8, e.Since))
 }
 
 // checkFingerprint returns a *StaleError where f, which was just swept, and its subnet
@@ -30,8 +30,8 @@ func checkFingerprint(p *plan.Plan, f *fabric.Fabric, manager *sa.SM, name strin
 	return nil
 }
 
-// checkCells returns why a change is not begun: its cells are not as when it was planned.
-// It is errNothing where all are as after the change.
+// checkCells returns why a change is not started: its cells are not as when it was
+// planned. It is errNothing if all are as after the change.
 func checkCells(cells []*Cell, states []State) error {
 	var changed []string
 	made := true
@@ -44,7 +44,7 @@ func checkCells(cells []*Cell, states []State) error {
 	case made:
 		return errNothing
 	case changed != nil:
-		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", plural.Count(len(changed), "block is", "blocks are"), firstOf(5, changed))
+		return fmt.Errorf("the plan is stale: %s not as when it was made; nothing was sent: %s; make the plan again", plural.Count(len(changed), "block is", "blocks are"), firstOf(5, changed))
 	}
 	return nil
 }

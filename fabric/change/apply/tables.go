@@ -16,7 +16,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Prover orders the cells of a change, or of taking it back, and proves the order of
+// Prover orders the cells of a change, or of its reversal, and proves the order of
 // forwarding tables and virtual lanes.
 type Prover struct {
 	Engine *engine.Engine
@@ -25,8 +25,9 @@ type Prover struct {
 	Live   *routes.Routes
 	Levels plan.Levels
 	Cells  []*Cell
-	// Back: the change is taken back. To stay half way is no better than to lose paths
-	// that the tables of before do not have, nor than a credit loop that ends by itself.
+	// Back is set when the change is reverted. To stop half way is no better than to
+	// lose paths that the old tables do not have, nor than a credit loop that ends by
+	// itself.
 	Back bool
 	// AcceptCreditLoops goes on where packets may deadlock.
 	AcceptCreditLoops bool
@@ -50,7 +51,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 			return nil, err
 		}
 		if len(failed) > 0 {
-			return nil, fmt.Errorf("the forwarding table of %s cannot be read, so nothing is proven: %w", failed[0].Switch.Label(), failed[0].Err)
+			return nil, fmt.Errorf("forwarding table of %s: cannot be read; nothing is proven: %w", failed[0].Switch.Label(), failed[0].Err)
 		}
 		p.Live = read
 	}
@@ -73,14 +74,14 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	}
 	if p.Back && !p.AcceptCreditLoops && plan.CreditLoop(err) {
 		if slices.Contains(in.Drain, 0) {
-			return nil, fmt.Errorf("%w\nit is not taken back by itself, for some switch holds packets without end (HOQLife): fabsh change revert --accept-credit-loop-risk takes it back all the same", err)
+			return nil, fmt.Errorf("%w\nnot reverted automatically, because a switch holds packets for ever (HOQLife); fabsh change revert --accept-credit-loop-risk reverts it nevertheless", err)
 		}
 		t.AcceptCreditLoops = true
 		in, s, err = t.Order(ctx, writes)
 	}
 	var refusal *order.Refusal
 	if p.Back && errors.As(err, &refusal) && p.isWhole(want) {
-		p.Tell(fmt.Sprintf("no order back is safe at each step, so the tables of before are written in one round: %v", err))
+		p.Tell(fmt.Sprintf("no order of the reversal is safe at each step, so the old tables are written in one round: %v", err))
 		return p.inOneRound(now, want), nil
 	}
 	switch {
@@ -89,7 +90,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	case s == nil:
 		return nil, nil
 	case s.Figures.Cycle != nil:
-		p.Tell(fmt.Sprintf("packets may deadlock in a credit loop of %d links on the way, until HOQLife drops them: as in %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
+		p.Tell(fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, until HOQLife drops them: %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
 	}
 	return p.rounds(s, now, want)
 }

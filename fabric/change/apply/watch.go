@@ -11,7 +11,7 @@ import (
 	"fabsh/mad"
 )
 
-// watchEvery is how often a change that waits to be confirmed is checked.
+// watchEvery is how often a change that waits for confirmation is checked.
 const watchEvery = 2 * time.Second
 
 // Waiting is the check while the change waits to be confirmed: Between, but for the

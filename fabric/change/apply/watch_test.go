@@ -23,8 +23,8 @@ func TestWatch(t *testing.T) {
 		want string // "": it stays until its time is over
 	}{
 		{"nothing", func(*rig) error { return nil }, ""},
-		{"a link of the change", linkDown, "is down, and was up"},
-		{"the subnet manager", silenceManager, "the subnet administrator, which answered before, is silent"},
+		{"a link of the change", linkDown, "is now down; it was up"},
+		{"the subnet manager", silenceManager, "the subnet administrator answered before, and does not answer now"},
 	} {
 		t.Run(x.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

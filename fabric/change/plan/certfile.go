@@ -73,7 +73,7 @@ func (f *fileReader) chunks() (data []byte, err error) {
 	return data, err
 }
 
-// certificate reads the certificate; null: there is none. It need not hold.
+// certificate reads the certificate; null: none. It need not hold.
 func (f *fileReader) certificate() (*certificate.Certificate, error) {
 	t, err := f.token()
 	if err != nil || t == nil {

@@ -12,7 +12,7 @@ import (
 	"fabsh/mad"
 )
 
-// manager reads the subnet manager; null: there was none.
+// manager reads the subnet manager; null: none.
 func (f *fileReader) manager() (*Manager, error) {
 	t, err := f.token()
 	if err != nil || t == nil {

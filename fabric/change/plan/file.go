@@ -65,7 +65,7 @@ func (p *Plan) Write(to io.Writer) error {
 	return w.err
 }
 
-// The objects of the file, as they are written; decode.go reads them.
+// The objects of the file; decode.go reads them.
 type (
 	managerFile struct {
 		GUID     string `json:"guid"`

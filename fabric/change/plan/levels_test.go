@@ -54,7 +54,7 @@ func TestLevels(t *testing.T) {
 		{spec: "ring:n=3,lmc=7", basis: "all 16 assumed to be in use: node-0001 HCA-1/1 has 128 LIDs"},
 		{spec: "ring:n=3,silent", basis: "all 16 assumed to be in use: query of the subnet administrator"},
 		{spec: "fattree:k=34", basis: "all 16 assumed to be in use: 578 LIDs have too many paths"},
-		{spec: "ring:n=3", file: "%v 2 3\n", basis: "those of levels alone are taken"},
+		{spec: "ring:n=3", file: "%v 2 3\n", basis: "those of levels assumed"},
 		{spec: "ring:n=3", file: "rubbish 1 2", err: "levels:1"},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -33,8 +33,8 @@ import (
 // Plan is a change of a subnet that is intended: its Sets, in the order in which
 // they were asked for, and what they were made from. It holds no keys.
 //
-// Whoever carries it out takes nothing from it but the bytes wanted: order and
-// proof are computed anew, and what is there is read again.
+// Only the new bytes are taken from it when it is applied: order and
+// proof are computed again, and current values are read again.
 type Plan struct {
 	// From is the origin: "maintenance.star", "--routes ftree".
 	From string

@@ -11,7 +11,7 @@ import (
 type Fingerprint struct {
 	Nodes []Node // as in fabric.Fabric
 	Links []Link // by A, the end that comes first
-	// Manager is the subnet manager in charge; nil: there was none.
+	// Manager is the subnet manager in charge; nil: none.
 	Manager *Manager
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Policy makes the tables that a change may lead to.
 type Policy struct {
-	// Own are the policy's tables for the fabric as it is.
+	// Own are the policy's tables for the current fabric.
 	Own func(ctx context.Context) (*routes.Routes, error)
 	// Keeping are these with entries in force kept where the policy allows it; kept is
 	// false where they are those of Own.
@@ -154,7 +154,7 @@ func largestLoad(ctx context.Context, r *routes.Routes) (int64, error) {
 // unsound says why tables are not what the policy promises; "": they are.
 func (c *chooser) unsound(ctx context.Context, r *routes.Routes) (string, error) {
 	if r == nil {
-		return "there are none", nil
+		return "no tables", nil
 	}
 	v, err := verify.Tables(ctx, r, verify.Options{})
 	if err != nil {
