@@ -32,7 +32,6 @@ var wordExceptions = []wordException{}
 var wordsPending = []string{
 	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/",
 	"builtins/audits/",
-	"builtins/changes/",
 	"builtins/check/",
 	"builtins/datagrams/",
 	"builtins/explain/",

@@ -7,7 +7,7 @@ import (
 )
 
 // Make finds the ranks and positions by which the rounds of c are proven, and puts them
-// into c. The error is a *FailureError if there are none, or the end of ctx.
+// into c. The error is a *FailureError if they do not exist, or the end of ctx.
 func Make(ctx context.Context, sub *Subnet, c *Certificate) error {
 	c.Ranks, c.Orders = nil, nil
 	p, err := newProof(sub, c)
