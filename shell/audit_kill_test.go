@@ -81,14 +81,14 @@ func TestAckIDs(t *testing.T) {
 		id, want string
 		status   int
 	}{
-		{"link.width:0x0002C90310000000/1", "link.width:0x0002c90310000000/1: known", 0},
-		{"link.width:0x2c90310000000/01", "link.width:0x0002c90310000000/1: known", 0},
-		{"link.width:0x2c90310000001/1", "link.width:0x0002c90310000000/1: known", 0}, // GUID of the port
-		{"link.width:0x2c90310000001", "link.width:0x0002c90310000000: known", 0},
-		{"link.width:node-0001 HCA-1/1", "link.width:0x0002c90310000000/1: known", 0},
-		{"node.gone:0xAB/9", "node.gone:0x00000000000000ab/9: known", 0},
-		{"link.*:0x0002c9*/7", "link.*:0x0002c9*/7: known", 0},
-		{"link.*:fab*", "link.*:fab*: known", 0},
+		{"link.width:0x0002C90310000000/1", "link.width:0x0002c90310000000/1: acknowledged", 0},
+		{"link.width:0x2c90310000000/01", "link.width:0x0002c90310000000/1: acknowledged", 0},
+		{"link.width:0x2c90310000001/1", "link.width:0x0002c90310000000/1: acknowledged", 0}, // GUID of the port
+		{"link.width:0x2c90310000001", "link.width:0x0002c90310000000: acknowledged", 0},
+		{"link.width:node-0001 HCA-1/1", "link.width:0x0002c90310000000/1: acknowledged", 0},
+		{"node.gone:0xAB/9", "node.gone:0x00000000000000ab/9: acknowledged", 0},
+		{"link.*:0x0002c9*/7", "link.*:0x0002c9*/7: acknowledged", 0},
+		{"link.*:fab*", "link.*:fab*: acknowledged", 0},
 		{"link.width:switch*", `audit ack: invalid ID "link.width:switch*"; use CHECK:GUID/PORT, * for any text`, 2},
 		{"link.width:0x0002C9*", `audit ack: invalid ID "link.width:0x0002C9*"; use CHECK:GUID/PORT, * for any text`, 2},
 		{"Link.Width:*", `audit ack: invalid ID "Link.Width:*"; use CHECK:GUID/PORT, * for any text`, 2},

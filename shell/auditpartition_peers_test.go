@@ -55,7 +55,7 @@ coverage  100 % of 121 requests
 findings  2 info
 
 info      link.enabled  fabric: width up to 4x enabled; supported: 12x, at 48 of 48 ports
-info      mc.untold  fabric: the subnet administrator does not say who the members of 3 groups are: give its SM_Key with --keys
+info      mc.untold  fabric: the subnet administrator does not name the members of 3 groups; give its SM_Key with --keys
 [exit status 0]
 fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
 audits    partitions

@@ -20,7 +20,7 @@ func TestTerminalLimits(t *testing.T) {
 	s.send("for i in range(100000): x.append('y' * 1000000)\r")
 	s.expect("... ")
 	s.send("\r")
-	s.expect("more than 200 MiB")
+	s.expect("memory limit of 200 MiB exceeded")
 	s.expect("> ")
 	s.send("x = len(x) > 100\r")
 	s.expect("> ")

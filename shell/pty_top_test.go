@@ -34,7 +34,7 @@ func TestTerminalTop(t *testing.T) {
 	t.Parallel()
 	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "-t", "1h", "--retries", "0", "top", "--every", "2s")
 	s.expect("\x1b[?1049h")
-	s.frame("the first read; rates follow in 2s")
+	s.frame("first read; rates follow in 2s")
 	check := func(lines []string, width, rows int) {
 		t.Helper()
 		if len(lines) != rows {
@@ -46,7 +46,7 @@ func TestTerminalTop(t *testing.T) {
 			}
 		}
 	}
-	lines := s.frame("by wait: 24 ports, 24 datagrams a round")
+	lines := s.frame("by wait: 24 ports, 24 datagrams per round")
 	check(lines, 80, 24)
 	if !strings.HasPrefix(lines[1], "PORT ") || strings.Contains(lines[1], "RECV") || !strings.Contains(lines[23], "1-21 of 24") {
 		t.Errorf("at 80 columns: %q", lines)
@@ -54,9 +54,9 @@ func TestTerminalTop(t *testing.T) {
 	s.send("\x1b[6~")
 	s.frame("4-24 of 24")
 	s.send("d/n*2")
-	s.frame("/n*2_  Enter keeps it")
+	s.frame("/n*2_  Enter applies it")
 	s.send("\r")
-	if lines = s.frame(`by data: 24 ports, 24 datagrams a round; 2 like "n*2"`); !strings.Contains(lines[23], "1-2 of 2") {
+	if lines = s.frame(`by data: 24 ports, 24 datagrams per round; 2 like "n*2"`); !strings.Contains(lines[23], "1-2 of 2") {
 		t.Errorf("filtered: %q", lines)
 	}
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 200}); err != nil {
@@ -65,7 +65,7 @@ func TestTerminalTop(t *testing.T) {
 	check(s.frame("RECV b/s"), 200, 10)
 	s.send("\x15") // nothing: no filter is typed
 	s.send("\x1btb")
-	if lines = s.frame("by ber: 24 ports, 24 datagrams a round; tier host"); !strings.Contains(lines[1], " BER ") || !strings.Contains(lines[9], "1-6 of 6") || !strings.Contains(lines[2], "<") {
+	if lines = s.frame("by ber: 24 ports, 24 datagrams per round; tier host"); !strings.Contains(lines[1], " BER ") || !strings.Contains(lines[9], "1-6 of 6") || !strings.Contains(lines[2], "<") {
 		t.Errorf("the hosts by bit errors: %q", lines)
 	}
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 80}); err != nil {
@@ -84,7 +84,7 @@ func TestTerminalTop(t *testing.T) {
 	}
 
 	s = startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=2", "top")
-	s.frame("the first read")
+	s.frame("first read")
 	s.send(ctrlC)
 	s.expect("\x1b[?1049l")
 	s.exit(130)

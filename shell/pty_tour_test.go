@@ -43,7 +43,7 @@ func TestTerminalTour(t *testing.T) {
 	step(s, "Not yet.", "1 + 1", "2 + 2")
 	step(s, "Reads an attribute of subnet management", "help smp_get") // is no try
 	step(s, "2/8  Read one node", "f = discover()")
-	step(s, "another node: leaf-2 is wanted", `smp_get("NodeInfo", 1)`)
+	step(s, "another node; leaf-2 is needed", `smp_get("NodeInfo", 1)`)
 	step(s, "3/8  Tables", `smp_get("NodeInfo", "leaf-2")`)
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 200}); err != nil {
 		t.Fatal(err)
@@ -60,12 +60,12 @@ func TestTerminalTour(t *testing.T) {
 	step(s, "5/8  A fault found", `perf_rates("leaf-2/6")`)
 	step(s, "That audit finds nothing here.", "audit links")
 	step(s, "6/8  A policy verified", "audit counters")
-	step(s, "they still lead packets over the bad link", `t = f.graph().route("updn")`, "t.verify()")
-	step(s, "Now have them judged", `t = f.graph(exclude=[f.node("leaf-2").ports[6]]).route("updn")`)
+	step(s, "they still route packets over the bad link", `t = f.graph().route("updn")`, "t.verify()")
+	step(s, "Now verify them", `t = f.graph(exclude=[f.node("leaf-2").ports[6]]).route("updn")`)
 	step(s, "7/8  A plan", "t.verify()")
-	step(s, "It is proven.", "p = t.plan(get_routes())")
+	step(s, "The plan is proven.", "p = t.plan(get_routes())")
 	step(s, "8/8  A report", "p.apply()")
-	step(s, "That was the tour.", "report html --out fabric.html")
+	step(s, "This was the tour.", "report html --out fabric.html")
 	if page, err := os.ReadFile(filepath.Join(home, "fabric.html")); err != nil || !strings.Contains(string(page), "leaf-2/6") {
 		t.Errorf("the page: %v", err)
 	}
@@ -79,7 +79,7 @@ func TestTerminalTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = start(80)
-	s.expect("anew.") // the one word that does not go on in the next line: of what cannot be read
+	s.expect("beginning.") // the word that is not wrapped: the state cannot be read
 	step(s, "2/8", "x = [discover()]")
 	step(s, "3/8", "n = smp_get('NodeInfo', f.switches)")
 	step(s, "4/8", "get_routes().trace(17, 14)")
@@ -90,7 +90,7 @@ func TestTerminalTour(t *testing.T) {
 	s.send(ctrlC)
 	s.expect("Ctrl-D or exit ends fabsh")
 	step(s, "8/8", "t.plan(get_routes()).apply()")
-	step(s, "That was the tour.", "sminfo")
+	step(s, "This was the tour.", "sminfo")
 	s.send(ctrlD)
 	s.exit(0)
 }

@@ -81,7 +81,7 @@ leaf-3 ##@@@@@@
 - from 17  = from 20
 + from 23  * from 26
 # from 29  @ from 32
-? not known  blank: no link
+? unknown  blank: no link
 `},
 	} {
 		if diff := cmp.Diff(c.want, m.Draw(c.width, c.blocks)); diff != "" {
@@ -129,7 +129,7 @@ func TestParts(t *testing.T) {
 	if len(m.parts) != 1 || m.alone != 1 || len(m.parts[0].Rows) != 1 || m.known != 0 || m.unknown != 1 {
 		t.Errorf("%d parts, %d alone, %d known", len(m.parts), m.alone, m.known)
 	}
-	if got, want := m.Draw(0, false), "leaf (2) x spine (1), units: not known of any; 1 node without such a link\n        spine-1\nleaf-2        ?\n"; got != want {
+	if got, want := m.Draw(0, false), "leaf (2) x spine (1), units: unknown for all; 1 node without such a link\n        spine-1\nleaf-2        ?\n"; got != want {
 		t.Errorf("got %q", got)
 	}
 }

@@ -23,7 +23,7 @@ def route(fabric, *, roots = "", policy = "", scope = "global", seed = 0, keep =
     """Up*/down*, from the roots: no credit loops.
 
     roots: a file of switch GUIDs, or names such as spine-* (default: found automatically)
-    policy: how to choose among the next hops: least_loaded, scatter, round_robin, dmodk, hash, first; without it dmodk on fat trees, elsewhere least_loaded
+    policy: how to choose among the next hops: least_loaded, scatter, round_robin, dmodk, hash, first (default: dmodk on fat trees, elsewhere least_loaded)
     scope: what counts as load: global, or switch as in OpenSM
     seed: seed of random choices (scatter, hash)
     keep: tables whose entries are kept where they are still next hops: a file, or live

@@ -103,7 +103,7 @@ func TestEachPortOneReport(t *testing.T) {
 		}
 		got = append(got, ids)
 	}
-	want := []string{"", "prefix.default:fabric: this subnet and that at port mlx5_0/1 have the default GID prefix, so GIDs do not tell them apart"}
+	want := []string{"", "prefix.default:fabric: this subnet and the one at port mlx5_0/1 have the default GID prefix: GIDs do not distinguish them"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s\n%s", diff, text)
 	}
