@@ -37,7 +37,7 @@ func TestChangeDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if strings.HasPrefix(lines.Text(), "made;") {
+			if strings.HasPrefix(lines.Text(), "applied;") {
 				want("0", []string{"ok: the change is confirmed\n"}, "change", "confirm")
 			}
 		}

@@ -290,7 +290,7 @@ func (s *served) flip(r *rand.Rand, old, made, file string, count map[string]int
 		s.t.Fatalf("flip at %d: the fabric has %s: %s", at, want, got)
 	}
 	got := s.end("revert")
-	if strings.Contains(got, "all is as before") && s.tables() != old {
+	if strings.Contains(got, "the fabric is as before") && s.tables() != old {
 		s.t.Fatalf("flip at %d: %s\n%s", at, got, s.tables())
 	}
 	if !strings.Contains(got, "journal "+found[0]+" line ") {

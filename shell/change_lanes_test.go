@@ -54,7 +54,7 @@ func TestChangeLanes(t *testing.T) {
 	}
 	var said []string
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		if said = append(said, lines.Text()); strings.HasPrefix(lines.Text(), "made;") {
+		if said = append(said, lines.Text()); strings.HasPrefix(lines.Text(), "applied;") {
 			want("ok: the change is confirmed\n", "0", "change", "confirm")
 		}
 	}
@@ -64,7 +64,7 @@ func TestChangeLanes(t *testing.T) {
 	want("verdict      ok\n", "0", "verify", "--sl", levels)
 	want("acyclic      False\n", "1", "verify")
 	want("nothing to do\n", "0", "--write", "change", "apply", file, "--sl", levels) // it is no change that could be taken back
-	want("all is as before the change", "0", "--write", "change", "revert")
+	want("the fabric is as before the change", "0", "--write", "change", "revert")
 	if after := dump("False"); after != before {
 		t.Errorf("taken back:\n%s\nbefore:\n%s", after, before)
 	}

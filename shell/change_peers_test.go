@@ -47,7 +47,7 @@ func TestChangeStaged(t *testing.T) {
 	}
 	lanes := filepath.Join(dir, "lanes.plan")
 	must(f, "--plan", lanes, "-c", "set_sl2vl(discover().switches[0], {(1, 2): [0] * 16})")
-	if got := outcome(on(t, f, "--state", state, "--write", "change", "apply", lanes, "--stage", dump, "--reload", strconv.Itoa(f.SMPID()))); !strings.Contains(got, "has forwarding tables alone, and the plan changes ") || !strings.HasSuffix(got, "[exit status 2]\n") {
+	if got := outcome(on(t, f, "--state", state, "--write", "change", "apply", lanes, "--stage", dump, "--reload", strconv.Itoa(f.SMPID()))); !strings.Contains(got, "contains only forwarding tables, but the plan changes ") || !strings.HasSuffix(got, "[exit status 2]\n") {
 		t.Errorf("lanes that OpenSM's file has not: %s", got)
 	}
 	must(f, "change", "plan", "--routes", target, "--out", file)
@@ -70,7 +70,7 @@ func TestChangeStaged(t *testing.T) {
 			}
 			walks++
 		}
-		made = strings.HasPrefix(lines.Text(), "made;")
+		made = strings.HasPrefix(lines.Text(), "applied;")
 	}
 	if !made || walks == 0 {
 		cmd.Wait()

@@ -41,7 +41,7 @@ func TestChangeReboot(t *testing.T) {
 	const foreign = `"switch-4" (0x0002c90300100030) LinearForwardingTable block 0: all LIDs are dropped, as after a restart of the switch`
 	last := ""
 	for lines := bufio.NewScanner(stderr); lines.Scan(); last = lines.Text() {
-		if strings.HasPrefix(lines.Text(), "made;") {
+		if strings.HasPrefix(lines.Text(), "applied;") {
 			if err := s.subnet.Cables.Reboot(s.f.OfType(mad.NodeTypeSwitch)[3].GUID()); err != nil {
 				t.Fatal(err)
 			}
@@ -51,11 +51,11 @@ func TestChangeReboot(t *testing.T) {
 		t.Errorf("exit status %d: %s", cmd.ProcessState.ExitCode(), last)
 	}
 	want(foreign, "3", "--write", "change", "revert")
-	want("the change is not made as a whole", "2", "change", "confirm")
+	want("the change is not complete", "2", "change", "confirm")
 	want("in the fabric: 0 old, 4 new, 0 between, 1 foreign\n", "1", "change", "status")
 	want("left: "+foreign, "0", "change", "revert", "--abandon")
 	want("abandoned ", "0", "change", "status")
 	// Its links are up all the same, and the next plan tells of them.
-	want("links that are up and not active, which count as if they were: 5 ports of switches, as switch-3/3 (initialize)", "0",
+	want("links that are up but not active, assumed to be active: 5 ports of switches, such as switch-3/3 (initialize)", "0",
 		"-c", "plan(lambda: set_lft(discover().switches[0], {40: 1})).not_judged")
 }
