@@ -110,7 +110,7 @@ print(len(sa_gettable("InformInfoRecord")), stats().dropped)
 	}
 	s.startSM()
 	began := time.Now()
-	r.says("subscribed again, but what happened in between was not told")
+	r.says("subscribed again, but events in between were not reported")
 	t.Logf("subscribed again after %v", time.Since(began).Round(100*time.Millisecond))
 	s.sim.Console(t, `Unlink "leaf-3"[2]`)
 	r.says("128 True")
