@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -62,12 +63,12 @@ func TestJournalOfOthers(t *testing.T) {
 	for _, x := range []struct {
 		what string
 		put  func(path, victim string) error
-		want string // of reading
+		want string // a regular expression
 	}{
 		{"symbolic link", func(path, victim string) error { return os.Symlink(victim, path) }, "too many levels of symbolic links"},
 		{"hard link", func(path, victim string) error { return os.Link(victim, path) }, "line 1: the first line is incomplete"},
 		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
-		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "change.journal: "},
+		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "not a regular file|is a directory"}, // of reading, of opening
 		{"long", func(path, victim string) error {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				return err
@@ -97,7 +98,7 @@ func TestJournalOfOthers(t *testing.T) {
 				if x.what == "another's" && i == 0 {
 					continue // it tells of a change that another has begun
 				}
-				if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), x.want) {
+				if err == nil || !strings.Contains(err.Error(), path) || !regexp.MustCompile(x.want).MatchString(err.Error()) {
 					t.Errorf("got %v, want %s", err, x.want)
 				}
 			}
