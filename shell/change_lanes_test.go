@@ -40,7 +40,7 @@ func TestChangeLanes(t *testing.T) {
 	before := dump("True") // so that no drain takes long
 	want("; loop-free and credit-loop-free at every step, whatever the order within a round; where paths have the service levels of torus-2qos (0, 1); target: the policy's own tables\n", "0", "change", "plan", "--routes", "torus-2qos", "--out", file, "--sl-out", levels)
 	want("; not verified here\nmade from: --routes torus-2qos\nsubnet manager: none\nround 1: virtual lanes of service levels", "0", "change", "show", file)
-	want("; where paths have other service levels than are taken to be in use, name them (--sl FILE)\n", "1", "--write", "change", "apply", file)
+	want("; if paths use service levels other than those assumed, give them (--sl FILE)\n", "1", "--write", "change", "apply", file)
 	if dump("False") != before {
 		t.Fatal("the refused change was made")
 	}

@@ -47,7 +47,7 @@ func TestChangeReboot(t *testing.T) {
 			}
 		}
 	}
-	if cmd.Wait(); cmd.ProcessState.ExitCode() != 3 || !strings.Contains(last, foreign+"; the change is neither made nor reverted: see fabsh change status") {
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != 3 || !strings.Contains(last, foreign+"; the change is neither applied nor reverted: see fabsh change status") {
 		t.Errorf("exit status %d: %s", cmd.ProcessState.ExitCode(), last)
 	}
 	want(foreign, "3", "--write", "change", "revert")

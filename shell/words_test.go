@@ -52,9 +52,6 @@ var wordsPending = []string{
 	"builtins/COMPATIBILITY.md",
 	"builtins/REFERENCE.md",
 	"builtins/SCHEMAS.md",
-	"fabric/change/GUIDE.md",
-	"fabric/change/apply/",
-	"fabric/change/order/",
 	"shell/GUIDE.md",
 }
 

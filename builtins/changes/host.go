@@ -43,7 +43,7 @@ func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (
 	h := HostOf(r)
 	f, err := Sweep(ctx, r, h)
 	if err != nil {
-		return apply.Stuck, err
+		return apply.Unresolved, err
 	}
 	o.Summary = lang.OneLine(cmp.Or(p.From, "a plan"))
 	outcome, err := h.Make(ctx, f, p, &o)

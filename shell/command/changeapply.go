@@ -138,7 +138,7 @@ func ended(s *session.Session, outcome apply.Outcome, err error) error {
 	var refusal *order.Refusal
 	var foreign *apply.ForeignError
 	var check *apply.CheckError
-	var silent *apply.SilentError
+	var silent *apply.AccessError
 	switch {
 	case errors.As(err, &refusal):
 		s.Print("refused: " + err.Error() + "\n")
@@ -162,7 +162,7 @@ func ended(s *session.Session, outcome apply.Outcome, err error) error {
 	case apply.Expired:
 		s.Print("reverted: the change was not confirmed; the fabric is as before it\n")
 		return session.Exit(lang.StatusFindings)
-	case apply.Asked:
+	case apply.RevertedOnRequest:
 		s.Print("reverted: the fabric is as before the change\n")
 	}
 	return nil

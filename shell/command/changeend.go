@@ -141,7 +141,7 @@ func changeStatus(ctx context.Context, s *session.Session) error {
 	}
 	status, err := r.Status(ctx)
 	if err != nil {
-		return ended(s, apply.Stuck, err)
+		return ended(s, apply.Unresolved, err)
 	}
 	open := false
 	if j := status.Journal; j.Begin() != nil {
@@ -211,7 +211,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 		return nil
 	}
 	if err != nil {
-		return ended(s, apply.Stuck, err)
+		return ended(s, apply.Unresolved, err)
 	}
 	printLeft(s, left)
 	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not known to be as before the change\n", plural.Count(len(left), "block is", "blocks are")))
@@ -222,7 +222,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 func revertFromFabric(ctx context.Context, s *session.Session, r *apply.Run, f *fabric.Fabric, p *plan.Plan) error {
 	left, err := r.RevertFromFabric(ctx, f, p)
 	if err != nil || len(left) == 0 {
-		return ended(s, apply.Asked, err)
+		return ended(s, apply.RevertedOnRequest, err)
 	}
 	printLeft(s, left)
 	s.Print(fmt.Sprintf("reverted in part: %s not known to be as before the change\n", plural.Count(len(left), "block is", "blocks are")))

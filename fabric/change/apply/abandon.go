@@ -5,10 +5,11 @@ import (
 	"errors"
 )
 
-// Abandon ends a change without a write, whatever the fabric has of it: for blocks that
-// stay another writer's, or switches that are gone. left says what is not as before. A
-// damaged journal is replaced, or where its first line, which has the change, does not
-// verify, set aside: no block is read then, and the *DamageError is returned.
+// Abandon ends a change without a write, whatever state the blocks are in: for blocks
+// that another writer keeps, or switches that are gone. left describes the blocks that
+// are not as before the change. A damaged journal is replaced; if its first line, which
+// contains the change, does not verify, it is set aside instead, no block is read, and
+// the *DamageError is returned.
 func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
 	held, err := r.lock()
 	if err != nil {
@@ -36,5 +37,5 @@ func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
 		return nil, err
 	}
 	defer j.Close()
-	return left, j.Append(Record{Kind: KindAbandoned, Why: whyAsked})
+	return left, j.Append(Record{Kind: KindAbandoned, Why: whyRequested})
 }

@@ -90,7 +90,7 @@ func (r *rig) engine(dies int64, die func()) *engine.Engine {
 // swap are cells of a change that has every switch swap two of its ports in the
 // first block of its table.
 func (r *rig) swap(e *engine.Engine) (cells []*apply.Cell) {
-	ways := apply.NewWays(r.f)
+	ways := apply.NewRoutes(r.f)
 	for i := range r.f.Nodes() {
 		n := &r.f.Nodes()[i]
 		if !n.IsSwitch() {
@@ -190,7 +190,7 @@ func TestMakeAndTakeBack(t *testing.T) {
 		if !j.Open() || j.Last(apply.KindApplied) == nil {
 			t.Error("the journal does not say that it is made")
 		}
-		if err := r.change(e, j).TakeBack(t.Context(), "test"); err != nil {
+		if err := r.change(e, j).Revert(t.Context(), "test"); err != nil {
 			t.Fatal(err)
 		}
 		if !r.are(before) || j.Open() {
@@ -225,13 +225,13 @@ func TestKilled(t *testing.T) {
 				}
 				kills++
 				// A second process is killed too, and a third one ends it.
-				r.killed(at/2, func(c *apply.Change, ctx context.Context) error { return c.TakeBack(ctx, "killed") }, false)
+				r.killed(at/2, func(c *apply.Change, ctx context.Context) error { return c.Revert(ctx, "killed") }, false)
 				if at%2 == 0 {
 					r.finish(func(c *apply.Change, ctx context.Context) error { return c.Resume(ctx) }, after)
 				}
-				r.finish(func(c *apply.Change, ctx context.Context) error { return c.TakeBack(ctx, "killed") }, before)
+				r.finish(func(c *apply.Change, ctx context.Context) error { return c.Revert(ctx, "killed") }, before)
 			}
-			r.finish(func(c *apply.Change, ctx context.Context) error { return c.TakeBack(ctx, "end") }, before)
+			r.finish(func(c *apply.Change, ctx context.Context) error { return c.Revert(ctx, "end") }, before)
 			if kills < 20 {
 				t.Errorf("%d kills", kills)
 			}
@@ -289,7 +289,7 @@ func TestForeign(t *testing.T) {
 		last := r.cells[len(r.cells)-1]
 		c := r.change(e, j)
 		rounds := 0
-		c.Tell = func(string) {
+		c.Log = func(string) {
 			if rounds++; rounds == 1 {
 				if err := r.subnet.Edit.LFT(last.Node, 3, 4); err != nil {
 					t.Fatal(err)
@@ -301,7 +301,7 @@ func TestForeign(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Log(foreign)
-		if err := c.TakeBack(t.Context(), "test"); !errors.As(err, &foreign) {
+		if err := c.Revert(t.Context(), "test"); !errors.As(err, &foreign) {
 			t.Fatal(err)
 		}
 		if got := r.tables()[len(r.cells)-1][3]; got != 4 {
@@ -310,7 +310,7 @@ func TestForeign(t *testing.T) {
 		if err := r.subnet.Edit.LFT(last.Node, 3, last.Old[3]); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.TakeBack(t.Context(), "test"); err != nil || !r.are(before) {
+		if err := c.Revert(t.Context(), "test"); err != nil || !r.are(before) {
 			t.Error(err)
 		}
 	})
@@ -336,7 +336,7 @@ func TestDiskFull(t *testing.T) {
 			if writes == 0 && !r.are(before) {
 				t.Error("Sets went out without a journal")
 			}
-			if err := c.TakeBack(t.Context(), "disk full"); !errors.Is(err, apply.ErrJournal) || !r.are(before) {
+			if err := c.Revert(t.Context(), "disk full"); !errors.Is(err, apply.ErrJournal) || !r.are(before) {
 				t.Fatalf("after %d records: %v", writes, err)
 			}
 			j.Close()

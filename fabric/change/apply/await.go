@@ -11,41 +11,41 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// await waits until the change has ended, and reverts it itself if the guard has ended
-// before, the journal is damaged, or checks fail. The end of ctx reverts it, too. failed is
-// why it goes no further, if it does not.
+// await waits until the change has ended. It reverts the change itself if the guard has
+// ended before, the journal is damaged, a check fails, or ctx ends. failed is the reason
+// if the change cannot continue.
 func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Checks, failed error) (Outcome, error) {
 	released := failed != nil
 	stay := context.WithoutCancel(ctx)
 	seen, err := newView(begun.path)
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer seen.close()
 	revert := "" // why
 	var checked time.Time
-	var failing error // why the journal is to have it as failed
+	var failing error // the reason recorded in the journal if the change has failed
 	for {
 		j, err := seen.read()
 		var damage *DamageError
 		switch {
 		case errors.As(err, &damage) && damage.Last.ends():
-			return Stuck, withCopy(err)
+			return Unresolved, withCopy(err)
 		case damage != nil:
 			revert, failed = whyDamaged, withCopy(err)
 		case err != nil:
-			return Stuck, err
+			return Unresolved, err
 		case !j.Open():
 			last := &j.Records[len(j.Records)-1]
 			if last.Kind == KindReverted {
-				r.Host.tell("reverted: " + last.Why)
+				r.Host.log("reverted: " + last.Why)
 				if err := r.asBefore(stay, j); err != nil {
-					return Stuck, err
+					return Unresolved, err
 				}
 			}
 			return ended(last, failed)
 		case j.Records[len(j.Records)-1].Kind == KindStopped:
-			return Stuck, &CheckError{j.Records[len(j.Records)-1].Why + "; the change is neither made nor reverted: see fabsh change status; then resume or revert it, or end it without a write (change revert --abandon)"}
+			return Unresolved, &CheckError{j.Records[len(j.Records)-1].Why + "; the change is neither applied nor reverted: see fabsh change status; then resume or revert it, or end it without a write (change revert --abandon)"}
 		}
 		select {
 		case <-guard.Done():
@@ -54,7 +54,7 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 				continue
 			}
 			if revert == "" {
-				r.Host.tell("the guard process has ended: this process reverts the change")
+				r.Host.log("the guard process has ended: this process reverts the change")
 				revert = whyUnguarded
 			}
 			failed = cmp.Or(failed, error(&CheckError{whyUnguarded}))
@@ -63,7 +63,7 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 		if failed == nil && failing == nil && ctx.Err() == nil && time.Since(checked) >= watchEvery {
 			if err := checks.Waiting(ctx, begun.Begin().Cells); err != nil && ctx.Err() == nil {
 				failing = err
-				r.Host.tell(fmt.Sprintf("%v: reverting the change", err))
+				r.Host.log(fmt.Sprintf("%v: reverting the change", err))
 			}
 			checked = time.Now()
 		}
@@ -80,38 +80,38 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 		if ctx.Err() != nil && !released {
 			released = true
 			failed = context.Cause(ctx)
-			r.Host.tell("interrupted: the change is reverted")
+			r.Host.log("interrupted: the change is reverted")
 			guard.Release()
 		}
 		if err := r.Host.Clock.Sleep(stay, poll); err != nil {
-			return Stuck, err
+			return Unresolved, err
 		}
 	}
 }
 
-// ended is the outcome that the last record tells.
+// ended returns the outcome that the last record states.
 func ended(last *Record, failed error) (Outcome, error) {
 	switch {
 	case last.Kind == KindConfirmed:
 		return Confirmed, nil
 	case last.Kind == KindAbandoned:
-		return Stuck, &CheckError{"the change was abandoned: blocks already written stay"}
+		return Unresolved, &CheckError{"the change was abandoned: blocks already written stay"}
 	case failed != nil:
 		return Failed, failed
 	}
 	return Expired, nil
 }
 
-// Why a change is reverted.
+// Reasons for reverting a change.
 const (
 	whyExpired   = "it was not confirmed in time"
-	whyGone      = "the process that made it has ended"
+	whyGone      = "the process that applied it has ended"
 	whyUnguarded = "the guard process has ended"
 	whyDamaged   = "its journal is damaged"
-	whyAsked     = "on request"
+	whyRequested = "on request"
 )
 
-// fail has the journal record that a change that waits to be confirmed goes no further.
+// fail records in the journal that a change that waits to be confirmed cannot continue.
 func (r *Run) fail(why error) error {
 	held, j, err := r.open()
 	if err != nil {
@@ -125,34 +125,34 @@ func (r *Run) fail(why error) error {
 	return j.Append(Record{Kind: KindFailed, Why: why.Error()})
 }
 
-// revert reverts the change b in this process, its journal damaged or not.
+// revert reverts the change b in this process, whether or not its journal is damaged.
 func (r *Run) revert(ctx context.Context, b *Begin, why string, failed error) (Outcome, error) {
 	held, err := r.lock()
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer held.Release()
 	j, err := r.openReplacing(func(*Journal) (*Begin, error) { return b, nil })
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer j.Close()
 	switch {
 	case j.Begin().ID != b.ID:
-		return Stuck, &CheckError{"the journal belongs to another change"}
+		return Unresolved, &CheckError{"the journal belongs to another change"}
 	case j.Open():
-		if err := r.takeBack(ctx, j, nil, why); err != nil {
-			return Stuck, err
+		if err := r.revertJournal(ctx, j, nil, why); err != nil {
+			return Unresolved, err
 		}
 	case j.Last(KindReverted) != nil: // by another process
 		if err := r.asBefore(ctx, j); err != nil {
-			return Stuck, err
+			return Unresolved, err
 		}
 	}
 	return ended(&j.Records[len(j.Records)-1], failed)
 }
 
-// asBefore reads all blocks, and returns why not all are as before the change.
+// asBefore reads all blocks, and returns an error if some are not as before the change.
 func (r *Run) asBefore(ctx context.Context, j *Journal) error {
 	blocks, err := r.blocks(ctx, j)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Where the time to confirm is not given, a change waits for defaultWithin and for
-// defaultDrains times the time in which packets of the old tables are gone.
+// If no time to confirm is given, a change waits for defaultWithin plus defaultDrains
+// times the time after which packets of the old tables are gone.
 const (
 	defaultWithin = 60 * time.Second
 	defaultDrains = 4
@@ -47,8 +47,9 @@ func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *Option
 	return b, nil
 }
 
-// provePorts judges a plan that writes PortInfo anew: ports that it disables may cut paths
-// of tables that it does not change. live are the tables of f; nil: they are read.
+// provePorts verifies a plan that writes PortInfo again: ports that it disables may cut
+// paths of tables that it does not change. live are the tables of f; nil: provePorts
+// reads them.
 func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, b *Begin) error {
 	if !slices.ContainsFunc(b.Cells, func(c *Cell) bool { return c.Attr == mad.AttrPortInfo }) {
 		return nil
@@ -77,13 +78,14 @@ func lastCut(local *engine.Port) []mad.LID {
 	return slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
 }
 
-// levels returns the service levels that packets have: those of a file, "": of path
-// records. The guard process reads the file again, so it must be a regular one.
+// levels returns the service levels of packets: from a file, or with "" from path
+// records. The guard process reads the file again, so it must be a regular file.
 func (h *Host) levels(file string) plan.Levels {
 	return plan.Levels{Client: h.SA, File: file, Open: format.OpenIncluded}
 }
 
-// readTables reads the forwarding tables in force: of each switch, or nothing is proven.
+// readTables reads the forwarding tables in force. If one cannot be read, nothing is
+// proven.
 func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routes.Routes, error) {
 	live, failed, err := table.ReadRoutes(ctx, e, f)
 	if err == nil && len(failed) > 0 {

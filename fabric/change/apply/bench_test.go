@@ -52,7 +52,7 @@ func BenchmarkApply(b *testing.B) {
 		b.Fatal(err)
 	}
 	target = target.On(live.Graph())
-	ways := apply.NewWays(f)
+	ways := apply.NewRoutes(f)
 	var cells, back []*apply.Cell
 	for _, sd := range target.Diff(live).Switches {
 		n := live.Graph().Switches()[sd.Switch]

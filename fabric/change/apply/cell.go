@@ -1,30 +1,30 @@
-// Package apply makes a change of a fabric, and takes it back: round by round, under
-// a journal, with a look at the fabric between the rounds.
+// Package apply applies a change to a fabric, and reverts it: round by round, under a
+// journal, with a check of the fabric between the rounds.
 //
-//	host.go     Host: from where changes are made
-//	make.go     a plan's change, from the first check to its end; each check in a file:
+//	host.go     Host: the port and process from which changes are applied
+//	make.go     applies the change of a plan; each of its checks has a file:
 //	stale.go    whether the fabric is still the one of the plan
 //	manager.go  whether a subnet manager forbids it
 //	begin.go    the head of the journal; the proof of ports that go down
 //	staged.go   OpenSM writes the tables: whether it can, and how
 //	latest.go   where journals are, and which change has not ended
-//	guard.go    the guard process: when there must be one, and what it does
+//	guard.go    the guard process: when it is needed, and what it does
 //
-//	run.go      a change under its journal: made, confirmed, resumed, reverted;
+//	run.go      a change under its journal: applied, confirmed, resumed, reverted;
 //	            abandon.go, ended without a write
-//	await.go    what the process that made a change does until it has ended
-//	status.go   what journal and fabric show of a change
-//	cell.go     what one Set writes, and what there is of it in the fabric
+//	await.go    what the process that applied a change does until the change has ended
+//	status.go   the state of a change, from its journal and the fabric
+//	cell.go     what one Set writes, and its state in the fabric
 //	read.go     reading and writing many cells
-//	journal.go  the file that says what was begun, and how it ended; record.go, its
+//	journal.go  the file that records how a change began and ended; record.go, its
 //	            records; line.go, its lines, and what damage is
 //	damage.go   a change whose journal is damaged: copied, reverted from the fabric
 //	planned.go  the cells of a plan; order.go, tables.go: their order; cut.go, that of
-//	            what takes links down
-//	move.go     from the state that is there to the old or the new one
-//	check.go    what must not happen between two rounds; watch.go, nor until the change
-//	            is confirmed
-//	way.go      two directed routes to a node
+//	            cells that take links down
+//	move.go     from the current state to the old or the new one
+//	check.go    conditions checked between two rounds; watch.go, until the change is
+//	            confirmed
+//	route.go    two directed routes to a node
 //	error.go    errors
 package apply
 
@@ -37,28 +37,28 @@ import (
 	"fabsh/mad"
 )
 
-// Cell is what a change writes with one Set: some fields of an attribute, or a block
-// of a table.
+// Cell is the part of a change that one Set writes: some fields of an attribute, or a
+// block of a table.
 type Cell struct {
-	Node mad.GUID // that must answer
-	Name string   // of the node, and what of it: for people
-	// Routes are ways to the node; the next one is taken where one gives no answer.
-	// LID is for a node to which none is known.
+	Node mad.GUID // the node that must answer
+	Name string   // name of the node and of the part written, for people
+	// Routes are directed routes to the node; if one gives no answer, the next one is
+	// used. LID is for a node without a known route.
 	Routes []mad.DirectedRoute
 	LID    mad.LID
-	// PortGUID is that of the port whose M_Key the node wants.
+	// PortGUID is that of the port whose M_Key the node requires.
 	PortGUID mad.GUID
 
 	Attr     *mad.Attribute
 	Modifier uint32
-	// Fields are those that the change writes; nil: all of the attribute.
+	// Fields are those that the change writes; nil: the whole attribute.
 	Fields []string
-	// Old and New are the attribute before and after the change. Of fields that
-	// the change does not write they are 0, so that they hold no keys.
+	// Old and New are the attribute before and after the change. Fields that the change
+	// does not write are 0, so that Old and New contain no keys.
 	Old, New []byte
 }
 
-// cellJSON is a cell in the journal: an attribute is known by its number.
+// cellJSON is a cell in the journal. The attribute is identified by its number.
 type cellJSON struct {
 	Node     mad.GUID            `json:"node"`
 	Name     string              `json:"name"`
@@ -72,12 +72,12 @@ type cellJSON struct {
 	New      []byte              `json:"new"`
 }
 
-// MarshalJSON writes c for the journal.
+// MarshalJSON encodes c for the journal.
 func (c *Cell) MarshalJSON() ([]byte, error) {
 	return json.Marshal(cellJSON{c.Node, c.Name, c.Routes, c.LID, c.PortGUID, c.Attr.ID, c.Modifier, c.Fields, c.Old, c.New})
 }
 
-// UnmarshalJSON reads c from the journal.
+// UnmarshalJSON decodes c from the journal.
 func (c *Cell) UnmarshalJSON(b []byte) error {
 	var j cellJSON
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -87,7 +87,7 @@ func (c *Cell) UnmarshalJSON(b []byte) error {
 	return c.Check()
 }
 
-// Check says what is wrong with c; nil: nothing is.
+// Check returns an error if c is invalid.
 func (c *Cell) Check() error {
 	switch {
 	case c.Attr == nil:
@@ -109,19 +109,19 @@ func (c *Cell) Check() error {
 	return nil
 }
 
-// State is what the fabric has of a cell.
+// State is the state of a cell in the fabric.
 type State uint8
 
 const (
-	// Old and New: as before, and as after the change.
+	// Old and New are the states before and after the change.
 	Old State = iota
 	New
-	// Between: a table's block with some entries old and the others new, as the
-	// rounds leave it.
+	// Between is the state of a block of a table with some entries old and the others
+	// new, as the rounds leave it.
 	Between
-	// Foreign: neither; another writer wrote it, or the switch was restarted.
+	// Foreign is any other content: another writer wrote it, or the switch was restarted.
 	Foreign
-	// Unread: it could not be read.
+	// Unread is the state of a cell that could not be read.
 	Unread
 )
 
@@ -129,7 +129,7 @@ func (s State) String() string {
 	return [...]string{"old", "new", "between old and new", "foreign", "not read"}[s]
 }
 
-// Classify says what data, the attribute as it was read, is.
+// Classify returns the state of the cell for data, the attribute as it was read.
 func (c *Cell) Classify(data []byte) State {
 	switch {
 	case c.same(data, c.Old):
@@ -152,7 +152,7 @@ func (c *Cell) Classify(data []byte) State {
 	return Between
 }
 
-// same: what the change writes of the attribute is the same in a and b.
+// same reports whether a and b agree in what the change writes of the attribute.
 func (c *Cell) same(a, b []byte) bool {
 	if c.Fields == nil {
 		return bytes.Equal(a[:c.Attr.Size], b[:c.Attr.Size])
@@ -168,8 +168,8 @@ func (c *Cell) same(a, b []byte) bool {
 	return true
 }
 
-// settled is the value of a field without what moves on by itself: a port that is
-// not disabled trains its link.
+// settled returns the value of a field, ignoring transitions that need no Set: a port
+// that is not disabled trains its link.
 func settled(f *mad.Field, v uint64) uint64 {
 	if f.Script != "port_physical_state" {
 		return v
@@ -181,7 +181,7 @@ func settled(f *mad.Field, v uint64) uint64 {
 	return uint64(mad.PortPhysicalStatePolling)
 }
 
-// only is data with all fields 0 that the change does not write.
+// only returns data with all fields set to 0 that the change does not write.
 func (c *Cell) only(data []byte) []byte {
 	data = slices.Clone(data[:c.Attr.Size])
 	if c.Fields == nil {
@@ -197,8 +197,8 @@ func (c *Cell) only(data []byte) []byte {
 	return kept
 }
 
-// request is the attribute as a Set has it that makes want of what was read: fields
-// for which a Set asks for an action go out as 0 unless the change writes them.
+// request returns the attribute for a Set that changes what was read to want. Fields for
+// which a Set requests an action are sent as 0 unless the change writes them.
 func (c *Cell) request(read, want []byte) []byte {
 	if c.Fields == nil {
 		return want

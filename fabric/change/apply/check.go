@@ -17,11 +17,11 @@ import (
 type Checks struct {
 	client  *sa.Client
 	f       *fabric.Fabric
-	manager *sa.SM // before; nil: there was none
+	manager *sa.SM // before the change; nil: there was no manager
 	admin   bool   // the SA answered before
 	marked  []bool // by node: PortStateChange was set before
 	planned map[*fabric.Port]bool
-	routes  []mad.DirectedRoute // by node: over no port that is disabled; nil: as the sweep found them
+	routes  []mad.DirectedRoute // by node: a route that uses no disabled port; nil: the route of the sweep
 	sampled []sample
 }
 
@@ -29,17 +29,17 @@ type Checks struct {
 type sample struct {
 	port            *fabric.Port
 	dropped, stuck  uint64 // VL15Dropped, discards for HOQLife
-	hasDrop, hasHOQ bool   // they can be read
+	hasDrop, hasHOQ bool   // whether they can be read
 }
 
-// maxSampled bounds the ports whose counters are read after each round, and
-// maxLooked the switches whose ports are.
+// maxSampled is the largest number of ports whose counters are read after each round, and
+// maxLooked that of switches whose ports are read.
 const (
 	maxSampled = 64
 	maxLooked  = 64
 )
 
-// NewChecks notes what f, which was just swept, and its subnet manager are like
+// NewChecks records the state of f, which was just swept, and of its subnet manager,
 // before the change of cells.
 func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*Cell) (*Checks, error) {
 	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}}
@@ -91,7 +91,7 @@ func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager
 	})
 }
 
-// ports adds the ports, of both ends of the link, whose PortInfo c writes.
+// ports adds the ports whose PortInfo c writes, and their peers.
 func (c *Cell) ports(f *fabric.Fabric, to map[*fabric.Port]bool) {
 	if c.Attr != mad.AttrPortInfo {
 		return
@@ -106,7 +106,7 @@ func (c *Cell) ports(f *fabric.Fabric, to map[*fabric.Port]bool) {
 	}
 }
 
-// disables: the port is disabled after the change, or when it is taken back.
+// disables reports whether the port is disabled after the change, or after its reversal.
 func (c *Cell) disables() bool {
 	return slices.ContainsFunc(c.Fields, func(name string) bool {
 		f := c.Attr.Field(name)
@@ -114,7 +114,7 @@ func (c *Cell) disables() bool {
 	})
 }
 
-// route is a directed route to n.
+// route returns a directed route to n.
 func (c *Checks) route(n *fabric.Node) mad.DirectedRoute {
 	if c.routes != nil && c.routes[n.ID()] != nil {
 		return c.routes[n.ID()]
@@ -122,7 +122,7 @@ func (c *Checks) route(n *fabric.Node) mad.DirectedRoute {
 	return n.Route()
 }
 
-// portRoute is a directed route to p.
+// portRoute returns a directed route to p.
 func (c *Checks) portRoute(p *fabric.Port) mad.DirectedRoute {
 	peer := p.Peer()
 	if c.routes == nil || peer == nil || c.planned[p] || p.Route().Hops() == 0 || c.routes[peer.Node().ID()] == nil {
@@ -131,8 +131,8 @@ func (c *Checks) portRoute(p *fabric.Port) mad.DirectedRoute {
 	return append(slices.Clip(c.routes[peer.Node().ID()]), uint8(peer.Num()))
 }
 
-// Between is the check after a round that wrote to some nodes: a *CheckError says
-// what happened.
+// Between checks the fabric after a round that wrote to some nodes. A *CheckError
+// describes what failed.
 func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
 	if err := c.state(ctx, changed); err != nil {
 		return err
@@ -165,8 +165,8 @@ func (c *Checks) state(ctx context.Context, changed []mad.GUID) error {
 	return c.ports(ctx, changed)
 }
 
-// answers reports whether the subnet administrator answers. An answer that refuses is
-// one.
+// answers reports whether the subnet administrator answers. An answer with an error
+// status counts.
 func (c *Checks) answers(ctx context.Context) (bool, error) {
 	_, err := c.client.Query(ctx, sa.NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
 	var status *engine.Error
@@ -179,8 +179,8 @@ func (c *Checks) answers(ctx context.Context) (bool, error) {
 	return errors.As(err, &status) && status.Status != 0, nil
 }
 
-// marks are the switches whose PortStateChange bit is set: some port of theirs has
-// changed its state since a subnet manager cleared it.
+// marks returns the switches whose PortStateChange bit is set: one of their ports has
+// changed its state since a subnet manager cleared the bit.
 func (c *Checks) marks(ctx context.Context) ([]bool, error) {
 	marked := make([]bool, len(c.f.Nodes()))
 	var calls []*engine.Call
@@ -199,14 +199,16 @@ func (c *Checks) marks(ctx context.Context) ([]bool, error) {
 		if call.Err == nil {
 			sw.Decode(call.Data())
 		}
-		// A switch that does not answer is checked port by port, from both sides.
+		// A switch that does not answer is checked port by port, from both ends of its
+		// links.
 		marked[of[i]] = call.Err != nil || sw.PortStateChange
 	}
 	return marked, nil
 }
 
-// ports: no port is down that was up, nor carries nothing that did, of the switches that say that some port has
-// changed, and of those that were written to.
+// ports checks that no port that was up is down, and that no port that was active has
+// left that state, on the switches that report a changed port and those that were written
+// to.
 func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	now, err := c.marks(ctx)
 	if err != nil {
@@ -258,8 +260,8 @@ func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	return nil
 }
 
-// counters reads those of the sampled ports, and gives them to take; what cannot be
-// read is nil, and is not judged.
+// counters reads the counters of the sampled ports, and passes them to take. Counters
+// that cannot be read are nil, and are not judged.
 func (c *Checks) counters(ctx context.Context, take func(s *sample, drop, hoq *uint64) error) error {
 	e := c.client.Engine
 	local, err := e.Port()

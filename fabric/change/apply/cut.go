@@ -12,19 +12,19 @@ import (
 	"fabsh/mad"
 )
 
-// cuts say how late what cells take away is to go: the subnet manager, whose port is the
-// subnet administrator's, and this host are cut last, and before them what is farther
-// away, so that the directed routes to what is written later still lead there.
+// cuts decides how late each removal is written. The port of the subnet manager, which is
+// the subnet administrator's, and this host are cut last; before them what is farther
+// away, so that directed routes to nodes written later still work.
 type cuts struct {
 	f    *fabric.Fabric
 	ends []*fabric.Port        // of this host and of the subnet manager
 	on   map[*fabric.Port]bool // by which packets between these leave switches
 }
 
-// farthest is more than any directed route is long.
+// farthest is longer than any directed route.
 const farthest = 64
 
-// newCuts are those of f by tables in force, nil where they are not known.
+// newCuts computes cuts of f from the tables in force; nil: the tables are unknown.
 func newCuts(f *fabric.Fabric, live *routes.Routes, host, manager mad.LID) *cuts {
 	c := &cuts{f: f, on: map[*fabric.Port]bool{}}
 	for _, lid := range []mad.LID{host, manager} {
@@ -38,7 +38,7 @@ func newCuts(f *fabric.Fabric, live *routes.Routes, host, manager mad.LID) *cuts
 	for _, way := range [][2]mad.LID{{host, manager}, {manager, host}} {
 		path, err := live.Trace(way[0], way[1])
 		if err != nil {
-			continue // one of them is in no table
+			continue // one end is in no table
 		}
 		for _, hop := range path.Hops {
 			if p := live.Graph().Switches()[hop.Switch].Port(int(hop.Out)); p != nil && p.Peer() != nil {
@@ -49,7 +49,7 @@ func newCuts(f *fabric.Fabric, live *routes.Routes, host, manager mad.LID) *cuts
 	return c
 }
 
-// rank is when what c takes away goes: the higher, the later.
+// rank returns when the removal by c is written: the higher, the later.
 func (c *cuts) rank(cell *Cell) int {
 	nodes := c.f.NodeByGUID(cell.Node)
 	if len(nodes) != 1 {
@@ -80,8 +80,8 @@ func (c *cuts) isEnd(n *fabric.Node) bool {
 	return slices.ContainsFunc(c.ends, func(p *fabric.Port) bool { return p.Node() == n })
 }
 
-// lastRounds are the rounds of steps that take something away: of one rank in one round;
-// a link that trains anew by itself, for all others are there meanwhile.
+// lastRounds are the rounds of steps that remove something. Steps of one rank share a
+// round; a link that only retrains comes first, because all other links are still up.
 func lastRounds(cells []*Cell, steps []Step, rank func(*Cell) int) (rounds []Round) {
 	if rank == nil {
 		rank = func(*Cell) int { return 0 }
@@ -98,19 +98,21 @@ func lastRounds(cells []*Cell, steps []Step, rank func(*Cell) int) (rounds []Rou
 	return rounds
 }
 
-// trains: the cell has a link train anew.
+// trains reports whether the cell makes a link train again.
 func (c *Cell) trains() bool {
 	f := mad.AttrPortInfo.Field("port_physical_state")
 	return slices.Contains(c.Fields, f.Script) && mad.PortPhysicalState(f.Uint(c.New)) == mad.PortPhysicalStatePolling && settled(f, f.Uint(c.Old)) == f.Uint(c.New)
 }
 
-// traceless: the cell does, and is the same before and after.
+// traceless reports whether the cell makes a link train again and reads the same before
+// and after.
 func (c *Cell) traceless() bool { return c.trains() && c.same(c.Old, c.New) }
 
 // trainsWithin is how long a link may take to train.
 const trainsWithin = 10 * time.Second
 
-// trained waits until the links that steps have trained anew are up again, which were.
+// trained waits until the links that steps have made train again are up, if they were up
+// before.
 func (c *Change) trained(ctx context.Context, steps []Step) error {
 	state := mad.AttrPortInfo.Field("port_physical_state")
 	steps = slices.DeleteFunc(slices.Clone(steps), func(s Step) bool {

@@ -102,10 +102,10 @@ func TestCuts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := apply.Prover{Engine: e, Fabric: r.f, Cells: r.cells, Back: true, Tell: func(text string) { fmt.Fprintln(&told, text) }}
+		p := apply.Prover{Engine: e, Fabric: r.f, Cells: r.cells, Back: true, Log: func(text string) { fmt.Fprintln(&told, text) }}
 		sets = nil
 		back := apply.Change{Engine: e, Journal: j, Order: p.Order, Sleep: clock{}.Sleep}
-		if err := back.TakeBack(t.Context(), "test"); err != nil || len(sets) != 5 {
+		if err := back.Revert(t.Context(), "test"); err != nil || len(sets) != 5 {
 			t.Errorf("%v, %x", err, sets)
 		}
 	})

@@ -15,15 +15,16 @@ import (
 	"fabsh/fabric/format"
 )
 
-// Read reads the journal. With a *DamageError, which names the copy that was made of the
-// file, it returns a journal, too: of the lines that verify.
+// Read reads the journal. With a *DamageError, which names the copy of the file, it also
+// returns a journal of the lines that verify.
 func (r *Run) Read() (*Journal, error) {
 	j, err := ReadJournal(JournalIn(r.Dir))
 	return j, withCopy(err)
 }
 
-// checkJournals returns the *DamageError of the journal that a change would replace, and
-// reports damaged ones of this subnet in other folders, which may hide an open change.
+// checkJournals returns the *DamageError of the journal that a change would replace. It
+// also reports damaged journals of this subnet in other directories, which may hide an
+// open change.
 func (r *Run) checkJournals() error {
 	if r.Dir == "" {
 		return nil
@@ -34,15 +35,15 @@ func (r *Run) checkJournals() error {
 	}
 	_, damaged := r.Host.Unended()
 	for _, err := range damaged {
-		r.Host.tell("warning: " + err.Error())
+		r.Host.log("warning: " + err.Error())
 	}
 	return nil
 }
 
-// RevertFromFabric reverts the blocks that the fabric has as after the change, or between,
-// and leaves foreign ones unchanged; left are the blocks that are then not as before. A
-// damaged journal is replaced, for which the change is that of its first line, else that
-// of p, if that is not nil. f was just swept.
+// RevertFromFabric reverts the blocks that are in the new state, or between old and new,
+// and leaves foreign ones unchanged; left describes the blocks that are then not as
+// before. It replaces a damaged journal; the change is that of its first line, otherwise
+// that of p, if p is not nil. f was just swept.
 func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *plan.Plan) (left []string, err error) {
 	held, err := r.lock()
 	if err != nil {
@@ -57,13 +58,13 @@ func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *plan.Pl
 	if _, err := r.Host.manager(ctx, f, j.Begin().Staged != nil); err != nil {
 		return nil, err
 	}
-	if err := r.takeBackAll(ctx, j, f, whyAsked, true); err != nil {
+	if err := r.revertAll(ctx, j, f, whyRequested, true); err != nil {
 		return nil, err
 	}
 	return r.left(ctx, j)
 }
 
-// beginOf returns the change of a journal, or of p where its first line is damaged.
+// beginOf returns the change of a journal, or that of p if the first line is damaged.
 func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan.Plan) (*Begin, error) {
 	b := j.Begin()
 	switch {
@@ -92,8 +93,9 @@ func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan
 	return r.Host.begin(&port, manager, cells, &Options{Summary: p.From})
 }
 
-// openReplacing opens the journal, and replaces it where it is damaged, by one of the
-// change that of returns for the lines that verify. The caller holds the lock.
+// openReplacing opens the journal. If it is damaged, openReplacing replaces it by a
+// journal of the change that of returns for the lines that verify. The caller holds the
+// lock.
 func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error) {
 	path := JournalIn(r.Dir)
 	j, err := OpenJournal(path)
@@ -121,7 +123,7 @@ func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error)
 	}
 	os.Remove(j.before()) // the damaged one
 	for _, rec := range old.Records {
-		if rec.Kind == KindRound { // what it wrote is not foreign
+		if rec.Kind == KindRound { // its Sets are not foreign
 			if err := j.Append(rec); err != nil {
 				j.Close()
 				return nil, err
@@ -142,8 +144,9 @@ func (r *Run) setAside(damage *DamageError) error {
 	return syncFolder(r.Dir)
 }
 
-// withCopy copies the journal of a *DamageError to a file beside it, of which the name
-// has a checksum of the contents: it is made once. Other errors stay what they are.
+// withCopy copies the journal of a *DamageError to a file beside it, whose name has a
+// checksum of the contents, so that it is copied once. Other errors are returned
+// unchanged.
 func withCopy(err error) error {
 	var damage *DamageError
 	if !errors.As(err, &damage) {
@@ -181,7 +184,7 @@ func copyBeside(path string) (name string, err error) {
 	if there, err := os.Lstat(name); err == nil && there.Mode().IsRegular() && there.Size() == st.Size() {
 		return name, nil
 	}
-	os.Remove(name + ".new") // of a process that was killed
+	os.Remove(name + ".new") // left by a process that was killed
 	out, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err

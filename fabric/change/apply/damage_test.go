@@ -203,16 +203,16 @@ func TestDamagedRevert(t *testing.T) {
 				defer end()
 				var damage *apply.DamageError
 				f := r.sweep(run)
-				if outcome, err := run.Revert(t.Context(), f); outcome != apply.Stuck || !errors.As(err, &damage) || damage.Line != line {
+				if outcome, err := run.Revert(t.Context(), f); outcome != apply.Unresolved || !errors.As(err, &damage) || damage.Line != line {
 					t.Fatal(outcome, err)
 				}
-				if outcome, err := run.Confirm(t.Context(), false); outcome != apply.Stuck || !errors.As(err, &damage) {
+				if outcome, err := run.Confirm(t.Context(), false); outcome != apply.Unresolved || !errors.As(err, &damage) {
 					t.Fatal(outcome, err)
 				}
-				if outcome, err := run.Resume(t.Context(), f); outcome != apply.Stuck || !errors.As(err, &damage) {
+				if outcome, err := run.Resume(t.Context(), f); outcome != apply.Unresolved || !errors.As(err, &damage) {
 					t.Fatal(outcome, err)
 				}
-				if outcome, err := run.Apply(t.Context(), f, nil, &apply.Begin{Cells: r.cells}); outcome != apply.Stuck || !errors.As(err, &damage) {
+				if outcome, err := run.Apply(t.Context(), f, nil, &apply.Begin{Cells: r.cells}); outcome != apply.Unresolved || !errors.As(err, &damage) {
 					t.Fatal(outcome, err)
 				}
 				for _, name := range []string{path, damage.Copy} {
@@ -277,7 +277,7 @@ func TestCutJournal(t *testing.T) {
 			os.WriteFile(apply.JournalIn(dir), slices.Concat(bytes.SplitAfter(text, []byte("\n"))[:lines+1]...), 0o600)
 			run, end := r.run(dir)
 			defer end()
-			if outcome, err := run.Revert(t.Context(), r.sweep(run)); outcome != apply.Asked || err != nil || !r.are(before) {
+			if outcome, err := run.Revert(t.Context(), r.sweep(run)); outcome != apply.RevertedOnRequest || err != nil || !r.are(before) {
 				t.Errorf("%d lines: %v, %v, reverted %t", lines+1, outcome, err, r.are(before))
 			}
 			// That the journal has it as reverted is no reason to say that it is.

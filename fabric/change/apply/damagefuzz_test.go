@@ -127,7 +127,7 @@ func FuzzJournalDamage(f *testing.F) {
 				}
 			case 1:
 				outcome, err = run.Revert(t.Context(), fabric)
-				if wrote = true; err == nil && (outcome == apply.Asked || outcome == apply.Nothing) && !r.are(before) {
+				if wrote = true; err == nil && (outcome == apply.RevertedOnRequest || outcome == apply.Nothing) && !r.are(before) {
 					t.Errorf("revert: %v, and the fabric is not as before", outcome)
 				}
 			case 2:

@@ -9,11 +9,12 @@ import (
 	"fabsh/fabric/lock"
 )
 
-// Guard is a process that reverts a change when this one no longer can.
+// Guard is a process that reverts a change when the process that applies it no longer
+// can.
 type Guard interface {
-	// Done is closed when it has ended.
+	// Done is closed when the guard process has ended.
 	Done() <-chan struct{}
-	// Release reports to it that this process no longer applies the change.
+	// Release reports to the guard that this process no longer applies the change.
 	Release()
 }
 
@@ -21,17 +22,17 @@ type Guard interface {
 // automatically.
 func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
 
-// Keeper is the work of a guard process: it reverts the change of a journal when its
-// time has expired, when it goes no further, or when the process that applies it has
-// ended.
+// Keeper is the work of a guard process: it reverts the change of a journal when the time
+// to confirm has expired, when the change cannot continue, or when the process that
+// applies it has ended.
 type Keeper struct {
 	run   *Run
 	seen  *view
-	alive *lock.Lock // tells others that the change is guarded
+	alive *lock.Lock // shows other processes that the change is guarded
 }
 
-// NewKeeper guards the change of r's journal from now on. It waits until the guard of the
-// change before has ended.
+// NewKeeper begins to guard the change of r's journal. It waits until the guard of the
+// previous change has ended.
 func NewKeeper(ctx context.Context, r *Run) (*Keeper, error) {
 	seen, err := newView(JournalIn(r.Dir))
 	if err != nil {
@@ -52,8 +53,8 @@ func NewKeeper(ctx context.Context, r *Run) (*Keeper, error) {
 	}
 }
 
-// Keep returns when the change has ended; gone is closed when the process that makes it
-// has.
+// Keep returns when the change has ended. gone is closed when the process that applies it
+// has ended.
 func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 	defer k.seen.close()
 	defer k.alive.Release()

@@ -14,25 +14,25 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Host is the port and the process from which changes of a live fabric are made.
+// Host is the port and the process from which changes of a live fabric are applied.
 type Host struct {
 	Engine *engine.Engine
 	SA     *sa.Client
-	// Sweep is how the fabric is discovered before a change is reverted.
+	// Sweep discovers the fabric before a change is reverted.
 	Sweep discover.Options
 	Clock Clock
-	// Log gets a line on each step.
+	// Log receives a line for each step.
 	Log io.Writer
-	// State is the folder that has one folder of a journal for each subnet; "": there
-	// is none.
+	// State is the directory that contains one directory with a journal for each subnet;
+	// "": there is no such directory.
 	State string
-	// User is who makes changes.
+	// User is the user who applies changes.
 	User string
 	// StartGuard starts the guard process of a journal, and returns when it is ready.
 	StartGuard StartGuard
 }
 
-// Clock is the time that changes wait in.
+// Clock measures the time that changes wait.
 type Clock interface {
 	Now() time.Time
 	// Sleep returns after d, or earlier with the cause when ctx ends.
@@ -42,7 +42,7 @@ type Clock interface {
 // StartGuard starts the guard process of a journal.
 type StartGuard func(ctx context.Context, journal string) (Guard, error)
 
-// MayWrite returns why no change is made from this host; nil: some may be.
+// MayWrite returns an error if no change may be applied from this host.
 func (h *Host) MayWrite() error {
 	if !h.Engine.Write() {
 		return errors.New("change: it would change the fabric, which requires --write (before the word change)")
@@ -50,11 +50,12 @@ func (h *Host) MayWrite() error {
 	return nil
 }
 
-// inProcess reports whether the fabric is simulated in this process, and ends with it:
-// no other process reaches it, to guard a change or to confirm it.
+// inProcess reports whether the fabric is simulated in this process: then no other
+// process can guard or confirm a change.
 func (h *Host) inProcess() bool { return h.Engine.Traits().Name == "sim" }
 
-// place returns the folder of the folders of journals, and the local port.
+// place returns the directory that contains the directories of journals, and the local
+// port.
 func (h *Host) place() (dir string, port engine.Port, err error) {
 	if h.State == "" {
 		return "", port, errors.New("change: no directory for the journal; give --state DIR")
@@ -65,7 +66,7 @@ func (h *Host) place() (dir string, port engine.Port, err error) {
 	return dir, port, err
 }
 
-// runOf makes changes of the subnet of f.
+// runOf returns a Run for the subnet of f.
 func (h *Host) runOf(f *fabric.Fabric) (*Run, error) {
 	if h.inProcess() {
 		return &Run{Host: h}, nil
@@ -81,8 +82,8 @@ func (h *Host) runOf(f *fabric.Fabric) (*Run, error) {
 	return &Run{Host: h, Dir: subnet.Folder(dir)}, nil
 }
 
-// tell writes a line to the log.
-func (h *Host) tell(text string) {
+// log writes a line to the log.
+func (h *Host) log(text string) {
 	if h.Log != nil {
 		fmt.Fprintln(h.Log, text)
 	}

@@ -14,9 +14,9 @@ import (
 	"fabsh/fabric/format"
 )
 
-// Journal is the file of a change. Whoever makes the change, takes it back or
-// confirms it holds the lock beside it, reads it, and appends to it; that, and the
-// fabric, is all that they know of each other. Each may be killed at any time.
+// Journal is the file of a change. A process that applies, reverts or confirms the change
+// holds the lock beside it, reads it, and appends to it. Processes share nothing else but
+// the fabric, and each may be killed at any time.
 //
 // A line is its number, a checksum, and a record in JSON. An incomplete last line was
 // being written when its writer was killed, and is ignored; any other line that does not
@@ -24,12 +24,12 @@ import (
 type Journal struct {
 	Records []Record
 	path    string
-	f       file  // nil: read only, or in memory
+	f       file  // nil: read-only, or in memory
 	next    int   // the number of the next line
 	size    int64 // of the lines
 }
 
-// file is what a journal is written to.
+// file is the file that a journal is written to.
 type file interface {
 	io.WriterAt
 	io.Closer
@@ -37,12 +37,12 @@ type file interface {
 	Truncate(size int64) error
 }
 
-// ErrJournal: the journal could not be written.
+// ErrJournal reports that the journal could not be written.
 var ErrJournal = errors.New("the journal cannot be written")
 
-// NewJournal begins a journal at path, in the place of the one before, which is kept
-// until something is sent. With an empty path it is kept in memory, for a fabric that
-// ends with this process.
+// NewJournal begins a journal at path that replaces the previous one, which is kept until
+// something is sent. With an empty path the journal is in memory, for a fabric simulated
+// in this process.
 func NewJournal(path string, b *Begin) (*Journal, error) {
 	return newJournal(path, Record{Kind: KindBegin, Begin: b})
 }
@@ -53,8 +53,9 @@ func newJournal(path string, begin Record) (*Journal, error) {
 	if path == "" {
 		return j, j.Append(begin)
 	}
-	// Under its name the journal is whole, or not there at all. What is there under the
-	// other one a killed writer has left, or a stranger: it is not written through.
+	// Under its name the journal is either complete or missing. A file with the other
+	// name was left by a killed writer, or placed by someone else: it is not written
+	// through.
 	os.Remove(path + ".new")
 	f, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -80,8 +81,8 @@ func newJournal(path string, begin Record) (*Journal, error) {
 	return j, nil
 }
 
-// OpenJournal opens the journal at path to append to it, which must be the user's own:
-// what it says is written to the fabric. The caller holds the lock.
+// OpenJournal opens the journal at path to append to it. The file must be the user's own,
+// because its contents are written to the fabric. The caller holds the lock.
 func OpenJournal(path string) (*Journal, error) {
 	f, err := format.OpenPlain(path, os.O_RDWR)
 	if err != nil {
@@ -96,14 +97,13 @@ func OpenJournal(path string) (*Journal, error) {
 		f.Close()
 		return nil, err
 	}
-	// An incomplete last line; that it cannot be cut off shows when the next record is
-	// written.
+	// An incomplete last line. If it cannot be cut off, the next Append fails.
 	_ = f.Truncate(j.size)
 	return j, nil
 }
 
 // ReadJournal reads the journal at path, which another process may be writing. With a
-// *DamageError it returns a journal, too: of the lines that verify.
+// *DamageError it also returns a journal of the lines that verify.
 func ReadJournal(path string) (*Journal, error) {
 	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -114,8 +114,8 @@ func ReadJournal(path string) (*Journal, error) {
 	return j, j.load(f)
 }
 
-// load reads all lines. The error is a *DamageError where one does not verify: the
-// records are then those that do, or there are none where the first line does not.
+// load reads all lines. The error is a *DamageError if a line does not verify: the
+// records are then those that verify, or empty if the first line does not.
 func (j *Journal) load(f io.Reader) error {
 	r := reader{path: j.path}
 	at := 0
@@ -143,28 +143,28 @@ func (j *Journal) load(f io.Reader) error {
 	return r.damage
 }
 
-// check says why rec is not what comes next; nil: it may be.
+// check returns an error if rec cannot follow the records before it.
 func (j *Journal) check(rec *Record) error {
 	if first := len(j.Records) == 0; first != (rec.Begin != nil) {
-		return errors.New("the first record, and no other, is that of the change")
+		return errors.New("the change must be in the first record and in no other")
 	} else if first {
 		if slices.Contains(rec.Begin.Cells, nil) || len(rec.Steps) > 0 {
-			return errors.New("a cell is not there")
+			return errors.New("a cell is missing")
 		}
 		return nil
 	}
 	cells := j.Begin().Cells
 	for _, s := range rec.Steps {
 		if s.Cell < 0 || s.Cell >= len(cells) || len(s.Data) != len(cells[s.Cell].Old) {
-			return errors.New("a step is of no cell, or has another size")
+			return errors.New("a step has an unknown cell or another size")
 		}
 	}
 	return nil
 }
 
-// Append writes a record, and returns when the disk has it.
+// Append writes a record, and returns when it is on the disk.
 func (j *Journal) Append(rec Record) error {
-	if rec.At.IsZero() { // else it is of a damaged journal
+	if rec.At.IsZero() { // otherwise it is from a damaged journal
 		rec.At = time.Now().UTC()
 	}
 	if j.f == nil {
@@ -191,8 +191,8 @@ func (j *Journal) Append(rec Record) error {
 	return nil
 }
 
-// NothingSent ends a journal of which nothing has been sent: the latest change is the one
-// before, if there was one. The error is that this could not be written.
+// NothingSent ends a journal of a change of which nothing has been sent: the previous
+// change, if any, is the latest again. It returns an error if this could not be written.
 func (j *Journal) NothingSent(why string) error {
 	err := j.Append(Record{Kind: KindReverted, Why: why})
 	if j.path == "" {
@@ -201,16 +201,18 @@ func (j *Journal) NothingSent(why string) error {
 	switch e := os.Rename(j.before(), j.path); {
 	case e == nil:
 		return nil
-	case err != nil: // it would look like a change that has begun
+	case err != nil: // it would look like an open change
 		os.Remove(j.path)
 	}
 	return err
 }
 
-// before is where the journal of the change before is, while nothing of this one is sent.
+// before returns where the journal of the previous change is while nothing of this one is
+// sent.
 func (j *Journal) before() string { return j.path + ".before" }
 
-// keepBefore keeps the journal of the change before, which may have to be taken back yet.
+// keepBefore keeps the journal of the previous change, which may still have to be
+// reverted.
 func (j *Journal) keepBefore() error {
 	if err := os.Remove(j.before()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -221,7 +223,7 @@ func (j *Journal) keepBefore() error {
 	return nil
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (j *Journal) Close() error {
 	if j.f == nil {
 		return nil
@@ -237,7 +239,7 @@ func (j *Journal) Begin() *Begin {
 	return j.Records[0].Begin
 }
 
-// Last is the latest record of one of the kinds; nil: there is none.
+// Last returns the latest record of one of the kinds; nil: not found.
 func (j *Journal) Last(kinds ...RecordKind) *Record {
 	for i := range slices.Backward(j.Records) {
 		if slices.Contains(kinds, j.Records[i].Kind) {
@@ -247,11 +249,11 @@ func (j *Journal) Last(kinds ...RecordKind) *Record {
 	return nil
 }
 
-// Open: the change has not ended: it was neither confirmed nor taken back nor abandoned
-// since it was last begun, or begun to be taken back.
+// Open reports whether the change has not ended: it was not confirmed, reverted or
+// abandoned since it, or its reversal, was last begun.
 func (j *Journal) Open() bool { return !j.Records[len(j.Records)-1].Kind.ends() }
 
-// ends: the change has ended with such a record.
+// ends reports whether a record of this kind ends the change.
 func (k RecordKind) ends() bool {
 	return k == KindConfirmed || k == KindReverted || k == KindAbandoned
 }
@@ -265,8 +267,8 @@ func syncFolder(path string) error {
 	return f.Sync()
 }
 
-// view is a journal that another process writes. It stays that of one change: when that
-// has ended, the next one has a file of its own in its place.
+// view is a journal that another process writes. It remains that of one change: the next
+// change has a new file under the same name.
 type view struct {
 	f  *os.File
 	at os.FileInfo // of f when j was read
@@ -283,7 +285,8 @@ func newView(path string) (*view, error) {
 
 func (v *view) close() { v.f.Close() }
 
-// read reads the journal, if it has changed. With an error it returns the one before.
+// read reads the journal if it has changed. With an error it returns the previous
+// contents.
 func (v *view) read() (*Journal, error) {
 	at, err := v.f.Stat()
 	if err != nil {

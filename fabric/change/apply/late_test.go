@@ -37,7 +37,7 @@ func TestLate(t *testing.T) {
 			quiet := r.engine(-1, nil)
 			defer quiet.Close()
 			for range 3 { // what takes it back may meet late ones of its own
-				if err = r.change(quiet, j).TakeBack(t.Context(), "test"); err == nil {
+				if err = r.change(quiet, j).Revert(t.Context(), "test"); err == nil {
 					break
 				}
 				time.Sleep(10 * time.Second)

@@ -14,8 +14,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Latest returns what ends the latest change of the fabric that h reaches, whose journal
-// is found without a sweep.
+// Latest returns what ends the latest change of the fabric that h reaches. It finds the
+// journal without a sweep.
 func (h *Host) Latest() (*Run, error) {
 	if h.inProcess() {
 		return nil, errors.New("change: the fabric is simulated in this process, and ends with it: no change to confirm or revert")
@@ -31,15 +31,15 @@ func (h *Host) Latest() (*Run, error) {
 		}
 	} else {
 		for _, damage := range unknown {
-			h.tell(damage.ofUnknown())
+			h.log(damage.ofUnknown())
 		}
 	}
 	switch len(dirs) {
 	case 0:
 		if path := hidden(dir); path != "" {
-			return nil, fmt.Errorf("change: no readable change of this fabric was made from this host; %s belongs to another user, and only that user can confirm or revert it", path)
+			return nil, fmt.Errorf("change: no readable change of this fabric was applied from this host; %s belongs to another user, and only that user can confirm or revert it", path)
 		}
-		return nil, fmt.Errorf("change: no change of this fabric was made from this host (searched below %s; --state DIR selects another directory)", dir)
+		return nil, fmt.Errorf("change: no change of this fabric was applied from this host (searched below %s; --state DIR selects another directory)", dir)
 	case 1:
 	default:
 		return nil, fmt.Errorf("change: several journals of this fabric: %s; remove those not needed", strings.Join(dirs, ", "))
@@ -49,26 +49,26 @@ func (h *Host) Latest() (*Run, error) {
 		return nil, err
 	}
 	if !format.IsOwn(st) {
-		return nil, fmt.Errorf("change: made by user %d; only that user can confirm or revert it", format.Owner(st))
+		return nil, fmt.Errorf("change: applied by user %d; only that user can confirm or revert it", format.Owner(st))
 	}
 	return &Run{Host: h, Dir: dirs[0]}, nil
 }
 
-// Unended returns a change of the fabric that h reaches that has not ended and that no
-// process works on; nil: there is none. damaged are the journals that may be of such a
-// change, for they are damaged.
+// Unended returns an open change of the fabric that h reaches on which no process works;
+// nil: not found. damaged are the errors of damaged journals that may belong to such a
+// change.
 func (h *Host) Unended() (b *Begin, damaged []error) {
 	if h.State == "" || h.inProcess() {
 		return nil, nil
 	}
 	port, err := h.Engine.Port()
 	if err != nil {
-		return nil, nil // whatever needs the port reports it
+		return nil, nil // the operation that needs the port reports it
 	}
 	return unended(h.State, &port)
 }
 
-// unended is Unended of the subnet of a local port, with the journals below dir.
+// unended is Unended for the subnet of a local port, with the journals below dir.
 func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
 	for _, path := range journalsBelow(dir) {
 		if hasEnded(path) {
@@ -95,21 +95,21 @@ func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
 	return b, damaged
 }
 
-// ofUnknown is the text of a damaged journal of an unknown change.
+// ofUnknown returns the message for a damaged journal of an unknown change.
 func (e *DamageError) ofUnknown() string {
 	return "a change of this fabric may be open and hidden: " + e.Error()
 }
 
-// journalsBelow returns the journals in the folders of dir.
+// journalsBelow returns the journals in the directories of dir.
 func journalsBelow(dir string) []string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
 	return paths
 }
 
-// journalsOf returns the folders below dir with a journal of the subnet of a local port:
-// made from this port, or from one of a subnet with the same GID prefix, if that is not
-// the default one. unknown are the journals of which the first line, which has it, is
-// damaged.
+// journalsOf returns the directories below dir that contain a journal of the subnet of a
+// local port: created from this port, or from one of a subnet with the same GID prefix,
+// unless that is the default prefix. unknown are the journals whose first line, which has
+// the port and the prefix, is damaged.
 func journalsOf(dir string, port *engine.Port) (found []string, unknown []*DamageError) {
 	for _, path := range journalsBelow(dir) {
 		j, err := ReadJournal(path)
@@ -126,18 +126,19 @@ func journalsOf(dir string, port *engine.Port) (found []string, unknown []*Damag
 	return found, unknown
 }
 
-// portFolder begins the name of a folder of journals where only the local port is known.
+// portFolder begins the name of a directory of journals of which only the local port is
+// known.
 const portFolder = "port-"
 
-// mayBeOf reports whether a journal of an unknown change may be of the subnet of a local
-// port.
+// mayBeOf reports whether a journal of an unknown change may belong to the subnet of a
+// local port.
 func mayBeOf(path string, port *engine.Port) bool {
 	of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(path)), portFolder)
 	return !ok || of == port.PortGUID.String()
 }
 
-// hidden returns a journal below dir that this user cannot read, for it is another
-// user's; "": there is none.
+// hidden returns a journal below dir that belongs to another user and is not readable;
+// "": not found.
 func hidden(dir string) string {
 	for _, path := range journalsBelow(dir) {
 		if f, err := os.Open(path); errors.Is(err, os.ErrPermission) {
@@ -156,8 +157,8 @@ func isFree(path, name string) bool {
 	return err == nil
 }
 
-// hasEnded reports whether the journal verifies and its change has ended. Only the last
-// record is decoded: there may be many.
+// hasEnded reports whether the journal verifies and its change has ended. It decodes only
+// the last record, because there may be many.
 func hasEnded(path string) bool {
 	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
@@ -172,7 +173,7 @@ func hasEnded(path string) bool {
 	return r.damage == nil && json.Unmarshal(text, &last) == nil && last.Kind.ends()
 }
 
-// of reports whether the change is one of the subnet of a local port, as far as can be
+// of reports whether the change belongs to the subnet of a local port, as far as can be
 // known.
 func (b *Begin) of(port *engine.Port) bool {
 	return b.Port == port.PortGUID || b.Prefix == port.GIDPrefix && b.Prefix != 0 && b.Prefix != fabric.DefaultPrefix

@@ -13,13 +13,13 @@ import (
 	"strconv"
 )
 
-// DamageError reports a journal with a line that was written whole and does not verify.
-// An incomplete last line is not damage: its writer was killed.
+// DamageError reports a journal with a complete line that does not verify. An incomplete
+// last line is not damage: its writer was killed.
 type DamageError struct {
 	Path string
 	Line int
 	Why  string
-	// Copy is the file beside the journal that holds a copy of it; "": there is none.
+	// Copy is the copy of the journal beside it; "": there is no copy.
 	Copy string
 	// Last is the kind of the last record; "": that line does not verify either.
 	Last RecordKind
@@ -36,14 +36,15 @@ func (e *DamageError) Error() string {
 	return text + "; fabsh change status shows the blocks, fabsh change revert --from-fabric reverts them, and --abandon ends the change without a write"
 }
 
-// maxLine is the longest line in bytes: all tables of 48k LIDs on 2,000 switches.
+// maxLine is the length of the longest line in bytes: all tables of 48k LIDs on 2,000
+// switches.
 const maxLine = 1 << 30
 
 // castagnoli is the polynomial of the checksums, CRC32C (RFC 3720, section 12.1).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// formatLine returns line n of a journal: the number, the checksum of the number and the
-// record, and the record.
+// formatLine returns line n of a journal: the number, the checksum of number and record,
+// and the record.
 func formatLine(n int, text []byte) []byte {
 	number := strconv.Itoa(n) + " "
 	sum := crc32.Update(crc32.Checksum([]byte(number), castagnoli), castagnoli, text)
@@ -62,23 +63,23 @@ func cutLine(line []byte) (n int, text []byte, ok bool) {
 // reader reads the lines of a journal.
 type reader struct {
 	path string
-	// size is where the lines end that verify, without a gap from the first; next is the
-	// number that the line there has.
+	// size is the offset where the lines end that verify without a gap from the first;
+	// next is the expected number of the line there.
 	size int64
 	next int
-	// damage is the first line that does not verify; nil: all do.
+	// damage is the first line that does not verify; nil: all lines verify.
 	damage *DamageError
-	// last is the record of the last line, if that is whole and verifies.
+	// last is the record of the last line, if that is complete and verifies.
 	last []byte
-	// sum is the digest of the lines of the older format, which ends with the first line of
-	// the other: the SHA-256 of the digest before and of the record, of which the line
-	// begins with 8 bytes in hexadecimal.
+	// sum is the digest of the lines of the older format, which end where the first line
+	// of the current format begins: the SHA-256 of the previous digest and the record. A
+	// line begins with 8 bytes of it in hexadecimal.
 	sum   [sha256.Size]byte
 	newer bool
 }
 
-// records returns the records of all lines that verify. Those behind the damage are
-// among them.
+// records returns the records of all lines that verify, including those behind the
+// damage.
 func (r *reader) records(f io.Reader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		r.next = 1
@@ -112,7 +113,7 @@ func (r *reader) damaged(at int, why string) {
 	}
 }
 
-// verify returns the record of a line, or why there is none.
+// verify returns the record of a line, or the reason that it does not verify.
 func (r *reader) verify(line []byte) (text []byte, why string) {
 	n, text, ok := cutLine(line)
 	if !ok {
@@ -124,7 +125,7 @@ func (r *reader) verify(line []byte) (text []byte, why string) {
 	}
 	r.newer = true
 	if n != r.next {
-		if n > r.next && r.damage != nil { // lines are missing, which is reported already
+		if n > r.next && r.damage != nil { // lines are missing, which has been reported
 			r.next = n + 1
 			return text, ""
 		}
@@ -134,7 +135,7 @@ func (r *reader) verify(line []byte) (text []byte, why string) {
 	return text, ""
 }
 
-// verifyOlder is verify of a line of the older format.
+// verifyOlder is verify for a line of the older format.
 func (r *reader) verifyOlder(line []byte) (text []byte, ok bool) {
 	if r.newer || r.damage != nil {
 		return nil, false
@@ -148,8 +149,9 @@ func (r *reader) verifyOlder(line []byte) (text []byte, ok bool) {
 	return text, true
 }
 
-// end judges what stands behind the last newline; err is why no newline ends it. Under
-// its name a journal has its first line whole: NewJournal renames it then.
+// end judges the bytes behind the last newline; err is the reason that no newline ends
+// them. The first line of a journal is always complete: NewJournal renames the file
+// afterwards.
 func (r *reader) end(at int, tail []byte, err error) {
 	switch {
 	case !errors.Is(err, io.EOF):
@@ -161,21 +163,22 @@ func (r *reader) end(at int, tail []byte, err error) {
 		r.damaged(at, "the first line is incomplete")
 	case len(tail) > 0:
 		r.last = nil
-		if _, _, whole := cutLine(append(bytes.Clone(tail[:len(tail)-1]), '\n')); whole { // a newline that is another byte now
+		if _, _, whole := cutLine(append(bytes.Clone(tail[:len(tail)-1]), '\n')); whole { // the newline was changed to another byte
 			r.damaged(at, "the line does not end with a newline")
 		}
 	}
 }
 
-// errLong reports a line that is longer than a record can be, errZero one with bytes 0,
-// which no record has and all of a file without contents.
+// errLong reports a line that is longer than any record; errZero reports a line with zero
+// bytes, which no record has, as in a file whose contents were lost.
 var (
 	errLong = fmt.Errorf("the line has more than %d bytes", maxLine)
 	errZero = errors.New("the line has zero bytes")
 )
 
-// readLine reads a line. At the end of the file it returns what there is, and io.EOF.
-// It ends at a zero byte in a long line: a file without contents may have any length.
+// readLine reads a line. At the end of the file it returns what is left, and io.EOF. It
+// ends at a zero byte in a long line, because a file whose contents were lost may have
+// any length.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -80,7 +80,7 @@ func TestMakeRefuses(t *testing.T) {
 					test.edit(p)
 				}
 				outcome, err := h.Make(t.Context(), r.f, p, &test.o)
-				if outcome != apply.Stuck || err == nil || !strings.Contains(err.Error(), test.want) {
+				if outcome != apply.Unresolved || err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("%v, %v, want %q", outcome, err, test.want)
 				}
 				if got := errors.As(err, new(*apply.FabricError)); got != test.fabric {

@@ -13,8 +13,8 @@ import (
 )
 
 // manager returns the subnet manager of f, which was just swept; nil: there is no
-// manager. The error is why no change may be applied beside it, by Sets or staged for
-// OpenSM.
+// manager. The error is the reason that no change may be applied beside it, by Sets or
+// staged for OpenSM.
 func (h *Host) manager(ctx context.Context, f *fabric.Fabric, staged bool) (*sa.SM, error) {
 	if !f.Complete() {
 		return nil, &FabricError{fmt.Errorf("change: incomplete sweep; nothing was sent: %s", f.FirstMissing())}
@@ -32,8 +32,8 @@ func (h *Host) manager(ctx context.Context, f *fabric.Fabric, staged bool) (*sa.
 	return manager, nil
 }
 
-// Manager checks that the subnet manager in charge is the one before the change, or none
-// if there was none.
+// Manager checks that the subnet manager in charge is the same as before the change, or
+// that there is still no manager.
 func (c *Checks) Manager(ctx context.Context) error {
 	now, err := c.findManager(ctx)
 	switch {
@@ -48,7 +48,7 @@ func (c *Checks) Manager(ctx context.Context) error {
 }
 
 // findManager returns a subnet manager that is MASTER; nil: not found. It queries the
-// one that the local port names, and the ports that had one.
+// port that the local port names, and the ports that had one.
 func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
 	var local engine.Call
 	local.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
@@ -62,13 +62,13 @@ func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
 	}
 	var info mad.PortInfo
 	info.Decode(local.Data())
-	const most = 16 // ports that are asked
+	const most = 16 // ports that are queried
 	var calls []*engine.Call
 	var lids []mad.LID
 	ask := func(d fabric.Dest, lid mad.LID) {
 		call := d.Put(new(engine.Call), mad.MethodGet, mad.AttrSMInfo, 0, nil)
-		// Between rounds silence must not cost seconds; a master that appears is
-		// seen after the next round too.
+		// Between rounds a port that does not answer must not cost seconds. A new master
+		// is found after the next round at the latest.
 		call.Timeout, call.Retries = 200*time.Millisecond, 1
 		calls, lids = append(calls, call), append(lids, lid)
 	}

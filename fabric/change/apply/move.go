@@ -13,22 +13,23 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Change makes a change, or takes it back. Its owner holds the lock of the subnet.
+// Change applies a change, or reverts it. Its owner holds the lock of the subnet.
 type Change struct {
 	Engine  *engine.Engine
 	Journal *Journal
-	// Order plans rounds from what the cells are to what they are to be, and proves
-	// them: every state in between is safe.
+	// Order plans rounds from the current state of the cells to the wanted one, and
+	// proves them: every state in between is safe.
 	Order func(ctx context.Context, now, want [][]byte) ([]Round, error)
-	// Check looks at the fabric after a round; changed are the nodes that it wrote to.
-	// Nil: nobody looks.
+	// Check checks the fabric after a round; changed are the nodes that it wrote to. Nil:
+	// no check.
 	Check func(ctx context.Context, changed []mad.GUID) error
-	// Sleep waits; an error is the end of ctx.
+	// Sleep waits. It returns an error if ctx has ended.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Tell gets a line on each round. Nil: nobody.
-	Tell func(text string)
+	// Log receives a line for each round. Nil: no log.
+	Log func(text string)
 
-	// ForeignStay has TakeBack leave foreign cells unchanged, else they are an error.
+	// ForeignStay makes Revert leave foreign cells unchanged; otherwise they are an
+	// error.
 	ForeignStay bool
 
 	stage *stage       // OpenSM writes; nil: fabsh does
@@ -37,10 +38,10 @@ type Change struct {
 	drained time.Duration // of all rounds
 }
 
-// Make makes the change from the very beginning: all cells must be as before it.
+// Make applies the change from the start: all cells must be as before it.
 func (c *Change) Make(ctx context.Context) error { return c.forward(ctx, true) }
 
-// Resume makes the rest of it.
+// Resume applies the rest of the change.
 func (c *Change) Resume(ctx context.Context) error { return c.forward(ctx, false) }
 
 func (c *Change) forward(ctx context.Context, fresh bool) error {
@@ -61,9 +62,9 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 	return c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained})
 }
 
-// TakeBack makes all cells as they were before the change. It also does so if the
+// Revert restores all cells to their state before the change. It does so even if the
 // journal cannot be written, which the error reports.
-func (c *Change) TakeBack(ctx context.Context, why string) error {
+func (c *Change) Revert(ctx context.Context, why string) error {
 	c.begin()
 	noted := c.Journal.Append(Record{Kind: KindReverting, Why: why})
 	now, states, err := c.look(ctx)
@@ -91,7 +92,7 @@ func (c *Change) TakeBack(ctx context.Context, why string) error {
 	if err := c.Journal.Append(Record{Kind: KindReverted, Why: why}); err != nil {
 		return fmt.Errorf("the fabric is as before the change, but %w", err)
 	}
-	_ = noted // what counts is written after it
+	_ = noted // the records after it decide
 	return nil
 }
 
@@ -100,22 +101,22 @@ func (c *Change) begin() {
 		return
 	}
 	c.access = newAccess(c.Engine, c.Journal.Begin().Cells)
-	if c.Tell == nil {
-		c.Tell = func(string) {}
+	if c.Log == nil {
+		c.Log = func(string) {}
 	}
 	if c.Check == nil {
 		c.Check = func(context.Context, []mad.GUID) error { return nil }
 	}
 }
 
-// Look reads all cells, and says what each is.
+// Look reads all cells, and returns their states.
 func Look(ctx context.Context, e *engine.Engine, j *Journal) ([]State, error) {
 	c := Change{Journal: j, access: newAccess(e, j.Begin().Cells)}
 	_, states, err := c.look(ctx)
 	return states, err
 }
 
-// look reads all cells: none may be foreign.
+// look reads all cells. A foreign cell is an error.
 func (c *Change) look(ctx context.Context) (now [][]byte, states []State, err error) {
 	read, err := c.readEach(ctx, c.all())
 	if err != nil {
@@ -128,8 +129,8 @@ func (c *Change) look(ctx context.Context) (now [][]byte, states []State, err er
 	return now, states, c.foreign(now, states)
 }
 
-// classify says what a cell is. What a journalled round has made of it, and is
-// neither, is between.
+// classify returns the state of a cell. A cell that a journaled round has written, and
+// that is neither old nor new, is between.
 func (c *Change) classify(i int, data []byte) State {
 	state := c.cells[i].Classify(data)
 	if state != Foreign || c.Journal == nil {
@@ -145,7 +146,7 @@ func (c *Change) classify(i int, data []byte) State {
 	return Foreign
 }
 
-// foreign is the error that names the cells whose states are Foreign.
+// foreign returns the error that names the cells whose states are Foreign.
 func (c *Change) foreign(now [][]byte, states []State) error {
 	var e ForeignError
 	for i, s := range states {
@@ -159,7 +160,7 @@ func (c *Change) foreign(now [][]byte, states []State) error {
 	return &e
 }
 
-// describe says what a cell is, and what it was to be, at the first difference.
+// describe states the actual and the expected content of a cell, at the first difference.
 func (c *Change) describe(i int, data []byte) string {
 	cell := c.cells[i]
 	for _, name := range cell.Fields {
@@ -192,7 +193,8 @@ func outPort(p byte) string {
 	return fmt.Sprintf("port %d", p)
 }
 
-// move goes round by round from what the cells are, now, to their old or new state.
+// move writes round by round, from the current states of the cells to their old or new
+// one.
 func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 	want := make([][]byte, len(now))
 	for i, cell := range c.cells {
@@ -203,7 +205,7 @@ func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 		case to == Old:
 			want[i] = cell.Old
 		}
-		if cell.same(now[i], want[i]) && (to == Old || !cell.traceless()) { // it may have moved on by itself
+		if cell.same(now[i], want[i]) && (to == Old || !cell.traceless()) { // it may have changed without a Set
 			now[i] = want[i]
 		}
 	}
@@ -217,7 +219,7 @@ func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 			return err
 		}
 		canary = false
-		c.Tell(c.progress(n+1, len(rounds), &r, to))
+		c.Log(c.progress(n+1, len(rounds), &r, to))
 	}
 	return c.arrived(ctx, want)
 }
@@ -225,7 +227,7 @@ func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 func (c *Change) progress(n, of int, r *Round, to State) string {
 	what := "round"
 	if to == Old {
-		what = "back: round"
+		what = "revert: round"
 	}
 	text := fmt.Sprintf("%s %d of %d: %s read back", what, n, of, plural.Count(len(r.Steps), "block", "blocks"))
 	if r.Drain > 0 {
@@ -234,11 +236,11 @@ func (c *Change) progress(n, of int, r *Round, to State) string {
 	return text
 }
 
-// round journals, writes and reads back one round. now is what the cells are, and is
-// what they have become where there is no error.
+// round journals, writes and reads back one round. now are the states of the cells before
+// it and, if there is no error, after it.
 func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to State, canary bool) error {
 	if err := c.Journal.Append(Record{Kind: KindRound, Round: n, Steps: r.Steps, Drain: r.Drain}); err != nil && (to == New || !c.plain(r)) {
-		return err // to take back must not hang on a full disk
+		return err // a full disk must not prevent the reversal
 	}
 	read, err := c.readEach(ctx, cellsOf(r.Steps))
 	if err != nil {
@@ -248,7 +250,7 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 		return err
 	}
 	steps := r.Steps
-	canary = canary && c.stage == nil // OpenSM writes what the file has, at once
+	canary = canary && c.stage == nil // OpenSM writes the whole file at once
 	if canary && len(steps) > 1 {
 		if err := c.write(ctx, steps[:1], read[:1], now); err != nil {
 			return err
@@ -279,13 +281,13 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 	return nil
 }
 
-// plain: what the cells are after r can be told from the beginning of the journal
-// alone, without the record of r.
+// plain reports whether the states of the cells after r follow from the first record of
+// the journal, without a record of r.
 func (c *Change) plain(r *Round) bool {
 	return !slices.ContainsFunc(r.Steps, func(s Step) bool { return c.cells[s.Cell].Classify(s.Data) == Foreign })
 }
 
-// asPlanned: all cells that were read are as they are thought to be.
+// asPlanned reports whether all cells that were read have the expected states.
 func (c *Change) asPlanned(read []exchange, want func(i int) []byte) error {
 	var e ForeignError
 	for i := range read {
@@ -299,11 +301,11 @@ func (c *Change) asPlanned(read []exchange, want func(i int) []byte) error {
 	return &e
 }
 
-// tries is how often what was not taken is written.
+// tries is how often a write that had no effect is sent.
 const tries = 3
 
-// write writes steps over what was read of their cells, and reads back. What is
-// still as before is written again, for the Set may have been lost.
+// write writes steps over what was read of their cells, and reads them back. Cells that
+// are still as before are written again, because the Set may have been lost.
 func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [][]byte) error {
 	if c.stage != nil {
 		return c.stage.write(ctx, c, steps, now)
@@ -328,7 +330,7 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 		for i, s := range steps {
 			cell := c.cells[s.Cell]
 			switch {
-			case cell.traceless() && sets[i].err != nil: // nothing else tells whether it came
+			case cell.traceless() && sets[i].err != nil: // only the answer shows that it arrived
 				left, leftRead = append(left, s), append(leftRead, back[i])
 				if try == tries && refused == nil || !errors.Is(sets[i].err, engine.ErrTimeout) {
 					refused = fmt.Errorf("%s: %w", cell.Name, sets[i].err)
@@ -348,14 +350,14 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 		case foreign.Cells != nil:
 			return &foreign
 		case refused != nil:
-			return &SilentError{len(left), refused}
+			return &AccessError{len(left), refused}
 		}
 		steps, read = left, leftRead
 	}
 	return c.trained(ctx, all)
 }
 
-// orStays is why a Set had no effect.
+// orStays returns the reason that a Set had no effect.
 func orStays(err error) error {
 	if err == nil {
 		return errors.New("the Set was answered, but it reads back as before")
@@ -363,8 +365,8 @@ func orStays(err error) error {
 	return err
 }
 
-// arrived reads all cells once more: a late Set of somebody else, or of a process
-// that was killed, may have come.
+// arrived reads all cells once more: a late Set of another writer, or of a process that
+// was killed, may have arrived.
 func (c *Change) arrived(ctx context.Context, want [][]byte) error {
 	read, err := c.readEach(ctx, c.all())
 	if err != nil {

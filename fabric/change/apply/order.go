@@ -8,9 +8,9 @@ import (
 	"fabsh/mad"
 )
 
-// Ordered is the order of all kinds of cells: what makes new ways comes first, then the
-// linear forwarding tables and SL2VL, ordered by tables, then what takes ways, in the
-// order of rank; nil: at once.
+// Ordered returns the order of all kinds of cells: first those that add paths, then
+// linear forwarding tables and SL2VL, ordered by tables, then those that remove paths,
+// ordered by rank; nil: in one round.
 func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error), rank func(*Cell) int) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
 	return func(ctx context.Context, now, want [][]byte) ([]Round, error) {
 		var first, broken, last Round
@@ -24,15 +24,15 @@ func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte)
 			case c.routed():
 				routed = true
 			case c.Attr == mad.AttrMulticastForwardingTable:
-				// Between two trees packets could go round: branches are taken
-				// away before new ones are there.
+				// Between two trees packets could circulate: branches are removed before
+				// new ones are added.
 				if both := common(now[i], want[i]); !bytes.Equal(both, now[i]) {
 					broken.Steps = append(broken.Steps, Step{i, both})
 				}
 				last.Steps = append(last.Steps, step)
 			case c.Attr == mad.AttrVLArbitrationTable:
-				// A lane without an entry sends nothing: entries come before the
-				// packets, and go after them.
+				// A lane without an entry sends nothing: entries are added before the
+				// packets use them, and removed afterwards.
 				if both := merged(now[i], want[i]); !bytes.Equal(both, now[i]) {
 					first.Steps = append(first.Steps, Step{i, both})
 					if bytes.Equal(both, want[i]) {
@@ -68,7 +68,7 @@ func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte)
 	}
 }
 
-// common are the ports that both entries of a multicast forwarding table have.
+// common returns the ports that both entries of a multicast forwarding table have.
 func common(a, b []byte) []byte {
 	both := make([]byte, len(a))
 	for at := 0; at < len(a); at += 2 {
@@ -77,9 +77,9 @@ func common(a, b []byte) []byte {
 	return both
 }
 
-// merged is a block of a VL arbitration table, pairs of a lane and its weight, by which
-// all lanes send that do by now or by want: want, and of now where want has no weight.
-// Where there is no room for both it is want.
+// merged returns a block of a VL arbitration table, pairs of a lane and its weight, with
+// which all lanes send that now or want serve: want, and the lanes of now that have no
+// weight in want. If there is no room for both it returns want.
 func merged(now, want []byte) []byte {
 	both := bytes.Clone(want)
 	for at := 0; at+1 < len(both); at += 2 {
@@ -93,7 +93,7 @@ func merged(now, want []byte) []byte {
 	return both
 }
 
-// sends has a bit for each lane with a weight.
+// sends returns a bit for each lane with a weight.
 func sends(block []byte) (lanes uint16) {
 	for at := 0; at+1 < len(block); at += 2 {
 		if block[at+1] > 0 {
@@ -103,8 +103,8 @@ func sends(block []byte) (lanes uint16) {
 	return lanes
 }
 
-// takes: the step takes something away that tables may still use: a port, the last
-// entries of a forwarding table, partitions.
+// takes reports whether the step removes something that tables may still use: a port, the
+// last entries of a forwarding table, or partitions.
 func (c *Cell) takes(now, want []byte) bool {
 	for _, name := range c.Fields {
 		f := c.Attr.Field(name)

@@ -10,13 +10,13 @@ import (
 	"fabsh/mad"
 )
 
-// Planned are the cells of a plan, on f, which was just swept: the plan's own routes
-// may be of yesterday.
+// Planned returns the cells of a plan on f, which was just swept, because the routes of
+// the plan may be out of date.
 func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
-	ways := NewWays(f)
+	ways := NewRoutes(f)
 	known := map[mad.GUID][]mad.DirectedRoute{}
 	var cells []*Cell
-	defer func() { keepWays(f, cells) }()
+	defer func() { keepRoutes(f, cells) }()
 	for _, ch := range p.Changes() {
 		t := &ch.Target
 		nodes := f.NodeByGUID(t.GUID)
@@ -55,8 +55,8 @@ func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
 	return cells, nil
 }
 
-// keepWays puts first, where cells take ports down, ways that do not cross these.
-func keepWays(f *fabric.Fabric, cells []*Cell) {
+// keepRoutes puts routes first that do not cross the ports that cells take down.
+func keepRoutes(f *fabric.Fabric, cells []*Cell) {
 	down := map[*fabric.Port]bool{}
 	for _, c := range cells {
 		if c.disables() {
@@ -76,8 +76,8 @@ func keepWays(f *fabric.Fabric, cells []*Cell) {
 	}
 }
 
-// checkEntries: what a forwarding table gets is for LIDs of ports, and for ports that the
-// switch has. A plan's file may have been edited.
+// checkEntries checks that the entries of a forwarding table are for LIDs of ports, and
+// for ports of the switch: a plan's file may have been edited.
 func (c *Cell) checkEntries(n *fabric.Node) error {
 	if c.Attr != mad.AttrLinearForwardingTable {
 		return nil
@@ -95,7 +95,7 @@ func (c *Cell) checkEntries(n *fabric.Node) error {
 	return nil
 }
 
-// name is what a cell is called.
+// name returns the name of a cell.
 func name(n *fabric.Node, ch *plan.Change) string {
 	text := n.Label() + " " + ch.Attr.Name
 	for _, part := range ch.Attr.Modifier {

@@ -17,23 +17,22 @@ const maxCalls = 8192
 type access struct {
 	engine *engine.Engine
 	cells  []*Cell
-	way    map[mad.GUID]int // which of a node's routes gives answers
+	way    map[mad.GUID]int // which of a node's routes is answered
 }
 
 func newAccess(e *engine.Engine, cells []*Cell) *access {
 	return &access{engine: e, cells: cells, way: map[mad.GUID]int{}}
 }
 
-// exchange is one request about a cell, and its answer.
+// exchange is one request for a cell, and its answer.
 type exchange struct {
 	cell int
-	data []byte // of a Set: what it carries; then the answer
+	data []byte // of a Set: what it writes; then the answer
 	err  error
 }
 
-// read reads cells, after it has seen that the nodes at their addresses are the
-// ones that are meant. What became of each is in its exchange. The error is the end
-// of ctx.
+// read reads cells, after it has checked that the nodes at their addresses are the
+// intended ones. The result of each is in its exchange. The error is the end of ctx.
 func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
 	var nodes []exchange
 	seen := map[mad.GUID]int{}
@@ -76,7 +75,7 @@ func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
 	return all, nil
 }
 
-// readEach is read, with an error where a cell could not be read.
+// readEach is read, with an error for each cell that could not be read.
 func (a *access) readEach(ctx context.Context, cells []int) ([]exchange, error) {
 	read, err := a.read(ctx, cells)
 	if err == nil {
@@ -94,9 +93,9 @@ func (a *access) all() []int {
 	return cells
 }
 
-// do sends a request for each exchange; attr is another attribute than the cells'
-// own, of modifier 0. What gets no answer is asked once more, the node's other way,
-// which stays in use where it gives one.
+// do sends a request for each exchange; attr is an attribute with modifier 0 that
+// replaces the cells' own. A request without an answer is sent once more over the node's
+// other route, which stays in use if it is answered.
 func (a *access) do(ctx context.Context, m mad.Method, attr *mad.Attribute, all []exchange) error {
 	for batch := range slices.Chunk(all, maxCalls) {
 		if err := a.once(ctx, m, attr, batch); err != nil {
@@ -104,7 +103,7 @@ func (a *access) do(ctx context.Context, m mad.Method, attr *mad.Attribute, all 
 		}
 		var again []exchange
 		var of []int
-		turned := map[mad.GUID]bool{} // true: the other way is better
+		turned := map[mad.GUID]bool{} // true: the other route is better
 		for i := range batch {
 			if c := a.cells[batch[i].cell]; errors.Is(batch[i].err, engine.ErrTimeout) && len(c.Routes) > 1 {
 				again, of = append(again, exchange{cell: batch[i].cell, data: batch[i].data}), append(of, i)
@@ -135,7 +134,7 @@ func (a *access) do(ctx context.Context, m mad.Method, attr *mad.Attribute, all 
 	return nil
 }
 
-// once sends each request one way.
+// once sends each request over one route.
 func (a *access) once(ctx context.Context, m mad.Method, attr *mad.Attribute, all []exchange) error {
 	calls, open := make([]engine.Call, len(all)), make([]*engine.Call, len(all))
 	for i := range all {
@@ -175,7 +174,7 @@ func (a *access) route(c *Cell) mad.DirectedRoute {
 	return c.Routes[a.way[c.Node]%len(c.Routes)]
 }
 
-// address is the address that c's node is asked at, for messages.
+// address returns the address at which c's node is queried, for messages.
 func (a *access) address(c *Cell) string {
 	if route := a.route(c); route != nil {
 		return fmt.Sprint(route)
@@ -185,7 +184,7 @@ func (a *access) address(c *Cell) string {
 
 // silent returns the error of exchanges without an answer.
 func silent(all []exchange) error {
-	var e SilentError
+	var e AccessError
 	for i := range all {
 		if all[i].err != nil {
 			if e.Count++; e.Count == 1 {

@@ -27,18 +27,18 @@ func TestReboot(t *testing.T) {
 		}
 		c := r.change(e, j)
 		first := r.cells[0]
-		c.Tell = func(string) {
+		c.Log = func(string) {
 			if err := r.subnet.Cables.Reboot(first.Node); err != nil {
 				t.Fatal(err)
 			}
-			c.Tell = func(string) {}
+			c.Log = func(string) {}
 		}
 		var foreign *apply.ForeignError
 		want := []string{first.Name + ": all LIDs are dropped, as after a restart of the switch"}
 		if err := c.Make(t.Context()); !errors.As(err, &foreign) || !slices.Equal(foreign.Cells, want) {
 			t.Fatal(err)
 		}
-		if err := c.TakeBack(t.Context(), "test"); !errors.As(err, &foreign) || !slices.Equal(foreign.Cells, want) {
+		if err := c.Revert(t.Context(), "test"); !errors.As(err, &foreign) || !slices.Equal(foreign.Cells, want) {
 			t.Fatal(err)
 		}
 		for lid, port := range first.Old {

@@ -19,18 +19,18 @@ import (
 // Run applies changes of one subnet, and ends them.
 type Run struct {
 	Host *Host
-	// Dir is where the journal and the lock of the subnet are. Empty: the fabric
-	// is one in this process, which ends with it: there is nobody to guard against,
-	// and none to confirm.
+	// Dir is the directory of the journal and the lock of the subnet. Empty: the fabric
+	// is simulated in this process, so that no other process can guard or confirm the
+	// change.
 	Dir string
-	// Live are the forwarding tables of the fabric, if they were just read; nil: they
-	// are when they are needed.
+	// Live are the forwarding tables of the fabric, if they were just read; nil: they are
+	// read when needed.
 	Live *routes.Routes
-	// AcceptCreditLoops reverts a change though packets may deadlock for ever.
+	// AcceptCreditLoops reverts a change even if packets may deadlock for ever.
 	AcceptCreditLoops bool
 
-	// certify checks the certificate of the plan after its order is proven; nil: there
-	// is none, or the change was begun before.
+	// certify checks the certificate of the plan after its order is proven; nil: there is
+	// no certificate, or the change was begun before.
 	certify func(context.Context) error
 }
 
@@ -38,22 +38,22 @@ type Run struct {
 type Outcome uint8
 
 const (
-	Nothing   Outcome = iota // there was nothing to do
-	Confirmed                // it stays
-	Expired                  // reverted, because it was not confirmed
-	Asked                    // reverted on request
-	Failed                   // a check failed, and it is reverted
-	Stuck                    // neither: the error describes the state
+	Nothing           Outcome = iota // there was nothing to do
+	Confirmed                        // the change stays
+	Expired                          // reverted, because it was not confirmed
+	RevertedOnRequest                // reverted on request
+	Failed                           // a check failed, and the change was reverted
+	Unresolved                       // none of these: the error describes the state
 )
 
-// poll is how often processes read the journal of another.
+// poll is how often processes read the journal of another process.
 const poll = 200 * time.Millisecond
 
 // journalName and lockName are the files in Run.Dir.
 const (
 	journalName = "change.journal"
 	lockName    = "change.lock"
-	guardName   = "change.guard" // which the guard has locked
+	guardName   = "change.guard" // the guard process holds its lock
 )
 
 // JournalIn returns the path of the journal in a directory.
@@ -66,27 +66,27 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("the change %q, begun by %s, has not ended: see fabsh change status; then confirm, revert or resume it, or end it without a write (change revert --abandon)", e.Begin.Summary, e.Begin.By)
 }
 
-// Apply makes a change of f, which was just swept, and waits until it is confirmed or
-// taken back.
+// Apply applies a change to f, which was just swept, and waits until it is confirmed or
+// reverted.
 func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Begin) (Outcome, error) {
 	held, err := r.lock()
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer held.Release()
 	path := ""
 	if r.Dir != "" {
 		path = JournalIn(r.Dir)
 		if before, err := r.Read(); err == nil && before.Open() {
-			return Stuck, &OpenError{before.Begin()}
+			return Unresolved, &OpenError{before.Begin()}
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return Stuck, err
+			return Unresolved, err
 		}
 	}
 	b.Links = linksOf(f, b.Cells)
 	j, err := NewJournal(path, b)
 	if err != nil {
-		return Stuck, fmt.Errorf("%w; nothing was sent", err)
+		return Unresolved, fmt.Errorf("%w; nothing was sent", err)
 	}
 	defer j.Close()
 	return r.forward(ctx, held, j, f, manager, (*Change).Make)
@@ -96,11 +96,11 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	manager, err := r.manager(ctx, f)
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	held, j, err := r.open()
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer held.Release()
 	defer j.Close()
@@ -108,12 +108,12 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 		return Nothing, nil
 	}
 	if !isFree(j.path, guardName) { // it is about to revert the change, and needs the lock
-		return Stuck, fmt.Errorf("the guard process of the change reverts it: %w", lock.ErrHeld)
+		return Unresolved, fmt.Errorf("the guard process of the change reverts it: %w", lock.ErrHeld)
 	}
 	return r.forward(ctx, held, j, f, manager, (*Change).Resume)
 }
 
-// forward starts the guard, makes the change by fn, and waits for its end.
+// forward starts the guard, applies the change by fn, and waits for its end.
 func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
 	c, err := r.change(j, f, false)
 	if err != nil {
@@ -149,53 +149,53 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 	case guard == nil && err == nil:
 		return Confirmed, j.Append(Record{Kind: KindConfirmed, Why: "all checks passed, and no other process can reach this fabric"})
 	case guard == nil:
-		if back := r.takeBack(context.WithoutCancel(ctx), j, f, err.Error()); back != nil {
-			return Stuck, fmt.Errorf("%w; and it could not be reverted: %w", err, back)
+		if back := r.revertJournal(context.WithoutCancel(ctx), j, f, err.Error()); back != nil {
+			return Unresolved, fmt.Errorf("%w; and it could not be reverted: %w", err, back)
 		}
 		return Failed, err
 	case err != nil:
 		_ = j.Append(Record{Kind: KindFailed, Why: err.Error()})
-		r.Host.tell(fmt.Sprintf("%v: reverting the change", err))
+		r.Host.log(fmt.Sprintf("%v: reverting the change", err))
 		held.Release()
 		guard.Release()
 	default:
-		r.Host.tell(fmt.Sprintf("applied; reverted in %v unless confirmed: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
+		r.Host.log(fmt.Sprintf("applied; reverted in %v unless confirmed: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
 		held.Release()
 	}
 	return r.await(ctx, j, guard, checks, err)
 }
 
-// nothingSent closes a journal of which nothing has been sent.
+// nothingSent closes a journal of a change of which nothing has been sent.
 func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
-	if j.Last(KindRound) != nil { // it was resumed, and stays as it was
-		return Stuck, why
+	if j.Last(KindRound) != nil { // it was resumed, and stays open
+		return Unresolved, why
 	}
 	_ = j.NothingSent("nothing was sent: " + why.Error())
-	return Stuck, why
+	return Unresolved, why
 }
 
 // Revert reverts a change that is open, or that was confirmed. f was just swept.
 func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	if _, err := r.manager(ctx, f); err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	held, j, err := r.open()
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer held.Release()
 	defer j.Close()
 	if j.Records[len(j.Records)-1].Kind == KindReverted {
 		return Nothing, r.asBefore(ctx, j)
 	}
-	if err := r.takeBack(ctx, j, nil, whyAsked); err != nil {
-		return Stuck, err
+	if err := r.revertJournal(ctx, j, nil, whyRequested); err != nil {
+		return Unresolved, err
 	}
-	return Asked, nil
+	return RevertedOnRequest, nil
 }
 
-// manager returns the subnet manager of f, beside which the change of the journal may go
-// on or be taken back; nil: there is none.
+// manager returns the subnet manager of f, beside which the change of the journal may
+// continue or be reverted; nil: there is no manager.
 func (r *Run) manager(ctx context.Context, f *fabric.Fabric) (*sa.SM, error) {
 	j, err := r.Read()
 	if err != nil {
@@ -204,12 +204,12 @@ func (r *Run) manager(ctx context.Context, f *fabric.Fabric) (*sa.SM, error) {
 	return r.Host.manager(ctx, f, j.Begin().Staged != nil)
 }
 
-// Confirm ends a change: it stays. All blocks are read again, and unless force is set the
-// links and the subnet manager are checked.
+// Confirm ends a change, which then stays. It reads all blocks again, and unless force is
+// set checks the links and the subnet manager.
 func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	held, j, err := r.open()
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	defer held.Release()
 	defer j.Close()
@@ -218,29 +218,29 @@ func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	case KindConfirmed, KindReverted, KindAbandoned:
 		return Nothing, nil
 	default:
-		return Stuck, errors.New("the change is not complete: revert it, or resume it")
+		return Unresolved, errors.New("the change is not complete: revert it, or resume it")
 	}
 	states, err := Look(ctx, r.Host.Engine, j)
 	if err != nil {
-		return Stuck, err
+		return Unresolved, err
 	}
 	for i, s := range states {
 		if s != New && !j.Begin().Cells[i].traceless() {
-			return Stuck, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
+			return Unresolved, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
 		}
 	}
 	if !force {
 		if err := r.checkLinks(ctx, j.Begin()); err != nil {
-			return Stuck, fmt.Errorf("change confirm: %w; not confirmed: change confirm --force confirms it nevertheless", err)
+			return Unresolved, fmt.Errorf("change confirm: %w; not confirmed: change confirm --force confirms it nevertheless", err)
 		}
 	}
 	return Confirmed, j.Append(Record{Kind: KindConfirmed})
 }
 
-// takeBack reverts the change of j. f is the fabric; nil: it is swept.
-func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why string) error {
+// revertJournal reverts the change of j. f is the fabric; nil: it is swept.
+func (r *Run) revertJournal(ctx context.Context, j *Journal, f *fabric.Fabric, why string) error {
 	if j.Last(KindRound) == nil {
-		// Rounds may be missing from the end of the journal: the fabric shows it.
+		// The last rounds may be missing from the journal: the fabric shows them.
 		left, err := r.left(ctx, j)
 		if err != nil {
 			return err
@@ -249,14 +249,14 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 			return j.NothingSent(why)
 		}
 	}
-	return r.takeBackAll(ctx, j, f, why, false)
+	return r.revertAll(ctx, j, f, why, false)
 }
 
-// takeBackAll is takeBack of a change of which something was sent. Foreign blocks are an
-// error, or stay.
-func (r *Run) takeBackAll(ctx context.Context, j *Journal, f *fabric.Fabric, why string, foreignStay bool) error {
-	// Sets of a process that was killed may be under way: they count as lost after
-	// this time.
+// revertAll is revertJournal for a change of which something was sent. Foreign blocks are
+// an error, or stay.
+func (r *Run) revertAll(ctx context.Context, j *Journal, f *fabric.Fabric, why string, foreignStay bool) error {
+	// Sets of a process that was killed may be under way: they count as lost after this
+	// time.
 	if err := r.Host.Clock.Sleep(ctx, r.Host.Engine.Options().Timeout); err != nil {
 		return err
 	}
@@ -278,16 +278,16 @@ func (r *Run) takeBackAll(ctx context.Context, j *Journal, f *fabric.Fabric, why
 		return err
 	}
 	c.ForeignStay = foreignStay
-	return c.TakeBack(ctx, why)
+	return c.Revert(ctx, why)
 }
 
 func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 	b := j.Begin()
-	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Tell: r.Host.tell}
+	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Log: r.Host.log}
 	if r.Live != nil && r.Live.Graph().Fabric() == f && !back {
 		p.Live = r.Live
 	}
-	c := &Change{Engine: r.Host.Engine, Journal: j, Order: p.Order, Sleep: r.Host.Clock.Sleep, Tell: r.Host.tell}
+	c := &Change{Engine: r.Host.Engine, Journal: j, Order: p.Order, Sleep: r.Host.Clock.Sleep, Log: r.Host.log}
 	if r.certify != nil && !back {
 		c.Order = func(ctx context.Context, now, want [][]byte) ([]Round, error) {
 			rounds, err := p.Order(ctx, now, want)
@@ -321,7 +321,7 @@ func (r *Run) open() (*lock.Lock, *Journal, error) {
 	return held, j, nil
 }
 
-// lock acquires the lock of the subnet; nil: its journal is in no file.
+// lock acquires the lock of the subnet; nil: its journal is not in a file.
 func (r *Run) lock() (*lock.Lock, error) {
 	if r.Dir == "" {
 		return nil, nil

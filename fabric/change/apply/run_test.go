@@ -32,7 +32,7 @@ func (r *rig) uplinks() {
 	e := r.engine(-1, nil)
 	defer e.Close()
 	r.cells = nil
-	ways := apply.NewWays(r.f)
+	ways := apply.NewRoutes(r.f)
 	for i := range r.f.Nodes() {
 		n := &r.f.Nodes()[i]
 		var up []byte

@@ -19,8 +19,8 @@ import (
 	"fabsh/mad"
 )
 
-// Staged is how OpenSM, with its engine file, gets the tables of each round: it writes
-// them, and fabsh sends no Set.
+// Staged describes how OpenSM, with its engine file, receives the tables of each round:
+// OpenSM writes them, and fabsh sends no Set.
 type Staged struct {
 	// File is the file that OpenSM reads, and Reload the process to signal: its ID, or
 	// the name of a file that contains it.
@@ -30,13 +30,13 @@ type Staged struct {
 	Before []byte `json:"before"`
 }
 
-// stageWithin is how long OpenSM may take for the heavy sweep that follows SIGHUP and
-// for what it writes then.
+// stageWithin is how long OpenSM may take for the heavy sweep that follows SIGHUP, and
+// for its writes.
 const stageWithin = 2 * time.Minute
 
-// newStaged stages a change of cells for OpenSM, which reload is a process ID of, or a
-// file that holds it. It checks that OpenSM reads the file and nothing else. live are the
-// tables that the switches have.
+// newStaged stages a change of cells for OpenSM. reload is its process ID, or a file that
+// contains it. It checks that OpenSM reads this file and no other. live are the current
+// tables of the switches.
 func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged, error) {
 	for _, c := range cells {
 		if c.Attr != mad.AttrLinearForwardingTable {
@@ -65,7 +65,8 @@ func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged
 	return &Staged{File: file, Reload: reload, Before: before}, nil
 }
 
-// process finds the OpenSM that a change is staged for, and checks that it reads the file.
+// process finds the OpenSM for which a change is staged, and checks that it reads the
+// file.
 func (s *Staged) process() (*opensm.Process, error) {
 	p, err := opensm.Find(s.Reload)
 	if err == nil {
@@ -74,8 +75,8 @@ func (s *Staged) process() (*opensm.Process, error) {
 	return p, err
 }
 
-// readStaged returns the current file, compressed. Its tables must equal those of live:
-// otherwise the change would start from tables that were not examined.
+// readStaged returns the current file, compressed. Its tables must equal live: otherwise
+// the change would start from tables that were not examined.
 func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	f, err := format.OpenRegular(file)
 	if err != nil {
@@ -110,10 +111,10 @@ type stage struct {
 	*Staged
 	f      *fabric.Fabric
 	opensm *opensm.Process
-	live   *routes.Routes // as the switches have them
+	live   *routes.Routes // the current tables of the switches
 }
 
-// write gives OpenSM the tables after steps, and waits until they read back.
+// write passes the tables after steps to OpenSM, and waits until they read back.
 func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	if s.live == nil {
 		read, failed, err := table.ReadRoutes(ctx, c.Engine, s.f)
@@ -121,7 +122,7 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 			return err
 		}
 		if len(failed) > 0 {
-			return &SilentError{len(failed), failed[0].Err}
+			return &AccessError{len(failed), failed[0].Err}
 		}
 		s.live = read
 	}
@@ -200,8 +201,8 @@ func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte)
 	}
 }
 
-// restore makes the file what it was before the change. OpenSM reads it, if it is
-// there to.
+// restore restores the contents that the file had before the change. OpenSM then reads
+// it, if it still runs.
 func (s *stage) restore() error {
 	z, err := gzip.NewReader(bytes.NewReader(s.Before))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // StaleError reports that the fabric has changed since a plan was made.
 type StaleError struct {
-	Plan  string   // what messages call the plan
+	Plan  string   // the name of the plan in messages
 	Since []string // what has changed
 }
 
@@ -20,8 +20,8 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("change apply: %s is stale: the fabric has changed since it was made: %s; make the plan again", e.Plan, firstOf(8, e.Since))
 }
 
-// checkFingerprint returns a *StaleError where f, which was just swept, and its subnet
-// manager are not as when p was made.
+// checkFingerprint returns a *StaleError if f, which was just swept, or its subnet
+// manager differs from the state when p was made.
 func checkFingerprint(p *plan.Plan, f *fabric.Fabric, manager *sa.SM, name string) error {
 	now := plan.FingerprintOf(f, manager)
 	if since := p.Base.Since(&now); len(since) > 0 {
@@ -30,8 +30,8 @@ func checkFingerprint(p *plan.Plan, f *fabric.Fabric, manager *sa.SM, name strin
 	return nil
 }
 
-// checkCells returns why a change is not started: its cells are not as when it was
-// planned. It is errNothing if all are as after the change.
+// checkCells returns the reason that a change is not started: its cells differ from the
+// state when it was planned. It returns errNothing if all cells are as after the change.
 func checkCells(cells []*Cell, states []State) error {
 	var changed []string
 	made := true

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Status is what a journal and the fabric show of a change.
+// Status is the state of a change, from its journal and the fabric.
 type Status struct {
 	Journal *Journal // of a damaged one, the lines that verify
 	Damage  *DamageError
 	Blocks  []Block // as just read; nil: the change is unknown, as the first line is damaged
 }
 
-// Block is what the fabric has of a cell.
+// Block is the state of a cell in the fabric.
 type Block struct {
 	State State
-	Text  string // its name, and for Foreign and Unread what it is, or why
+	Text  string // its name; for Foreign its content, for Unread the reason
 }
 
 // Status reads the journal, and all blocks of the change.
@@ -55,7 +55,7 @@ func (r *Run) blocks(ctx context.Context, j *Journal) ([]Block, error) {
 	return blocks, nil
 }
 
-// left returns what b is, for one that is not known to be as before the change.
+// left describes b, a block that is not known to be as before the change.
 func (b *Block) left() string {
 	if b.State == Foreign || b.State == Unread {
 		return b.Text
@@ -63,7 +63,8 @@ func (b *Block) left() string {
 	return fmt.Sprintf("%s is %v", b.Text, b.State)
 }
 
-// left reads all cells, and returns those that are not known to be as before the change.
+// left reads all cells, and describes those that are not known to be as before the
+// change.
 func (r *Run) left(ctx context.Context, j *Journal) (texts []string, err error) {
 	blocks, err := r.blocks(ctx, j)
 	for _, b := range blocks {

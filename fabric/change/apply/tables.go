@@ -25,16 +25,16 @@ type Prover struct {
 	Live   *routes.Routes
 	Levels plan.Levels
 	Cells  []*Cell
-	// Back is set when the change is reverted. To stop half way is no better than to
-	// lose paths that the old tables do not have, nor than a credit loop that ends by
-	// itself.
+	// Back is set when the change is reverted. To stop in between would not be better
+	// than losing paths that the old tables do not have, or than a credit loop that
+	// resolves without intervention.
 	Back bool
-	// AcceptCreditLoops goes on where packets may deadlock.
+	// AcceptCreditLoops continues even if packets may deadlock.
 	AcceptCreditLoops bool
-	Tell              func(text string)
+	Log               func(text string)
 }
 
-// Order plans rounds from what the cells are to what they are to be.
+// Order plans rounds from the current states of the cells to the wanted ones.
 func (p *Prover) Order(ctx context.Context, now, want [][]byte) ([]Round, error) {
 	local, err := p.Engine.Port()
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	}
 	in, s, err := t.Order(ctx, writes)
 	if t.Basis != "" && !p.Back {
-		p.Tell("service levels: " + t.Basis)
+		p.Log("service levels: " + t.Basis)
 	}
 	if p.Back && !p.AcceptCreditLoops && plan.CreditLoop(err) {
 		if slices.Contains(in.Drain, 0) {
@@ -81,7 +81,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	}
 	var refusal *order.Refusal
 	if p.Back && errors.As(err, &refusal) && p.isWhole(want) {
-		p.Tell(fmt.Sprintf("no order of the reversal is safe at each step, so the old tables are written in one round: %v", err))
+		p.Log(fmt.Sprintf("no order of the reversal is safe at each step, so the old tables are written in one round: %v", err))
 		return p.inOneRound(now, want), nil
 	}
 	switch {
@@ -90,13 +90,13 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	case s == nil:
 		return nil, nil
 	case s.Figures.Cycle != nil:
-		p.Tell(fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, until HOQLife drops them: %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
+		p.Log(fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, until HOQLife drops them: %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
 	}
 	return p.rounds(s, now, want)
 }
 
-// isWhole reports whether all cells are to be as before the change: tables of which a part
-// stays may loop, so then an order must be proven.
+// isWhole reports whether all cells are restored. Tables that are restored in part may
+// loop, so then an order must be proven.
 func (p *Prover) isWhole(want [][]byte) bool {
 	for i, c := range p.Cells {
 		if !c.same(want[i], c.Old) {
@@ -106,18 +106,18 @@ func (p *Prover) isWhole(want [][]byte) bool {
 	return true
 }
 
-// levelsBack are the service levels of packets when the change is taken back: a file of
-// them that is gone by now is no reason to stay half way.
+// levelsBack returns the service levels of packets for a reversal: a missing file of them
+// must not leave the change half reverted.
 func (p *Prover) levelsBack(ctx context.Context, live *routes.Routes) (*routes.SL, string, error) {
 	levels, basis, err := p.Levels.Of(ctx, live)
 	if err == nil || ctx.Err() != nil {
 		return levels, basis, err
 	}
-	p.Tell(fmt.Sprintf("the service levels of paths cannot be read, so any may be in use: %v", err))
+	p.Log(fmt.Sprintf("the service levels of paths cannot be read, so any may be in use: %v", err))
 	return nil, err.Error(), nil
 }
 
-// inOneRound are all forwarding tables and virtual lanes at once.
+// inOneRound returns all forwarding tables and virtual lanes as one round.
 func (p *Prover) inOneRound(now, want [][]byte) []Round {
 	var r Round
 	for i, c := range p.Cells {
@@ -128,7 +128,7 @@ func (p *Prover) inOneRound(now, want [][]byte) []Round {
 	return []Round{r}
 }
 
-// routed: the cell is one that tables orders.
+// routed reports whether tables orders the cell.
 func (c *Cell) routed() bool {
 	return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable
 }
@@ -139,7 +139,7 @@ type place struct {
 	block int
 }
 
-// rounds are the rounds of s, in cells.
+// rounds returns the rounds of s, in cells.
 func (p *Prover) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, err error) {
 	g := p.Live.Graph()
 	at := map[place]int{}
@@ -173,7 +173,7 @@ func (p *Prover) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, 
 	if lanes.Steps != nil { // those of channel adapters
 		rounds = append([]Round{lanes}, rounds...)
 	}
-	// What no path uses, as the entries of LIDs that no port has, is not ordered.
+	// Entries that no path uses, as those of LIDs that no port has, are not ordered.
 	last := Round{}
 	is := slices.Clone(now)
 	for _, r := range rounds {

@@ -14,8 +14,8 @@ import (
 // watchEvery is how often a change that waits for confirmation is checked.
 const watchEvery = 2 * time.Second
 
-// Waiting is the check while the change waits to be confirmed: Between, but for the
-// counters, which rise with load in the hours that this may be.
+// Waiting checks the fabric while the change waits to be confirmed: like Between, without
+// the counters, which rise with load in the hours that this may take.
 func (c *Checks) Waiting(ctx context.Context, cells []*Cell) error {
 	return c.state(ctx, nodesOf(cells))
 }
@@ -27,8 +27,8 @@ type Ports struct {
 	Ports []int    `json:"ports"`
 }
 
-// linksOf returns the ports with an active link of the switches that cells write, but those
-// of which the change writes the state.
+// linksOf returns the ports with an active link of the switches that cells write, except
+// those whose state the change writes.
 func linksOf(f *fabric.Fabric, cells []*Cell) (links []Ports) {
 	planned := map[*fabric.Port]bool{}
 	for _, c := range cells {
@@ -62,8 +62,8 @@ func nodesOf(cells []*Cell) (nodes []mad.GUID) {
 	return nodes
 }
 
-// checkLinks returns a *CheckError where ports of the change are no longer active that
-// were before it, or another subnet manager is in charge.
+// checkLinks returns a *CheckError if ports that were active before the change are no
+// longer active, or another subnet manager is in charge.
 func (r *Run) checkLinks(ctx context.Context, b *Begin) error {
 	checks := Checks{client: r.Host.SA, f: new(fabric.Fabric), manager: b.manager()}
 	if err := checks.Manager(ctx); err != nil {

@@ -130,7 +130,7 @@ func TestConfirmChecks(t *testing.T) {
 			if err := linkDown(r); err != nil {
 				t.Error(err)
 			}
-			confirm(false, apply.Stuck, "active before the change, and not now: ")
+			confirm(false, apply.Unresolved, "active before the change, and not now: ")
 			confirm(true, apply.Confirmed, "")
 		}()
 		f := r.sweep(run)

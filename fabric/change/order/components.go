@@ -1,6 +1,6 @@
 package order
 
-// components are the strongly connected components of a graph (Tarjan, "Depth-first
+// components returns the strongly connected components of a graph (Tarjan, "Depth-first
 // search and linear graph algorithms", 1972).
 func components(vertices int, edges []edge) (list [][]int32) {
 	first, out := adjacency(vertices, edges)
@@ -56,7 +56,7 @@ func components(vertices int, edges []edge) (list [][]int32) {
 	return list
 }
 
-// adjacency are the edges by their first vertex: those of v lead to
+// adjacency returns the edges by their first vertex: those of v lead to
 // out[first[v]:first[v+1]].
 func adjacency(vertices int, edges []edge) (first, out []int32) {
 	first, out = make([]int32, vertices+1), make([]int32, len(edges))

@@ -10,33 +10,34 @@ import (
 	"fabsh/mad"
 )
 
-// credit collects the channel dependencies of the packets to one LID after the other
-// in one epoch: of each two links that follow each other by entries that may be in
-// force, the first when the packet is sent, and the second when it comes to the next
-// switch. Packets wait on the first link until the epoch ends at the latest. An entry
-// that no packet meets while it is in force adds none: a packet is on a link at the
-// round of the latest of the entries that led it there, at the earliest.
+// credit collects the channel dependencies of the packets to one LID after the other in
+// one epoch. Two links are dependent if a packet takes one after the other by entries
+// that may be in force: the first entry when the packet is sent, the second when it
+// reaches the next switch. Packets wait on the first link until the epoch ends at the
+// latest. An entry that no packet meets while it is in force adds no dependency: a packet
+// reaches a link at the earliest in the round of the latest of the entries that led it
+// there.
 type credit struct {
 	deps  [kinds]*cdg.Graph // by traffic
-	into  *cdg.Graph        // that of them which is added to
-	since []int32           // by switch, or by vertex: the first round in which packets are there; never: in none
-	queue []int32           // switches, or vertices, that packets come to earlier than was known
+	into  *cdg.Graph        // the one of deps to which collect adds
+	since []int32           // by switch, or by vertex: the first round in which packets are there, or never
+	queue []int32           // switches, or vertices, that packets reach earlier than was known
 	links []linkEntry
-	// wanted, if not nil, is asked for each dependency that is met.
+	// wanted, if not nil, is called for each dependency that is found.
 	wanted func(v, w int32, first, next *entry)
 }
 
 // never is later than every round.
 const never = math.MaxInt32
 
-// linkEntry is an entry that sends packets to a vertex of the graph, from a round on.
+// linkEntry is an entry that sends packets to a vertex of the graph, from one round on.
 type linkEntry struct {
 	vertex int32
 	entry  *entry
 	since  int32
 }
 
-// forget begins with n switches, or vertices, to which no packets come.
+// forget begins with n switches, or vertices, that no packets reach.
 func (c *credit) forget(n int) {
 	if len(c.since) == n {
 		return
@@ -104,7 +105,7 @@ func (e *entries) after(a *entry) *entry {
 	return &e.more[a.next]
 }
 
-// vls is how many virtual lanes are told apart.
+// vls is the number of virtual lanes that are distinguished.
 func (h *history) vls() int {
 	if h.in.lanesMatter() {
 		return mad.DropVL
@@ -112,8 +113,8 @@ func (h *history) vls() int {
 	return 1
 }
 
-// collectLanes is collect where packets have service levels: the lane of the next link
-// depends on the port at which they come in (IBA 7.6.6).
+// collectLanes is collect for packets with service levels: the lane of the next link
+// depends on the port at which they arrive (IBA 7.6.6).
 func (f *follower) collectLanes(e epoch, lid mad.LID, of traffic) {
 	t, c := f.h.net, &f.credit
 	c.forget(len(t.channels) * f.h.vls())
@@ -146,7 +147,7 @@ func (f *follower) collectLanes(e epoch, lid mad.LID, of traffic) {
 	}
 }
 
-// depart takes packets of a service level that came in by a port on to the next links.
+// depart moves packets of a service level that arrived at a port to the next links.
 // before is where they were; nil: they come from a CA.
 func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before *linkEntry) {
 	t, c := f.h.net, &f.credit
@@ -183,23 +184,23 @@ func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before *linkEntr
 	}
 }
 
-// uses says whether packets from a terminal to a LID may have a service level: hosts
-// keep that of the path record they were given.
+// uses reports whether packets from a terminal to a LID may have a service level: hosts
+// keep that of the path record that they received.
 func (in *Input) uses(terminal int, lid mad.LID, sl uint8) bool {
 	return in.SLs>>sl&1 != 0 || in.Old.SL.Of(terminal, lid) == sl || in.New.SL.Of(terminal, lid) == sl
 }
 
 // collectStatic adds the dependencies of the packets to the LIDs of CAs and routers whose
-// entries never change, as if each switch had packets to each, as it has answers: at the
-// cost of reading each table once, row by row. Without exact the old dependencies of other
-// LIDs in the same blocks may be among them, which takes less time.
+// entries never change, as if each switch sent packets to each LID, as answers are: this
+// reads each table once, row by row. Unless exact is set, it may include old dependencies
+// of other LIDs in the same blocks, which takes less time.
 func (h *history) collectStatic(deps *cdg.Graph, exact bool) {
 	in := h.in
 	h.each(h.n, func(_, s int) {
 		row := in.Old.Row(s)
 		targets := h.targets[h.portBase[s]:h.portBase[s+1]]
-		// By port: the table of the switch behind it, and the ports there by
-		// which packets go on.
+		// By port: the table of the switch behind it, and the ports there by which
+		// packets continue.
 		var behind [256]routes.Row
 		var out [256][4]uint64
 		for port, v := range targets {

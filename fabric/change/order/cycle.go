@@ -8,8 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// judgeCredit refuses an epoch in which a credit loop may arise that the old tables do
-// not have.
+// judgeCredit refuses an epoch in which a credit loop may arise that does not exist in
+// the old tables.
 func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower, fig *Figures) error {
 	moving := cdg.New(h.g, h.vls())
 	unite(moving, workers, betweenHosts)
@@ -51,15 +51,15 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 	r := &Refusal{Round: int(e.first), Cycle: links, Reason: fmt.Sprintf("packets may deadlock in a credit loop of %d links", len(links))}
 	r.Hint = "keep more of the old tables, stop traffic first, or accept the risk (change apply --accept-credit-loop-risk)"
 	if fig.OldCycle {
-		r.Hint = "the tables in force have a credit loop already: to get rid of it, stop traffic first, or accept the risk of others on the way (change apply --accept-credit-loop-risk)"
+		r.Hint = "the tables in force have a credit loop already: to remove it, stop traffic first, or accept the risk of further ones during the change (change apply --accept-credit-loop-risk)"
 	}
 	if h.in.lanesMatter() {
-		r.Hint += "; where paths have other service levels than are taken to be in use, name them (--sl FILE)"
+		r.Hint += "; if paths use service levels other than those assumed, give them (--sl FILE)"
 	}
 	return r
 }
 
-// oldDependencies is the graph of the old tables alone.
+// oldDependencies returns the graph of the old tables alone.
 func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*cdg.Graph, error) {
 	deps := cdg.New(h.g, h.vls())
 	for _, of := range of {
@@ -70,26 +70,28 @@ func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*cdg.Grap
 	return deps, nil
 }
 
-// still is h where nothing changes.
+// still returns h without the changes.
 func (h *history) still() *history {
 	return &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, selves: h.selves, judged: make([]uint64, len(h.blocks))}
 }
 
-// creditLoop is a cycle, and the ways in which packets depend so, by its edges.
+// creditLoop is a cycle and, by its edges, the ways in which packets cause the
+// dependencies.
 type creditLoop struct {
 	cycle []int32
 	ways  [][]way
 }
 
-// way is how packets to a LID depend on the next link: by the entry of switch s, and
-// then by that of the next switch.
+// way is how packets to a LID depend on the next link: by the entry of switch s, and then
+// by that of the next switch.
 type way struct {
 	lid         mad.LID
 	s, to       int32
 	first, next Version
 }
 
-// ways are all ways of the dependencies of a cycle of the graph of an epoch, by LID.
+// ways returns, by LID, all ways in which the dependencies of a cycle of the graph of an
+// epoch arise.
 func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, error) {
 	list := make([][]way, len(cycle))
 	place := map[int32]int{}
@@ -131,8 +133,8 @@ func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, er
 	return list, nil
 }
 
-// describe is a credit loop link by link, each with the lowest LID whose packets
-// depend so.
+// describe returns a credit loop link by link, each with the lowest LID whose packets
+// cause the dependency.
 func (h *history) describe(l *creditLoop) []Dependency {
 	vls := int32(h.vls())
 	list := make([]Dependency, len(l.cycle))
@@ -146,7 +148,7 @@ func (h *history) describe(l *creditLoop) []Dependency {
 	return list
 }
 
-// version says of which tables a port is.
+// version returns the tables that a port belongs to.
 func version(port, old, new uint8) Version {
 	switch {
 	case old == new && port == old:

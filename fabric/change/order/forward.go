@@ -10,17 +10,17 @@ import (
 	"fabsh/mad"
 )
 
-// fate is what becomes of packets from a switch.
+// fate is the result for packets from a switch.
 type fate uint8
 
 const (
 	unknown fate = iota
-	onWay        // the packets are followed now
+	onWay        // the packets are being followed
 	arrives      // whichever entries are in force
 	fails        // with some entries they loop or are dropped
 )
 
-// comparison says whether packets from a switch take other ways in the new tables.
+// comparison states whether packets from a switch take another path in the new tables.
 type comparison uint8
 
 const (
@@ -29,12 +29,13 @@ const (
 	otherWay
 )
 
-// visit is a switch on the way that mix follows, and the entry by which packets leave it.
+// visit is a switch on the path that mix follows, and the entry by which packets leave
+// it.
 type visit struct {
 	s     int32
 	port  uint8
-	last  bool // it is the last entry that the switch may have: the others were followed
-	fails bool // packets fail by an entry that was followed
+	last  bool // the last entry that the switch may have: the others were followed
+	fails bool // packets are lost or loop by an entry that was followed
 }
 
 // follower follows the packets to one LID after the other. Each worker has one.
@@ -43,12 +44,12 @@ type follower struct {
 	old, new []uint8      // entries of a block of LIDs in the tables, by LID, then switch
 	now      []uint8      // by switch: the entry before a round
 	then     []uint8      // by switch: the entry after it
-	changed  []int32      // switches where it is another one
+	changed  []int32      // switches where the two differ
 	was, is  []fate       // by switch, in the old and the new tables
 	mixed    []fate       // by switch, in all mixtures of a round
 	ways     []comparison // by switch
-	stack    []int32      // switches on the way that walk or compare follows
-	path     []visit      // those on the way that mix follows
+	stack    []int32      // switches on the path that walk or compare follows
+	path     []visit      // those on the path that mix follows
 	at       entries
 	credit   credit
 	found    tally
@@ -56,7 +57,7 @@ type follower struct {
 	refusal  int // the LID of it
 }
 
-// tally are figures.
+// tally counts what a follower has found.
 type tally struct {
 	lids                   int
 	entries                int
@@ -72,8 +73,8 @@ func newFollower(h *history) *follower {
 	return f
 }
 
-// load takes the entries of the LIDs of a block that have a bit. The new ones are those
-// that are written last.
+// load reads the entries of the LIDs of a block that have a bit. The new entries are
+// those that are written last.
 func (f *follower) load(b int, lids uint64) {
 	n := f.h.n
 	for s := range n {
@@ -89,7 +90,7 @@ func (f *follower) load(b int, lids uint64) {
 	}
 }
 
-// column writes the LIDs of a block of a table that have a bit down a column.
+// column writes the LIDs of a block of a table that have a bit into a column.
 func column(to []uint8, row []uint8, b, n int, lids uint64) {
 	first := b * mad.LFTBlock
 	for ; lids != 0; lids &= lids - 1 {
@@ -102,8 +103,8 @@ func column(to []uint8, row []uint8, b, n int, lids uint64) {
 	}
 }
 
-// follow proves the rounds of an epoch for LID i of block b, and notes the entries
-// that are in force in it.
+// follow proves the rounds of an epoch for LID i of block b, and notes the entries that
+// are in force during it.
 func (f *follower) follow(e epoch, b, i int) {
 	n := f.h.n
 	lid := b*mad.LFTBlock + i
@@ -152,8 +153,8 @@ func (f *follower) follow(e epoch, b, i int) {
 	}
 }
 
-// walk finds what becomes of packets from each switch of which it is unknown, where
-// only one entry is in force.
+// walk determines the fate of packets from each switch of which it is unknown, while only
+// one entry is in force.
 func (f *follower) walk(ports []uint8, to graph.Target, state []fate) {
 	t := f.h.net
 	for s := range state {
@@ -185,9 +186,9 @@ func (f *follower) walk(ports []uint8, to graph.Target, state []fate) {
 }
 
 // mix follows the packets from all switches during a round, in which each switch that
-// changes may send them by either entry. Packets that arrive with the old tables and
-// with the new ones must arrive with all mixtures; and none may loop but those that
-// loop in the old tables.
+// changes may send them by either entry. Packets that arrive with the old tables and with
+// the new ones must arrive with all mixtures, and no packets may loop but those that loop
+// in the old tables.
 func (f *follower) mix(old []uint8, to graph.Target, lid int, round int32) {
 	clear(f.mixed)
 	safe := true
@@ -195,7 +196,7 @@ func (f *follower) mix(old []uint8, to graph.Target, lid int, round int32) {
 		f.mixFrom(s, old, to, lid, round)
 		safe = safe && f.mixed[s] == arrives
 	}
-	if safe { // what becomes of packets that meet none of these does not change
+	if safe { // packets that meet none of these keep their fate
 		return
 	}
 	for s := range f.mixed {
@@ -209,7 +210,7 @@ func (f *follower) mix(old []uint8, to graph.Target, lid int, round int32) {
 	}
 }
 
-// mixFrom is mix for the packets from one switch: a depth-first search by all entries.
+// mixFrom is mix for the packets from one switch: a depth-first search over all entries.
 func (f *follower) mixFrom(from int32, old []uint8, to graph.Target, lid int, round int32) {
 	if f.mixed[from] != unknown {
 		return
@@ -244,8 +245,8 @@ func (f *follower) enter(s int32) {
 	f.path = append(f.path, visit{s: s, port: f.now[s], last: f.then[s] == f.now[s]})
 }
 
-// settle notes what becomes of packets by the entry that was followed last, and goes back
-// to the last switch on the way that has another one.
+// settle records the fate of packets by the entry that was followed last, and returns to
+// the last switch on the path that has another entry.
 func (f *follower) settle(end fate) {
 	for len(f.path) > 0 {
 		at := &f.path[len(f.path)-1]
@@ -262,8 +263,8 @@ func (f *follower) settle(end fate) {
 	}
 }
 
-// loop refuses a loop of the switches on the way from s on, unless the packets loop in the
-// old tables too.
+// loop refuses a loop of the switches on the path from s on, unless the packets also loop
+// in the old tables.
 func (f *follower) loop(old []uint8, s int32, lid int, round int32) {
 	first := slices.IndexFunc(f.path, func(v visit) bool { return v.s == s })
 	same := true
@@ -277,15 +278,15 @@ func (f *follower) loop(old []uint8, s int32, lid int, round int32) {
 	}
 }
 
-// lose refuses that packets from switch s may be dropped: by which switches they go
-// there is found again, as the first way that fails.
+// lose refuses that packets from switch s may be dropped. The switches on their path are
+// found again, as the first path that fails.
 func (f *follower) lose(s int32, to graph.Target, lid int, round int32) {
 	t := f.h.net
 	r := &Refusal{Round: int(round), Reason: fmt.Sprintf("packets from %s to LID %d may be dropped", t.g.Switches()[s].Label(), lid), LID: mad.LID(lid)}
 	for range t.n {
 		port := f.now[s]
 		if next := t.target(s, port); next == to || next.IsChannel() && f.mixed[t.channels[next].To] != fails {
-			port = f.then[s] // the other one it is
+			port = f.then[s] // the other entry fails
 		}
 		if p := t.g.Switches()[s].Port(int(port)); p != nil {
 			r.Path = append(r.Path, p)
@@ -299,7 +300,7 @@ func (f *follower) lose(s int32, to graph.Target, lid int, round int32) {
 	f.refuse(lid, r)
 }
 
-// refuse keeps the refusal of the first round, then of the lowest LID.
+// refuse keeps the refusal of the first round and, within it, of the lowest LID.
 func (f *follower) refuse(lid int, r *Refusal) {
 	f.h.needs[lid/mad.LFTBlock] |= 1 << (lid % mad.LFTBlock)
 	if f.refused == nil || r.Round < f.refused.Round || r.Round == f.refused.Round && lid < f.refusal {
@@ -307,7 +308,8 @@ func (f *follower) refuse(lid int, r *Refusal) {
 	}
 }
 
-// compare compares the ways in the old and the new tables, and counts the entries that change.
+// compare compares the paths in the old and the new tables, and counts the entries that
+// change.
 func (f *follower) compare(old, new []uint8) (entries int) {
 	t := f.h.net
 	clear(f.ways)
@@ -336,7 +338,7 @@ func (f *follower) compare(old, new []uint8) (entries int) {
 	return entries
 }
 
-// count adds up the pairs whose packets take other ways in the end, which were compared.
+// count adds the pairs whose packets take other paths in the end, which were compared.
 func (f *follower) count(to int32, lid mad.LID) {
 	t := f.h.net
 	if !t.isEnd(to) {

@@ -10,8 +10,8 @@ import (
 	"fabsh/mad"
 )
 
-// maxGroups is how many groups of LIDs change one after the other, and maxTests how
-// often a group is tested for cycles, before this is given up.
+// maxGroups is the largest number of groups of LIDs that change one after the other, and
+// maxTests that of tests of a group for cycles.
 const (
 	maxGroups = 32
 	maxTests  = 20000
@@ -19,10 +19,10 @@ const (
 	maxEdges  = 1 << 24 // of dependencies that are kept: 128 MB
 )
 
-// byGroups changes the LIDs in groups, with drains between. The LIDs of a group are
-// those whose mixed dependencies close no cycle with those of all the others, which
-// have changed or have not. LIDs that are left get intermediate tables, of paths in a
-// tree, which have few dependencies, and from there the new ones.
+// byGroups changes the LIDs in groups, with drains between. The LIDs of a group are those
+// whose mixed dependencies close no cycle with those of all other LIDs, before or after
+// their change. The remaining LIDs get intermediate tables, of paths in a tree, which
+// have few dependencies, and then the new ones.
 func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 	legs, now, left, err := p.groups(ctx, p.in.Old, p.in.New, p.h.changing())
 	if err != nil {
@@ -56,8 +56,8 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 	return nil, errContradiction
 }
 
-// groups are the legs of groups of LIDs from tables to others, the tables after them,
-// and the LIDs that no group could take.
+// groups returns the legs that change groups of LIDs from tables to others, the tables
+// after them, and the LIDs that fit in no group.
 func (p *planner) groups(ctx context.Context, now, to *routes.Routes, left []mad.LID) ([]*leg, *routes.Routes, []mad.LID, error) {
 	var legs []*leg
 	for range maxGroups {
@@ -88,7 +88,7 @@ func (p *planner) groups(ctx context.Context, now, to *routes.Routes, left []mad
 	return legs, now, left, nil
 }
 
-// copyOf is a copy of tables, with room for all LIDs.
+// copyOf returns a copy of tables, with room for all LIDs.
 func (p *planner) copyOf(r *routes.Routes) *routes.Routes {
 	c := routes.New(p.g, max(r.Top(), p.in.New.Top()))
 	c.SL, c.SL2VL = r.SL, r.SL2VL
@@ -98,8 +98,8 @@ func (p *planner) copyOf(r *routes.Routes) *routes.Routes {
 	return c
 }
 
-// tree are tables with the paths to some LIDs in a breadth-first search tree, as far as they
-// are in blocks that differ in the end, and those of others as they were.
+// tree returns tables with the paths to some LIDs in a breadth-first search tree, in the
+// blocks that differ in the end, and the unchanged paths to others.
 func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID, differ map[[2]int]bool) *routes.Routes {
 	up := slices.Repeat([]int32{-1}, p.n) // the channel towards the root
 	seen := make([]bool, p.n)
@@ -136,7 +136,7 @@ func (p *planner) tree(root int32, others *routes.Routes, lids []mad.LID, differ
 	return r
 }
 
-// differing are the blocks that differ in the end, by switch and number. A plan, its
+// differing returns the blocks that differ in the end, by switch and number. A plan, its
 // certificate and its journal have no others.
 func (in *Input) differing() map[[2]int]bool {
 	blocks := map[[2]int]bool{}
@@ -148,7 +148,7 @@ func (in *Input) differing() map[[2]int]bool {
 	return blocks
 }
 
-// changing are the LIDs whose entries change, and to which packets are sent.
+// changing returns the LIDs whose entries change, and to which packets are sent.
 func (h *history) changing() (lids []mad.LID) {
 	for b, bits := range h.judged {
 		for i := range mad.LFTBlock {
@@ -160,7 +160,7 @@ func (h *history) changing() (lids []mad.LID) {
 	return lids
 }
 
-// without are the LIDs that are not in group; both are ascending.
+// without returns the LIDs that are not in group; both are ascending.
 func without(lids, group []mad.LID) (rest []mad.LID) {
 	for _, lid := range lids {
 		if len(group) > 0 && group[0] == lid {
@@ -176,15 +176,15 @@ func without(lids, group []mad.LID) (rest []mad.LID) {
 type grouping struct {
 	deps  *cdg.Graph
 	edges map[mad.LID][][2]int32 // dependencies of mixed tables
-	// strict are the precedences of LIDs with which no packet that an entry sent
-	// meets one of the other tables.
+	// strict are the precedences of LIDs under which no packet that an entry sent meets
+	// an entry of the other tables.
 	strict map[mad.LID][]precedence
 	kept   int // edges
 	tests  int
 	group  []mad.LID
 }
 
-// group chooses LIDs that may change together, given those that are left.
+// group chooses LIDs that may change together, of those that are left.
 func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.LID) (*grouping, error) {
 	in := *p.in
 	in.Old = now
@@ -221,8 +221,8 @@ func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.
 	return g, nil
 }
 
-// chooseStrictly takes LIDs into the group one by one, each with precedences by which no
-// packet that an entry sent meets one of the other tables.
+// chooseStrictly adds LIDs to the group one by one, each with precedences under which no
+// packet that an entry sent meets an entry of the other tables.
 func (g *grouping) chooseStrictly(p *planner, f *follower, e epoch, to *routes.Routes, left []mad.LID) {
 	for _, lid := range left {
 		old, new := f.loadLID(lid, to)
@@ -249,7 +249,7 @@ func (f *follower) loadLID(lid mad.LID, to *routes.Routes) (old, new []uint8) {
 	return old, new
 }
 
-// collect notes the dependencies of packets to a LID that there are not yet.
+// collect notes the new dependencies of packets to a LID.
 func (g *grouping) collect(f *follower, e epoch, lid mad.LID) {
 	g.edges[lid] = nil
 	f.credit.wanted = func(v, w int32, _, _ *entry) {
@@ -261,9 +261,9 @@ func (g *grouping) collect(f *follower, e epoch, lid mad.LID) {
 	f.collect(e, lid, betweenHosts)
 }
 
-// strictly are precedences by which each switch changes its entry for a LID after the
-// next one on the new way, and before the next one on the old way, when the packets
-// that it sent have left; false: they contradict each other.
+// strictly returns precedences by which each switch changes its entry for a LID after the
+// next switch on the new path, and, when the packets that it sent have left, before the
+// next switch on the old path; false: they contradict each other.
 func (p *planner) strictly(lid mad.LID, old, new []uint8) (list []precedence, ok bool) {
 	var edges []edge
 	for s := range int32(p.n) {
@@ -286,8 +286,8 @@ func (p *planner) strictly(lid mad.LID, old, new []uint8) (list []precedence, ok
 	return list, len(components(p.n, edges)) == p.n
 }
 
-// mixBackwards takes the entries that a LID has while it changes from the destination
-// backwards: in the round of its distance.
+// mixBackwards computes the entries of a LID while it changes from the destination
+// backwards: each in the round of its distance.
 func (f *follower) mixBackwards(lid mad.LID, old, new []uint8) {
 	t := f.h.net
 	to := graph.ToTerminal(t.terminal(int(lid)))
@@ -300,8 +300,8 @@ func (f *follower) mixBackwards(lid mad.LID, old, new []uint8) {
 	}
 }
 
-// distance returns how many links packets cross from switch s to a terminal; where they
-// do not get there, the number of switches: they are last.
+// distance returns the number of links that packets cross from switch s to a terminal. If
+// they do not arrive, it returns the number of switches, which puts them last.
 func (t *net) distance(s int32, ports []uint8, to graph.Target) int32 {
 	for links := range int32(t.n) {
 		target := t.target(s, ports[s])
@@ -316,8 +316,8 @@ func (t *net) distance(s int32, ports []uint8, to graph.Target) int32 {
 	return int32(t.n)
 }
 
-// choose takes LIDs into the group as long as there is no cycle, halves of them where
-// not all can be.
+// choose adds LIDs to the group as long as there is no cycle. If not all can be added, it
+// tries halves of them.
 func (g *grouping) choose(lids []mad.LID) {
 	if g.tests++; g.tests > maxTests || len(lids) == 0 {
 		return

@@ -16,25 +16,25 @@ type history struct {
 	ends   []uint64  // by number: a bit for each LID of a CA or router
 	selves []uint64  // by number: a bit for each LID of a switch
 	judged []uint64  // by number: a bit for each LID whose entries change, and to which packets are sent
-	needs  []uint64  // the same: packets to it would loop or be dropped
+	needs  []uint64  // the same: LIDs to which packets would loop or be dropped
 	epochs []epoch
-	loop   *creditLoop // that was found last
+	loop   *creditLoop // the one that was found last
 }
 
-// write is that of one block of one switch.
+// write is a write of one block of one switch.
 type write struct {
 	round, s int32
 	entries  *[mad.LFTBlock]uint8
 }
 
-// epoch is the rounds from one drain to the next: packets that an entry sent may be
-// on their way until the end of the epoch in which it was last in force.
+// epoch is the rounds from one drain to the next: packets that an entry sent may be on
+// their way until the end of the epoch in which the entry was last in force.
 type epoch struct {
 	first, last int32 // rounds
 	old, new    bool  // the SL2VL tables that may be in force
 }
 
-// forever is the round in which an entry is replaced that never is.
+// forever is the round in which an entry is replaced that is never replaced.
 const forever = math.MaxInt32
 
 func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
@@ -52,14 +52,14 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 		clear(written)
 		if round.Lanes {
 			if len(round.Blocks) > 0 || lanes {
-				return nil, fmt.Errorf("round %d: the round of SL2VL writes has other writes, or is another one", r+1)
+				return nil, fmt.Errorf("round %d: SL2VL must be written in one round, without other writes", r+1)
 			}
 			lanes, e.new = true, true
 		}
 		for i := range round.Blocks {
 			b := &round.Blocks[i]
 			if b.Switch < 0 || b.Switch >= t.n || b.Number < 0 || b.Number >= len(h.blocks) {
-				return nil, fmt.Errorf("round %d: block %d of switch %d is none of the tables'", r+1, b.Number, b.Switch)
+				return nil, fmt.Errorf("round %d: block %d of switch %d is neither of the old nor of the new tables", r+1, b.Number, b.Switch)
 			}
 			at := b.Switch*len(h.blocks) + b.Number
 			if written[at] {
@@ -108,7 +108,7 @@ func (h *history) judge() {
 	})
 }
 
-// lids are those of a block that packets go to: a bit each.
+// lids returns, as one bit each, those of a block that packets are sent to.
 func (h *history) lids(b int, of traffic) uint64 {
 	if of == toSwitches {
 		return h.selves[b]
@@ -160,21 +160,21 @@ func (h *history) end() error {
 	return nil
 }
 
-// entry is an entry of a switch for one LID, and the rounds at which it may be in
-// force: from the one that writes it to the one that replaces it.
+// entry is an entry of a switch for one LID, and the rounds in which it may be in force:
+// from the one that writes it to the one that replaces it.
 type entry struct {
 	port        uint8
 	from, until int32
-	next        int32 // in entries.more: the one that follows; -1: none
+	next        int32 // in entries.more: the next one; -1: the last
 }
 
 // entries are those of all switches for one LID in one epoch.
 type entries struct {
 	first []entry // by switch: at the beginning of the epoch
-	more  []entry // the others, each found from the one before it
+	more  []entry // the others; each links to the next
 }
 
-// begin takes the entries at the beginning of an epoch.
+// begin sets the entries at the beginning of an epoch.
 func (e *entries) begin(ports []uint8) {
 	if e.first == nil {
 		e.first = make([]entry, len(ports))
@@ -185,8 +185,8 @@ func (e *entries) begin(ports []uint8) {
 	e.more = e.more[:0]
 }
 
-// replace notes that a round writes another entry. An entry that comes back counts as
-// in force all the time.
+// replace notes that a round writes another entry. An entry that is written again later
+// counts as in force all the time.
 func (e *entries) replace(s int32, port uint8, round int32) {
 	at := &e.first[s]
 	for ; ; at = &e.more[at.next] {

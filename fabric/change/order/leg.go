@@ -8,38 +8,38 @@ import (
 	"fabsh/mad"
 )
 
-// leg is a part of a change between two drains: from tables to others.
+// leg is the part of a change between two drains: from tables to others.
 type leg struct {
 	*net
 	from, to *routes.Routes
-	// ordered are LIDs, a bit each by block, whose entries change from the
-	// destination backwards: each after the next switch that changes on the new
-	// way. A packet at a switch that has changed then meets none but such; at one
-	// that has not it follows the old way until it meets one (RFC 6976 has this
-	// order for routers).
+	// ordered are LIDs, a bit each by block, whose entries change from the destination
+	// backwards: each after the next switch that changes on the new path. A packet at a
+	// switch that has changed then meets only switches that have changed; a packet at
+	// another switch follows the old path until it reaches one (RFC 6976 has this order
+	// for routers).
 	ordered []uint64
 	extra   map[int][]precedence // by block
 }
 
-// precedence says that one switch changes its entry for a LID before another does, and
-// perhaps that the packets it sent before have left by then.
+// precedence states that one switch changes its entry for a LID before another does and,
+// if set, that the packets that it sent before have left by then.
 type precedence struct {
 	lid           mad.LID
 	before, after int32
 	drain         bool
 }
 
-// placed is a write with the round it is in.
+// placed is a write with its round.
 type placed struct {
 	round int32
 	Block
 }
 
-// span is the rounds between which a drain must be: after one of first to last.
+// span is a pair of rounds between which a drain must be: after one of first to last.
 type span struct{ first, last int32 }
 
-// rounds places the writes in as few rounds as the precedences allow. It is nil, and
-// false, where they contradict each other.
+// rounds places the writes in as few rounds as the precedences allow. It returns nil and
+// false if they contradict each other.
 func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 	blocks := max(int(l.from.Top()), int(l.to.Top()))/mad.LFTBlock + 1
 	differ := make([][]int32, blocks) // the switches whose block changes
@@ -74,8 +74,8 @@ func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 	return list, stab(slices.Concat(spans...)), true
 }
 
-// stab is the fewest rounds after which to drain so that each span has one: always the
-// last possible of the span that ends first.
+// stab returns the fewest rounds after which to drain so that each span has a drain: each
+// is the last possible round of the span that ends first.
 func stab(spans []span) (after []int32) {
 	slices.SortFunc(spans, func(a, b span) int { return int(a.last - b.last) })
 	for _, s := range spans {
@@ -86,24 +86,23 @@ func stab(spans []span) (after []int32) {
 	return after
 }
 
-// placer places the writes of one block after the other. Each worker has one.
-//
-// Its graph has a vertex for the block of each switch that changes. Where those of a
+// placer places the writes of one block after the other. Each worker has its own. Its
+// graph has a vertex for the block of each switch that changes. If the blocks of a
 // strongly connected component cannot be written in any order, they have a vertex for
-// each LID instead, and are written more than once. Each LID has a barrier besides: a
-// vertex between the entries that must be first and those that must be last.
+// each LID instead, and are written more than once. Each LID also has a barrier: a vertex
+// between the entries that must be first and those that must be last.
 type placer struct {
 	l        *leg
 	old, new []uint8 // entries of the block, by LID, then switch
-	switches []int32 // that change
+	switches []int32 // the switches that change
 	index    []int32 // by switch that changes: its place in switches
-	split    []bool  // by place: there is a vertex for each LID
-	barriers int32   // the first barrier: it is the number of all other vertices
+	split    []bool  // by place: whether there is a vertex for each LID
+	barriers int32   // the number of the first barrier, and of all other vertices
 	edges    []edge
 	level    []int32
 }
 
-// edge is a precedence of vertices.
+// edge is a precedence between vertices.
 type edge struct {
 	from, to int32
 	drain    bool
@@ -114,7 +113,7 @@ func newPlacer(l *leg) *placer {
 	return &placer{l: l, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), index: make([]int32, n)}
 }
 
-// place gives each write of block b a round.
+// place assigns each write of block b a round.
 func (p *placer) place(b int, switches []int32) ([]placed, []span, bool) {
 	l := p.l
 	if p.switches = switches; len(switches) == 0 {
@@ -149,7 +148,8 @@ func (p *placer) place(b int, switches []int32) ([]placed, []span, bool) {
 	return p.writes(b), spans, true
 }
 
-// vertex returns that of the entry of a switch for LID i of the block, which changes.
+// vertex returns the vertex of the entry of a switch for LID i of the block, which
+// changes.
 func (p *placer) vertex(s int32, i int) int32 {
 	at := p.index[s]
 	if p.split[at] {
@@ -158,10 +158,10 @@ func (p *placer) vertex(s int32, i int) int32 {
 	return at
 }
 
-// barrier returns that of LID i of the block.
+// barrier returns the barrier of LID i of the block.
 func (p *placer) barrier(i int) int32 { return p.barriers + int32(i) }
 
-// vertices returns how many vertices there are.
+// vertices returns the number of vertices.
 func (p *placer) vertices() int { return int(p.barriers) + mad.LFTBlock }
 
 // rounds returns how many rounds a vertex takes: a barrier writes nothing.
@@ -172,7 +172,7 @@ func (p *placer) rounds(v int32) int32 {
 	return 1
 }
 
-// precede makes the edges.
+// precede creates the edges.
 func (p *placer) precede(b int) {
 	p.edges = p.edges[:0]
 	p.barriers = int32(len(p.switches))
@@ -192,8 +192,8 @@ func (p *placer) precede(b int) {
 	}
 }
 
-// backwards orders the entries for LID i from the destination backwards; those that
-// lead nowhere, or in a circle, are last.
+// backwards orders the entries for LID i from the destination backwards. Entries that do
+// not lead to the LID are last.
 func (p *placer) backwards(b, i int) {
 	n := p.l.n
 	old, new := p.old[i*n:][:n], p.new[i*n:][:n]
@@ -220,11 +220,11 @@ func (p *placer) backwards(b, i int) {
 	}
 }
 
-// noSwitch stands for a switch where there is none.
+// noSwitch stands for a missing switch.
 const noSwitch = -1
 
 // newWay follows the new entries for a LID from switch s. It returns the next switch on
-// the way whose entry changes, or noSwitch, and whether the way leads to the LID.
+// the path whose entry changes, or noSwitch, and whether the path leads to the LID.
 func (p *placer) newWay(s int32, to graph.Target, old, new []uint8) (next int32, arrives bool) {
 	next = noSwitch
 	for range p.l.n {
@@ -237,11 +237,11 @@ func (p *placer) newWay(s int32, to graph.Target, old, new []uint8) (next int32,
 			next = s
 		}
 	}
-	return next, false // in a circle
+	return next, false // a loop
 }
 
-// levels gives each vertex the lowest round after those that precede it. It reports
-// whether it can: false where there is a cycle.
+// levels assigns each vertex the lowest round after those that precede it. It returns
+// false if there is a cycle.
 func (p *placer) levels() bool {
 	into := make([]int32, p.vertices())
 	for _, e := range p.edges {
@@ -282,8 +282,8 @@ func (p *placer) splitCycles() {
 	}
 }
 
-// writes are those of all switches, a split block one for each round in which a LID of
-// it has its turn.
+// writes returns the writes of all switches: one for a block, and for a split block one
+// for each round in which a LID of it changes.
 func (p *placer) writes(b int) (list []placed) {
 	for at, s := range p.switches {
 		w := placed{p.level[at], Block{Switch: int(s), Number: b}}
@@ -318,8 +318,8 @@ func (p *placer) writes(b int) (list []placed) {
 	return list
 }
 
-// moves reports whether LID i of the block has precedences; others change with the last
-// write of a block.
+// moves reports whether LID i of the block has precedences. LIDs without precedences
+// change with the last write of a block.
 func (p *placer) moves(b, i int) bool {
 	return p.l.ordered[b]>>i&1 != 0 || slices.ContainsFunc(p.l.extra[b], func(x precedence) bool { return int(x.lid)%mad.LFTBlock == i })
 }

@@ -9,9 +9,9 @@ import (
 	"fabsh/mad"
 )
 
-// traffic is a kind of packets on the lanes for data. Subnet management packets are not
-// among them: they have VL 15, whose buffers have no credits, so that they wait for none,
-// but are dropped (IBA 7.9.4.1).
+// traffic is a kind of packets on the lanes for data. Subnet management packets are
+// excluded: they have VL 15, whose buffers have no credits, so they wait for none, but
+// are dropped (IBA 7.9.4.1).
 type traffic uint8
 
 const (
@@ -21,13 +21,14 @@ const (
 	kinds
 )
 
-// maxLanesWork is how many LIDs times switches there may be for management packets to be
-// judged where virtual lanes matter: the searches take a second.
+// maxLanesWork is the largest number of LIDs times switches for which management packets
+// are judged if virtual lanes matter: the searches take a second.
 const maxLanesWork = 1 << 20
 
-// judgeManagement looks for a credit loop that may arise with the packets to and from
-// switches besides those between hosts, and that the old tables do not have. rough, if not
-// nil, are those between hosts and of answers, and perhaps more, of LIDs that do not change.
+// judgeManagement searches for a credit loop that may arise when packets to and from
+// switches are added to those between hosts, and that does not exist in the old tables.
+// rough, if not nil, has the dependencies of packets between hosts and of answers, and
+// possibly more, of LIDs that do not change.
 func (h *history) judgeManagement(ctx context.Context, e epoch, workers []*follower, fig *Figures, rough *cdg.Graph) error {
 	if fig.Management != nil || h.skipsManagement() {
 		return nil
@@ -62,7 +63,7 @@ func (h *history) skipsManagement() bool {
 }
 
 // collectAll adds the dependencies of all packets to LIDs whose entries never change.
-// Answers come from each switch, and take all the links that packets between hosts take.
+// Answers are sent by each switch, and take all links that packets between hosts take.
 func (h *history) collectAll(ctx context.Context, e epoch, deps *cdg.Graph) error {
 	if err := h.collectExact(ctx, e, deps, toSwitches); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (h *history) collectAll(ctx context.Context, e epoch, deps *cdg.Graph) erro
 	return h.collectExact(ctx, e, deps, fromSwitches)
 }
 
-// managementNotes say what is not proven of packets to and from switches.
+// managementNotes states what is not proven of packets to and from switches.
 func (h *history) managementNotes(loop []string) []string {
 	switch {
 	case len(loop) > 0:

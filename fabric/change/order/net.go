@@ -10,14 +10,14 @@ import (
 	"fabsh/mad"
 )
 
-// net is the fabric as the proofs need it.
+// net is the fabric in the form that the proofs need.
 type net struct {
 	g         *graph.Graph
-	n         int // switches
+	n         int // number of switches
 	terminals []graph.Terminal
 	channels  []graph.Channel
-	chanBase  []int32 // first channel of a switch, and the end
-	// What port p of switch s leads to is targets[portBase[s]+p].
+	chanBase  []int32 // first channel of each switch, and the end
+	// Port p of switch s leads to targets[portBase[s]+p].
 	targets  []graph.Target
 	portBase []int32
 	sources  []int32   // switches with CAs or routers
@@ -77,7 +77,7 @@ func (t *net) target(s int32, p uint8) graph.Target {
 	return graph.NoTarget
 }
 
-// terminal returns that of a LID to which packets are sent, or -1.
+// terminal returns the terminal of a LID to which packets are sent, or -1.
 func (t *net) terminal(lid int) int32 {
 	if lid > int(t.top) {
 		return -1
@@ -89,10 +89,10 @@ func (t *net) terminal(lid int) int32 {
 	return int32(to)
 }
 
-// isEnd says whether a terminal is a CA or router.
+// isEnd reports whether a terminal is a CA or router.
 func (t *net) isEnd(terminal int32) bool { return t.terminals[terminal].Out > 0 }
 
-// blocks is how many blocks have LIDs to which packets are sent.
+// blocks returns the number of blocks with LIDs to which packets are sent.
 func (t *net) blocks() int { return int(t.top)/mad.LFTBlock + 1 }
 
 // each calls do for 0..n-1 on all cores; each worker has a number.
@@ -113,7 +113,7 @@ func (t *net) each(n int, do func(worker, i int)) {
 	wait.Wait()
 }
 
-// check is an error where the input makes no sense.
+// check returns an error if the input is inconsistent.
 func (in *Input) check() error {
 	if in.Old == nil || in.New == nil || in.Old.Graph() != in.New.Graph() {
 		return fmt.Errorf("order of writes: the old and the new tables must be on one graph")

@@ -10,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// Plan finds an order in which a change is safe. It tries, until Prove agrees:
+// Plan finds an order in which a change is safe. It tries these, until Prove accepts one:
 //
 //  1. one round;
 //  2. the entries of LIDs whose packets would loop or be dropped from the destination
@@ -21,7 +21,7 @@ import (
 //  5. the virtual lanes after the tables instead of before, as on the way back from
 //     tables that need them.
 //
-// The error is a *Refusal if none is safe: that of the second. A credit loop is accepted
+// If none is safe, the error is the *Refusal of the second. A credit loop is accepted
 // only then.
 func Plan(ctx context.Context, in Input) (*Schedule, error) {
 	if err := in.check(); err != nil {
@@ -47,7 +47,7 @@ func Plan(ctx context.Context, in Input) (*Schedule, error) {
 type planner struct {
 	*net
 	in    *Input
-	drain time.Duration // how long each drain takes; 0: there is no bound
+	drain time.Duration // how long each drain takes; 0: unlimited
 	h     *history      // of the schedule that was tried last
 	needs []uint64      // LIDs whose packets would loop or be dropped with one round
 }
@@ -91,27 +91,27 @@ func (p *planner) plan(ctx context.Context) (*Schedule, error) {
 	return nil, why
 }
 
-// words is how many blocks there are.
+// words returns the number of blocks.
 func (p *planner) words() int {
 	return max(p.blocks(), int(p.in.Old.Top())/mad.LFTBlock+1, int(p.in.New.Top())/mad.LFTBlock+1)
 }
 
-// refused says whether there is no schedule for being unsafe.
+// refused reports whether no safe schedule was found.
 func refused(err error) bool { return errors.As(err, new(*Refusal)) }
 
-// unsafe says whether the reason is a round: another order may help.
+// unsafe reports whether a round is the reason: another order may help.
 func (p *planner) unsafe(err error) bool {
 	r := new(Refusal)
 	return errors.As(err, &r) && r.Round >= 0
 }
 
-// creditLoop says whether the reason is a credit loop.
+// creditLoop reports whether a credit loop is the reason.
 func (p *planner) creditLoop(err error) bool {
 	r := new(Refusal)
 	return errors.As(err, &r) && r.Cycle != nil
 }
 
-// lanesAt says when SL2VL is written, where it changes.
+// lanesAt states when SL2VL is written, if it changes.
 type lanesAt uint8
 
 const (
@@ -165,12 +165,11 @@ func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedu
 	return s, nil
 }
 
-// errContradiction is a leg whose precedences contradict each other.
+// errContradiction reports a leg whose precedences contradict each other.
 var errContradiction = &Refusal{Round: -1, Reason: "the precedences contradict each other"}
 
-// longestDrain is how long it takes until the packets that a switch sent by an entry
-// that is no more have left the switch itself and the one behind the link; 0: there is
-// no bound.
+// longestDrain returns the time until packets that a switch sent by a replaced entry have
+// left that switch and the next one; 0: unlimited.
 func (t *net) longestDrain(in *Input) time.Duration {
 	d := in.Drain
 	if d == nil || slices.Contains(d, 0) {
@@ -212,7 +211,7 @@ func fillBlock(entries *[mad.LFTBlock]uint8, row routes.Row, b int) {
 	}
 }
 
-// tops are the writes of LinearFDBTop.
+// tops returns the writes of LinearFDBTop.
 func (in *Input) tops(s *Schedule) {
 	for i := range in.New.Graph().Switches() {
 		was, is := highest(in.Old.Row(i)), highest(in.New.Row(i))
@@ -231,7 +230,7 @@ func (in *Input) tops(s *Schedule) {
 	}
 }
 
-// highest is the highest LID with an entry.
+// highest returns the highest LID with an entry.
 func highest(row routes.Row) mad.LID {
 	for lid := len(row) - 1; lid > 0; lid-- {
 		if row[lid] != mad.NoPort {

@@ -8,19 +8,19 @@ import (
 	"fabsh/mad"
 )
 
-// maxLoops is how many credit loops are broken by precedences before this is given up,
-// and maxWork how many entries are looked at for them, as far as there are more than
-// minLoops: a proof of a large network takes seconds.
+// maxLoops is the largest number of credit loops that are broken by precedences, and
+// maxWork that of entries that are examined for them beyond minLoops: a proof of a large
+// network takes seconds.
 const (
 	maxLoops = 200
 	minLoops = 4
 	maxWork  = 1 << 24
 )
 
-// byPrecedence breaks one credit loop after the other. Of each it takes the link with
-// the fewest ways, all of which are of mixed tables: a packet that an old entry sent
-// does not meet a new one where the switch behind changes after a drain; one that a
-// new entry sent does not meet an old one where the switch behind changes first.
+// byPrecedence breaks one credit loop after the other. Of each it breaks the link whose
+// dependencies arise in the fewest ways, all of mixed tables. A packet that an old entry
+// sent does not meet a new entry if the next switch changes after a drain; a packet that
+// a new entry sent does not meet an old entry if the next switch changes first.
 func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, error) {
 	l := &leg{ordered: needs, extra: map[int][]precedence{}}
 	s, err := p.try(ctx, lanesDrained, l)
@@ -50,15 +50,15 @@ func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, 
 	return nil, errContradiction
 }
 
-// byWays are the ways of each link, those with the fewest first.
+// byWays returns the ways of each link, those with the fewest first.
 func (c *creditLoop) byWays() [][]way {
 	list := slices.Clone(c.ways)
 	slices.SortStableFunc(list, func(a, b []way) int { return len(a) - len(b) })
 	return list
 }
 
-// with are the precedences of the leg and those that prevent all ways; false: some way
-// cannot be prevented.
+// with returns the precedences of the leg and those that prevent all ways; false: some
+// way cannot be prevented.
 func (l *leg) with(ways []way) (map[int][]precedence, bool) {
 	extra := maps.Clone(l.extra)
 	for _, w := range ways {
@@ -73,7 +73,7 @@ func (l *leg) with(ways []way) (map[int][]precedence, bool) {
 		}
 		b := int(w.lid) / mad.LFTBlock
 		if slices.Contains(extra[b], x) {
-			return nil, false // it is there, and does not help
+			return nil, false // it exists already, and does not help
 		}
 		extra[b] = append(slices.Clip(extra[b]), x)
 	}

@@ -9,24 +9,24 @@ import (
 	"fabsh/mad"
 )
 
-// Prove says whether a schedule is safe, whoever made it: it leads to the new tables,
-// and at each step, whatever the order within a round,
+// Prove reports whether a schedule is safe, whoever computed it: it leads to the new
+// tables, and at each step, whatever the order within a round,
 //
-//   - no packet loops, but those that loop in the old tables already;
-//   - no pair loses its path that has one in the old tables and in the new ones, and
-//     no pair has lost it in the new ones, unless Input.AcceptLost;
+//   - no packet loops, except those that loop in the old tables already;
+//   - no pair loses its path that has one in the old and in the new tables, and unless
+//     Input.AcceptLost no pair with a path in the old tables lacks one in the new ones;
 //   - no cycle of channel dependencies arises that is not in the old tables, unless
 //     Input.AcceptCreditLoops. Dependencies are those of mixed tables, of packets
 //     between CAs and routers, which stay on their way until a drain ends.
 //
-// Whether a cycle arises with management packets to and from switches besides is in the
-// figures.
+// The figures report whether a cycle may arise with management packets to and from
+// switches.
 //
-// The error is a *Refusal if the schedule is not safe. The figures are then those of
-// the whole change all the same.
+// The error is a *Refusal if the schedule is not safe. The figures then still describe
+// the whole change.
 //
 // Time: O(S) for each LID whose entries change and each epoch between drains, and one
-// pass over all tables; O(S*L) where that finds a cycle.
+// pass over all tables; O(S*L) if that finds a cycle.
 func Prove(ctx context.Context, in Input, s *Schedule) (Figures, error) {
 	if err := in.check(); err != nil {
 		return Figures{}, err
@@ -114,8 +114,8 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 	})
 }
 
-// collectExact adds the dependencies of packets to LIDs whose entries never change that
-// there are.
+// collectExact adds the actual dependencies of packets to LIDs whose entries never
+// change.
 func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph, of traffic) error {
 	workers, err := h.eachBlock(ctx, func(f *follower, b int) {
 		still := h.lids(b, of) &^ h.judged[b]
@@ -140,7 +140,7 @@ func unite(deps *cdg.Graph, workers []*follower, of traffic) {
 	}
 }
 
-// lost is the refusal of pairs that have no path in the new tables.
+// lost returns the refusal of pairs that have no path in the new tables.
 func (h *history) lost(workers []*follower, pairs int64) error {
 	r := &Refusal{Round: -1, Reason: fmt.Sprintf("%d pairs have a path now, and none in the new tables", pairs), Hint: "route them in the new tables, or accept the loss"}
 	for _, f := range workers {
@@ -152,7 +152,7 @@ func (h *history) lost(workers []*follower, pairs int64) error {
 	return r
 }
 
-// figures are those that the schedule alone gives.
+// figures returns those that follow from the schedule alone.
 func (h *history) figures() Figures {
 	fig := Figures{Rounds: len(h.s.Rounds)}
 	written := make([]bool, h.n)
@@ -171,14 +171,14 @@ func (h *history) figures() Figures {
 	return fig
 }
 
-// unjudged says what the proof does not cover.
+// unjudged lists what the proof does not cover.
 func (h *history) unjudged() []string {
 	list := []string{"adaptive routing: only the static entries are judged"}
 	switch {
 	case !h.in.lanesMatter():
-		list = append(list, "virtual lanes: all packets are taken to be on one")
+		list = append(list, "virtual lanes: all packets are assumed to be on one")
 	case h.in.Old.SL == nil && h.in.New.SL == nil && h.in.SLs == 0:
-		list = append(list, "service levels: all packets are taken to have SL 0")
+		list = append(list, "service levels: all packets are assumed to have SL 0")
 	}
 	return list
 }

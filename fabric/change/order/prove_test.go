@@ -32,8 +32,8 @@ func TestProveRefuses(t *testing.T) {
 		want string
 	}{
 		{"as planned", func(*Input, *Schedule) {}, ""},
-		{"no switch", func(_ *Input, s *Schedule) { s.Rounds[0].Blocks[0].Switch = 1000 }, "none of the tables"},
-		{"a negative block", func(_ *Input, s *Schedule) { s.Rounds[0].Blocks[0].Number = -1 }, "none of the tables"},
+		{"no switch", func(_ *Input, s *Schedule) { s.Rounds[0].Blocks[0].Switch = 1000 }, "neither of the old nor of the new tables"},
+		{"a negative block", func(_ *Input, s *Schedule) { s.Rounds[0].Blocks[0].Number = -1 }, "neither of the old nor of the new tables"},
 		{"twice in a round", func(_ *Input, s *Schedule) {
 			s.Rounds[0].Blocks = append(s.Rounds[0].Blocks, s.Rounds[0].Blocks[0])
 		}, "written twice"},

@@ -8,25 +8,25 @@ import (
 	"fabsh/mad"
 )
 
-// Refusal is the error of a change that has no safe order, or of a schedule that is
-// not safe.
+// Refusal is the error for a change that has no safe order, or for a schedule that is not
+// safe.
 type Refusal struct {
-	// Round is the first round that is not safe, from 0; -1: it is none of them.
+	// Round is the first round that is not safe, from 0; -1: no round is the reason.
 	Round  int
 	Reason string
-	// Cycle is the credit loop, if that is the reason, link by link.
+	// Cycle is the credit loop link by link, if that is the reason.
 	Cycle []Dependency
-	// Path are the ports that packets to LID leave switches by, if the reason is
-	// that they loop or do not arrive.
+	// Path are the ports by which packets to LID leave switches, if the reason is that
+	// they loop or do not arrive.
 	Path []*fabric.Port
 	LID  mad.LID
-	// Hint says what to try next.
+	// Hint suggests what to try next.
 	Hint string
 }
 
-// Dependency is a link of a credit loop: packets to LID that are on the link out of
-// Port, on virtual lane VL, may wait for the next link of the loop. Their entry at the
-// switch of Port is the old one or the new one, and that at the next switch too.
+// Dependency is a link of a credit loop: packets to LID that are on the link out of Port,
+// on virtual lane VL, may wait for the next link of the loop. Their entry at the switch
+// of Port is the old one or the new one, and so is that at the next switch.
 type Dependency struct {
 	Port        *fabric.Port
 	VL          uint8
@@ -34,14 +34,14 @@ type Dependency struct {
 	First, Next Version
 }
 
-// Version says of which tables an entry is.
+// Version states which tables an entry belongs to.
 type Version uint8
 
 const (
-	Both    Version = iota // it stays
+	Both    Version = iota // the entry stays
 	Old                    // of the old tables
-	New                    // of the new ones
-	Between                // of neither: an intermediate one
+	New                    // of the new tables
+	Between                // of intermediate tables
 )
 
 func (v Version) String() string { return [...]string{"unchanged", "old", "new", "intermediate"}[v] }
@@ -68,7 +68,7 @@ func (d Dependency) String() string {
 	return fmt.Sprintf("%s, VL %d, to LID %d by its %s entry, then its %s one", hop(d.Port), d.VL, d.LID, d.First, d.Next)
 }
 
-// hop is a link as text.
+// hop returns a link as text.
 func hop(p *fabric.Port) string {
 	if q := p.Peer(); q != nil {
 		return p.Name() + " -> " + q.Name()

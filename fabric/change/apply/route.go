@@ -7,27 +7,27 @@ import (
 	"fabsh/mad"
 )
 
-// Ways finds directed routes to the nodes of a fabric that was swept from the local
+// Routes finds directed routes to the nodes of a fabric that was swept from the local
 // port.
-type Ways struct {
+type Routes struct {
 	f     *fabric.Fabric
 	nodes []way // by node number
 	round int
 }
 
-// way is how the search came to a node.
+// way is how the search reached a node.
 type way struct {
-	in    *fabric.Port // through which it was reached
-	done  int          // the round in which it was
+	in    *fabric.Port // the port through which it was reached
+	done  int          // the round in which it was reached
 	asked int          // the round in which it was found, by a link that is not shared
 }
 
-// NewWays finds ways in f.
-func NewWays(f *fabric.Fabric) *Ways { return &Ways{f: f, nodes: make([]way, len(f.Nodes()))} }
+// NewRoutes finds routes in f.
+func NewRoutes(f *fabric.Fabric) *Routes { return &Routes{f: f, nodes: make([]way, len(f.Nodes()))} }
 
-// To are two directed routes to n, or one, or none: that of the sweep, and a shortest
-// one of those that share the fewest links with it.
-func (w *Ways) To(n *fabric.Node) []mad.DirectedRoute {
+// To returns at most two directed routes to n: that of the sweep, and a shortest one of
+// those that share the fewest links with it.
+func (w *Routes) To(n *fabric.Node) []mad.DirectedRoute {
 	first := n.Route()
 	if first == nil {
 		return nil
@@ -38,9 +38,9 @@ func (w *Ways) To(n *fabric.Node) []mad.DirectedRoute {
 	return []mad.DirectedRoute{first}
 }
 
-// other searches breadth first among the links that first does not cross; when it
-// gets no further, it goes on behind those that it does.
-func (w *Ways) other(n *fabric.Node, first mad.DirectedRoute) mad.DirectedRoute {
+// other searches breadth first along the links that first does not cross; when these are
+// exhausted, it continues behind those that first crosses.
+func (w *Routes) other(n *fabric.Node, first mad.DirectedRoute) mad.DirectedRoute {
 	from := w.f.From()
 	if from == nil || first.Hops() == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (w *Ways) other(n *fabric.Node, first mad.DirectedRoute) mad.DirectedRoute 
 	}
 	w.round++
 	start := from.Node()
-	level := []*fabric.Port{nil} // where the search goes in
+	level := []*fabric.Port{nil} // the ports where the search continues
 	for len(level) > 0 {
 		var next []*fabric.Port
 		for queue := level; len(queue) > 0; queue = queue[1:] {
@@ -91,8 +91,8 @@ func (w *Ways) other(n *fabric.Node, first mad.DirectedRoute) mad.DirectedRoute 
 	return nil
 }
 
-// back is the route by which the search came to n; nil: it is too long.
-func (w *Ways) back(n *fabric.Node) mad.DirectedRoute {
+// back returns the route by which the search reached n; nil: it is too long.
+func (w *Routes) back(n *fabric.Node) mad.DirectedRoute {
 	var route mad.DirectedRoute
 	for in := w.nodes[n.ID()].in; in != nil; in = w.nodes[in.Peer().Node().ID()].in {
 		route = append(route, uint8(in.Peer().Num()))
@@ -104,8 +104,8 @@ func (w *Ways) back(n *fabric.Node) mad.DirectedRoute {
 	return append(mad.DirectedRoute{0}, route...)
 }
 
-// around are shortest directed routes to the nodes of f, by node number, that cross none
-// of some ports, which a change takes down; nil where there is none.
+// around returns, by node number, shortest directed routes to the nodes of f that cross
+// none of the ports that a change takes down; nil: not found.
 func around(f *fabric.Fabric, down map[*fabric.Port]bool) []mad.DirectedRoute {
 	routes := make([]mad.DirectedRoute, len(f.Nodes()))
 	from := f.From()
