@@ -52,9 +52,9 @@ func TestSAOptional(t *testing.T) {
 		{`sa_getmulti(sgids="fe80::1234", dgids="fe80::1234")`, "",
 			"sa_getmulti: MultiPathRecord of the subnet administrator: SubnAdmGetMulti(PathRecord) to LID 1: invalid gid (status 0x0500); check that a port has this GID, which is the subnet prefix and the port GUID", 3},
 		{`sa_gettrace(slid=1, dlid=2)`, "",
-			"sa_gettrace: TraceRecord of the subnet administrator: SubnAdmGetTraceTable(TraceRecord) to LID 1: timed out after 3 attempts in 6s; method not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)", 3},
+			"sa_gettrace: TraceRecord of the subnet administrator: SubnAdmGetTraceTable(TraceRecord) to LID 1: timed out after 3 attempts in 6s; method probably not supported: the subnet administrator answers other requests (OpenSM drops requests that it does not support)", 3},
 		{`sa_gettable("RandomForwardingTableRecord")`, "",
-			"sa_gettable: RandomForwardingTableRecord of the subnet administrator: SubnAdmGetTable(RandomForwardingTableRecord) to LID 1: timed out after 3 attempts in 6s; record not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know); or the answer takes long, or was lost: allow more with --timeout and --retries", 3},
+			"sa_gettable: RandomForwardingTableRecord of the subnet administrator: SubnAdmGetTable(RandomForwardingTableRecord) to LID 1: timed out after 3 attempts in 6s; record probably not supported: the subnet administrator answers other requests (OpenSM drops requests that it does not support); or the answer takes long or was lost: increase --timeout and --retries", 3},
 	} {
 		out, explained, status := f.run(test.code)
 		if explained = firstLines(explained, test.err); out != test.out || explained != test.err || status != test.status {

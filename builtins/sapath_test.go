@@ -7,7 +7,7 @@ func TestGetmultiWarns(t *testing.T) {
 	for code, want := range map[string]string{
 		`sa_getmulti(sgids=g[:6], dgids=g[6:12])`:               "",
 		`sa_getmulti(sgids=g[:5], dgids=g[6:12], p_key=0x8005)`: "",
-		`sa_getmulti(sgids=g[:6], dgids=g[6:12], p_key=0x8005)`: "warning: sa_getmulti: there are no paths of 12 of the 12 ports; OpenSM heeds no more than the first 11 of a request\n",
+		`sa_getmulti(sgids=g[:6], dgids=g[6:12], p_key=0x8005)`: "warning: sa_getmulti: no paths for 12 of the 12 ports; OpenSM uses only the first 11 ports of a request\n",
 		`sa_getmulti(sgids=g[:6], dgids=g[6:12], numb_path=1)`:  "",
 	} {
 		onSim(t, "", nil, func(t *testing.T, f *fixture) {

@@ -42,7 +42,7 @@ for n in [1, 2]:
 print(catch(mad_send, "NodeInfo", dr("0"), method="get", header={"transaction_id": 5}).message)
 `
 		out, explained, _ := f.run(code)
-		const want = "transaction_id is chosen by fabsh, which finds the answer by it; only requests without an answer (send, trap, trap_repress) may set it"
+		const want = "transaction_id cannot be set, because fabsh matches the answer by it; only requests without an answer (send, trap, trap_repress) may set it"
 		if !strings.Contains(out+explained, want) || fmt.Sprint(seen) != "[0x77 0x77]" {
 			t.Errorf("transaction IDs %v\n%s%s", seen, out, explained)
 		}
@@ -53,7 +53,7 @@ print(catch(mad_send, "NodeInfo", dr("0"), method="get", header={"transaction_id
 func TestNestedNames(t *testing.T) {
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
 		_, explained, _ := f.run(`sa_gettable("NodeRecord", node_description="leaf-1")`)
-		const want = "sa_gettable: NodeRecord.node_description: got string, want a record of type node_description, or the fields in it by their names: node_string\n"
+		const want = "sa_gettable: NodeRecord.node_description: got string, want a record of type node_description; or give its fields by name: node_string\n"
 		if !strings.HasPrefix(explained, want) {
 			t.Errorf("%s", explained)
 		}

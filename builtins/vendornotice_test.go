@@ -41,8 +41,8 @@ ca
 InformInfo.producer_type (ProducerType): 24 bits at bit 264 (byte 33), section 13.4.8.3 of the specification
 ProducerType is the kind of node where the event occurs; of a vendor's traps, the vendor's OUI.
 Words: ca, switch, router, subnet_management, all.
-In a Set it is written.
-Queries can choose records by it: bit 12 of the component mask.
+A Set writes it.
+Queries can select records by it: bit 12 of the component mask.
 0
 `
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {

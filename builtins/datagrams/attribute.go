@@ -9,8 +9,8 @@ import (
 	"fabsh/mad"
 )
 
-// AttributeNames lists the attributes of a class, as its current version has
-// them, in the order of their numbers.
+// AttributeNames lists the attributes of the current version of a class, in the order of
+// their numbers.
 func AttributeNames(class mad.Class) []string {
 	var names []string
 	for _, a := range mad.Attributes() {
@@ -21,8 +21,7 @@ func AttributeNames(class mad.Class) []string {
 	return names
 }
 
-// AllAttributeNames lists the attributes of all classes, other names of theirs
-// too.
+// AllAttributeNames lists the attributes of all classes, with their other names.
 func AllAttributeNames() []string {
 	var names []string
 	for _, a := range mad.Attributes() {
@@ -31,8 +30,8 @@ func AllAttributeNames() []string {
 	return names
 }
 
-// OtherAttributeNames lists the attributes of the classes that have no
-// builtins of their own: those of mad_get.
+// OtherAttributeNames lists the attributes of the classes without their own builtins,
+// for mad_get.
 func OtherAttributeNames() []string {
 	var names []string
 	for _, a := range mad.Attributes() {
@@ -43,7 +42,7 @@ func OtherAttributeNames() []string {
 	return names
 }
 
-// attributeOf is the attribute of a class that the argument attr names.
+// attributeOf returns the attribute of a class that the argument attr names.
 func attributeOf(class mad.Class, name string) (*mad.Attribute, error) {
 	a, err := attributeNamed(class, name)
 	if err != nil {
@@ -58,12 +57,12 @@ func attributeNamed(class mad.Class, name string) (*mad.Attribute, error) {
 		return a, nil
 	}
 	if other := mad.ByName(name); other != nil {
-		return nil, fmt.Errorf("%s is an attribute of class %v, not %v: use %s", name, other.Class, class, getterOf(other.Class))
+		return nil, fmt.Errorf("%s is an attribute of class %v, not %v; use %s", name, other.Class, class, getterOf(other.Class))
 	}
 	return nil, fmt.Errorf("unknown attribute %q%s", name, fabric.DidYouMean(name, AttributeNames(class)))
 }
 
-// getterOf is the builtin that reads attributes of a class.
+// getterOf returns the name of the builtin that reads attributes of a class.
 func getterOf(class mad.Class) string {
 	switch class.Family() {
 	case mad.ClassSubn:
@@ -76,7 +75,7 @@ func getterOf(class mad.Class) string {
 	return "mad_get"
 }
 
-// setterOf is the builtin that sets attributes of a class.
+// setterOf returns the name of the builtin that sets attributes of a class.
 func setterOf(class mad.Class) string {
 	switch class.Family() {
 	case mad.ClassSubn:

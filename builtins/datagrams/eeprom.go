@@ -14,7 +14,7 @@ import (
 // eeprom is the name by which reg_get reads a module through MCIA.
 const eeprom = "EEPROM"
 
-// A module's EEPROM is read in pieces: 48 bytes are what all firmware can (linux
+// A module's EEPROM is read in pieces of 48 bytes, which all firmware supports (linux
 // mlxsw reg.h MLXSW_REG_MCIA_EEPROM_SIZE), from either half of its 256 bytes.
 const (
 	eepromPiece = 48
@@ -22,11 +22,11 @@ const (
 	eepromI2C   = 0x50
 )
 
-// readEEPROM reads the modules in ports, and returns them by their own layout:
-// records of SFF8636 or CMIS.
+// readEEPROM reads the modules in ports, and returns records with their own layout,
+// SFF8636 or CMIS.
 func (a *regGetArgs) readEEPROM(c *lang.Call) (starlark.Value, error) {
 	if len(a.Fields) > 0 {
-		return nil, lang.Errorf(`"EEPROM" is read as a whole: by parts there is "MCIA"`)
+		return nil, lang.Errorf(`"EEPROM" is always read whole; use "MCIA" for parts`)
 	}
 	mcia := *a
 	mcia.Name = "MCIA"
@@ -37,7 +37,7 @@ func (a *regGetArgs) readEEPROM(c *lang.Call) (starlark.Value, error) {
 	m := &modules{registerRequest: r, memory: make([][]byte, len(r.targets)), layout: make([]*mad.Attribute, len(r.targets))}
 	failed := slices.Clone(r.values)
 	copy(m.values, failed)
-	// The lower half and page 0 are what both kinds have.
+	// Both kinds have the lower half and page 0.
 	if err := m.page(0, 0, 0); err != nil {
 		return nil, err
 	}
@@ -56,23 +56,22 @@ func (a *regGetArgs) readEEPROM(c *lang.Call) (starlark.Value, error) {
 	return m.results()
 }
 
-// modules are those in the ports of a request.
+// modules are the modules in the ports of a request.
 type modules struct {
 	*registerRequest
-	memory [][]byte         // what was read, nil until identified
-	layout []*mad.Attribute // whose it is
+	memory [][]byte         // the contents; nil until identified
+	layout []*mad.Attribute // the layout of each
 }
 
-// page reads the half of the memory that begins at address, of a page, to where
-// it stands in the layouts. Page 0x11 is that of modules by CMIS which have more
-// than one.
+// page reads the half of a page that begins at address, to its place in the layouts.
+// Page 0x11 exists in CMIS modules with more than one page.
 func (m *modules) page(page, address, at int) error {
 	for from := 0; from < eepromPage; from += eepromPiece {
 		size := min(eepromPiece, eepromPage-from)
 		before := slices.Clone(m.values)
 		for i := range m.values {
 			if page != 0 && m.values[i] == nil && !m.hasPages(i) {
-				m.values[i] = starlark.None // not asked
+				m.values[i] = starlark.None // no request
 			}
 		}
 		if err := m.read(func(int) []byte { return pieceOf(page, address+from, size) }); err != nil {
@@ -92,14 +91,14 @@ func (m *modules) page(page, address, at int) error {
 	return nil
 }
 
-// pieceOf are the fields of MCIA that choose a piece.
+// pieceOf returns the fields of MCIA that select a piece.
 func pieceOf(page, address, size int) []byte {
 	data := make([]byte, mad.LayoutMCIA.Size)
 	(&mad.MCIA{I2CDeviceAddress: eepromI2C, PageNumber: uint8(page), DeviceAddress: uint16(address), Size: uint16(size)}).Encode(data)
 	return data
 }
 
-// take keeps a piece that target i has answered.
+// take stores a piece that target i has answered.
 func (m *modules) take(i int, rec *records.Record, at, size int) {
 	m.values[i] = nil
 	var piece mad.MCIA
@@ -114,7 +113,7 @@ func (m *modules) take(i int, rec *records.Record, at, size int) {
 	copy(m.memory[i][at:], piece.EEPROM[:size])
 }
 
-// identify finds the layout of each module.
+// identify determines the layout of each module.
 func (m *modules) identify() {
 	for i, memory := range m.memory {
 		if m.values[i] != nil {
@@ -131,7 +130,7 @@ func (m *modules) identify() {
 	}
 }
 
-// hasPages: the module of target i has page 0x11.
+// hasPages reports whether the module of target i has page 0x11.
 func (m *modules) hasPages(i int) bool {
 	if m.layout[i] != mad.LayoutCMIS {
 		return false
@@ -141,7 +140,7 @@ func (m *modules) hasPages(i int) bool {
 	return !c.FlatMem
 }
 
-// ModuleError is why a module was not read.
+// ModuleError is the error of a module that was not read.
 type ModuleError struct {
 	status  mad.ModuleStatus
 	kind    mad.ModuleIdentifier
@@ -150,14 +149,14 @@ type ModuleError struct {
 
 func (e *ModuleError) Error() string {
 	if e.unknown {
-		return "the module is of a kind without a known layout, " + e.kind.String()
+		return "unknown layout of modules of kind " + e.kind.String()
 	}
 	return "the module was not read: " + e.reason()
 }
 
 func (e *ModuleError) reason() string { return strings.ReplaceAll(e.status.String(), "_", " ") }
 
-// Describe is what a script sees of the error.
+// Describe returns the error's attributes for scripts.
 func (e *ModuleError) Describe() (op, target, status string) {
 	if e.unknown {
 		return "reg_get(EEPROM)", "", "unsupported"

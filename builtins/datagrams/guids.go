@@ -14,7 +14,7 @@ import (
 )
 
 // GUIDsKind is the value guids, the GUIDInfo of an end port (IBA 14.2.5.5): rows
-// without keys, None where no GUID is assigned.
+// without keys, None if no GUID is assigned.
 var GUIDsKind = &tableKind{
 	table: table.GUIDKind,
 	port:  endPortsTable,
@@ -43,20 +43,20 @@ var GUIDsKind = &tableKind{
 }
 
 func init() {
-	GUIDsKind.Type = lang.NewType("guids", "The GUID table of an end port: guids[0] is the port's own GUID, and the others, None if not assigned, are aliases, as of virtual ports; a GUID in guids tells whether it is there. It iterates over the entries.",
-		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "GUIDCap: the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
-		lang.Member[*wholeTable]{Name: "guids", Type: "dict", Column: true, Doc: "a dict of number to GUID, of those assigned", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
+	GUIDsKind.Type = lang.NewType("guids", "The GUID table of an end port. guids[0] is the port's own GUID; the others are aliases, for example of virtual ports, or None if not assigned. `guid in guids` reports whether the table has a GUID. It iterates over the entries.",
+		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "GUIDCap: the number of entries of the table", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+		lang.Member[*wholeTable]{Name: "guids", Type: "dict", Column: true, Doc: "a dict of number to GUID, of the assigned entries", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 
-// GetGUIDs is get_guids: it reads guids of each end port.
+// GetGUIDs is get_guids, which reads the table guids of each end port.
 var GetGUIDs = lang.Builtin{
 	Name:    "get_guids",
 	Returns: "guids",
 	Group:   topology.GroupTable,
 	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"}},
 	Doc: `Reads the GUID table of an end port.
-It returns the whole table, guids, or a list of them for a list of targets. An entry is a GUID, or None where none is assigned.`,
+It returns the whole table, guids, or a list of them for a list of targets. An entry is a GUID, or None if not assigned.`,
 	Example: `
 > ca = discover().cas[0]
 > t = get_guids(ca)
@@ -68,17 +68,17 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 	}),
 }
 
-// SetGUIDs is set_guids: it changes entries of a GUID table.
+// SetGUIDs is set_guids, which changes entries of a GUID table.
 var SetGUIDs = lang.Builtin{
 	Name:    "set_guids",
 	Returns: "guids",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"},
-		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to GUID, which is merged into the table; or a whole table, guids or a list, which replaces it; None takes a GUID away"},
+		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to GUID, which is merged into the table; or a whole table, guids or a list, which replaces it; None removes a GUID"},
 	},
 	Doc: `Changes the GUID table of an end port.
-It returns the table as it was read back. Entry 0 is the port's own GUID and cannot be changed; in a whole table it is that or None. Only blocks that change are written. What is refused is as with smp_set.`,
+It returns the table, read back. Entry 0 is the port's own GUID and cannot be changed; a whole table has this GUID or None in it. Only blocks that change are written. The same requests are refused as with smp_set.`,
 	Example: `
 > ca = discover().cas[1]
 > set_guids(ca, {1: "0x00beef0000000001"})[1]
@@ -88,7 +88,7 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 		entries := map[int]mad.GUID{}
 		replace, err := tableEntries(a.Table, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
 			if i < 0 {
-				return fmt.Errorf("entry %d is out of range: they count from 0", i)
+				return fmt.Errorf("entry %d is out of range; entries count from 0", i)
 			}
 			entries[i] = 0
 			if value != starlark.None {

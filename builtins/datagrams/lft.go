@@ -14,7 +14,7 @@ import (
 	"fabsh/mad"
 )
 
-// LFTKind is the value lft, a linear forwarding table (IBA 14.2.5.10). Row i is of
+// LFTKind is the value lft, a linear forwarding table (IBA 14.2.5.10). Row i is that of
 // LID i.
 var LFTKind = &tableKind{
 	table: table.LinearKind,
@@ -40,16 +40,16 @@ var LFTKind = &tableKind{
 }
 
 func init() {
-	LFTKind.Type = lang.NewType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
-		lang.Member[*wholeTable]{Name: "top", Column: true, Doc: "LinearFDBTop: the highest LID that the switch looks up", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
+	LFTKind.Type = lang.NewType("lft", "A linear forwarding table: lft[lid] is the output port of packets to lid, None if they are dropped; `lid in lft` reports whether there is one. It iterates over the entries from LID 0.",
+		lang.Member[*wholeTable]{Name: "top", Column: true, Doc: "LinearFDBTop: the highest LID that the switch forwards", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the LIDs that have a port, in order", Get: func(v *wholeTable) starlark.Value {
 			return v.placedKeys(starlark.MakeInt)
 		}},
-		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
+		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have a port", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 
-// GetLFT is get_lft: it reads an lft of each switch.
+// GetLFT is get_lft, which reads the lft of each switch.
 var GetLFT = lang.Builtin{
 	Name:    "get_lft",
 	Returns: "lft",
@@ -67,7 +67,7 @@ It returns the whole linear forwarding table, an lft, or a list of them for a li
 	}),
 }
 
-// SetLFT is set_lft: it changes entries of a linear forwarding table.
+// SetLFT is set_lft, which changes entries of a linear forwarding table.
 var SetLFT = lang.Builtin{
 	Name:    "set_lft",
 	Returns: "lft",
@@ -77,7 +77,7 @@ var SetLFT = lang.Builtin{
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
 	},
 	Doc: `Changes the forwarding table of a switch.
-It returns the table as it was read back; blocks beyond LinearFDBTop that a whole table fills, as the switch answered when they were written. Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+It returns the table, read back; for blocks beyond LinearFDBTop in a whole table, the answers of the switch to the writes. Only blocks that change are written. LinearFDBTop is then raised if needed, and never lowered. The same requests are refused as with smp_set.`,
 	Example: `
 > sw = discover().switches[0]
 > before = get_lft(sw)
@@ -88,7 +88,7 @@ True
 `,
 	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		if v, ok := a.Table.(linear); ok {
-			row := slices.Clone(v.Linear()) // fibers run meanwhile, which may change it
+			row := slices.Clone(v.Linear()) // other fibers may change it meanwhile
 			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.ReplaceLinear(t, row) })
 		}
 		entries, row := map[mad.LID]uint8{}, []uint8(nil)
@@ -107,7 +107,7 @@ True
 				}
 			}
 			if replace {
-				row = append(row, uint8(port)) // they come in order, from LID 0 on
+				row = append(row, uint8(port)) // in order, from LID 0
 			} else {
 				entries[mad.LID(lid)] = uint8(port)
 			}
@@ -126,6 +126,6 @@ True
 	}),
 }
 
-// linear is a whole table as the wire has it: ports by LID, from LID 0 to at most
+// linear is a whole table in its wire format: ports by LID, from LID 0 to at most
 // mad.MaxUnicastLID.
 type linear interface{ Linear() []uint8 }

@@ -14,7 +14,7 @@ import (
 	"fabsh/mad"
 )
 
-// GroupMAD is the heading in the overview of requests of a class.
+// GroupMAD is the heading of requests of a class in the overview.
 const GroupMAD = "Management datagrams"
 
 // madParams are the parameters of madArgs without fields.
@@ -22,18 +22,18 @@ var madParams = []lang.Param{
 	{Name: "attr", Kind: records.KindAttribute, Doc: `name of an attribute, "CongestionInfo", or its number`},
 	{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
 	{Name: "mgmt_class", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: `management class, as a number or a word: "cc", "bm", "dev_mgt", "com_mgt", "snmp", "perf", "subn", "subn_adm"; not needed with a name that only one class has`},
-	{Name: "modifier", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the attribute modifier; its parts may also be named, as fields are"},
+	{Name: "modifier", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the attribute modifier; its parts can also be given by name, like fields"},
 	{Name: "data", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the attribute to send: a record, hexadecimal digits, bytes, or a list of numbers"},
-	{Name: "class_version", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "version of the class; without it, the current one"},
+	{Name: "class_version", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "version of the class (default: the current version)"},
 	{Name: "oui", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the vendor, in classes 0x30 to 0x4f"},
-	{Name: "mask", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "component mask, of subnet administration; without it, the components that are named"},
+	{Name: "mask", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "component mask of subnet administration (default: the components that are given)"},
 }
 
 // madFields is the parameter **fields.
 var madFields = lang.Param{Name: "**fields", Kind: records.KindFields, Doc: "parts of the modifier, fields of the attribute and their values, as words or numbers"}
 
 // madRaw is the parameter raw.
-var madRaw = lang.Param{Name: "raw", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "return the whole answer as bytes, its headers and reserved bits too, whatever its status; keys in it are zeros"}
+var madRaw = lang.Param{Name: "raw", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "return the whole answer as bytes, with headers and reserved bits, whatever its status; keys are replaced by zeros"}
 
 // madArgs are the arguments that mad_get, mad_set and mad_send share.
 type madArgs struct {
@@ -50,14 +50,14 @@ type madGetArgs struct {
 	Raw bool
 }
 
-// MADGet is mad_get: records of an attribute of any class.
+// MADGet is mad_get, which reads records of an attribute of any class.
 var MADGet = lang.Builtin{
 	Name:    "mad_get",
 	Returns: "record of attr",
 	Group:   GroupMAD,
 	Params:  append(slices.Clone(madParams), madRaw, madFields),
 	Doc: `Reads an attribute of any management class.
-It is for the classes that have no functions of their own, congestion control, baseboard and device management, vendors', and for whatever has a number. It returns a record, or bytes where no layout is known. What is not known to read only, and so all of vendors' classes, takes --write.`,
+It is for the classes without their own functions, such as congestion control, baseboard and device management and vendor classes, and for attributes known only by number. It returns a record, or bytes if the layout is unknown. Requests that are not known to be read-only, which includes all vendor classes, require --write.`,
 	Example: `
 > sw = discover().switches[0]
 > mad_get("CongestionInfo", sw).control_table_cap
@@ -79,14 +79,14 @@ b"\x01!\x02\x81"
 	}),
 }
 
-// MADSet is mad_set: it sets an attribute of any class.
+// MADSet is mad_set, which sets an attribute of any class.
 var MADSet = lang.Builtin{
 	Name:    "mad_set",
 	Returns: "record of attr",
 	Group:   GroupMAD,
 	Params:  append(slices.Clone(madParams), madFields),
 	Doc: `Writes an attribute of any management class.
-What goes out is data; without it, what was read just before; with the named fields changed. It returns the response. A request is sent once: without an answer, it may have been carried out. Without --write it is refused, and where a subnet manager owns the attribute without --override-sm; that ends the script with status 2.`,
+It sends data, or without data the attribute that it has just read, with the named fields changed. It returns the response. The request is sent once: if it is not answered, it may nevertheless have taken effect. It requires --write, and --override-sm if a subnet manager owns the attribute; a refusal ends the script with status 2.`,
 	Example: `
 > sw = discover().switches[0]
 > mad_set("SwitchCongestionSetting", sw, control_map=0x10, marking_rate=5).marking_rate
@@ -114,19 +114,19 @@ type madSendArgs struct {
 	Raw    bool
 }
 
-// MADSend is mad_send: a request with any method.
+// MADSend is mad_send, which sends a request with any method.
 var MADSend = lang.Builtin{
 	Name:  "mad_send",
 	Group: GroupMAD,
 	Params: slices.Concat(madParams[:2], []lang.Param{
 		{Name: "method", Kind: lang.KindAny, Default: `"send"`, Keyword: true, Doc: `the method, as a number or a word of its class: "send", "trap", "trap_repress", "get_table"`},
 	}, madParams[2:], []lang.Param{
-		{Name: "header", Kind: kindHeader, Default: "None", Keyword: true, Doc: `fields of the headers and their values, {"hop_pointer": 2, "d": 1}, by the names that fabsh decode shows; and nothing of the request is checked`},
+		{Name: "header", Kind: kindHeader, Default: "None", Keyword: true, Doc: `fields of the headers and their values, {"hop_pointer": 2, "d": 1}, by the names that fabsh decode shows; the request is then not checked`},
 		madRaw, madFields,
 	}),
 	Doc: `Sends a request with any method of any management class.
-Send, Trap and TrapRepress have no answer, and the result is None; others return what mad_get does, tables a list. What is not known to read only takes --write. Such a request is sent once.
-With header the datagram is what the call makes of it, malformed or not: any method, version and combination, to see what an agent makes of it. That takes --write, whatever it asks.`,
+Send, Trap and TrapRepress have no answer, so the result is None; other methods return the same as mad_get, table methods a list. Requests that are not known to be read-only require --write and are sent once.
+With header the call determines the whole datagram, even a malformed one: any method, version and combination, to test an agent. This always requires --write.`,
 	Example: `
 > len(mad_send("NodeRecord", 13, method="get_table", node_type="switch"))
 12
@@ -153,7 +153,7 @@ With header the datagram is what the call makes of it, malformed or not: any met
 	}),
 }
 
-// methodOf is the argument method; Send where it is nil, which was not given.
+// methodOf returns the argument method; Send if it is nil, that is, not given.
 func methodOf(method starlark.Value, class mad.Class, version uint8) (mad.Method, error) {
 	switch v := method.(type) {
 	case nil:
@@ -173,12 +173,12 @@ func methodOf(method starlark.Value, class mad.Class, version uint8) (mad.Method
 			}
 			words = append(words, word)
 		}
-		return 0, lang.ParamError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
+		return 0, lang.ParamError("method", "class %v version %d: unknown method %s%s; supported: %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 	}
 	return 0, lang.ParamError("method", "%w", lang.WantType(method, "a word or a number"))
 }
 
-// class is the class that the call is about, and its version.
+// class returns the class of the call and its version.
 func (a *madArgs) class() (class mad.Class, version uint8, err error) {
 	switch v := a.MgmtClass.(type) {
 	case nil: // not given
@@ -206,7 +206,7 @@ func (a *madArgs) class() (class mad.Class, version uint8, err error) {
 			words = append(words, word)
 		}
 		if class == 0 {
-			return 0, 0, lang.ParamError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
+			return 0, 0, lang.ParamError("mgmt_class", "unknown class %s%s; want a number, or one of %s", v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 		}
 	default:
 		return 0, 0, lang.ParamError("mgmt_class", "%w", lang.WantType(v, "a word or a number"))
@@ -222,12 +222,12 @@ func (a *madArgs) class() (class mad.Class, version uint8, err error) {
 	return class, version, nil
 }
 
-// onlyAttribute is the one attribute that has the name which the argument attr
-// gives.
+// onlyAttribute returns the attribute with the name in the argument attr, which must be
+// unique.
 func onlyAttribute(attr starlark.Value) (*mad.Attribute, error) {
 	name, ok := starlark.AsString(attr)
 	if !ok {
-		return nil, lang.ParamError("mgmt_class", "give the class: attribute %v is another in each", attr)
+		return nil, lang.ParamError("mgmt_class", "missing; attribute %v is different in each class", attr)
 	}
 	var found *mad.Attribute
 	var words []string
@@ -243,10 +243,10 @@ func onlyAttribute(attr starlark.Value) (*mad.Attribute, error) {
 	case 1:
 		return found, nil
 	}
-	return nil, lang.ParamError("mgmt_class", "%s is an attribute of several classes: say which, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
+	return nil, lang.ParamError("mgmt_class", "%s is an attribute of several classes; give one, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
 }
 
-// classWord is what scripts call a class: a word, or its number.
+// classWord returns the name of a class in scripts: a word, or its number.
 func classWord(c mad.Class) string {
 	if info, ok := c.Info(); ok && info.First == info.Last {
 		return mad.SnakeName(info.Name)

@@ -14,7 +14,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// exchange sends the request to all targets, and returns what they answer.
+// exchange sends the request to all targets and returns their answers.
 func (r *madRequest) exchange() (starlark.Value, error) {
 	calls, err := r.send(r.put)
 	if err != nil {
@@ -23,7 +23,7 @@ func (r *madRequest) exchange() (starlark.Value, error) {
 	for i := range calls {
 		err := calls[i].Err
 		if r.raw && refusedBy(err) {
-			err = nil // the answer is wanted, whatever it says
+			err = nil // the answer is returned whatever its status
 		}
 		if !r.answered(i, err) {
 			continue
@@ -61,12 +61,12 @@ func (r *madRequest) put(i int, call *engine.Call) {
 		mad.PutSA(call.MAD[:], r.mask, len(r.given))
 	}
 	if !r.reads() {
-		call.Retries = -1 // it may have been carried out
+		call.Retries = -1 // a lost answer does not mean that it had no effect
 	}
 }
 
-// answer is what a target answers: a record, or of a table a list of them;
-// bytes where no layout is known; None where there is no answer.
+// answer returns the answer of a target: a record, or for a table a list of them; bytes
+// if the layout is unknown; None if the method has no answer.
 func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	h := call.Header()
 	switch {
@@ -100,8 +100,8 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	return rec, nil
 }
 
-// bytesOf is an argument that gives the bytes of an attribute: a record of attr,
-// hexadecimal digits, bytes, or a list of numbers.
+// bytesOf returns the bytes in an argument: a record of attr, hexadecimal digits, bytes,
+// or a list of numbers.
 func bytesOf(param string, v starlark.Value, attr *mad.Attribute) ([]byte, error) {
 	switch v := v.(type) {
 	case *records.Record:
@@ -115,7 +115,7 @@ func bytesOf(param string, v starlark.Value, attr *mad.Attribute) ([]byte, error
 		digits := strings.NewReplacer(" ", "", "\n", "", ":", "").Replace(strings.TrimPrefix(string(v), "0x"))
 		b, err := hex.DecodeString(digits)
 		if err != nil {
-			return nil, lang.ParamError(param, "%q is not hexadecimal, two digits a byte", string(v))
+			return nil, lang.ParamError(param, "%q is not hexadecimal with two digits for each byte", string(v))
 		}
 		return b, nil
 	case starlark.Iterable:
@@ -123,7 +123,7 @@ func bytesOf(param string, v starlark.Value, attr *mad.Attribute) ([]byte, error
 		for x := range starlark.Elements(v) {
 			n, err := lang.ToInt(x)
 			if err == nil && (n < 0 || n > 0xff) {
-				err = fmt.Errorf("%d is no byte", n)
+				err = fmt.Errorf("%d is not a byte, 0..255", n)
 			}
 			if err != nil {
 				return nil, lang.ParamError(param, "element %d: %w", len(b), err)

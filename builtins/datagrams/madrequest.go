@@ -20,20 +20,19 @@ type madRequest struct {
 	*targetRequest
 	args   *madArgs
 	h      mad.Header
-	attr   *mad.Attribute // nil: no layout is known
-	layout *mad.Attribute // of what is sent: attr, or a variant of it
+	attr   *mad.Attribute // nil: the layout is unknown
+	layout *mad.Attribute // of the request: attr, or a variant of it
 	offset int            // of the attribute in the MAD
 	oui    uint32
 	mask   uint64         // of components
-	given  []byte         // data, and the fields that are named
-	named  []*mad.Field   // which they are
-	before []engine.Call  // where the rest was read
-	header *starlark.Dict // of fields of the headers; nil: they are as they should be
-	raw    bool           // the answer is wanted as bytes
+	given  []byte         // data, and the named fields
+	named  []*mad.Field   // the named fields
+	before []engine.Call  // the reads of the other fields
+	header *starlark.Dict // of header fields; nil: the headers are regular
+	raw    bool           // return the answer as bytes
 }
 
-// newMADRequest makes the request of what the call says, and checks that it may
-// be sent.
+// newMADRequest returns the request of the call, and checks that it may be sent.
 func newMADRequest(c *lang.Call, m mad.Method, a *madArgs, header *starlark.Dict) (*madRequest, error) {
 	class, version, err := a.class()
 	if err != nil {
@@ -51,7 +50,7 @@ func newMADRequest(c *lang.Call, m mad.Method, a *madArgs, header *starlark.Dict
 	return r, nil
 }
 
-// about finds the attribute.
+// about determines the attribute.
 func (r *madRequest) about() error {
 	class := r.h.Class
 	switch v := r.args.Attr.(type) {
@@ -63,7 +62,7 @@ func (r *madRequest) about() error {
 		r.h.Attribute = mad.AttributeID(n)
 		r.attr = mad.LookupVersion(class, r.h.ClassVersion, r.h.Attribute)
 		if r.attr == nil && class == mad.ClassSubnAdm {
-			r.attr = mad.Lookup(class, r.h.Attribute) // of the other version
+			r.attr = mad.Lookup(class, r.h.Attribute) // in the other version
 		}
 	case starlark.String:
 		if r.attr = mad.LookupName(class, string(v)); r.attr == nil {
@@ -71,7 +70,7 @@ func (r *madRequest) about() error {
 		}
 		r.h.Attribute = r.attr.ID
 		if a := mad.LookupVersion(class, r.h.ClassVersion, r.attr.ID); a != nil {
-			r.attr = a // the other version's layout may be another
+			r.attr = a // its layout may differ between versions
 		}
 	default:
 		return lang.ParamError("attr", "got %s, want the name or the number of an attribute", v.Type())
@@ -79,11 +78,11 @@ func (r *madRequest) about() error {
 	return nil
 }
 
-// vendor is about whose the class is.
+// vendor determines the vendor of the class.
 func (r *madRequest) vendor() error {
 	switch {
 	case !r.h.Class.HasOUI() && r.args.OUI != nil:
-		return lang.ParamError("oui", "MADs of class %v have none: leave it out", r.h.Class)
+		return lang.ParamError("oui", "not supported for MADs of class %v", r.h.Class)
 	case !r.h.Class.HasOUI():
 	case r.args.OUI != nil:
 		n := *r.args.OUI
@@ -91,12 +90,12 @@ func (r *madRequest) vendor() error {
 			return lang.ParamError("oui", "got %d, want 0..0xffffff", n)
 		}
 		if r.oui = uint32(n); r.attr != nil && r.attr.OUI != r.oui {
-			r.attr = nil // another vendor's
+			r.attr = nil // of another vendor
 		}
 	case r.attr != nil:
 		r.oui = r.attr.OUI
 	default:
-		return lang.ParamError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
+		return lang.ParamError("oui", "missing; class %v is different for each vendor; give it as in oui=0x001405", r.h.Class)
 	}
 	r.offset = r.h.DataOffset()
 	if r.attr != nil {
@@ -105,13 +104,13 @@ func (r *madRequest) vendor() error {
 	return nil
 }
 
-// allowed: there is such a request, and it may be sent.
+// allowed checks that the request exists and may be sent.
 func (r *madRequest) allowed() error {
 	h := &r.h
 	switch {
 	case r.header != nil:
 	case h.Method.IsResponse():
-		return lang.ParamError("method", "%#02x is a response, and nobody has asked; header={} sends it all the same", uint8(h.Method))
+		return lang.ParamError("method", "%#02x is a response, not a request; header={} sends it nevertheless", uint8(h.Method))
 	default:
 		if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
 			return lang.Errorf("%w", err)
@@ -125,20 +124,20 @@ func (r *madRequest) allowed() error {
 	}
 	attr := r.attr
 	if attr == nil || h.Method == mad.MethodGet || r.header != nil {
-		// What is not known to be harmless; of subnet management it may be the
-		// subnet manager's.
+		// The request is not known to be harmless; in subnet management, a subnet
+		// manager may own the attribute.
 		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && (h.Method != mad.MethodGet || r.header != nil)}
 	}
 	_, err := topology.MayChange(r.c, attr)
 	return err
 }
 
-// reads: the request is known to change nothing.
+// reads reports whether the request is known to change nothing.
 func (r *madRequest) reads() bool {
 	return r.header == nil && mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
 }
 
-// content is what the call says of the modifier, the data and the fields.
+// content processes the modifier, the data and the fields of the call.
 func (r *madRequest) content() (err error) {
 	if r.args.Modifier != nil {
 		if r.h.Modifier, err = modifierOf(*r.args.Modifier); err != nil {
@@ -159,11 +158,11 @@ func (r *madRequest) content() (err error) {
 			return err
 		}
 		if len(data) > room {
-			return lang.ParamError("data", "%s are too many: there is room for %d", plural.Count(len(data), "byte", "bytes"), room)
+			return lang.ParamError("data", "%s are too many; the maximum is %d", plural.Count(len(data), "byte", "bytes"), room)
 		}
 		copy(r.given, data)
 	}
-	// What the fields are may depend on the modifier, and on other fields.
+	// The fields may depend on the modifier and on other fields.
 	fields := r.args.Fields
 	for _, take := range []func(string, starlark.Value) (bool, error){r.modifierPart, r.field, r.field, r.noField} {
 		fields = slices.DeleteFunc(slices.Clone(fields), func(kv starlark.Tuple) (taken bool) {
@@ -181,14 +180,14 @@ func (r *madRequest) content() (err error) {
 	}
 	if r.args.Mask != nil {
 		if r.h.Class != mad.ClassSubnAdm {
-			return lang.ParamError("mask", "MADs of class %v have none: leave it out", r.h.Class)
+			return lang.ParamError("mask", "not supported for MADs of class %v", r.h.Class)
 		}
 		r.mask = uint64(*r.args.Mask)
 	}
 	return nil
 }
 
-// modifierPart takes up a part of the modifier; not if it is a field's name.
+// modifierPart processes a part of the modifier, unless it is the name of a field.
 func (r *madRequest) modifierPart(name string, v starlark.Value) (taken bool, err error) {
 	if r.attr == nil || r.attr.Field(name) != nil {
 		return false, nil
@@ -198,7 +197,7 @@ func (r *madRequest) modifierPart(name string, v starlark.Value) (taken bool, er
 		return false, nil
 	}
 	if r.args.Modifier != nil {
-		return false, fmt.Errorf("modifier is the whole attribute modifier: give it or %s, not both", name)
+		return false, fmt.Errorf("modifier is the whole attribute modifier; give it or %s, not both", name)
 	}
 	part := r.attr.Modifier[i]
 	n, err := lang.ToInt(v)
@@ -212,7 +211,7 @@ func (r *madRequest) modifierPart(name string, v starlark.Value) (taken bool, er
 	return true, nil
 }
 
-// field takes up a field of the attribute, if it has one of that name.
+// field processes a field of the attribute, if it has one of that name.
 func (r *madRequest) field(name string, v starlark.Value) (taken bool, err error) {
 	if r.layout == nil || r.layout.Field(name) == nil && records.CodeField(r.layout, name) == nil {
 		return false, nil
@@ -228,17 +227,17 @@ func (r *madRequest) field(name string, v starlark.Value) (taken bool, err error
 	return true, nil
 }
 
-// noField: there is no such field.
+// noField returns the error of an unknown field.
 func (r *madRequest) noField(name string, v starlark.Value) (taken bool, err error) {
 	if r.attr == nil {
-		return false, fmt.Errorf("no layout of the attribute is known, and so no %s: give data", name)
+		return false, fmt.Errorf("%s: the layout of the attribute is unknown; give data", name)
 	}
 	_, err = records.SetNamed(r.layout, r.given, name, v)
 	return false, err
 }
 
-// address resolves the targets. The two classes of subnet management are told
-// apart by how they are addressed; who names one gets that one.
+// address resolves the targets. The two classes of subnet management differ in their
+// addressing; the class that the call names is used.
 func (r *madRequest) address() error {
 	if err := r.resolve(r.args.Target); err != nil {
 		return err
@@ -248,11 +247,11 @@ func (r *madRequest) address() error {
 		for i := range r.targets {
 			t := &r.targets[i]
 			switch {
-			case directed && t.Route == nil && r.header != nil: // putHeader makes it one
+			case directed && t.Route == nil && r.header != nil: // putHeader sets the class
 			case directed && t.Route == nil:
-				return lang.ParamError("target", "class 0x81 goes along directed routes, and none is known to %s: name the target by dr(...), or use class 0x01", t.Label)
+				return lang.ParamError("target", "class 0x81 requires a directed route, and none is known to %s; give the target as dr(...), or use class 0x01", t.Label)
 			case !directed && t.LID == 0:
-				return lang.ParamError("target", "class 0x01 goes by LID, and none is known of %s: name the target by its LID, or use class 0x81", t.Label)
+				return lang.ParamError("target", "class 0x01 requires a LID, and that of %s is unknown; give the target as a LID, or use class 0x81", t.Label)
 			case !directed:
 				t.Route = nil
 			}
@@ -261,25 +260,25 @@ func (r *madRequest) address() error {
 	return nil
 }
 
-// readFirst reads what a Set does not change.
+// readFirst reads the fields that a Set does not change.
 func (r *madRequest) readFirst() error {
 	c := r.c
 	switch {
 	case r.attr == nil:
-		return lang.Errorf("no layout of the attribute is known: give data")
+		return lang.Errorf("the layout of the attribute is unknown; give data")
 	case setterOf(r.h.Class) != c.Name:
-		return lang.Errorf("use %s, which knows what a Set of %s means; or give data", setterOf(r.h.Class), r.attr.Name)
+		return lang.Errorf("use %s, which implements the Set of %s; or give data", setterOf(r.h.Class), r.attr.Name)
 	case len(r.layout.Flat()) == 0:
-		return nil // the request is all there is, as to test a device
+		return nil // a Set without fields, for example to test a device
 	case len(r.named) == 0:
-		return lang.Errorf("nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, r.attr.Name)
+		return lang.Errorf("nothing to change; name fields, %s(%q, target, field=value), or give data", c.Name, r.attr.Name)
 	case !slices.Contains(r.attr.Methods, mad.MethodGet):
 		return nil
 	}
 	for i := range r.layout.Flat() {
-		// A key may be hidden from who reads it.
+		// A device may hide a key from readers.
 		if f := &r.layout.Flat()[i]; f.Key && !slices.Contains(r.named, r.layout.Field(f.Script)) {
-			return lang.Errorf("name %s too: it need not be shown, and a Set would write what is", f.Script)
+			return lang.Errorf("missing %s: devices may hide it from readers, and a Set would then write a wrong key; name it", f.Script)
 		}
 	}
 	get := *r

@@ -20,7 +20,7 @@ const (
 	lastMLID  = int(mad.PermissiveLID) - 1
 )
 
-// MFTKind is the value mft, a multicast forwarding table (IBA 14.2.5.12). Row i is
+// MFTKind is the value mft, a multicast forwarding table (IBA 14.2.5.12). Row i is that
 // of multicast LID firstMLID+i.
 var MFTKind = &tableKind{
 	table: table.MulticastKind,
@@ -68,21 +68,21 @@ var MFTKind = &tableKind{
 }
 
 func init() {
-	MFTKind.Type = lang.NewType("mft", "A multicast forwarding table: mft[0xc000] are the ports, a tuple, that packets to that multicast LID leave through, None if they are dropped; mlid in mft tells whether there are some. It iterates over the entries from 0xc000 on.",
-		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "MulticastFDBCap: how many multicast LIDs the table can hold", Get: func(v *wholeTable) starlark.Value {
+	MFTKind.Type = lang.NewType("mft", "A multicast forwarding table: mft[0xc000] is a tuple of the output ports of packets to that multicast LID, None if they are dropped; `mlid in mft` reports whether there are any. It iterates over the entries from 0xc000.",
+		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "MulticastFDBCap: the number of multicast LIDs of the table", Get: func(v *wholeTable) starlark.Value {
 			return starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))
 		}},
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the multicast LIDs that have ports, in order", Get: func(v *wholeTable) starlark.Value {
 			return v.placedKeys(mlid)
 		}},
-		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of multicast LID to its ports, of those that have some", Get: func(v *wholeTable) starlark.Value { return v.placed(mlid) }},
+		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of multicast LID to its ports, of those that have ports", Get: func(v *wholeTable) starlark.Value { return v.placed(mlid) }},
 	)
 }
 
-// mlid is the multicast LID of row i.
+// mlid returns the multicast LID of row i.
 func mlid(i int) starlark.Int { return starlark.MakeInt(firstMLID + i) }
 
-// portNumbers is a tuple of ports.
+// portNumbers returns a tuple of ports.
 func portNumbers(ports []uint8) starlark.Tuple {
 	t := make(starlark.Tuple, len(ports))
 	for i, p := range ports {
@@ -91,19 +91,19 @@ func portNumbers(ports []uint8) starlark.Tuple {
 	return t
 }
 
-// noMLID says that a LID is no multicast LID.
+// noMLID returns the error of a LID that is not a multicast LID.
 func noMLID(lid int) error {
 	return fmt.Errorf("multicast LID %#x is out of range, %#x..%#x", lid, firstMLID, lastMLID)
 }
 
-// GetMFT is get_mft: it reads an mft of each switch.
+// GetMFT is get_mft, which reads the mft of each switch.
 var GetMFT = lang.Builtin{
 	Name:    "get_mft",
 	Returns: "mft",
 	Group:   topology.GroupTable,
 	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
 	Doc: `Reads the multicast forwarding table of a switch.
-It returns the whole table, an mft, or a list of them for a list of switches. An entry is a tuple of ports, or None for a multicast LID that the switch drops. Up to MulticastFDBTop is read; all of the table from a switch that has none.`,
+It returns the whole table, an mft, or a list of them for a list of switches. An entry is a tuple of ports, or None for a multicast LID that the switch drops. Entries up to MulticastFDBTop are read; all entries if the switch does not have MulticastFDBTop.`,
 	Example: `
 > t = get_mft(discover().switches[0])
 > t[0xc000], t.cap
@@ -114,17 +114,17 @@ It returns the whole table, an mft, or a list of them for a list of switches. An
 	}),
 }
 
-// SetMFT is set_mft: it changes entries of a multicast forwarding table.
+// SetMFT is set_mft, which changes entries of a multicast forwarding table.
 var SetMFT = lang.Builtin{
 	Name:    "set_mft",
 	Returns: "mft",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"},
-		{Name: "table", Kind: lang.KindAny, Doc: "a dict of multicast LID to ports, which is merged into the table; or a whole table, an mft or a list from 0xc000 on, which replaces it; None drops a LID"},
+		{Name: "table", Kind: lang.KindAny, Doc: "a dict of multicast LID to ports, which is merged into the table; or a whole table, an mft or a list from 0xc000, which replaces it; None drops a LID"},
 	},
 	Doc: `Changes the multicast forwarding table of a switch.
-It returns the table as it was read back. Only blocks that change are written. MulticastFDBTop, where the switch has one, is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+It returns the table, read back. Only blocks that change are written. MulticastFDBTop, if the switch has it, is then raised if needed, and never lowered. The same requests are refused as with smp_set.`,
 	Example: `
 > sw = discover().switches[0]
 > set_mft(sw, {0xc001: [1, 3]})[0xc001]
@@ -151,7 +151,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 	}),
 }
 
-// portList reads the ports of a multicast LID, and sorts them. None: no port.
+// portList converts the ports of a multicast LID and sorts them. None: no port.
 func portList(v starlark.Value) (ports []uint8, err error) {
 	if v == starlark.None {
 		return nil, nil

@@ -16,13 +16,13 @@ import (
 	"fabsh/mad"
 )
 
-// ReadMFTsMethod is the method read_mfts of a fabric: multicast forwarding
-// tables of a file.
+// ReadMFTsMethod is the method read_mfts of a fabric, which reads multicast forwarding
+// tables from a file.
 var ReadMFTsMethod = lang.Builtin{
 	Name:   "read_mfts",
-	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm.mcfdbs, or what ibroute -M or dump_fts -M print"}},
-	Doc: `Reads multicast forwarding tables: a dict of switch to a dict of multicast LID to ports.
-A switch that the fabric does not have is an error.`,
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm.mcfdbs, or output of ibroute -M or dump_fts -M"}},
+	Doc: `Reads multicast forwarding tables from a file: a dict of switch to a dict of multicast LID to ports.
+It fails if the fabric does not have a switch.`,
 	Example: `
 > f = load_fabric("net.topo")
 > f.read_mfts("opensm.mcfdbs")[f.switches[0]]
@@ -55,14 +55,14 @@ A switch that the fabric does not have is an error.`,
 	}),
 }
 
-// DumpMFTsMethod is the method dump_mfts of a fabric: multicast forwarding tables
-// as a text.
+// DumpMFTsMethod is the method dump_mfts of a fabric, which returns multicast forwarding
+// tables as text.
 var DumpMFTsMethod = lang.Builtin{
 	Name:    "dump_mfts",
 	Returns: "string",
 	Params:  []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
-	Doc: `Returns multicast forwarding tables as the text of opensm.mcfdbs, which ibdmchk reads.
-Entries without ports are left out, and so are switches that have none.`,
+	Doc: `Returns multicast forwarding tables in the format of opensm.mcfdbs, which ibdmchk reads.
+Entries without ports are left out, and so are switches without entries.`,
 	Example: `
 > f = load_fabric("net.topo")
 > f.dump_mfts(f.read_mfts("opensm.mcfdbs")).splitlines()[1]
@@ -94,7 +94,7 @@ Entries without ports are left out, and so are switches that have none.`,
 	}),
 }
 
-// mftEntries are the entries of a table that a script gives, by multicast LID.
+// mftEntries returns the entries of a table of a script, by multicast LID.
 func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 	switch v := v.(type) {
 	case *wholeTable:
@@ -111,7 +111,7 @@ func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 		for _, kv := range v.Items() {
 			mlid, err := lang.ToInt(kv[0])
 			if err != nil || mlid < firstMLID || mlid > lastMLID {
-				return nil, fmt.Errorf("%s is no multicast LID, 0x%04x to 0x%04x", lang.Brief(kv[0]), firstMLID, lastMLID)
+				return nil, fmt.Errorf("%s is not a multicast LID, 0x%04x to 0x%04x", lang.Brief(kv[0]), firstMLID, lastMLID)
 			}
 			ports, ok := kv[1].(starlark.Iterable)
 			if !ok {
@@ -121,7 +121,7 @@ func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 			for _, x := range lang.Collect(ports) {
 				p, err := lang.ToInt(x)
 				if err != nil || p < 0 || p > 255 {
-					return nil, fmt.Errorf("0x%04x: %s is no port number", mlid, lang.Brief(x))
+					return nil, fmt.Errorf("0x%04x: invalid port number %s", mlid, lang.Brief(x))
 				}
 				e.Ports = append(e.Ports, uint8(p))
 			}

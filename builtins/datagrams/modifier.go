@@ -10,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// modifierOf is the argument modifier, the whole attribute modifier.
+// modifierOf converts the argument modifier, the whole attribute modifier.
 func modifierOf(n int) (uint32, error) {
 	if n < 0 || int64(n) > 0xffffffff {
 		return 0, lang.ParamError("modifier", "got %d, want 0..0xffffffff", n)
@@ -18,19 +18,18 @@ func modifierOf(n int) (uint32, error) {
 	return uint32(n), nil
 }
 
-// partArg is the argument for a part of an attribute modifier.
+// partArg is an argument for a part of an attribute modifier.
 type partArg struct {
 	name string
 	n    *int // nil: not given
 }
 
-// parts are the arguments of which modifiers are made up.
+// parts returns the arguments for the parts of modifiers.
 func (a *smpArgs) parts() []partArg {
 	return []partArg{{"port", a.Port}, {"block", a.Block}, {"position", a.Position}, {"in_port", a.InPort}, {"out_port", a.OutPort}}
 }
 
-// modifier makes the attribute modifier of what the arguments and the target
-// say.
+// modifier returns the attribute modifier from the arguments and the target.
 func (a *smpArgs) modifier(c *lang.Call, attr *mad.Attribute, t *topology.Target) (uint32, error) {
 	if a.Modifier != nil {
 		for _, arg := range a.parts() {
@@ -54,19 +53,19 @@ func (a *smpArgs) modifier(c *lang.Call, attr *mad.Attribute, t *topology.Target
 	for _, arg := range a.parts() {
 		known := slices.ContainsFunc(attr.Modifier, func(p mad.ModifierPart) bool { return p.Name == arg.name })
 		if arg.n != nil && !known {
-			return 0, lang.Errorf("%s has no %s: its modifier says %s", attr.Name, arg.name, records.ModifierWords(attr))
+			return 0, lang.Errorf("%s has no %s; its modifier has %s", attr.Name, arg.name, records.ModifierWords(attr))
 		}
 	}
 	return modifier, nil
 }
 
-// modifierPart is one part of the modifier. A port must be given, by the
-// target or by an argument, for 0 is a port too; blocks begin with the first.
+// modifierPart returns one part of the modifier. A port must be given, by the target or
+// by an argument, because 0 is a port too; the default block is the first.
 func (a *smpArgs) modifierPart(c *lang.Call, attr *mad.Attribute, name string, t *topology.Target) (int, error) {
 	isCA := t.Node != nil && !t.Node.IsSwitch()
 	switch name {
 	case "port":
-		if attr == mad.AttrPKeyTable && isCA { // the modifier names ports of switches alone (IBA 14.2.5.7)
+		if attr == mad.AttrPKeyTable && isCA { // the modifier has a port only for switches (IBA 14.2.5.7)
 			return 0, nil
 		}
 		return portOf(c, attr, a.Port, t)
@@ -78,12 +77,12 @@ func (a *smpArgs) modifierPart(c *lang.Call, attr *mad.Attribute, name string, t
 		switch {
 		case arg != nil:
 			return *arg, checkPort(name, *arg, t)
-		case isCA: // it has one mapping, without ports
+		case isCA: // a CA has one mapping, without ports
 			return 0, nil
 		case name == "out_port" && t.Port != topology.NoPortGiven:
 			return t.Port, nil
 		}
-		return 0, lang.Errorf("%s needs %s: %s(%q, target, in_port=0, out_port=1)", attr.Name, name, c.Name, attr.Name)
+		return 0, lang.Errorf("%s requires %s: %s(%q, target, in_port=0, out_port=1)", attr.Name, name, c.Name, attr.Name)
 	case "position":
 		if a.Position != nil {
 			return *a.Position, nil
@@ -102,8 +101,8 @@ func (a *smpArgs) modifierPart(c *lang.Call, attr *mad.Attribute, name string, t
 	return 0, nil
 }
 
-// modifierPort is the port that an attribute modifier means; topology.NoPortGiven
-// where it means none.
+// modifierPort returns the port in an attribute modifier; topology.NoPortGiven if it has
+// none.
 func modifierPort(attr *mad.Attribute, modifier uint32) int {
 	for _, part := range attr.Modifier {
 		if part.Name == "port" {
@@ -113,24 +112,24 @@ func modifierPort(attr *mad.Attribute, modifier uint32) int {
 	return topology.NoPortGiven
 }
 
-// portOf is the port that is meant: by the argument port, nil where it is not
-// given, or by the target. attr is nil where the call names no attribute.
+// portOf returns the port from the argument port, which is nil if not given, or from the
+// target. attr is nil if the call names no attribute.
 func portOf(c *lang.Call, attr *mad.Attribute, port *int, t *topology.Target) (int, error) {
 	switch {
 	case port != nil && t.Port != topology.NoPortGiven && t.Port != *port:
-		return 0, lang.Errorf("the target is %s, but port says %d", t.Label, *port)
+		return 0, lang.Errorf("the target is %s, but the argument port is %d", t.Label, *port)
 	case port != nil:
 		return *port, checkPort("port", *port, t)
 	case t.Port != topology.NoPortGiven || t.Err != nil:
 		return max(t.Port, 0), nil
 	case attr == nil:
-		return 0, lang.Errorf("neither the target (%s) nor a parameter names a port: %s(target, 1)", t.Label, c.Name)
+		return 0, lang.Errorf("missing port: neither the target (%s) nor an argument names one; write %s(target, 1)", t.Label, c.Name)
 	}
-	return 0, lang.Errorf("%s is a port's, and neither the target (%s) nor a parameter names one: %s(%q, target, 1)", attr.Name, t.Label, c.Name, attr.Name)
+	return 0, lang.Errorf("%s requires a port: neither the target (%s) nor an argument names one; write %s(%q, target, 1)", attr.Name, t.Label, c.Name, attr.Name)
 }
 
-// checkPort checks a port number where it is known how many there are. Port 0
-// of a CA is the one that the request comes in through.
+// checkPort checks a port number if the number of ports is known. Port 0 of a CA is the
+// port that receives the request.
 func checkPort(param string, n int, t *topology.Target) error {
 	switch {
 	case n < 0 || n > 255:

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// variantParam says which layout bytes have that do not tell.
-var variantParam = lang.Param{Name: "variant", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`}
+// variantParam selects the layout of an attribute whose data does not indicate it.
+var variantParam = lang.Param{Name: "variant", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `layout of the attribute if its data does not indicate it: "lanes" or "rs_fec" for PortExtendedSpeedsCounters`}
 
 // perfArgs are the arguments that all requests of performance management share.
 type perfArgs struct {
@@ -29,7 +29,7 @@ type perfGetArgs struct {
 	Modifier int
 }
 
-// PerfGet is perf_get: records of one attribute of performance management.
+// PerfGet is perf_get, which reads records of an attribute of performance management.
 var PerfGet = lang.Builtin{
 	Name:    "perf_get",
 	Returns: "record of attr",
@@ -37,13 +37,13 @@ var PerfGet = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target names none; 255 sums up all ports"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the target names none; 255 is the sum of all ports"},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 		variantParam,
 	},
 	Doc: `Reads an attribute of performance management.
-Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.
-In a session that reads a file with counters (snapshot --all, ibdiagnet2.db_csv) these are what is read.`,
+Requests go to the LID of the target, on the service level that the subnet administrator reports for the path.
+A session that reads a file with counters (snapshot --all, ibdiagnet2.db_csv) returns these.`,
 	Example: `
 > sw = discover().switches[0]
 > perf_get("PortCounters", sw.ports[3]).symbol_error_counter
@@ -85,8 +85,8 @@ In a session that reads a file with counters (snapshot --all, ibdiagnet2.db_csv)
 	}),
 }
 
-// perfTargets are the targets of a call about an attribute of performance
-// management, and the ports that are meant.
+// perfTargets are the targets and ports of a call about an attribute of performance
+// management.
 type perfTargets struct {
 	*targetRequest
 	attr  *mad.Attribute
@@ -110,8 +110,8 @@ func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute) (*perfTarget
 	return p, nil
 }
 
-// send sends a request to all targets that have not failed; data, if any, is
-// the attribute without its port.
+// send sends a request to all targets that have not failed; data, if any, is the
+// attribute without its port.
 func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byte) ([]engine.Call, error) {
 	return p.targetRequest.send(func(i int, call *engine.Call) {
 		content := make([]byte, mad.ClassPerf.DataSize())
@@ -123,12 +123,12 @@ func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byt
 		}
 		call.PutPerf(m, p.attr.ID, modifier, content)
 		if m == mad.MethodSet {
-			call.Retries = -1 // a second one would clear what has been counted since
+			call.Retries = -1 // a second request would clear what was counted after the first
 		}
 	})
 }
 
-// answer is what target i answered.
+// answer returns the answer of target i, with its origin.
 func (p *perfTargets) answer(i int, r *records.Record) *records.Record {
 	port := topology.NoPortGiven
 	if p.attr.Field("port_select") != nil {
@@ -137,8 +137,8 @@ func (p *perfTargets) answer(i int, r *records.Record) *records.Record {
 	return p.targets[i].Answer(r, port)
 }
 
-// variant says which layout an answer has: the one that the call names, or
-// that the answer itself tells.
+// variant returns the function that determines the layout of an answer: the layout that
+// the call names, or the one that the data indicates.
 func (a *perfArgs) variant(attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
 	if a.Variant == nil {
 		return func(data []byte) *mad.Attribute { return attr.Resolve(data, modifier) }, nil
@@ -151,16 +151,16 @@ func (a *perfArgs) variant(attr *mad.Attribute, modifier uint32) (func(data []by
 		names = append(names, v.Name)
 	}
 	if len(names) == 0 {
-		return nil, lang.ParamError("variant", "%s has but one layout: leave it out", attr.Name)
+		return nil, lang.ParamError("variant", "%s has only one layout; leave variant out", attr.Name)
 	}
-	return nil, lang.ParamError("variant", "%s has no variant %q: it has %s", attr.Name, *a.Variant, strings.Join(names, ", "))
+	return nil, lang.ParamError("variant", "%s has no variant %q; supported: %s", attr.Name, *a.Variant, strings.Join(names, ", "))
 }
 
-// port is the port whose counters are meant.
+// port returns the port of the counters.
 func (a *perfArgs) port(c *lang.Call, attr *mad.Attribute, t *topology.Target) (int, error) {
 	if attr.Field("port_select") == nil {
 		if a.Port != nil {
-			return 0, lang.Errorf("%s is not a port's: leave port out", attr.Name)
+			return 0, lang.Errorf("%s does not belong to a port; leave port out", attr.Name)
 		}
 		return 0, nil
 	}

@@ -20,8 +20,7 @@ type perfSetArgs struct {
 	Fields []starlark.Tuple
 }
 
-// PerfSet is perf_set: it sets fields of an attribute of performance
-// management.
+// PerfSet is perf_set, which sets fields of an attribute of performance management.
 var PerfSet = lang.Builtin{
 	Name:    "perf_set",
 	Returns: "record of attr",
@@ -29,13 +28,13 @@ var PerfSet = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target names none; 255 means all ports"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the target names none; 255 means all ports"},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 		variantParam,
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields to set and their new values, as words or numbers"},
 	},
 	Doc: `Sets counters, or another attribute of performance management.
-Of counters only those that are named take new values; of another attribute, what is not named goes out as it was read. It returns the attribute as it is afterwards. A request without an answer is not sent again: what it did shows when the attribute is read back. Without --write it is refused, which ends the script with status 2.`,
+Only the named counters change. The other fields of any other attribute are sent with the values that were read. It returns the attribute, read back. A request that is not answered is not sent again; the attribute that is read back shows its effect. It requires --write; a refusal ends the script with status 2.`,
 	Example: `
 > p = discover().switches[0].ports[3]
 > perf_set("PortCounters", p, symbol_error_counter=7).symbol_error_counter
@@ -54,12 +53,12 @@ Of counters only those that are named take new values; of another attribute, wha
 				return nil, lang.Errorf("%w", err)
 			}
 			if f.Script == "port_select" {
-				return nil, lang.Errorf("the port goes in parameter port: %s(%q, target, 1)", c.Name, attr.Name)
+				return nil, lang.Errorf("give the port in the parameter port: %s(%q, target, 1)", c.Name, attr.Name)
 			}
 			named = append(named, f)
 		}
 		if len(named) == 0 {
-			return nil, lang.Errorf("nothing to set: name fields, %s(%q, target, field=value)", c.Name, attr.Name)
+			return nil, lang.Errorf("nothing to set; name fields, %s(%q, target, field=value)", c.Name, attr.Name)
 		}
 		modifier, err := modifierOf(a.Modifier)
 		if err != nil {
@@ -75,7 +74,7 @@ type perfClearArgs struct {
 	Counters starlark.Value
 }
 
-// PerfClear is perf_clear: it sets counters to 0.
+// PerfClear is perf_clear, which sets counters to 0.
 var PerfClear = lang.Builtin{
 	Name:    "perf_clear",
 	Returns: "record of attr",
@@ -83,12 +82,12 @@ var PerfClear = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target names none; 255 clears those of all ports"},
-		{Name: "counters", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "names of the counters to clear: one, or a list; without it, all of the attribute"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the target names none; 255 clears the counters of all ports"},
+		{Name: "counters", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "names of the counters to clear: one, or a list (default: all of the attribute)"},
 		variantParam,
 	},
 	Doc: `Clears counters of performance management.
-It returns the attribute as it is afterwards: traffic counts on. A request without an answer is not sent again, for it would clear what has been counted since. Without --write it is refused, which ends the script with status 2.`,
+It returns the attribute, read back; with traffic, the counters have increased again. A request that is not answered is not sent again, because it would clear what was counted after the first. It requires --write; a refusal ends the script with status 2.`,
 	Example: `
 > p = discover().switches[0].ports[3]
 > c = perf_set("PortCounters", p, symbol_error_counter=7, link_downed_counter=1)
@@ -122,8 +121,8 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 		}
 		switch {
 		case len(names) == 0:
-			return nil, lang.ParamError("counters", "name at least one, or leave it out")
-		case a.Counters == nil && len(attr.Variants) > 0: // of the others it is not known which they are
+			return nil, lang.ParamError("counters", "the list is empty; name at least one, or leave it out")
+		case a.Counters == nil && len(attr.Variants) > 0: // the counters of other variants are unknown
 			f := attr.Field("counter_select")
 			f.SetUint(change.data, f.Max())
 		}
@@ -131,7 +130,7 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 	}),
 }
 
-// settable is the attribute that the arguments name, which must have a Set.
+// settable returns the attribute that the arguments name, which must support Set.
 func (a *perfArgs) settable() (*mad.Attribute, error) {
 	attr, err := attributeOf(mad.ClassPerf, a.Attr)
 	if err != nil {
@@ -147,7 +146,7 @@ func (a *perfArgs) settable() (*mad.Attribute, error) {
 	return as(nil), nil
 }
 
-// textsOf is an argument that is a string or an iterable of them.
+// textsOf converts an argument that is a string or an iterable of strings.
 func textsOf(param string, v starlark.Value) ([]string, error) {
 	values := []starlark.Value{v}
 	if it, ok := v.(starlark.Iterable); ok {
@@ -164,7 +163,7 @@ func textsOf(param string, v starlark.Value) ([]string, error) {
 	return list, nil
 }
 
-// CounterNames are the counters that a Set of the attribute can choose.
+// CounterNames returns the counters that a Set of the attribute can select.
 func CounterNames(attr *mad.Attribute) []string {
 	var names []string
 	for _, c := range attr.Counters() {
@@ -178,13 +177,13 @@ type perfChange struct {
 	attr     *mad.Attribute
 	modifier uint32
 	data     []byte       // the values
-	named    []*mad.Field // which of them to set
+	named    []*mad.Field // the fields to set
 }
 
-// request is what goes out to an agent that has shown before.
+// request returns the data for an agent whose attribute was read as before.
 func (p *perfChange) request(before []byte) []byte {
 	counters := p.attr.Counters()
-	if len(counters) == 0 { // a Set writes all of it
+	if len(counters) == 0 { // a Set writes all fields
 		out := slices.Clone(before[:p.attr.Size])
 		for _, f := range p.named {
 			copyField(f, out, p.data)
@@ -200,8 +199,8 @@ func (p *perfChange) request(before []byte) []byte {
 	return out
 }
 
-// runPerfChange reads the attribute, sets it, and reads it back: for all targets
-// the one, then for all the other.
+// runPerfChange reads the attribute, sets it, and reads it back, each step for all
+// targets.
 func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Value, error) {
 	p, err := newPerfTargets(c, a, change.attr)
 	if err != nil {
@@ -222,7 +221,7 @@ func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Valu
 		return nil, err
 	}
 	for i := range sets {
-		if !engine.Unanswered(sets[i].Err) { // else: what it did shows below
+		if !engine.Unanswered(sets[i].Err) { // otherwise the read below shows its effect
 			p.answered(i, sets[i].Err)
 		}
 	}
@@ -245,9 +244,9 @@ func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Valu
 	return p.results()
 }
 
-// compare sees to it that the fields are as they were sent. Counters go on
-// counting: they may be higher, but where all that were to go down are as high
-// as before, nobody has set them.
+// compare checks that the fields have the values that were sent. Counters continue to
+// count, so they may be higher; but if all that should be lower are as high as before,
+// they were not set.
 func (p *perfChange) compare(before, after []byte) error {
 	counts := map[string]bool{}
 	for _, name := range CounterNames(p.attr) {
@@ -261,7 +260,7 @@ func (p *perfChange) compare(before, after []byte) error {
 			switch {
 			case is == want:
 				moved = moved || was != want
-			case len(counts) > 0 && !counts[f.Script]: // it chooses
+			case len(counts) > 0 && !counts[f.Script]: // it selects counters
 			case !counts[f.Script], is < want:
 				return fmt.Errorf("the Set was sent, but %s is %d, not %d", f.Script, is, want)
 			case is >= was && was > want:

@@ -12,12 +12,12 @@ import (
 	"fabsh/fabric/table"
 )
 
-// fullMember is the bit of a P_Key that makes a full member (IBA 10.9.1.1).
-// An entry whose other bits are 0 is no partition.
+// fullMember is the bit of a P_Key for full membership (IBA 10.9.1.1). An entry whose
+// other bits are 0 is not a partition.
 const fullMember = 0x8000
 
-// PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows
-// without keys, None where there is no P_Key.
+// PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows without
+// keys, None for an empty entry.
 var PKeysKind = &tableKind{
 	table: table.PKeyKind,
 	port:  portsTable,
@@ -50,23 +50,23 @@ var PKeysKind = &tableKind{
 }
 
 func init() {
-	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
-		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
-		lang.Member[*wholeTable]{Name: "pkeys", Type: "dict", Column: true, Doc: "a dict of number to P_Key, of the entries that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
+	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if it is empty; `0xffff in pkeys` reports whether the table has a P_Key. Bit 15 of an entry is full membership. It iterates over the entries.",
+		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "the number of entries of the table", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+		lang.Member[*wholeTable]{Name: "pkeys", Type: "dict", Column: true, Doc: "a dict of number to P_Key, of the entries that are not empty", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 
-// GetPKeys is get_pkeys: it reads pkeys of each port.
+// GetPKeys is get_pkeys, which reads the table pkeys of each port.
 var GetPKeys = lang.Builtin{
 	Name:    "get_pkeys",
 	Returns: "pkeys",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
-		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; for a node that is not a switch, the port that receives the request"},
 		portOfTable,
 	},
 	Doc: `Reads the P_Key table of a port.
-It returns the whole table, pkeys, or a list of them for a list of targets. An entry is a P_Key, or None where there is none.`,
+It returns the whole table, pkeys, or a list of them for a list of targets. An entry is a P_Key, or None if it is empty.`,
 	Example: `
 > t = get_pkeys(discover().cas[0])
 > hex(t[0]), t[1], 0xffff in t
@@ -75,18 +75,18 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return PKeysKind.get(c, a) }),
 }
 
-// SetPKeys is set_pkeys: it changes entries of a P_Key table.
+// SetPKeys is set_pkeys, which changes entries of a P_Key table.
 var SetPKeys = lang.Builtin{
 	Name:    "set_pkeys",
 	Returns: "pkeys",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
-		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; for a node that is not a switch, the port that receives the request"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to P_Key, which is merged into the table; or a whole table, pkeys or a list, which replaces it; None empties an entry"},
 		portOfTable,
 	},
 	Doc: `Changes the P_Key table of a port.
-It returns the table as it was read back. Only blocks that change are written. What is refused is as with smp_set.`,
+It returns the table, read back. Only blocks that change are written. The same requests are refused as with smp_set.`,
 	Example: `
 > p = discover().switches[0].ports[1]
 > set_pkeys(p, {1: 0x8001})[1] == 0x8001
@@ -99,7 +99,7 @@ True
 		replace, err := tableEntries(a.Table, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
 			key := 0
 			if i < 0 {
-				return fmt.Errorf("entry %d is out of range: they count from 0", i)
+				return fmt.Errorf("entry %d is out of range; entries count from 0", i)
 			}
 			if value != starlark.None {
 				var err error
@@ -107,7 +107,7 @@ True
 					return fmt.Errorf("entry %d: %w", i, err)
 				}
 				if key < 0 || key > 0xffff || key&^fullMember == 0 {
-					return fmt.Errorf("entry %d: %#x is no P_Key: they are 0x0001..0x7fff, 0x8000 more for full members, or None", i, key)
+					return fmt.Errorf("entry %d: %#x is not a P_Key; want 0x0001..0x7fff, plus 0x8000 for full members, or None", i, key)
 				}
 			}
 			entries[i] = uint16(key)

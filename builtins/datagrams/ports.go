@@ -16,42 +16,42 @@ import (
 	"fabsh/mad"
 )
 
-// GroupPort is the heading in the overview of what changes the state of ports.
+// GroupPort is the heading of changes of the state of ports in the overview.
 const GroupPort = "Links"
 
-// Parameters of what takes links down.
+// Parameters of functions that take links down.
 var (
-	linkTarget = lang.Param{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"}
-	linkForce  = lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "also where this session or the subnet manager reaches the node through the port, or may do so"}
-	linkWait   = lang.Param{Name: "wait", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "how long the link may take to settle"}
+	linkTarget = lang.Param{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; for a node that is not a switch, the port that receives the request"}
+	linkForce  = lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "change the port even if this session or the subnet manager reaches, or may reach, the node through it"}
+	linkWait   = lang.Param{Name: "wait", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "maximum time for the link to reach a stable state"}
 )
 
-// linkDoc is the end of the help on all of them.
-const linkDoc = ` It returns PortInfo as it is when the link has settled, or a list of them for a list of targets. The Set is sent once; where no answer comes, the port is asked what became of it. What is refused is as with smp_set.`
+// linkDoc is the end of the help of all of them.
+const linkDoc = ` It returns PortInfo after the link has reached a stable state, or a list of them for a list of targets. The Set is sent once; if it is not answered, the port is read to determine its effect. The same requests are refused as with smp_set.`
 
-// linkGuardDoc is the help on what force is for.
-const linkGuardDoc = ` A port is left alone (and that is an error) where this session or the subnet manager reaches its node, or one of them the other, through it, by its route or by the forwarding tables as they are, and where that cannot be known: name ports by the latest discover(). force=True goes ahead.`
+// linkGuardDoc is the help of the parameter force.
+const linkGuardDoc = ` A port is not changed, which is an error, if this session or the subnet manager reaches its node through it, or they reach each other through it, by directed route or by the current forwarding tables, or if this is unknown: name ports of the latest discover(). force=True skips this check.`
 
-// linkArgs are the arguments of what takes links down or up.
+// linkArgs are the arguments of functions that take links down or up.
 type linkArgs struct {
 	portArgs
-	Wait time.Duration // for the link to settle
+	Wait time.Duration // for a stable state of the link
 }
 
-// forcedLinkArgs are those of what takes links down.
+// forcedLinkArgs are the arguments of functions that take links down.
 type forcedLinkArgs struct {
 	linkArgs
 	Force bool
 }
 
-// PortDisable is port_disable: links down until PortEnable.
+// PortDisable is port_disable, which takes links down until PortEnable.
 var PortDisable = lang.Builtin{
 	Name:    "port_disable",
 	Returns: "port_info",
 	Group:   GroupPort,
 	Params:  []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
 	Doc: `Takes the link of a port down, until port_enable.
-A disabled port of a CA may come back only by its host: disable the switch's port at the other end of the cable.` + linkGuardDoc + linkDoc,
+A disabled port of a CA may come back only from its host; disable the switch port at the other end of the cable instead.` + linkGuardDoc + linkDoc,
 	Example: `
 > p = discover().switches[0].ports[2]
 > port_disable(p).port_physical_state
@@ -64,14 +64,14 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 	}),
 }
 
-// PortEnable is port_enable: links that were disabled up again.
+// PortEnable is port_enable, which brings disabled links up again.
 var PortEnable = lang.Builtin{
 	Name:    "port_enable",
 	Returns: "port_info",
 	Group:   GroupPort,
 	Params:  []lang.Param{linkTarget, portOfTable, linkWait},
-	Doc: `Lets a disabled port look for its neighbour again.
-Of a port that is not disabled nothing is changed.` + linkDoc,
+	Doc: `Enables a disabled port, so that its link trains again.
+A port that is not disabled is not changed.` + linkDoc,
 	Example: `
 > p = discover().switches[0].ports[2]
 > _ = port_disable(p)
@@ -83,14 +83,14 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 	}),
 }
 
-// PortReset is port_reset: links train again.
+// PortReset is port_reset, which makes links train again.
 var PortReset = lang.Builtin{
 	Name:    "port_reset",
 	Returns: "port_info",
 	Group:   GroupPort,
 	Params:  []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
-	Doc: `Has the link of a port train again.
-It then runs at the best of the widths and speeds that both ends have enabled (see port_set). A link that was up and does not come back is an error.` + linkGuardDoc + linkDoc,
+	Doc: `Makes the link of a port train again.
+It then runs at the best width and speed that both ends have enabled (see port_set). It fails if a link that was up does not come up again.` + linkGuardDoc + linkDoc,
 	Example: `
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
@@ -100,7 +100,7 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 	}),
 }
 
-// changePorts takes the links of ports down or up, all at once.
+// changePorts takes the links of ports down or up, all at the same time.
 func changePorts(c *lang.Call, action table.Action, a *linkArgs, force bool) (starlark.Value, error) {
 	targets, at, many, err := portTargets(c, &a.portArgs)
 	if err != nil {
@@ -125,14 +125,14 @@ func changePorts(c *lang.Call, action table.Action, a *linkArgs, force bool) (st
 	for i, one := range changes {
 		results[i] = &one.Port
 		if action == table.Disable && one.Err == nil && !one.IsSwitch() {
-			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].Label)
+			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only from its host", c.Name, targets[i].Label)
 		}
 	}
 	return portResults(c, targets, results, many)
 }
 
-// portTargets are the ports that the call names; Err is set where one cannot
-// be asked.
+// portTargets returns the ports that the call names; Err is set for a port that cannot
+// be reached.
 func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []table.Port, many bool, err error) {
 	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
@@ -153,7 +153,7 @@ func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []tab
 	return targets, at, many, nil
 }
 
-// portResults is what the builtins return.
+// portResults returns the results of the builtins.
 func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
@@ -173,19 +173,19 @@ type portSetArgs struct {
 	Force        bool
 }
 
-// PortSet is port_set: the speeds and widths that a link may run at.
+// PortSet is port_set, which sets the speeds and widths that a link may run at.
 var PortSet = lang.Builtin{
 	Name:    "port_set",
 	Returns: "port_info",
 	Group:   GroupPort,
 	Params: []lang.Param{
 		linkTarget, portOfTable,
-		{Name: "speed", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: sdr, ddr, qdr, fdr, edr, hdr, ndr or xdr; or a list of just those that it may"},
-		{Name: "width", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the widest that the link may run at: 1x, 2x, 4x, 8x or 12x; or a list of just those that it may"},
-		{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "also where the neighbour has nothing of it enabled, so that the link would not come up again"},
+		{Name: "speed", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "maximum speed of the link: sdr, ddr, qdr, fdr, edr, hdr, ndr or xdr; or a list of the allowed speeds"},
+		{Name: "width", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "maximum width of the link: 1x, 2x, 4x, 8x or 12x; or a list of the allowed widths"},
+		{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "change the port even if the neighbour has none of them enabled, so that the link would not come up again"},
 	},
-	Doc: `Sets at which speeds and widths a link may run.
-It takes effect when the link trains again: port_reset(port). What the port does not support is an error. It returns PortInfo as the port then says it is, or a list of them for a list of targets. The Set is sent once. What is refused is as with smp_set.`,
+	Doc: `Sets the speeds and widths that a link may run at.
+It takes effect when the link trains again: port_reset(port). It fails if the port does not support a speed or width. It returns PortInfo, read back, or a list of them for a list of targets. The Set is sent once. The same requests are refused as with smp_set.`,
 	Example: `
 > p = discover().switches[0].ports[2]
 > port_set(p, speed="edr", width=["1x"]).link_speed_ext_enabled
@@ -204,7 +204,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 			return nil, err
 		}
 		if len(speed.Words)+len(width.Words) == 0 {
-			return nil, lang.Errorf(`nothing to set: name speed="hdr", or width="4x", or both`)
+			return nil, lang.Errorf(`nothing to set; give speed="hdr", or width="4x", or both`)
 		}
 		targets, at, many, err := portTargets(c, &a.portArgs)
 		if err != nil {
@@ -229,8 +229,8 @@ It takes effect when the link trains again: port_reset(port). What the port does
 	}),
 }
 
-// choiceOf reads an argument that is one of the words, or a list of some; nil:
-// it was not given.
+// choiceOf converts an argument that is one of the words, or a list of some; nil: not
+// given.
 func choiceOf(param string, v starlark.Value, all []string) (choice table.Choice, err error) {
 	if v == nil {
 		return choice, nil
@@ -248,7 +248,7 @@ func choiceOf(param string, v starlark.Value, all []string) (choice table.Choice
 		}
 		i := slices.IndexFunc(all, func(word string) bool { return strings.EqualFold(word, s) })
 		if i < 0 {
-			return choice, lang.ParamError(param, "%q is none of %s", s, strings.Join(all, ", "))
+			return choice, lang.ParamError(param, "unknown %q; want one of %s", s, strings.Join(all, ", "))
 		}
 		choice.Words = append(choice.Words, all[i])
 	}

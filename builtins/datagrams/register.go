@@ -16,20 +16,20 @@ import (
 	"fabsh/mad/engine"
 )
 
-// RegGet is reg_get: registers of Mellanox' devices.
+// RegGet is reg_get, which reads registers of Mellanox devices.
 var RegGet = lang.Builtin{
 	Name:    "reg_get",
 	Returns: "record of name",
 	Group:   GroupMAD,
 	Params: []lang.Param{
-		{Name: "name", Kind: records.KindRegister, Doc: `name of a register: "MTMP", "MGIR", "PPCNT"; or "EEPROM", which is read through several`},
+		{Name: "name", Kind: records.KindRegister, Doc: `name of a register: "MTMP", "MGIR", "PPCNT"; or "EEPROM", which is read by several requests`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the register is a port's and the target names none"},
-		{Name: "via", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: `"gmp", by the vendor's class, to a LID; "smp", for registers up to 44 bytes; None: by GMP where the target has a LID`},
-		{Name: "**fields", Kind: records.KindFields, Doc: "the fields that choose what is read, by name: sensor_index=64"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the register belongs to a port and the target names none"},
+		{Name: "via", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: `"gmp": by the vendor's class, to a LID; "smp": for registers up to 44 bytes; None: "gmp" if the target has a LID`},
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields that select the data to read, by name: sensor_index=64"},
 	},
 	Doc: `Reads a register of a Mellanox or NVIDIA device: temperatures, fans, firmware, modules, counters of the physical layer.
-Registers are only ever read: what would write one, or clear what it counts, is refused, with --write too. A device without the register answers with an error whose status is "unsupported". "EEPROM" reads what is plugged into a port, and returns it as SFF8636 or CMIS. This was not tried on hardware.`,
+Registers are only read: requests that would write a register or clear its counters are refused, even with --write. If the device does not have the register, the result is an error with the status "unsupported". "EEPROM" reads the module in a port and returns it as SFF8636 or CMIS. This function was not tested on hardware.`,
 	Example: `
 > sw = discover().switches[0]
 > catch(reg_get, "MTMP", sw).status
@@ -62,7 +62,7 @@ type regGetArgs struct {
 	Fields []starlark.Tuple
 }
 
-// RegisterNames are the names that reg_get takes.
+// RegisterNames returns the names that reg_get accepts.
 func RegisterNames() []string {
 	names := []string{eeprom}
 	for _, a := range mad.Registers() {
@@ -72,19 +72,19 @@ func RegisterNames() []string {
 	return names
 }
 
-// registerRequest is a query of a register of some targets.
+// registerRequest is a query of a register at some targets.
 type registerRequest struct {
 	*targetRequest
 	args   *regGetArgs
 	layout *mad.Attribute
-	given  []byte // the fields that the call names
+	given  []byte // the fields of the call
 	ports  []int  // by target
 }
 
 func newRegisterRequest(c *lang.Call, a *regGetArgs) (*registerRequest, error) {
 	layout := mad.RegisterNamed(a.Name)
 	if layout == nil {
-		return nil, lang.ParamError("name", "unknown register %q%s: there are %s", a.Name, fabric.DidYouMean(strings.ToUpper(a.Name), RegisterNames()), strings.Join(RegisterNames(), ", "))
+		return nil, lang.ParamError("name", "unknown register %q%s; supported: %s", a.Name, fabric.DidYouMean(strings.ToUpper(a.Name), RegisterNames()), strings.Join(RegisterNames(), ", "))
 	}
 	r := &registerRequest{args: a, layout: layout, given: make([]byte, layout.Size)}
 	if err := r.choose(c); err != nil {
@@ -107,7 +107,7 @@ func newRegisterRequest(c *lang.Call, a *regGetArgs) (*registerRequest, error) {
 	return r, nil
 }
 
-// class is the management class that the query goes by.
+// class returns the management class of the query.
 func (a *regGetArgs) class(c *lang.Call, layout *mad.Attribute) (mad.Class, error) {
 	via := ""
 	if a.Via != nil {
@@ -125,7 +125,7 @@ func (a *regGetArgs) class(c *lang.Call, layout *mad.Attribute) (mad.Class, erro
 			return 0, err
 		}
 		via = "gmp"
-		// A route alone has no LID.
+		// A target that is only a route has no LID.
 		if len(targets) > 0 && !slices.ContainsFunc(targets, func(t topology.Target) bool { return t.LID != 0 || t.Node != nil || t.Route == nil }) {
 			via = "smp"
 		}
@@ -134,12 +134,12 @@ func (a *regGetArgs) class(c *lang.Call, layout *mad.Attribute) (mad.Class, erro
 		return mad.ClassVendor0A, nil
 	}
 	if layout.Size > mad.SMPRegisterSize {
-		return 0, lang.ParamError("via", "%s has %d bytes, and an SMP holds %d of a register: go by GMP, to a LID", layout.Name, layout.Size, mad.SMPRegisterSize)
+		return 0, lang.ParamError("via", "%s has %d bytes, but an SMP has space for %d; use via=\"gmp\" and a LID", layout.Name, layout.Size, mad.SMPRegisterSize)
 	}
 	return mad.ClassSubn, nil
 }
 
-// choose takes up the fields that the call names.
+// choose processes the fields of the call.
 func (r *registerRequest) choose(c *lang.Call) error {
 	for _, kv := range r.args.Fields {
 		name := string(kv[0].(starlark.String))
@@ -148,15 +148,16 @@ func (r *registerRequest) choose(c *lang.Call) error {
 		case err != nil:
 			return lang.Errorf("%w", err)
 		case f.ReadOnly:
-			return lang.Errorf("%s.%s is what the register answers: it chooses nothing", r.layout.Name, f.Script)
+			return lang.Errorf("%s.%s is a result of the register and cannot be given", r.layout.Name, f.Script)
 		case f.W1C && f.Uint(r.given) != 0:
-			return c.Refuse("%s.%s is refused, with --write too: registers are only read (%s)", r.layout.Name, f.Script, f.Doc)
+			return c.Refuse("%s.%s is refused, even with --write: registers are only read (%s)", r.layout.Name, f.Script, f.Doc)
 		}
 	}
 	return nil
 }
 
-// port is the port that is meant; NoPortGiven where the register is not a port's.
+// port returns the port of the query; NoPortGiven if the register does not belong to a
+// port.
 func (r *registerRequest) port(t *topology.Target) (int, error) {
 	local, module := r.layout.Field("local_port"), r.layout.Field("module")
 	field := local
@@ -165,7 +166,7 @@ func (r *registerRequest) port(t *topology.Target) (int, error) {
 	}
 	switch {
 	case field == nil && r.args.Port != nil:
-		return 0, lang.Errorf("%s is not a port's: leave port out", r.layout.Name)
+		return 0, lang.Errorf("%s does not belong to a port; leave port out", r.layout.Name)
 	case field == nil:
 		return topology.NoPortGiven, nil
 	case slices.ContainsFunc(r.args.Fields, func(kv starlark.Tuple) bool { return string(kv[0].(starlark.String)) == field.Script }):
@@ -174,7 +175,7 @@ func (r *registerRequest) port(t *topology.Target) (int, error) {
 	return portOf(r.c, r.layout, r.args.Port, t)
 }
 
-// content is what goes out to target i.
+// content returns the data for target i.
 func (r *registerRequest) content(i int, fields []byte) []byte {
 	data := slices.Clone(fields)
 	port := r.ports[i]
@@ -191,10 +192,10 @@ func (r *registerRequest) content(i int, fields []byte) []byte {
 	return data
 }
 
-// fields are those that the call names, of all targets.
+// fields returns the fields of the call, for all targets.
 func (r *registerRequest) fields(int) []byte { return r.given }
 
-// read queries all targets that are not done, of the fields that choose.
+// read queries all targets that are not done; fields returns the selecting fields.
 func (r *registerRequest) read(fields func(i int) []byte) error {
 	calls, err := r.send(func(i int, call *engine.Call) { r.put(call, r.content(i, fields(i))) })
 	if err != nil {
@@ -207,7 +208,7 @@ func (r *registerRequest) read(fields func(i int) []byte) error {
 		asked := r.layout.Resolve(r.content(i, fields(i)), 0)
 		content, err := r.answer(&calls[i])
 		if err == nil && r.layout.Resolve(content, 0) != asked {
-			err = &RegisterError{layout: r.layout, err: errors.New("the answer is about another part of it")}
+			err = &RegisterError{layout: r.layout, err: errors.New("the answer is for another part of it")}
 		}
 		topology.ObserveOne(r.c, r.layout, &r.targets[i], err)
 		if r.answered(i, err) {
@@ -227,7 +228,7 @@ func (r *registerRequest) put(call *engine.Call, content []byte) {
 	mad.PutRegister(call.MAD[:], r.layout, content)
 }
 
-// answer is the register in the answer.
+// answer returns the register in the answer.
 func (r *registerRequest) answer(call *engine.Call) ([]byte, error) {
 	var me *engine.Error
 	if errors.As(call.Err, &me) && me.Err == nil {
@@ -244,18 +245,18 @@ func (r *registerRequest) answer(call *engine.Call) ([]byte, error) {
 	content, status, ok := mad.RegisterContent(call.MAD[:], r.layout)
 	switch {
 	case !ok:
-		return nil, &RegisterError{layout: r.layout, err: errors.New("the answer is about another register, or malformed")}
+		return nil, &RegisterError{layout: r.layout, err: errors.New("the answer is for another register, or malformed")}
 	case status != mad.RegisterStatusOK:
 		return nil, &RegisterError{layout: r.layout, status: status}
 	}
 	return content, nil
 }
 
-// RegisterError is why a device did not tell a register.
+// RegisterError is the error of a register that was not read.
 type RegisterError struct {
 	layout *mad.Attribute
 	status mad.RegisterStatus
-	err    error // what is wrong with the answer; nil: status says it all
+	err    error // the error of the answer; nil: see status
 }
 
 func (e *RegisterError) Error() string {
@@ -270,10 +271,10 @@ func (e *RegisterError) Error() string {
 
 func (e *RegisterError) Unwrap() error { return e.err }
 
-// Unsupported: the device has no such register.
+// Unsupported reports whether the device does not have the register.
 func (e *RegisterError) Unsupported() bool { return e.status.Unsupported() }
 
-// Describe is what a script sees of the error.
+// Describe returns the error's attributes for scripts.
 func (e *RegisterError) Describe() (op, target, status string) {
 	switch {
 	case e.status == mad.RegisterStatusOK:

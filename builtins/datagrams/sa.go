@@ -16,11 +16,11 @@ import (
 	"fabsh/mad/engine"
 )
 
-// saParams are those of all queries.
+// saParams are the parameters of all queries.
 var saParams = []lang.Param{
 	{Name: "record", Kind: records.KindRecord, Doc: `name of a record: "PathRecord"`},
 	{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
-	{Name: "**components", Kind: records.KindFields, Doc: "components that the records must have, as words or numbers, where they are LIDs, GIDs or GUIDs also as targets; mtu, rate and packet_life_time exactly, unless mtu_selector and its like say otherwise"},
+	{Name: "**components", Kind: records.KindFields, Doc: "components that the records must have, as words or numbers; LIDs, GIDs and GUIDs also as targets; mtu, rate and packet_life_time must be equal, unless mtu_selector etc. is given"},
 }
 
 // saArgs are the arguments that all requests to the subnet administrator share.
@@ -30,14 +30,14 @@ type saArgs struct {
 	Components []starlark.Tuple
 }
 
-// SAGet is sa_get: one record.
+// SAGet is sa_get, which reads one record.
 var SAGet = lang.Builtin{
 	Name:    "sa_get",
 	Returns: "record of record",
 	Group:   GroupMAD,
 	Params:  saParams,
-	Doc: `Asks the subnet administrator for one record.
-It must be the only one that has the given components.`,
+	Doc: `Reads one record from the subnet administrator.
+It must be the only record with the given components.`,
 	Example: `
 > sa_get("NodeRecord", lid=1).node_type
 "switch"
@@ -57,15 +57,15 @@ type saGetTableArgs struct {
 	Force bool
 }
 
-// SAGetTable is sa_gettable: a list of records.
+// SAGetTable is sa_gettable, which reads a list of records.
 var SAGetTable = lang.Builtin{
 	Name:    "sa_gettable",
 	Returns: "list of record of record",
 	Group:   GroupMAD,
 	Params: slices.Insert(slices.Clone(saParams), 2,
-		lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "ask for the paths between all ports, where neither source nor destination is given"}),
-	Doc: `Asks the subnet administrator for records.
-It returns all that have the given components; the list may be empty. Paths between all ports are as many as the square of their number, so PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) takes force=True.`,
+		lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "allow a request for the paths between all ports, with neither source nor destination"}),
+	Doc: `Reads records from the subnet administrator.
+It returns all records with the given components; the list may be empty. The number of paths between all ports is the square of the number of ports, so PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) requires force=True.`,
 	Example: `
 > len(sa_gettable("NodeRecord", node_type="switch")) == len(discover().switches)
 True
@@ -84,7 +84,7 @@ True
 	}),
 }
 
-// pathEnds are the components of PathRecord that name a port.
+// pathEnds returns the components of PathRecord that name a port.
 func pathEnds() (mask uint64) {
 	for _, name := range []string{"slid", "sgid", "dlid", "dgid"} {
 		mask |= mad.AttrPathRecord.Field(name).Mask()
@@ -92,9 +92,8 @@ func pathEnds() (mask uint64) {
 	return mask
 }
 
-// allPaths is the refusal to ask for the paths between all ports. How many
-// there are follows from the number of ports with LIDs, each of which has a
-// NodeRecord.
+// allPaths returns the error that refuses a request for the paths between all ports. Their
+// number follows from the number of ports with LIDs, each of which has a NodeRecord.
 func allPaths(c *lang.Call) error {
 	nodes, err := topology.SACall(c, sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, nil))
 	if err != nil {
@@ -108,7 +107,7 @@ func allPaths(c *lang.Call) error {
 		n := len(records)
 		how = fmt.Sprintf("about %d records, one for each pair of %d ports (more with LMCs)", n*n, n)
 	}
-	return lang.Errorf("PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) asks for the paths between all ports: expect %s; name an end, or say force=True", how)
+	return lang.Errorf("PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) requests the paths between all ports: %s; name an end, or give force=True", how)
 }
 
 // saQuery is a request to the subnet administrator.
@@ -116,20 +115,20 @@ type saQuery struct {
 	method   mad.Method
 	attr     *mad.Attribute
 	modifier uint32
-	layout   *mad.Attribute // of what is sent: attr, but for traces
+	layout   *mad.Attribute // of the request: attr, except for traces
 	mask     uint64         // of components
 	data     []byte
 	*engine.Call
 }
 
-// newSAQuery makes the request of what the call says.
+// newSAQuery returns the request of the call.
 func newSAQuery(c *lang.Call, m mad.Method, a *saArgs) (*saQuery, error) {
 	attr, err := attributeNamed(mad.ClassSubnAdm, a.Record)
 	if err != nil {
 		return nil, lang.ParamError("record", "%w", err)
 	}
 	if v := attr.Version; v != mad.ClassSubnAdm.Version() {
-		return nil, lang.Errorf("%s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", attr.Name, v, attr.Name, v)
+		return nil, lang.Errorf("%s exists only in version %d of the class; use mad_send(%q, target, method=..., class_version=%d)", attr.Name, v, attr.Name, v)
 	}
 	if err := mad.Allowed(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, attr.ID); err != nil {
 		return nil, lang.Errorf("%w", err)
@@ -151,7 +150,7 @@ func newSAQuery(c *lang.Call, m mad.Method, a *saArgs) (*saQuery, error) {
 			return nil, lang.Errorf("%w", err)
 		}
 		if f.Mask() == 0 {
-			return nil, lang.Errorf("%s.%s is no component: records cannot be chosen by it", q.layout.Name, f.Script)
+			return nil, lang.Errorf("%s.%s is not a component; records cannot be selected by it", q.layout.Name, f.Script)
 		}
 		q.mask |= f.Mask()
 	}
@@ -164,10 +163,9 @@ func newSAQuery(c *lang.Call, m mad.Method, a *saArgs) (*saQuery, error) {
 	return q, q.put(c)
 }
 
-// selectors: where a value is given without its selector, it is meant exactly.
-// One without the other OpenSM takes no notice of (opensm
-// osm_sa_path_record.c pr_rcv_get_path_parms, osm_sa_mcmember_record.c
-// mcmr_by_comp_mask).
+// selectors sets the selector "exactly" for a value that is given without its selector,
+// because OpenSM ignores one without the other (opensm osm_sa_path_record.c
+// pr_rcv_get_path_parms, osm_sa_mcmember_record.c mcmr_by_comp_mask).
 func (q *saQuery) selectors() error {
 	for i := range q.layout.Fields {
 		selector := &q.layout.Fields[i]
@@ -181,13 +179,13 @@ func (q *saQuery) selectors() error {
 			selector.SetUint(q.data, uint64(mad.SelectorExactly))
 			q.mask |= selector.Mask()
 		case q.mask&selector.Mask() != 0 && q.mask&value.Mask() == 0 && selector.Uint(q.data) != uint64(mad.SelectorLargestAvailable):
-			return lang.Errorf("%s.%s is given without %s, of which it tells how it is meant", q.layout.Name, selector.Script, name)
+			return lang.Errorf("%s.%s is given without %s, to which it applies", q.layout.Name, selector.Script, name)
 		}
 	}
 	return nil
 }
 
-// put makes the Call.
+// put prepares the Call.
 func (q *saQuery) put(c *lang.Call) (err error) {
 	q.Call, err = topology.SACall(c, sa.Request{Method: q.method, Attr: q.attr, Modifier: q.modifier, Mask: q.mask, Record: q.data})
 	return err
@@ -226,7 +224,7 @@ func recordList(list []*records.Record) *starlark.List {
 	return lang.List(list, func(r *records.Record) starlark.Value { return r })
 }
 
-// failed is the error of q, whose answer was err or did not come.
+// failed returns the error of q, which was answered with err or not answered.
 func (q *saQuery) failed(c *lang.Call, err error) error {
 	err = topology.SAFailed(c, q.attr, err)
 	var re *topology.RequestError
@@ -234,15 +232,15 @@ func (q *saQuery) failed(c *lang.Call, err error) error {
 		h := q.Header()
 		what, or := "method", ""
 		if h.Method == mad.MethodGet || h.Method == mad.MethodGetTable {
-			what, or = "record", "; or the answer takes long, or was lost: allow more with --timeout and --retries"
+			what, or = "record", "; or the answer takes long or was lost: increase --timeout and --retries"
 		}
-		re.Advice = what + " not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)" + or
+		re.Advice = what + " probably not supported: the subnet administrator answers other requests (OpenSM drops requests that it does not support)" + or
 	}
 	return err
 }
 
-// answersOthers: nobody answered q, which was sent more than once, but another
-// request is answered. OpenSM drops methods and records that it does not know
+// answersOthers reports whether another request is answered, while q was sent more than
+// once without an answer. OpenSM drops methods and records that it does not support
 // (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
 func answersOthers(c *lang.Call, q *saQuery) bool {
 	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !engine.Unanswered(q.Err) {

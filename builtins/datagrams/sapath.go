@@ -18,20 +18,20 @@ type saGetMultiArgs struct {
 	SGIDs, DGIDs starlark.Value
 }
 
-// SAGetMulti is sa_getmulti: paths between sets of ports.
+// SAGetMulti is sa_getmulti, which reads paths between sets of ports.
 var SAGetMulti = lang.Builtin{
 	Name:    "sa_getmulti",
 	Returns: "list of PathRecord",
 	Group:   GroupMAD,
 	Params: []lang.Param{
-		{Name: "record", Kind: records.KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},
+		{Name: "record", Kind: records.KindRecord, Default: `"MultiPathRecord"`, Doc: "name of the record; only one is supported"},
 		{Name: "sgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources, or targets: one, or a list"},
 		{Name: "dgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the destinations, or targets: one, or a list"},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 		{Name: "**components", Kind: records.KindFields, Doc: "components of MultiPathRecord that the paths must have, as words or numbers"},
 	},
-	Doc: `Asks the subnet administrator for paths between sets of ports.
-It returns a list of PathRecord. Subnet administrators need not know such requests; OpenSM heeds no more than 11 ports of one, and a warning says where that shows.`,
+	Doc: `Reads paths between sets of ports from the subnet administrator.
+It returns a list of PathRecord. These requests are optional for subnet administrators. OpenSM uses only the first 11 ports of a request; a warning reports ports without paths.`,
 	Example: `
 > g = [gid(r.port_guid, prefix="0xfe80000000000000") for r in sa_gettable("NodeRecord", node_type="ca")]
 > [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
@@ -51,14 +51,13 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 		q.Payload = q.data
 		v, err := q.table(c)
 		if err == nil {
-			warnUnheeded(c, q, v.(*starlark.List))
+			warnIgnored(c, q, v.(*starlark.List))
 		}
 		return v, err
 	}),
 }
 
-// multiPath puts the ports in a MultiPathRecord: the sources, and then the
-// destinations, as many as there are.
+// multiPath writes the ports to a MultiPathRecord: all sources, then all destinations.
 func multiPath(c *lang.Call, q *saQuery, a *saGetMultiArgs) error {
 	gids := q.layout.Field("sdgid").Offset / 8
 	q.data = q.data[:gids]
@@ -74,7 +73,7 @@ func multiPath(c *lang.Call, q *saQuery, a *saGetMultiArgs) error {
 		n := q.layout.Field(end.field)
 		switch {
 		case len(list) == 0:
-			return lang.Errorf("paths are asked for between sources and destinations: name both, sgids and dgids")
+			return lang.Errorf("missing sources or destinations; give both sgids and dgids")
 		case uint64(len(list)) > n.Max():
 			return lang.ParamError(end.param, "got %s, want at most %d", plural.Count(len(list), "GID", "GIDs"), n.Max())
 		}
@@ -87,12 +86,12 @@ func multiPath(c *lang.Call, q *saQuery, a *saGetMultiArgs) error {
 	return nil
 }
 
-// openSMGIDs is how many GIDs of a request OpenSM heeds, sources first; it does
-// not say so (opensm osm_sa_multipath_record.c mpr_rcv_get_end_points).
+// openSMGIDs is the number of GIDs of a request that OpenSM uses, sources first; it does
+// not report this (opensm osm_sa_multipath_record.c mpr_rcv_get_end_points).
 const openSMGIDs = 11
 
-// warnUnheeded warns where ports may have been left out.
-func warnUnheeded(c *lang.Call, q *saQuery, paths *starlark.List) {
+// warnIgnored warns if ports may have been ignored.
+func warnIgnored(c *lang.Call, q *saQuery, paths *starlark.List) {
 	numb := q.layout.Field("numb_path").Mask()
 	gids := slices.Collect(slices.Chunk(q.data[q.layout.Field("sdgid").Offset/8:], len(mad.GID{})))
 	if len(gids) <= openSMGIDs || q.mask&numb != 0 {
@@ -111,12 +110,12 @@ func warnUnheeded(c *lang.Call, q *saQuery, paths *starlark.List) {
 		}
 	}
 	if without > 0 {
-		c.Fiber().Warn("%s: there are no paths of %d of the %d ports; OpenSM heeds no more than the first %d of a request", c.Name, without, len(gids), openSMGIDs)
+		c.Fiber().Warn("%s: no paths for %d of the %d ports; OpenSM uses only the first %d ports of a request", c.Name, without, len(gids), openSMGIDs)
 	}
 }
 
-// gidsOf are the GIDs of an argument that is one or a list of them, or of
-// targets; none where it is nil, which was not given.
+// gidsOf returns the GIDs of an argument that is a GID, a target or a list of them; none
+// if it is nil, that is, not given.
 func gidsOf(c *lang.Call, param string, v starlark.Value) ([]mad.GID, error) {
 	values := []starlark.Value{v}
 	switch v := v.(type) {
@@ -138,18 +137,18 @@ func gidsOf(c *lang.Call, param string, v starlark.Value) ([]mad.GID, error) {
 	return list, nil
 }
 
-// SAGetTrace is sa_gettrace: the hops of a path.
+// SAGetTrace is sa_gettrace, which reads the hops of a path.
 var SAGetTrace = lang.Builtin{
 	Name:    "sa_gettrace",
 	Returns: "list of record of record",
 	Group:   GroupMAD,
 	Params: []lang.Param{
-		{Name: "record", Kind: records.KindRecord, Default: `"TraceRecord"`, Doc: "name of a record; there is but one"},
+		{Name: "record", Kind: records.KindRecord, Default: `"TraceRecord"`, Doc: "name of the record; only one is supported"},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 		{Name: "**components", Kind: records.KindFields, Doc: "components of PathRecord that the path must have, as words or numbers"},
 	},
-	Doc: `Asks the subnet administrator for the hops of a path.
-It returns a list of TraceRecord, from the source on. Subnet administrators need not know such requests; OpenSM does not.`,
+	Doc: `Reads the hops of a path from the subnet administrator.
+It returns a list of TraceRecord, beginning at the source. These requests are optional for subnet administrators; OpenSM does not support them.`,
 	Example: `
 > [(t.node_type, t.entry_port, t.exit_port) for t in sa_gettrace(slid=13, dlid=14)]
 [("ca", 0, 1), ("switch", 1, 2), ("ca", 1, 0)]

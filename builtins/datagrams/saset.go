@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// SASet is sa_set: it makes or changes a record.
+// SASet is sa_set, which creates or changes a record.
 var SASet = lang.Builtin{
 	Name:    "sa_set",
 	Returns: "record of record",
@@ -19,8 +19,8 @@ var SASet = lang.Builtin{
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 		{Name: "**components", Kind: records.KindFields, Doc: "components of the record, as words or numbers"},
 	},
-	Doc: `Has the subnet administrator make or change a record, and returns it as it is then.
-A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to what the port is already. Where there is no such group it is made, which takes a full member and q_key, p_key, sl, flow_label and tclass too; mgid "::" has the administrator choose one. A Set of ServiceRecord announces a service, or renews it, for service_lease seconds. Without --write it is refused, which ends the script with status 2.`,
+	Doc: `Creates or changes a record of the subnet administrator, and returns the new record.
+A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to the port's present state. If the group does not exist it is created, which requires a full member and also q_key, p_key, sl, flow_label and tclass; with mgid "::" the administrator chooses the GID. A Set of ServiceRecord registers or renews a service for service_lease seconds. It requires --write; a refusal ends the script with status 2.`,
 	Example: `
 > p = smp_get("PortInfo", dr("0"), 1)
 > me = gid(smp_get("NodeInfo", dr("0")).port_guid, prefix=p.gid_prefix)
@@ -31,14 +31,14 @@ A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to
 	Run: lang.Do(func(c *lang.Call, a *saArgs) (starlark.Value, error) { return saChange(c, mad.MethodSet, a) }),
 }
 
-// SADelete is sa_delete: it deletes a record.
+// SADelete is sa_delete, which deletes a record.
 var SADelete = lang.Builtin{
 	Name:    "sa_delete",
 	Returns: "record of record",
 	Group:   GroupMAD,
 	Params:  SASet.Params,
-	Doc: `Has the subnet administrator delete a record, and returns what it was.
-A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is taken away from what the port is, and the record returned has the rest. A group without full members is deleted. A ServiceRecord is named by service_id, service_gid and service_p_key. Without --write it is refused, which ends the script with status 2.`,
+	Doc: `Deletes a record of the subnet administrator, and returns the deleted record.
+A Delete of MCMemberRecord removes port_gid from the group mgid: join_state is removed from the port's state, and the returned record has the rest. A group without full members is deleted. A ServiceRecord is identified by service_id, service_gid and service_p_key. It requires --write; a refusal ends the script with status 2.`,
 	Example: `
 > p = sa_get("NodeRecord", lid=13)
 > me = gid(p.port_guid, prefix="0xfe80000000000000")
@@ -49,7 +49,7 @@ A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is take
 	Run: lang.Do(func(c *lang.Call, a *saArgs) (starlark.Value, error) { return saChange(c, mad.MethodDelete, a) }),
 }
 
-// saChange sends a request that changes a record, if its effect is allowed.
+// saChange sends a request that changes a record, if the session may change it.
 func saChange(c *lang.Call, m mad.Method, a *saArgs) (starlark.Value, error) {
 	q, err := newSAQuery(c, m, a)
 	if err != nil {

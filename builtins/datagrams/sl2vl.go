@@ -15,9 +15,9 @@ import (
 	"fabsh/mad"
 )
 
-// SL2VLKind is the value sl2vl, the SLtoVLMappingTables (IBA 14.2.5.8) of a node
-// or of an output port. A row has the VL of each SL; its key is the pair of
-// input and output port.
+// SL2VLKind is the value sl2vl, the SLtoVLMappingTables (IBA 14.2.5.8) of a node or of an
+// output port. A row has the VL of each SL; its key is the pair of input and output
+// port.
 var SL2VLKind = &tableKind{
 	table: table.SL2VLKind,
 	port:  anyPortsTable,
@@ -67,8 +67,8 @@ var SL2VLKind = &tableKind{
 }
 
 func init() {
-	SL2VLKind.Type = lang.NewType("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.",
-		lang.Member[*wholeTable]{Name: "rows", Type: "list of dict", Column: true, Doc: "a list of dicts, one a pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
+	SL2VLKind.Type = lang.NewType("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None if packets are dropped. Nodes other than switches have one row, sl2vl[0, 0]. It iterates over the pairs of ports.",
+		lang.Member[*wholeTable]{Name: "rows", Type: "list of dict", Column: true, Doc: "a list of dicts, one for each pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
 			var rows []starlark.Value
 			for i := range v.Len() {
 				p := table.LanePorts(v.t, i)
@@ -79,12 +79,12 @@ func init() {
 	)
 }
 
-// pairValue is (in_port, out_port).
+// pairValue returns (in_port, out_port).
 func pairValue(p table.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
-// lanesValue is a tuple of VLs by SL, None where packets are dropped (VL 15, IBA
+// lanesValue returns a tuple of VLs by SL, None if packets are dropped (VL 15, IBA
 // 7.6.6).
 func lanesValue(lanes [mad.ServiceLevels]uint8) starlark.Value {
 	t := make(starlark.Tuple, len(lanes))
@@ -96,7 +96,7 @@ func lanesValue(lanes [mad.ServiceLevels]uint8) starlark.Value {
 	return t
 }
 
-// pairKey is which rows are meant: -1 stands for any port.
+// pairKey selects rows; -1 stands for any port.
 type pairKey struct{ in, out int }
 
 func (k pairKey) String() string {
@@ -109,7 +109,7 @@ func (k pairKey) String() string {
 	return "from " + word(k.in) + " to " + word(k.out)
 }
 
-// rows are the numbers of the rows that are meant.
+// rows returns the numbers of the selected rows.
 func (k pairKey) rows(t *table.Table) (rows []int) {
 	for i := range t.Modifiers {
 		p := table.LanePorts(t, i)
@@ -120,7 +120,7 @@ func (k pairKey) rows(t *table.Table) (rows []int) {
 	return rows
 }
 
-// portPair reads (in_port, out_port). exact: neither may be None, any port.
+// portPair converts (in_port, out_port). exact means that neither may be None, any port.
 func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
 	t, ok := v.(starlark.Tuple)
 	if !ok || len(t) != 2 {
@@ -140,20 +140,20 @@ func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
 	return k, nil
 }
 
-// laneWords is the help on the parameter table of set_sl2vl.
-const laneWords = "a dict, which is merged into the table: of (in_port, out_port) to 16 lanes or to a dict of service level to lane, where None stands for any port; or of service level to lane, for all rows. Or a whole table, an sl2vl or the 16 lanes of all rows, which replaces it. Lane None drops packets"
+// laneWords is the help of the parameter table of set_sl2vl.
+const laneWords = "a dict, which is merged into the table: (in_port, out_port) to 16 lanes or to a dict of service level to lane, with None for any port; or service level to lane, for all rows. Or a whole table, an sl2vl or the 16 lanes of all rows, which replaces it. Lane None drops packets"
 
-// GetSL2VL is get_sl2vl: it reads an sl2vl of each node or port.
+// GetSL2VL is get_sl2vl, which reads the sl2vl of each node or port.
 var GetSL2VL = lang.Builtin{
 	Name:    "get_sl2vl",
 	Returns: "sl2vl",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
-		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are read"},
+		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; for a port of a switch, the rows with this output port"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, if the target is a switch (default: all)"},
 	},
-	Doc: `Reads which virtual lanes packets leave through, by service level.
-It returns an sl2vl, or a list of them for a list of targets. A switch has a row for each input and output port, 0 among the former; others have one.`,
+	Doc: `Reads the virtual lanes of outgoing packets, by service level.
+It returns an sl2vl, or a list of them for a list of targets. A switch has a row for each pair of input port, including 0, and output port; other nodes have one row.`,
 	Example: `
 > f = discover()
 > get_sl2vl(f.switches[0])[0, 1][:4]
@@ -165,18 +165,18 @@ in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
 	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return SL2VLKind.get(c, a) }),
 }
 
-// SetSL2VL is set_sl2vl: it changes VLs of SLs.
+// SetSL2VL is set_sl2vl, which changes VLs of SLs.
 var SetSL2VL = lang.Builtin{
 	Name:    "set_sl2vl",
 	Returns: "sl2vl",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
-		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
+		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; for a port of a switch, the rows with this output port"},
 		{Name: "table", Kind: lang.KindAny, Doc: laneWords},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are meant"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, if the target is a switch (default: all)"},
 	},
-	Doc: `Changes which virtual lanes packets leave through, by service level.
-It returns the table as it was read back. Only rows that change are written; a switch that can is told rows that are alike all at once. What is refused is as with smp_set.`,
+	Doc: `Changes the virtual lanes of outgoing packets, by service level.
+It returns the table, read back. Only rows that change are written; equal rows are written together if the switch supports it. The same requests are refused as with smp_set.`,
 	Example: `
 > sw = discover().switches[0]
 > set_sl2vl(sw.ports[1], {5: 0})[2, 1][4:7]
@@ -214,8 +214,7 @@ type laneEdit struct {
 	lanes map[int]uint8
 }
 
-// laneEdits reads the argument table of set_sl2vl: changes, in the order in which
-// they are made.
+// laneEdits converts the argument table of set_sl2vl to changes, in their order.
 func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 	all := pairKey{-1, -1}
 	switch v := v.(type) {
@@ -251,7 +250,7 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 	return []laneEdit{{all, lanes}}, err
 }
 
-// lanesOf reads the VLs of all SLs, or a dict of SL to VL.
+// lanesOf converts the VLs of all SLs, or a dict of SL to VL.
 func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	e := laneEdit{lanes: map[int]uint8{}}
 	switch v := v.(type) {
@@ -277,7 +276,7 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	return nil, lang.WantType(v, "16 lanes, or a dict of service level to lane")
 }
 
-// add is one more SL and its VL, None for that which drops packets.
+// add adds an SL and its VL; None drops packets.
 func (e *laneEdit) add(level, lane starlark.Value) error {
 	sl, err := lang.ToInt(level)
 	if err == nil && (sl < 0 || sl >= mad.ServiceLevels) {

@@ -10,10 +10,10 @@ import (
 	"fabsh/mad/engine"
 )
 
-// smpModifiers say what goes into the attribute modifier, beside the port.
+// smpModifiers are the parts of the attribute modifier other than the port.
 var smpModifiers = []lang.Param{
 	{Name: "block", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "block of a table, from 0 (of VLArbitrationTable, from 1)"},
-	{Name: "position", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "16 ports of MulticastForwardingTable, from 0"},
+	{Name: "position", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "group of 16 ports of MulticastForwardingTable, from 0"},
 	{Name: "in_port", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "input port of SLtoVLMappingTable"},
 	{Name: "out_port", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "output port of SLtoVLMappingTable"},
 	{Name: "modifier", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the whole attribute modifier, instead of its parts"},
@@ -26,7 +26,7 @@ type smpArgs struct {
 	Port, Block, Position, InPort, OutPort, Modifier *int
 }
 
-// SMPGet is smp_get: records of one attribute of subnet management.
+// SMPGet is smp_get, which reads records of an attribute of subnet management.
 var SMPGet = lang.Builtin{
 	Name:    "smp_get",
 	Returns: "record of attr",
@@ -34,10 +34,10 @@ var SMPGet = lang.Builtin{
 	Params: append([]lang.Param{
 		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the attribute is a port's and the target names none"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
 	}, smpModifiers...),
 	Doc: `Reads an attribute of subnet management.
-It returns a record, or a list of them for a list of targets. A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Nodes and ports are asked along their directed routes. In a list, a target that fails is an error value in its place; a single target that fails stops the script (see catch).`,
+It returns a record, or a list of them for a list of targets. A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Requests to nodes and ports use their directed routes. In a list, the result of a target that fails is an error value; a single target that fails stops the script (see catch).`,
 	Example: `
 > smp_get("NodeInfo", dr("0,1")).node_type
 "switch"

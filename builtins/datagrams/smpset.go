@@ -21,22 +21,22 @@ type smpSetArgs struct {
 	Fields []starlark.Tuple
 }
 
-// SMPSet is smp_set: it changes fields of an attribute of subnet management.
+// SMPSet is smp_set, which changes fields of an attribute of subnet management.
 var SMPSet = lang.Builtin{
 	Name:    "smp_set",
 	Returns: "record of attr",
 	Group:   GroupMAD,
 	Params: slices.Concat([]lang.Param{
-		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record whose replace() named what to change`},
+		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record from replace(), whose changed fields are written`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the attribute is a port's and the target names none"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
 	}, smpModifiers, []lang.Param{
-		{Name: "known", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "records of the attribute, one for each target, as the latest discover() or an answer since has them: it is not read again, nor are nodes asked for their GUIDs"},
+		{Name: "known", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "records of the attribute, one for each target, from the latest discover() or a later answer: neither the attribute nor node GUIDs are then read again"},
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields to change and their new values, as words or numbers"},
 	}),
 	Doc: `Changes fields of an attribute of subnet management.
-It reads the attribute, changes what is named, writes it, and compares the response, which it returns.
-Fields where a write asks for something (states, enabled widths and speeds, bits that 1 clears) go out as "leave as it is" unless they are named. A node or port of a fabric is first asked for its node GUID. Without --write, and where a subnet manager owns the attribute without --override-sm, it is refused, which ends the script with status 2.`,
+It reads the attribute, changes the named fields, writes it, checks the response, and returns it.
+Fields whose writing has an effect (states, enabled widths and speeds, bits that 1 clears) are sent as "no change" unless they are named. For a node or port of a fabric, the node GUID is first read and checked. It requires --write, and --override-sm if a subnet manager owns the attribute; a refusal ends the script with status 2.`,
 	Example: `
 > sw = discover().switches[0]
 > smp_set("SwitchInfo", sw, life_time_value=20).life_time_value
@@ -79,7 +79,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			if a.Known != nil {
 				r, ok := a.Known[i].(*records.Record)
 				if !ok || r.Attribute != attr || len(r.Named) > 0 || !t.Read(c, r, modifierPort(attr, modifier)) {
-					return nil, lang.ParamError("known", "element %d: got %s, want the %s of %s as the latest discover(), or an answer since, has it", i, a.Known[i].Type(), attr.Name, t.Label)
+					return nil, lang.ParamError("known", "element %d: got %s, want the %s of %s from the latest discover() or a later answer", i, a.Known[i].Type(), attr.Name, t.Label)
 				}
 				changes[i].Before = r.Data
 			}
@@ -110,8 +110,8 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 	}),
 }
 
-// fieldsToSet are the fields that the call names, with their values in an
-// attribute that is otherwise blank.
+// fieldsToSet returns the fields that the call names, with their values in an otherwise
+// empty attribute.
 func (a *smpSetArgs) fieldsToSet() (attr *mad.Attribute, given []byte, named []string, err error) {
 	if r := a.Attr.Record; r != nil {
 		attr, given, named = r.Attribute, slices.Clone(r.Data), slices.Clone(r.Named)
@@ -136,12 +136,12 @@ func (a *smpSetArgs) fieldsToSet() (attr *mad.Attribute, given []byte, named []s
 			named = append(named, f.Script)
 		}
 	}
-	if len(named) == 0 && !(attr == mad.AttrSMInfo && a.Modifier != nil) { // there it asks for something by itself
-		return nil, nil, nil, lang.Errorf("nothing to change: name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", attr.Name)
+	if len(named) == 0 && !(attr == mad.AttrSMInfo && a.Modifier != nil) { // its modifier is the request
+		return nil, nil, nil, lang.Errorf("nothing to change; name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", attr.Name)
 	}
 	for _, name := range named {
 		if attr.Field(name).ReadOnly {
-			return nil, nil, nil, lang.Errorf("%s.%s is read-only: agents ignore it", attr.Name, name)
+			return nil, nil, nil, lang.Errorf("%s.%s is read-only; agents ignore it", attr.Name, name)
 		}
 	}
 	return attr, given, named, nil

@@ -13,7 +13,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// statistics is the value `stats`: what an engine did.
+// statistics is the value `stats`, the statistics of an engine.
 type statistics struct{ engine.Stats }
 
 var (
@@ -21,12 +21,12 @@ var (
 	_ lang.Factual      = statistics{}
 )
 
-// Stats is stats: what the engine did.
+// Stats is stats(), which returns the statistics of the engine.
 var Stats = lang.Builtin{
 	Name:  "stats",
 	Group: lang.GroupRest,
-	Doc: `Returns how many MADs went out and came in so far, how many may be out at once, and how long answers took.
-"smp", "sa" and "gmp" are subnet management, subnet administration, and performance management with all other classes. Of each there is the window, which follows the round trips, and of the round trips what half of them, 90 % and 99 % took at most, in microseconds (at most a quarter too long). "foreign" counts answers that do not come from whom was asked, or are of another port or block, and Reports and traps of others than the subnet administrator or the issuer: they are passed over.
+	Doc: `Returns statistics of this session: MADs sent and received, the limits of MADs in flight, and round-trip times.
+"smp", "sa" and "gmp" are subnet management, subnet administration, and performance management with all other classes. Each has the window, the limit of MADs in flight, which follows the round-trip times, and the median, 90 % and 99 % quantiles of the round-trip times, in microseconds (at most a quarter too high). "foreign" counts ignored datagrams: answers from another sender than the target, or for another port or block, and Reports and traps from others than the subnet administrator or the issuer.
 Counts and times are never part of other values, which are the same in every run.`,
 	Example: `
 > stats().timed_out
@@ -50,8 +50,8 @@ func (s statistics) Truth() starlark.Bool  { return true }
 func (s statistics) Hash() (uint32, error) { return topology.HashUint64(s.Sent), nil }
 func (s statistics) Schema() string        { return "stats/1" }
 
-// Facts are the fields of mad.Counts under their names in snake case, and
-// those of each class.
+// Facts returns the fields of mad.Counts with their names in snake case, and those of
+// each class.
 func (s statistics) Facts() []lang.Fact {
 	v := reflect.ValueOf(s.Counts)
 	var out []lang.Fact
@@ -73,16 +73,16 @@ func (s statistics) Facts() []lang.Fact {
 	return out
 }
 
-// StatsDoc describes the value stats; help(stats) says what its names mean.
+// StatsDoc describes the value stats; help(stats) explains its names.
 func StatsDoc() lang.TypeDoc {
-	d := lang.TypeDoc{Name: "stats", Schema: statistics{}.Schema(), Doc: "What an engine did: numbers, as help(stats) says. Times are in microseconds."}
+	d := lang.TypeDoc{Name: "stats", Schema: statistics{}.Schema(), Doc: "Statistics of the engine; help(stats) explains the numbers. Times are in microseconds."}
 	for _, f := range (statistics{}).Facts() {
 		d.Members = append(d.Members, lang.MemberDoc{Name: f.Name, Column: true, Doc: strings.ReplaceAll(f.Name, "_", " ")})
 	}
 	return d
 }
 
-// Attr is a fact by its name.
+// Attr returns a fact by name.
 func (s statistics) Attr(name string) (starlark.Value, error) {
 	for _, f := range s.Facts() {
 		if f.Name == name {

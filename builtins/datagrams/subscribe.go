@@ -16,7 +16,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Where the notices of a subscription come from.
+// Sources of the notices of a subscription.
 const (
 	fromReports = "reports"
 	fromTraps   = "traps"
@@ -31,21 +31,21 @@ type subscribeArgs struct {
 	Components []starlark.Tuple
 }
 
-// SASubscribe is sa_subscribe: a subscription to events.
+// SASubscribe is sa_subscribe, which subscribes to events.
 var SASubscribe = lang.Builtin{
 	Name:    "sa_subscribe",
 	Returns: "subscription",
 	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "trap", Kind: lang.KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
-		{Name: "generic", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: those of a vendor, chosen by vendor_id and device_id"},
+		{Name: "generic", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: traps of a vendor, selected by vendor_id and device_id"},
 		{Name: "source", Kind: lang.KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports" of the subnet administrator; "traps" that agents send to this port, with --trap-agent; or "poll", the notices of devices that send no traps`},
-		{Name: "**components", Kind: records.KindFields, Doc: `what else the notices must have, as InformInfo names it: producer_type="switch", type="urgent", gid=, lid_range_begin=, lid_range_end= (of the port that sent the trap)`},
+		{Name: "**components", Kind: records.KindFields, Doc: `further conditions for notices, by the names of InformInfo: producer_type="switch", type="urgent", gid=, lid_range_begin=, lid_range_end= (of the port that sent the trap)`},
 	},
-	Doc: `Subscribes to the events of the fabric, and returns a subscription.
-The subnet administrator passes on the traps that it gets, and its own: 64 and 65 tell of a port that came into service or went out of it, 66 and 67 of a multicast group made or dissolved, 128 of a link whose state changed at some port of a switch, 144 of changed capabilities or names. Its next() waits for them. There may be several subscriptions, of one event too.
-They last as long as the session. Where the subnet manager has changed or begun anew, or has forgotten them, they are made again, and next() returns a lost: notices may be missing. It is asked who it is every 5 s, and for the subscriptions every minute. Security traps (256 to 259) are for those who know the SM_Key.
-Reports count where they come from the subnet administrator, traps where they come from the port that they name as their issuer; others are neither told nor answered, and stats() counts them as foreign. A subscription changes nothing of the fabric, and needs no --write. Of a port, the kernel gives all reports to one program. With --trap-agent, which needs --write, source="traps" tells of the traps that agents send to this port because they take it for the subnet manager's, and answers them by TrapRepress. It is refused where a subnet manager runs on the port. source="poll" reads every 5 s the latest notice of each device that keeps notices and sends no traps, by its capability_mask, and changes nothing there; where more than one came in between, next() returns a lost with their number.`,
+	Doc: `Subscribes to events of the fabric and returns a subscription, whose next() waits for an event.
+The subnet administrator forwards traps and reports its own: 64 and 65, a port came into or went out of service; 66 and 67, a multicast group was created or deleted; 128, the state of a link changed at a port of a switch; 144, capabilities or names changed. There can be several subscriptions, also to the same event.
+Subscriptions last as long as the session. If the subnet manager has changed, restarted or lost them, they are made again, and next() returns a lost: notices may be missing. The subnet manager's identity is checked every 5 s, the subscriptions every minute. Security traps (256 to 259) require the SM_Key.
+Only Reports from the subnet administrator, and only traps from the port that they name as issuer, are accepted; others are neither returned nor answered, and stats() counts them as foreign. A subscription changes nothing in the fabric and does not require --write. The kernel delivers all Reports to a port to one program. With --trap-agent, which requires --write, source="traps" returns the traps that agents send to this port because they take it for the subnet manager's port, and answers them by TrapRepress. It is refused if a subnet manager runs on the port. source="poll" reads every 5 s the latest notice of each device that keeps notices and sends no traps, by its capability_mask, and changes nothing there; where more than one came in between, next() returns a lost with their number.`,
 	Example: `
 > sub = sa_subscribe(trap=[64, 65, 128])
 > sim.unlink("leaf-1/2")
@@ -85,7 +85,7 @@ Reports count where they come from the subnet administrator, traps where they co
 	}),
 }
 
-// notSubscribed says why there is no subscription.
+// notSubscribed returns the error of a failed subscription.
 func notSubscribed(c *lang.Call, source string, infos []mad.InformInfo, err error) error {
 	label := "InformInfo of the subnet administrator"
 	switch source {
@@ -99,12 +99,12 @@ func notSubscribed(c *lang.Call, source string, infos []mad.InformInfo, err erro
 	var me *engine.Error
 	var re *topology.RequestError
 	if security && errors.As(err, &me) && me.Status == mad.StatusRequestInvalid && errors.As(err, &re) {
-		re.Advice = "security traps are told only to those who know the SM_Key"
+		re.Advice = "security traps require the SM_Key; give it with --keys FILE, in a line sa_key"
 	}
 	return err
 }
 
-// informInfos are what the call asks for, one for each trap number.
+// informInfos returns the InformInfo of the call for each trap number.
 func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 	attr := mad.AttrInformInfo
 	data := make([]byte, attr.Size)
@@ -118,10 +118,10 @@ func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 		name := string(kv[0].(starlark.String))
 		switch name {
 		case "subscribe", "qpn", "resp_time_value", "is_generic", "trap_number", "is_generic_code":
-			return nil, lang.Errorf("%s is not to be chosen here: %s", name, c.Signature())
+			return nil, lang.Errorf("unsupported condition %s; want %s", name, c.Signature())
 		case "vendor_id", "device_id":
 			if a.Generic {
-				return nil, lang.Errorf("%s is of a vendor's traps: give generic=False, too", name)
+				return nil, lang.Errorf("%s applies only to traps of a vendor; also give generic=False", name)
 			}
 		}
 		f, err := records.SetNamed(attr, data, name, kv[1])
@@ -134,7 +134,7 @@ func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 	switch {
 	case given["lid_range_end"] && !given["lid_range_begin"]:
 		return nil, lang.Errorf("lid_range_end without lid_range_begin")
-	case given["lid_range_begin"] && !given["lid_range_end"]: // OpenSM finds nothing between 5 and 0
+	case given["lid_range_begin"] && !given["lid_range_end"]: // for OpenSM the range 5 to 0 is empty
 		info.LIDRangeEnd = info.LIDRangeBegin
 	case given["lid_range_begin"] && info.LIDRangeEnd < info.LIDRangeBegin:
 		return nil, lang.Errorf("no LID is between %d and %d", info.LIDRangeBegin, info.LIDRangeEnd)
@@ -143,7 +143,7 @@ func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 		return []mad.InformInfo{info}, nil
 	}
 	if given["trap_number"] || given["device_id"] { // the same component
-		return nil, lang.Errorf("trap and device_id are one component: give one of them")
+		return nil, lang.Errorf("trap and device_id are the same component; give one of them")
 	}
 	numbers, err := trapNumbers(a.Trap)
 	if err != nil {
@@ -157,14 +157,14 @@ func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 	return infos, nil
 }
 
-// trapNumbers are those of the argument trap, in order.
+// trapNumbers returns the numbers of the argument trap, in order.
 func trapNumbers(trap starlark.Value) (numbers []uint16, err error) {
 	list := []starlark.Value{trap}
 	if it, ok := list[0].(starlark.Iterable); ok {
 		list = lang.Collect(it)
 	}
 	if len(list) == 0 {
-		return nil, lang.ParamError("trap", "an empty list; leave it out for all traps")
+		return nil, lang.ParamError("trap", "the list is empty; leave it out for all traps")
 	}
 	for _, v := range list {
 		n, err := lang.ToInt(v)
@@ -180,7 +180,7 @@ func trapNumbers(trap starlark.Value) (numbers []uint16, err error) {
 	return slices.Compact(numbers), nil
 }
 
-// subscriberOf is what hands out the notices of a source.
+// subscriberOf returns the subscriber for a source.
 func subscriberOf(c *lang.Call, source string) (*sa.Subscriber, error) {
 	e, err := topology.EngineOf(c)
 	if err != nil {
@@ -199,8 +199,8 @@ func subscriberOf(c *lang.Call, source string) (*sa.Subscriber, error) {
 	}
 }
 
-// mayTakeTraps: --trap-agent was given, and no subnet manager is on this port,
-// whose traps they would be.
+// mayTakeTraps checks that --trap-agent was given and that no subnet manager, for which
+// the traps would be meant, runs on this port.
 func mayTakeTraps(c *lang.Call, e *engine.Engine) error {
 	switch {
 	case !topology.EnvOf(c.Runtime()).TrapAgent:
@@ -225,5 +225,5 @@ func mayTakeTraps(c *lang.Call, e *engine.Engine) error {
 	return nil
 }
 
-// errNoEvent ends next at its timeout.
+// errNoEvent ends next at the timeout.
 var errNoEvent = errors.New("no event")

@@ -16,7 +16,7 @@ import (
 	"fabsh/mad"
 )
 
-// subscription is the value `subscription`: events to come.
+// subscription is the value `subscription`, a source of future events.
 type subscription struct {
 	sub   *sa.Subscription
 	infos []mad.InformInfo
@@ -26,13 +26,13 @@ type subscription struct {
 var SubscriptionType *lang.Type[*subscription]
 
 func init() {
-	SubscriptionType = lang.NewType("subscription", "Events to come, from sa_subscribe. It ends with the session.",
+	SubscriptionType = lang.NewType("subscription", "Future events, from sa_subscribe. It ends with the session.",
 		lang.Member[*subscription]{Method: &nextEventMethod},
 		lang.Member[*subscription]{Method: &closeSubscriptionMethod},
 	)
 }
 
-// String names the traps.
+// String returns the traps.
 func (s *subscription) String() string {
 	var traps []string
 	for _, i := range s.infos {
@@ -59,12 +59,12 @@ func (s *subscription) Attr(name string) (starlark.Value, error) {
 	return SubscriptionType.Attr(s, name)
 }
 
-// nextEventMethod is the method next: it waits for an event.
+// nextEventMethod is the method next, which waits for an event.
 var nextEventMethod = lang.Builtin{
 	Name:   "next",
-	Params: []lang.Param{{Name: "timeout", Kind: lang.KindDuration, Default: "None", Doc: `how long to wait: "30s", or a number of seconds; None: for ever`}},
-	Doc: `Waits for the next event, and returns it; None after the timeout.
-An event is a notice, whose fields are those of Notice with what its trap number makes of data_details: n.lid_addr, n.gid_addr, and source, the LID that it came from; or a lost, which says that notices may be missing: type(n) == "lost". 1024 wait at most; of what comes then, a lost tells the number. Other items of parallel go on meanwhile, and Ctrl-C ends the waiting.`,
+	Params: []lang.Param{{Name: "timeout", Kind: lang.KindDuration, Default: "None", Doc: `maximum time to wait: "30s", or a number of seconds; None: unlimited`}},
+	Doc: `Waits for the next event and returns it; returns None after the timeout.
+An event is a notice or a lost. A notice has the fields of Notice, those of data_details for its trap number, such as n.lid_addr and n.gid_addr, and source, the LID that sent it. A lost, type(n) == "lost", means that notices may be missing. At most 1024 events are queued; a lost has the number of those that came after that. Other items of parallel continue meanwhile, and Ctrl-C stops the wait.`,
 	Example: `
 > sub = sa_subscribe(trap=128)
 > sub.next(timeout="10ms")
@@ -91,7 +91,7 @@ a link of the switch with LID 1 has changed
 		case c.Fiber().Stopped() != nil:
 			return nil, err
 		case errors.Is(err, sa.ErrUnsubscribed):
-			return nil, lang.Errorf("the subscription is closed: sa_subscribe makes another")
+			return nil, lang.Errorf("the subscription is closed; sa_subscribe makes a new one")
 		case err != nil:
 			return nil, lang.Errorf("%w", err)
 		case ev.Lost != "":
@@ -103,11 +103,11 @@ a link of the switch with LID 1 has changed
 	}),
 }
 
-// closeSubscriptionMethod is the method close: no more events.
+// closeSubscriptionMethod is the method close, which ends a subscription.
 var closeSubscriptionMethod = lang.Builtin{
 	Name: "close",
 	Doc: `Ends the subscription.
-The subnet administrator is told, for a second at most. What has come can still be taken by next, which then fails. The end of the session closes all.`,
+It unsubscribes at the subnet administrator, for at most 1 s. next returns the events that have already come, and then fails. The end of the session closes all subscriptions.`,
 	Example: `
 > sub = sa_subscribe(trap=128)
 > sub.close()
@@ -117,25 +117,25 @@ The subnet administrator is told, for a second at most. What has come can still 
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
 		err := c.Block(func(ctx context.Context) error {
-			sub.Close(ctx) // it may fail to be heard, and then its reports are dropped
+			sub.Close(ctx) // if the request is lost, later Reports are dropped
 			return nil
 		})
 		return starlark.None, err
 	}),
 }
 
-// LostType describes the event that tells of others missing.
+// LostType describes the event that reports missing events.
 var LostType = &lang.ResultType{
 	Name: "lost",
-	Doc:  "What next() of a subscription returns where notices may be missing.",
+	Doc:  "The result of next() of a subscription if notices may be missing.",
 	Members: []lang.ResultMember{
 		{Name: "reason", Doc: "why"},
-		{Name: "count", Doc: "how many; None: not known"},
-		{Name: "trap_number", Doc: "None, unlike a notice's"},
+		{Name: "count", Doc: "the number of missing notices; None: unknown"},
+		{Name: "trap_number", Doc: "always None, to distinguish it from a notice"},
 	},
 }
 
-// lostOf is the value of an event that says that others are lost.
+// lostOf returns the value of an event that reports lost events.
 func lostOf(ev sa.Event) *lang.Result {
 	var count starlark.Value = starlark.None
 	if ev.Count > 0 {
@@ -144,11 +144,10 @@ func lostOf(ev sa.Event) *lang.Result {
 	return lang.NewResult(LostType, starlark.String(ev.Lost), count, starlark.None)
 }
 
-// Subscribers hand out a session's events. They do nothing until a script
-// subscribes.
+// Subscribers deliver a session's events. They do nothing until a script subscribes.
 type Subscribers struct{ reports, traps, poll *sa.Subscriber }
 
-// NewSubscribers are those of a session that has an engine.
+// NewSubscribers returns the subscribers of a session that has an engine.
 func NewSubscribers(r *lang.Runtime) *Subscribers {
 	env, s := topology.EnvOf(r), lang.StateOf[Subscribers](r)
 	s.reports = sa.NewSubscriber(env.SA)

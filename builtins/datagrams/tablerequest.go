@@ -10,26 +10,26 @@ import (
 	"fabsh/fabric/table"
 )
 
-// portArgs are the arguments that say which node or port is meant.
+// portArgs are the arguments that name a node or port.
 type portArgs struct {
 	Target starlark.Value
 	Port   *int
 }
 
-// nodeTableArgs are the arguments of set_lft, and of others whose tables have
-// no port that could be named.
+// nodeTableArgs are the arguments of set_lft and other functions for tables without a
+// port.
 type nodeTableArgs struct{ Target, Table starlark.Value }
 
-// portTableArgs are the arguments of set_pkeys and others about tables of ports.
+// portTableArgs are the arguments of set_pkeys and other functions for tables of ports.
 type portTableArgs struct {
 	portArgs
 	Table starlark.Value
 }
 
-// portOfTable is the parameter port of tables of ports.
-var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target is a switch and names none"}
+// portOfTable is the parameter port for tables of ports.
+var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the target is a switch"}
 
-// get is what get_lft and its like do.
+// get implements get_lft and similar functions.
 func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 	e, err := topology.ReaderOf(c)
 	if err != nil {
@@ -49,8 +49,8 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 	return k.results(c, targets, tables, many)
 }
 
-// set is what set_lft and its like do. edit makes a table the change that is
-// wanted.
+// set implements set_lft and similar functions. edit applies the requested change to a
+// table.
 func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (starlark.Value, error) {
 	targets, tables, many, err := k.tables(c, a)
 	if err != nil {
@@ -70,7 +70,8 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (s
 	return k.results(c, targets, tables, many)
 }
 
-// tables are the tables of the targets; Err is set where one cannot be asked.
+// tables returns the tables of the targets; Err is set for a target that cannot be
+// reached.
 func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target, tables []*table.Table, many bool, err error) {
 	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
@@ -91,8 +92,8 @@ func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target
 	return targets, tables, many, nil
 }
 
-// know tells a table that is only read what an audit's sweep has just read of the node,
-// which need not be asked again.
+// know gives a table that is only read the attributes that an audit's sweep has just read
+// from the node, so that they are not read again.
 func know(c *lang.Call, at *topology.Target, t *table.Table) {
 	n := at.Node
 	if n == nil || n.Route() == nil || !topology.JustSwept(c, n.Fabric()) {
@@ -101,15 +102,15 @@ func know(c *lang.Call, at *topology.Target, t *table.Table) {
 	switch info := n.Info(); {
 	case n.IsSwitch() && n.SwitchInfo() != nil:
 		t.Known, t.Node, t.Switch = true, *info, *n.SwitchInfo()
-	case !n.IsSwitch() && (t.Port == table.NoPortNumber || t.Port == int(info.LocalPortNum)): // else another port answers
+	case !n.IsSwitch() && (t.Port == table.NoPortNumber || t.Port == int(info.LocalPortNum)): // otherwise another port answers
 		t.Known, t.Node = true, *info
 	}
 }
 
-// nodesTable is the port of tables that a node has one of: none.
+// nodesTable returns the port of tables that exist once for each node: none.
 func nodesTable(*lang.Call, *int, *topology.Target) (int, error) { return table.NoPortNumber, nil }
 
-// endPortsTable is the port of tables that each end port has: a switch is one
+// endPortsTable returns the port of tables that exist for each end port: a switch is one
 // end port, a CA has one for each of its ports.
 func endPortsTable(c *lang.Call, _ *int, t *topology.Target) (int, error) {
 	if t.Node != nil && !t.Node.IsSwitch() {
@@ -118,7 +119,7 @@ func endPortsTable(c *lang.Call, _ *int, t *topology.Target) (int, error) {
 	return table.NoPortNumber, nil
 }
 
-// anyPortsTable is the port that is named, if one is.
+// anyPortsTable returns the named port, if any.
 func anyPortsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 	if port == nil && t.Port == topology.NoPortGiven {
 		return table.NoPortNumber, nil
@@ -126,8 +127,8 @@ func anyPortsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 	return portOf(c, nil, port, t)
 }
 
-// portsTable is the port that is named, which must be one of a switch; a CA
-// without one means the port where the request comes in.
+// portsTable returns the named port, which is required for a switch; a CA without one
+// means the port that receives the request.
 func portsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 	if t.Node != nil && t.Node.IsSwitch() {
 		return portOf(c, nil, port, t)
@@ -135,7 +136,7 @@ func portsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 	return anyPortsTable(c, port, t)
 }
 
-// reached are the tables that can be asked for.
+// reached returns the tables whose targets can be reached.
 func reached(tables []*table.Table) (open []*table.Table) {
 	for _, t := range tables {
 		if t.Err == nil {
@@ -145,7 +146,7 @@ func reached(tables []*table.Table) (open []*table.Table) {
 	return open
 }
 
-// results is what the builtin returns.
+// results returns the result of the builtin.
 func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*table.Table, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
@@ -159,8 +160,8 @@ func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*t
 	return topology.Results(values, many)
 }
 
-// tableEntries reads the argument table: a dict, whose keys are numbers of
-// what, or all entries from the first on, which replace the table.
+// tableEntries converts the argument table: a dict, whose keys are numbers of what, or all
+// entries from the first, which replace the table.
 func tableEntries(table starlark.Value, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
 	switch v := table.(type) {
 	case *starlark.Dict:

@@ -9,22 +9,22 @@ import (
 	"fabsh/mad/engine"
 )
 
-// targetRequest is one request of a class to the targets of a call, and what
-// has become of each.
+// targetRequest is a request of a class to the targets of a call, with the result of
+// each.
 type targetRequest struct {
 	c       *lang.Call
 	class   mad.Class
 	local   *engine.Port
 	targets []topology.Target
 	many    bool
-	values  []starlark.Value // nil of a target that is not done
-	// addressed, if not nil, has the last word on a request with its address.
+	values  []starlark.Value // nil for a target that is not done
+	// addressed, if not nil, is called last for an addressed request, and may change it.
 	addressed func(call *engine.Call) error
-	// file: nothing is sent; what was answered is in the file that the session reads.
+	// file means that nothing is sent: the answers are in the file that the session reads.
 }
 
-// resolve finds the targets that the argument target names, and the service
-// levels to them.
+// resolve resolves the targets in the argument target, and the service levels of the
+// paths to them.
 func (a *targetRequest) resolve(target starlark.Value) (err error) {
 	r := &topology.Resolver{Call: a.c}
 	if a.targets, a.many, err = r.Targets(target); err != nil {
@@ -47,7 +47,7 @@ func (a *targetRequest) resolve(target starlark.Value) (err error) {
 			a.values[i] = lang.NewFailure(topology.FailedRequest(a.c, t, err))
 		}
 	}
-	if a.class.Family() == mad.ClassSubn { // SMPs go on VL 15, which has no service levels
+	if a.class.Family() == mad.ClassSubn { // SMPs use VL 15, which has no service levels
 		return nil
 	}
 	return topology.LearnPaths(a.c, a.local, lids)
@@ -66,7 +66,7 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 		}
 		put(i, &calls[i])
 		if a.class.Family() == mad.ClassSubn {
-			a.targets[i].AddressSMP(&calls[i]) // reachable, says resolve
+			a.targets[i].AddressSMP(&calls[i]) // resolve has checked that it is reachable
 		} else if err := client.PutGMP(&calls[i], a.local, a.targets[i].LID); err != nil {
 			return nil, err
 		}
@@ -84,7 +84,8 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 	return calls, topology.SendOptional(a.c, a.class, targets, open)
 }
 
-// answered: target i is not done, and err is nil. Otherwise it is done now.
+// answered reports whether target i is not done and err is nil. If err is not nil, the
+// target is then done.
 func (a *targetRequest) answered(i int, err error) bool {
 	if a.values[i] != nil {
 		return false
@@ -95,5 +96,5 @@ func (a *targetRequest) answered(i int, err error) bool {
 	return err == nil
 }
 
-// results is what the builtin returns.
+// results returns the result of the builtin.
 func (a *targetRequest) results() (starlark.Value, error) { return topology.Results(a.values, a.many) }

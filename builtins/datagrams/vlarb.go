@@ -54,13 +54,13 @@ var VLArbKind = &tableKind{
 }
 
 func init() {
-	VLArbKind.Type = lang.NewType("vlarb", `The VL arbitration tables of a port, of which PortInfo.VLHighLimit says when the high-priority one gives way: vlarb["low"] and vlarb["high"] are tuples of entries (vl, weight), weights in units of 64 bytes; weight 0 skips the entry. It iterates over "low" and "high".`,
+	VLArbKind.Type = lang.NewType("vlarb", `The VL arbitration tables of a port: vlarb["low"] and vlarb["high"] are tuples of entries (vl, weight), with weights in units of 64 bytes; weight 0 skips the entry. PortInfo.VLHighLimit limits the high-priority table. It iterates over "low" and "high".`,
 		lang.Member[*wholeTable]{Name: "low", Column: true, Doc: "the entries of the low-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 0) }},
 		lang.Member[*wholeTable]{Name: "high", Column: true, Doc: "the entries of the high-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 1) }},
 	)
 }
 
-// priority is the row of a key.
+// priority returns the row of a key.
 func priority(key starlark.Value) (int, error) {
 	for i, name := range priorities {
 		if key == starlark.String(name) {
@@ -70,13 +70,13 @@ func priority(key starlark.Value) (int, error) {
 	return 0, fmt.Errorf(`got %s, want "low" or "high"`, lang.Brief(key))
 }
 
-// entriesOf are the entries by priority, as many as the port has room for.
+// entriesOf returns the entries by priority, up to the capacity of the port.
 func entriesOf(t *table.Table) [2][]table.VLWeight {
 	low, high := table.VLArbEntries(t)
 	return [2][]table.VLWeight{low, high}
 }
 
-// arbitrationValue is a tuple of (vl, weight), weights in units of 64 bytes.
+// arbitrationValue returns a tuple of (vl, weight), with weights in units of 64 bytes.
 func arbitrationValue(list []table.VLWeight) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
@@ -85,17 +85,17 @@ func arbitrationValue(list []table.VLWeight) starlark.Value {
 	return t
 }
 
-// GetVLArb is get_vlarb: it reads a vlarb of each port.
+// GetVLArb is get_vlarb, which reads the vlarb of each port.
 var GetVLArb = lang.Builtin{
 	Name:    "get_vlarb",
 	Returns: "vlarb",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
-		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; for a node that is not a switch, the port that receives the request"},
 		portOfTable,
 	},
 	Doc: `Reads the VL arbitration tables of a port.
-It returns both, a vlarb, or a list of them for a list of targets. How long they are is said by PortInfo.`,
+It returns both, a vlarb, or a list of them for a list of targets. Their lengths are those in PortInfo.`,
 	Example: `
 > t = get_vlarb(discover().switches[0].ports[1])
 > t.low[:2], len(t.high)
@@ -104,18 +104,18 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return VLArbKind.get(c, a) }),
 }
 
-// SetVLArb is set_vlarb: it changes entries of VL arbitration tables.
+// SetVLArb is set_vlarb, which changes entries of VL arbitration tables.
 var SetVLArb = lang.Builtin{
 	Name:    "set_vlarb",
 	Returns: "vlarb",
 	Group:   topology.GroupTable,
 	Params: []lang.Param{
-		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
-		{Name: "table", Kind: lang.KindAny, Doc: `a dict of "low" and "high", or of one of them, to a list of entries (vl, weight), which replaces that table, or to a dict of number to entry, which is merged into it; or a vlarb, which replaces both. Entry None is skipped`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; for a node that is not a switch, the port that receives the request"},
+		{Name: "table", Kind: lang.KindAny, Doc: `a dict of "low" or "high" or both to a list of entries (vl, weight), which replaces that table, or to a dict of number to entry, which is merged into it; or a vlarb, which replaces both. None is an entry that is skipped`},
 		portOfTable,
 	},
 	Doc: `Changes the VL arbitration tables of a port.
-It returns them as they were read back. Only blocks that change are written. What is refused is as with smp_set.`,
+It returns them, read back. Only blocks that change are written. The same requests are refused as with smp_set.`,
 	Example: `
 > p = discover().switches[0].ports[1]
 > t = set_vlarb(p, {"high": [(0, 128)], "low": {2: (1, 255), 7: None}})
@@ -142,13 +142,12 @@ It returns them as they were read back. Only blocks that change are written. Wha
 
 // arbitrationEdit changes the table of one priority.
 type arbitrationEdit struct {
-	replace bool  // the entries that are not given are cleared
+	replace bool  // entries that are not given are cleared
 	numbers []int // of the entries, as given
 	entries []table.VLWeight
 }
 
-// apply makes the change. An entry beyond the table is an error, unless its
-// weight is 0.
+// apply applies the change. An entry beyond the table is an error unless its weight is 0.
 func (e *arbitrationEdit) apply(list []table.VLWeight) error {
 	if e.replace {
 		clear(list)
@@ -158,16 +157,16 @@ func (e *arbitrationEdit) apply(list []table.VLWeight) error {
 		case i < len(list):
 			list[i] = e.entries[k]
 		case e.entries[k].Weight > 0:
-			return &table.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, plural.Count(len(list), "entry", "entries"))}
+			return &table.UnsupportedError{Reason: fmt.Sprintf("entry %d is out of range; the table has %s", i, plural.Count(len(list), "entry", "entries"))}
 		}
 	}
 	return nil
 }
 
-// add is one more entry: (vl, weight), or None for weight 0.
+// add adds an entry: (vl, weight), or None for weight 0.
 func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
-		return fmt.Errorf("entry %d is out of range: they count from 0", i)
+		return fmt.Errorf("entry %d is out of range; entries count from 0", i)
 	}
 	var a table.VLWeight
 	if v != starlark.None {
@@ -199,7 +198,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	return nil
 }
 
-// arbitrationEdits reads the argument table of set_vlarb, by priority.
+// arbitrationEdits converts the argument table of set_vlarb, by priority.
 func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 	switch v := v.(type) {
 	case *wholeTable:
@@ -228,7 +227,7 @@ func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 	return edits, lang.WantType(v, `a dict of "low" and "high", or a vlarb`)
 }
 
-// read reads the entries of one table, all or some.
+// read converts the entries of one table, all or some.
 func (e *arbitrationEdit) read(v starlark.Value) error {
 	switch v := v.(type) {
 	case *starlark.Dict:

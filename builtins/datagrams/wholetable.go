@@ -14,28 +14,28 @@ import (
 	"fabsh/fabric/table"
 )
 
-// tableKind is what one of the whole tables is to scripts.
+// tableKind is the kind of one of the whole tables, for scripts.
 type tableKind struct {
 	*lang.Type[*wholeTable]
 	table *table.Kind
-	// port is the port whose table is meant, by the argument port and by the
-	// target; table.NoPortNumber of tables of nodes.
+	// port returns the port of the table, from the argument port and the target;
+	// table.NoPortNumber for tables of nodes.
 	port func(c *lang.Call, port *int, t *topology.Target) (int, error)
-	// index is the entry that a key means; -1: one that is beyond the table.
+	// index returns the entry of a key; -1: it is beyond the table.
 	index func(v *wholeTable, key starlark.Value) (int, error)
 	size  func(t *table.Table) int
-	entry func(t *table.Table, i int) starlark.Value // None: there is nothing
-	// key is what iteration yields; nil: the entries.
+	entry func(t *table.Table, i int) starlark.Value // None: an empty entry
+	// key returns what iteration yields; nil: the entries.
 	key func(t *table.Table, i int) starlark.Value
-	// within: `in` looks for an entry, not for a key.
+	// within means that `in` searches for an entry, not for a key.
 	within bool
-	// bytes are what makes tables equal.
+	// bytes returns the data by which tables are compared.
 	bytes   func(t *table.Table) []byte
 	repr    func(v *wholeTable) string
 	display func(v *wholeTable) string
 }
 
-// wholeTable is a value of get_lft and its like: a table as it was read. It
+// wholeTable is a result of get_lft and similar functions: a table as it was read. It
 // never changes.
 type wholeTable struct {
 	kind *tableKind
@@ -64,12 +64,12 @@ func (v *wholeTable) Display() string       { return v.kind.display(v) }
 
 func (v *wholeTable) Attr(name string) (starlark.Value, error) { return v.kind.Attr(v, name) }
 
-// CompareSameType is only asked about values of one Type.
+// CompareSameType is only called for values of the same Type.
 func (v *wholeTable) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return records.CompareEqual(op, v, bytes.Equal(v.kind.bytes(v.t), v.kind.bytes(y.(*wholeTable).t)))
 }
 
-// Get is table[key]. What is beyond the table is None, too.
+// Get is table[key]; None also beyond the table.
 func (v *wholeTable) Get(key starlark.Value) (starlark.Value, bool, error) {
 	i, err := v.kind.index(v, key)
 	if err != nil {
@@ -81,8 +81,8 @@ func (v *wholeTable) Get(key starlark.Value) (starlark.Value, bool, error) {
 	return v.kind.entry(v.t, i), true, nil
 }
 
-// Has is key in table: the entry is not None, or, of a table without keys, some
-// entry is the key.
+// Has is `key in table`: it reports whether the entry is not None, or, for a table
+// without keys, whether an entry equals key.
 func (v *wholeTable) Has(key starlark.Value) (bool, error) {
 	if v.kind.within {
 		for i := range v.Len() {
@@ -98,7 +98,7 @@ func (v *wholeTable) Has(key starlark.Value) (bool, error) {
 
 func (v *wholeTable) Iterate() starlark.Iterator { return &tableIterator{v: v} }
 
-// tableIterator yields the keys of a table; of one without keys, its entries.
+// tableIterator yields the keys of a table, or its entries if it has no keys.
 type tableIterator struct {
 	v    *wholeTable
 	next int
@@ -119,7 +119,7 @@ func (it *tableIterator) Next(x *starlark.Value) bool {
 
 func (it *tableIterator) Done() {}
 
-// placed are the entries that are not None, by their keys.
+// placed returns the entries that are not None, by their keys.
 func (v *wholeTable) placed(key func(i int) starlark.Int) *starlark.Dict {
 	var at []int
 	var entries []starlark.Value
@@ -128,14 +128,14 @@ func (v *wholeTable) placed(key func(i int) starlark.Int) *starlark.Dict {
 			at, entries = append(at, i), append(entries, x)
 		}
 	}
-	d := starlark.NewDict(len(at)) // tables are long, and most of most is empty
+	d := starlark.NewDict(len(at)) // most tables are long and mostly empty
 	for k, i := range at {
 		d.SetKey(key(i), entries[k])
 	}
 	return d
 }
 
-// placedKeys are the keys of the entries that are not None.
+// placedKeys returns the keys of the entries that are not None.
 func (v *wholeTable) placedKeys(key func(i int) starlark.Int) starlark.Value {
 	var keys starlark.Tuple
 	for i := range v.Len() {
@@ -146,14 +146,14 @@ func (v *wholeTable) placedKeys(key func(i int) starlark.Int) starlark.Value {
 	return keys
 }
 
-// position is the row of a key that counts from 0.
+// position returns the row of a key that counts from 0.
 func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 	i, err := lang.ToInt(key)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("a table is indexed by %s: %w", what, err)
 	case i < 0 || i >= v.Len():
-		return 0, fmt.Errorf("index %d is out of range: the table has %s", i, plural.Count(v.Len(), "entry", "entries"))
+		return 0, fmt.Errorf("index %d is out of range; the table has %s", i, plural.Count(v.Len(), "entry", "entries"))
 	}
 	return i, nil
 }

@@ -16,13 +16,12 @@ import (
 	"fabsh/mad"
 )
 
-// Annotate explains MAD m: what it asks or answers, what is wrong with it, and
-// each field with its place (byte, and bit where it begins within one), its
-// length in bits, and its value as scripts see it. Bytes that have no layout
-// follow as they are, but for those that are 0. Keys are not shown.
+// Annotate explains MAD m: the request or answer, its errors, and each field with its
+// place (byte, and bit if it begins within a byte), its length in bits, and its value in
+// scripts. Bytes without a layout follow unless they are 0. Keys are not shown.
 func Annotate(m []byte) string { return explain(m, nil) }
 
-// explain is Annotate, with notes on what stood before the MAD.
+// explain is Annotate, with notes on the headers before the MAD.
 func explain(m []byte, notes []string) string {
 	var b strings.Builder
 	if len(m) >= mad.HeaderSize {
@@ -61,14 +60,14 @@ func explain(m []byte, notes []string) string {
 	return b.String()
 }
 
-// annotation is a line: the name of a part, or of a field its place, length,
-// name and value.
+// annotation is a line: the name of a part; or the place, length, name and value of a
+// field.
 type annotation struct {
 	title string
 	cells [4]string
 }
 
-// headline is what the MAD asks or answers.
+// headline describes the request or answer.
 func headline(m []byte) string {
 	h := mad.ParseHeader(m)
 	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
@@ -99,7 +98,7 @@ func headline(m []byte) string {
 	return line
 }
 
-// layoutName is the name of a layout, and of what is special about it.
+// layoutName returns the name of a layout, with its variant and state.
 func layoutName(a *mad.Attribute) string {
 	name := a.Name
 	if a.Variant != "" {
@@ -111,11 +110,11 @@ func layoutName(a *mad.Attribute) string {
 	return name
 }
 
-// zeros are many of them at the end of an array.
+// zeros matches a long sequence of zeros at the end of an array.
 var zeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`( 0){8,}$`) })
 
-// asked are the components of p that count, where m asks for records that have
-// some: the others are 0, and mean nothing. ^0: all do.
+// asked returns the mask of the components of p that a query m selects by; the others
+// are 0 and have no meaning. ^0: all components count.
 func asked(m []byte, p mad.Part) uint64 {
 	h := mad.ParseHeader(m)
 	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < h.DataOffset() {
@@ -124,7 +123,7 @@ func asked(m []byte, p mad.Part) uint64 {
 	return binary.BigEndian.Uint64(m[mad.SAPlacesIn(h.ClassVersion).Mask:])
 }
 
-// annotate makes a line of each field of p that is shown.
+// annotate returns a line for each field of p that is shown.
 func annotate(p mad.Part, mask uint64) []annotation {
 	var rows []annotation
 	for _, x := range New(p.Layout, p.Data).Facts() {
@@ -148,15 +147,16 @@ func annotate(p mad.Part, mask uint64) []annotation {
 	return rows
 }
 
-// isShown: p holds the whole field, and its component counts, or it is not 0.
+// isShown reports whether p contains the whole field, and its component counts or it is
+// not 0.
 func isShown(p mad.Part, f *mad.Field, mask uint64) bool {
 	return fieldEnd(f) <= len(p.Data) && (mask == ^uint64(0) || f.Mask()&mask != 0 || f.Uint(p.Data) != 0)
 }
 
-// fieldEnd is the first byte behind a field and all of its elements.
+// fieldEnd returns the first byte after a field and all its elements.
 func fieldEnd(f *mad.Field) int { return (f.Offset + (f.Count-1)*f.Stride + f.Bits + 7) / 8 }
 
-// withLayout are the bytes of m that fields cover, a key's also where m ends
+// withLayout returns which bytes of m are covered by fields; a key also counts if m ends
 // within it.
 func withLayout(m []byte, parts []mad.Part) []bool {
 	covered := make([]bool, len(m))
@@ -181,7 +181,7 @@ func withLayout(m []byte, parts []mad.Part) []bool {
 	return covered
 }
 
-// rest dumps the bytes that have no layout, but for zeros, 16 bytes a line.
+// rest dumps the bytes without a layout, except zeros, 16 bytes in each line.
 func rest(m []byte, covered []bool) string {
 	var b strings.Builder
 	for at := 0; at < len(m); at += 16 {

@@ -10,7 +10,7 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Kinds of parameters that are about attributes.
+// Kinds of parameters for attributes.
 var (
 	KindSMPAttribute  = &lang.Kind{Convert: toAttributeArg, Type: reflect.TypeFor[AttributeArg]()}                       // the name of an attribute of subnet management, or a record of one
 	KindPerfAttribute = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string]()}                            // the name of an attribute of performance management
@@ -39,18 +39,19 @@ func toAttributeArg(v starlark.Value) (any, error) {
 
 func toAttributeName(v starlark.Value) (any, error) {
 	if _, ok := v.(starlark.Int); ok {
-		return nil, errors.New("got int, want the name of an attribute; by numbers there are mad_get, mad_set and mad_send")
+		return nil, errors.New("got int, want the name of an attribute; mad_get, mad_set and mad_send accept numbers")
 	}
 	return lang.ToText(v)
 }
 
-// givenTwice: a field's word and its number, x and x_code, are the same bits.
+// givenTwice refuses a field that is given both by word and by number, x and x_code,
+// which are the same bits.
 func givenTwice(fields []starlark.Tuple) error {
 	for i, kv := range fields {
 		name := string(kv[0].(starlark.String))
 		for _, other := range fields[:i] {
 			if o := string(other[0].(starlark.String)); o+"_code" == name || name+"_code" == o {
-				return fmt.Errorf("%s and %s are one field: give one of them", o, name)
+				return fmt.Errorf("%s and %s are the same field; give one of them", o, name)
 			}
 		}
 	}

@@ -11,10 +11,9 @@ import (
 	"fabsh/mad"
 )
 
-// Datagram is MAD m as a value that can be shown: what it asks or answers, the
-// fields of its header, its other parts, what is wrong with it, and the bytes
-// that have no layout. As text it is what Annotate writes.
-// notes are what was wrong with the headers before it.
+// Datagram returns MAD m as a value that can be shown: the request or answer, the
+// fields of its header, its other parts, its errors, and the bytes without a layout. Its
+// text is the result of Annotate. notes are errors of the headers before it.
 func Datagram(m []byte, notes ...string) starlark.Value { return &datagramValue{m, notes} }
 
 type datagramValue struct {
@@ -31,7 +30,7 @@ func (v *datagramValue) Hash() (uint32, error) { return lang.HashBytes(v.m), nil
 func (v *datagramValue) Schema() string        { return "datagram/1" }
 func (v *datagramValue) Display() string       { return explain(v.m, v.notes) }
 
-// String is "" where there is no whole header.
+// String returns "" if the header is incomplete.
 func (v *datagramValue) String() string {
 	if len(v.m) < mad.HeaderSize {
 		return ""
@@ -57,8 +56,8 @@ func (v *datagramValue) Facts() []lang.Fact {
 		lang.Fact{Name: "without_layout", Value: bare(v.m, withLayout(v.m, layouts))})
 }
 
-// partValue is a part of a datagram: a record without the fields that the
-// datagram is too short for, and without components that do not count.
+// partValue is a part of a datagram: a record without the fields beyond the end of the
+// datagram, and without components that do not count.
 type partValue struct {
 	*Record
 	part mad.Part
@@ -79,7 +78,7 @@ func (p *partValue) Facts() []lang.Fact {
 	return out
 }
 
-// bare are the stretches of m that no field covers, without zeros at their ends.
+// bare returns the ranges of m that no field covers, without zeros at their ends.
 func bare(m []byte, covered []bool) *starlark.List {
 	var list []starlark.Value
 	for first, end := 0, 0; first < len(m); first = end + 1 {

@@ -16,7 +16,7 @@ import (
 	"fabsh/mad"
 )
 
-// CompareEqual answers == and != for values that have no order.
+// CompareEqual implements == and != for values without an order.
 func CompareEqual(op syntax.Token, v starlark.Value, equal bool) (bool, error) {
 	switch op {
 	case syntax.EQL:
@@ -27,20 +27,20 @@ func CompareEqual(op syntax.Token, v starlark.Value, equal bool) (bool, error) {
 	return false, fmt.Errorf("%s %s %s not implemented", v.Type(), op, v.Type())
 }
 
-// What a key shows as.
+// Displayed values of a key.
 const (
-	keyNone   = "none"   // it is 0
-	keyHidden = "hidden" // it is set
+	keyNone   = "none"   // the key is 0
+	keyHidden = "hidden" // the key is set
 )
 
-// FieldValue is a field as scripts see it: a number is an int, or with a scale a float; GUIDs, GIDs and
-// texts are strings; so are the words of an enumeration, while those of a mask
-// are a tuple; an embedded attribute is a record. An array is a tuple of these.
+// FieldValue returns a field's value for scripts: a number is an int, or with a scale a
+// float; GUIDs, GIDs, texts and the words of an enumeration are strings; the words of a
+// mask are a tuple; an embedded attribute is a record. An array is a tuple of these.
 func FieldValue(f *mad.Field, data []byte) starlark.Value {
 	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
 }
 
-// each makes the value of a field of its elements'.
+// each returns the value of a field made of the values of its elements.
 func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 	if f.Count == 1 {
 		return element(0)
@@ -52,7 +52,7 @@ func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 	return t
 }
 
-// elementValue is element i of a field. A key is not shown, only whether it is set.
+// elementValue returns element i of a field. For a key it returns only whether it is set.
 func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 	switch f.Type {
 	case mad.FieldTypeStruct:
@@ -98,15 +98,15 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 	return starlark.MakeUint64(v)
 }
 
-// SetNamed writes a value that a script gives for a field: x=word or
-// x_code=number. It returns the field.
+// SetNamed writes the value that a script gives for a field, x=word or x_code=number,
+// and returns the field.
 func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
 	f := a.Field(name)
 	if f == nil {
 		if f = CodeField(a, name); f == nil {
 			hint := fabric.DidYouMean(name, fieldNames(a))
 			if hint == "" {
-				hint = fmt.Sprintf("; help(%q) lists those it has", a.Name)
+				hint = fmt.Sprintf("; help(%q) lists its fields", a.Name)
 			}
 			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
 		}
@@ -126,8 +126,8 @@ func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 	return f, nil
 }
 
-// setField writes v to f. Words, numbers, and for masks any mix of them are
-// understood; what does not fit is an error.
+// setField writes v to f. It accepts words, numbers, and for masks both; it fails if the
+// value does not fit.
 func setField(f *mad.Field, data []byte, v starlark.Value) error {
 	if f.Count == 1 {
 		return setElement(f, data, v)
@@ -148,14 +148,14 @@ func setField(f *mad.Field, data []byte, v starlark.Value) error {
 	return nil
 }
 
-// setElement writes v to a field that is no array. A text or bytes that are
-// shorter than the field are followed by zeros.
+// setElement writes v to a field that is not an array. Texts and bytes are padded with
+// zeros.
 func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	switch f.Type {
 	case mad.FieldTypeStruct:
 		r, ok := v.(*Record)
 		if !ok || r.Attribute != f.Struct {
-			return fmt.Errorf("got %s, want a record of type %s, or the fields in it by their names: %s", v.Type(), TypeName(f.Struct), strings.Join(scriptNames(f.Struct), ", "))
+			return fmt.Errorf("got %s, want a record of type %s; or give its fields by name: %s", v.Type(), TypeName(f.Struct), strings.Join(scriptNames(f.Struct), ", "))
 		}
 		f.SetBytes(data, r.Data)
 		return nil
@@ -170,7 +170,7 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 			return lang.WantType(v, "string")
 		}
 		if room := f.Bits / 8; len(text) > room {
-			return fmt.Errorf("%d bytes are too long: there is room for %d", len(text), room)
+			return fmt.Errorf("%d bytes are too many; the maximum is %d", len(text), room)
 		}
 		f.SetBytes(data, []byte(text))
 		return nil
@@ -190,8 +190,8 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	return nil
 }
 
-// elementCode is the number that v stands for in a field. A mask takes one word
-// or number, or an iterable of them, whose bits are joined.
+// elementCode returns the number that v represents in a field. A mask accepts a word, a
+// number, or an iterable of them, whose bits are combined.
 func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	switch f.Type {
 	case mad.FieldTypeGUID:
@@ -216,8 +216,8 @@ func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	return wordCode(f, v)
 }
 
-// wordCode is the number of a word or of a number itself. "unknown(7)", which is
-// how a number without a word reads, is written back as 7.
+// wordCode returns the number of a word, or a number itself. "unknown(7)", which stands
+// for a number without a word, is converted back to 7.
 func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	if f.Signed || f.Scale > 0 {
 		n, ok := starlark.AsFloat(v)
@@ -244,7 +244,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 		if f.Type == mad.FieldTypeEnum {
 			// Words of MTUs and rates are numbers: 10 Gb/s has the code 3.
 			if code, isWord := f.Words.Code[v.String()]; isWord && code != n {
-				return 0, fmt.Errorf("is %s the word or the code? write the word as text, \"%s\", or the code as %s_code=", v, v, f.Script)
+				return 0, fmt.Errorf("%s is ambiguous; write the word as a string, \"%s\", or the code as %s_code=", v, v, f.Script)
 			}
 		}
 		switch {
@@ -269,7 +269,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 			words := WordsOf(f.Words)
 			return 0, fmt.Errorf("unknown word %s%s; the words are %s", v, fabric.DidYouMean(word, words), strings.Join(words, ", "))
 		}
-		// Hexadecimal is common in what people copy: keys, P_Keys, LIDs.
+		// Keys, P_Keys and LIDs are often copied in hexadecimal.
 		if n, err := strconv.ParseUint(string(v), 0, 64); err == nil && n <= f.Max() && strings.HasPrefix(string(v), "0x") {
 			return n, nil
 		}
@@ -294,7 +294,7 @@ func WordsOf(w *mad.Words) []string {
 	return words
 }
 
-// scriptNames are the names of an attribute's own fields.
+// scriptNames returns the names of an attribute's own fields.
 func scriptNames(a *mad.Attribute) (names []string) {
 	for i := range a.Fields {
 		names = append(names, a.Fields[i].Script)

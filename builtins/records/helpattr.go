@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// AttributesNamed are the attributes with a name, an older name, or a type's
-// name, several where classes share it; headers too.
+// AttributesNamed returns the attributes and headers with a name, an older name, or a
+// type's name; several if classes share it.
 func AttributesNamed(name string) (list []*mad.Attribute) {
 	for _, a := range append(mad.Attributes(), mad.Headers()...) {
 		if a.Name == name || TypeName(a) == name || slices.Contains(a.Aliases, name) {
@@ -23,8 +23,8 @@ func AttributesNamed(name string) (list []*mad.Attribute) {
 	return list
 }
 
-// FieldNamed finds a field by either of its names, however the specification's
-// is spelled.
+// FieldNamed finds a field by either of its names, in any notation of the
+// specification's.
 func FieldNamed(a *mad.Attribute, name string) *mad.Field {
 	if f := a.Field(name); f != nil {
 		return f
@@ -37,8 +37,8 @@ func FieldNamed(a *mad.Attribute, name string) *mad.Field {
 	return a.Field(mad.SnakeName(name)) // a name of older versions
 }
 
-// AttributesHelp is all that the tables say of attributes of one name. Those
-// that have the same fields are told of once.
+// AttributesHelp returns the help of all attributes with one name. Attributes with the
+// same fields share one section.
 func AttributesHelp(all []*mad.Attribute) string {
 	var parts []string
 	for len(all) > 0 {
@@ -57,7 +57,7 @@ func AttributesHelp(all []*mad.Attribute) string {
 	return strings.Join(parts, "\n")
 }
 
-// groupHelp is the help on attributes that have the same fields.
+// groupHelp returns the help of attributes that have the same fields.
 func groupHelp(group []*mad.Attribute) string {
 	a := group[0]
 	var b strings.Builder
@@ -70,7 +70,7 @@ func groupHelp(group []*mad.Attribute) string {
 		if a.Register != 0 {
 			fmt.Fprintf(&b, "Register %#04x of Mellanox' and NVIDIA's devices, %s; reg_get(%q, target) reads it.\n", a.Register, plural.Count(a.Size, "byte", "bytes"), a.Name)
 			if a.Confirmed {
-				fmt.Fprintf(&b, "Its layout is known from %s.\n", strings.Join(a.Sources, "; "))
+				fmt.Fprintf(&b, "Source of its layout: %s.\n", strings.Join(a.Sources, "; "))
 			}
 			continue
 		}
@@ -80,23 +80,23 @@ func groupHelp(group []*mad.Attribute) string {
 		}
 		fmt.Fprintf(&b, "Class %v, attribute %#04x%s, section %s of the specification.\n", a.Class, uint16(a.ID), requestWords(a), a.Section)
 		if len(a.Modifier) > 0 {
-			fmt.Fprintf(&b, "The modifier says %s.\n", ModifierWords(a))
+			fmt.Fprintf(&b, "Attribute modifier: %s.\n", ModifierWords(a))
 		}
 	}
 	if a.SMOwned {
-		b.WriteString("A subnet manager sets it and expects it to stay.\n")
+		b.WriteString("A subnet manager sets it and expects no other changes.\n")
 	}
 	switch {
 	case a.State && a.Configuration:
-		b.WriteString("By class version 1 it is state and configuration: others than the subnet manager may create and edit it.\n")
+		b.WriteString("In class version 1 it is state and configuration: not only the subnet manager may create and change it.\n")
 	case a.State:
-		b.WriteString("By class version 1 it is state: it may be queried, not edited.\n")
+		b.WriteString("In class version 1 it is state: it can be read but not changed.\n")
 	}
 	for _, a := range group {
 		b.WriteString(requirement(a))
 	}
 	if !a.Confirmed {
-		fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(a.Sources, "; "))
+		fmt.Fprintf(&b, "Layout unconfirmed: its only source is %s.\n", strings.Join(a.Sources, "; "))
 	}
 	b.WriteString("\nFields\n" + fieldRows(a, "  ."))
 	var told []mad.Variant
@@ -109,7 +109,7 @@ func groupHelp(group []*mad.Attribute) string {
 			fmt.Fprintf(&b, "\nVariant %s of .%s%s%s\n", v.Name, v.Field, ownerWords(group, v), whenWords(a, v))
 			b.WriteString(v.Layout.Doc + "\n")
 			if a.Confirmed && !v.Layout.Confirmed {
-				fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(v.Layout.Sources, "; "))
+				fmt.Fprintf(&b, "Layout unconfirmed: its only source is %s.\n", strings.Join(v.Layout.Sources, "; "))
 			}
 			b.WriteString(fieldRows(v.Layout, "  ."))
 		}
@@ -117,25 +117,25 @@ func groupHelp(group []*mad.Attribute) string {
 	return b.String()
 }
 
-// requirement says whether a subnet administrator has to have the attribute, in
-// version 1 of its class: nothing public says so of version 2.
+// requirement returns whether a subnet administrator must support the attribute, in
+// version 1 of its class; there is no public source for version 2.
 func requirement(a *mad.Attribute) string {
 	bit := "is_subnet_optional_records_supported"
 	switch {
 	case len(a.Methods1) == 0:
 		return ""
 	case a.Required:
-		return "A subnet administrator of class version 1 has to have it.\n"
+		return "A subnet administrator of class version 1 must support it.\n"
 	case a.Name == "MCGroupRecord" || a.Name == "MCMemberRecord":
 		bit = "is_ud_multicast_supported"
 	}
-	return "A subnet administrator of class version 1 need not have it: ClassPortInfo.capability_mask there says " + bit + " if it has.\n"
+	return "Optional for a subnet administrator of class version 1: its ClassPortInfo.capability_mask has " + bit + " if it supports it.\n"
 }
 
 // sameVariant reports whether two attributes have the same variant, in the same case.
 func sameVariant(v, w mad.Variant) bool { return v.Layout == w.Layout && len(v.When) == len(w.When) }
 
-// ownerWords are the classes of the group that have variant v; none where all do.
+// ownerWords returns the classes of the group that have variant v; empty if all have it.
 func ownerWords(group []*mad.Attribute, v mad.Variant) string {
 	var names []string
 	for _, a := range group {
@@ -153,7 +153,7 @@ func ownerWords(group []*mad.Attribute, v mad.Variant) string {
 	return " in class " + strings.Join(names, ", ")
 }
 
-// requestWords are the methods, in each version of the class.
+// requestWords returns the methods, for each version of the class.
 func requestWords(a *mad.Attribute) string {
 	names := func(version uint8) string {
 		var list []string
@@ -172,10 +172,10 @@ func requestWords(a *mad.Attribute) string {
 	return text
 }
 
-// whenWords say when a variant applies.
+// whenWords returns when a variant applies.
 func whenWords(a *mad.Attribute, v mad.Variant) string {
 	if len(v.When) == 0 {
-		return fmt.Sprintf(", where variant=%q says so", v.Name)
+		return fmt.Sprintf(", if variant=%q is given", v.Name)
 	}
 	var parts []string
 	for _, c := range v.When {
@@ -192,17 +192,17 @@ func whenWords(a *mad.Attribute, v mad.Variant) string {
 			case r[0] == r[1]:
 				ranges = append(ranges, numberWords(a, c, r[0]))
 			case !c.Modifier && r[0] == 0 && r[1] == a.Field(c.Name).Max():
-				ranges = append(ranges, "any other") // the variants before had their turn
+				ranges = append(ranges, "any other") // than those of the variants before
 			default:
 				ranges = append(ranges, fmt.Sprintf("%s to %s", numberWords(a, c, r[0]), numberWords(a, c, r[1])))
 			}
 		}
 		parts = append(parts, name+" is "+strings.Join(ranges, " or "))
 	}
-	return ", where " + strings.Join(parts, " and ")
+	return ", if " + strings.Join(parts, " and ")
 }
 
-// numberWords is a value of a condition as people write it.
+// numberWords returns a value of a condition as text.
 func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
 	f := a.Field(c.Name)
 	switch {
@@ -216,7 +216,7 @@ func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// fieldRows are the fields, one a line: name and doc.
+// fieldRows returns the fields, one in each line: name and doc.
 func fieldRows(a *mad.Attribute, prefix string) string {
 	var rows []lang.Fact
 	for i := range a.Flat() {
@@ -230,7 +230,7 @@ func fieldRows(a *mad.Attribute, prefix string) string {
 	return lang.Aligned(rows)
 }
 
-// otherNames are the names of a field beside its first one.
+// otherNames returns the names of a field except its first.
 func otherNames(f *mad.Field) []string {
 	if f.Vendor == "" {
 		return f.Also
@@ -238,7 +238,7 @@ func otherNames(f *mad.Field) []string {
 	return append(slices.Clone(f.Also), mad.SnakeName(f.Vendor))
 }
 
-// FieldHelp is all that the tables say of a field.
+// FieldHelp returns the help of a field.
 func FieldHelp(a *mad.Attribute, f *mad.Field) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.%s (%s): ", a.Name, f.Script, f.Name)
@@ -275,7 +275,7 @@ func FieldHelp(a *mad.Attribute, f *mad.Field) string {
 	return b.String()
 }
 
-// writeWords say what a Set does to the field.
+// writeWords returns the effect of a Set on the field.
 func writeWords(a *mad.Attribute, f *mad.Field) string {
 	if a.Class == 0 {
 		return ""
@@ -286,37 +286,37 @@ func writeWords(a *mad.Attribute, f *mad.Field) string {
 	case !settable:
 		return "The attribute cannot be set."
 	case f.ReadOnly:
-		return "Read-only: an agent ignores it in a Set."
+		return "Read-only: agents ignore it in a Set."
 	case f.NoChange && subn:
-		return "In a Set, 0 leaves it as it is: smp_set sends 0 unless it is named."
+		return "In a Set, 0 means no change: smp_set sends 0 unless the field is named."
 	case f.W1C && subn:
-		return "In a Set, 1 clears or triggers it: smp_set sends 0 unless it is named."
+		return "In a Set, 1 clears or triggers it: smp_set sends 0 unless the field is named."
 	case subn:
-		return "In a Set it is written: smp_set sends what it read unless it is named."
+		return "A Set writes it: smp_set sends the value that it has read unless the field is named."
 	}
-	return "In a Set it is written."
+	return "A Set writes it."
 }
 
-// keyWords say how a key shows.
+// keyWords returns how a key is shown.
 func keyWords(f *mad.Field) string {
 	if f.Key {
-		return `A key: it shows as "hidden", or "none" where it is 0.`
+		return `A key: it is shown as "hidden", or "none" if it is 0.`
 	}
 	return ""
 }
 
-// componentWords say which bits of the component mask a field has (IBA 15.2.1.1).
+// componentWords returns the bits of a field in the component mask (IBA 15.2.1.1).
 func componentWords(a *mad.Attribute, f *mad.Field) string {
 	if f.Component < 0 || a.Class != mad.ClassSubnAdm {
 		return ""
 	}
 	if f.Components > 1 {
-		return fmt.Sprintf("Queries can choose records by it: bits %d to %d of the component mask.", f.Component, f.Component+f.Components-1)
+		return fmt.Sprintf("Queries can select records by it: bits %d to %d of the component mask.", f.Component, f.Component+f.Components-1)
 	}
-	return fmt.Sprintf("Queries can choose records by it: bit %d of the component mask.", f.Component)
+	return fmt.Sprintf("Queries can select records by it: bit %d of the component mask.", f.Component)
 }
 
-// ClassHelp is all that the tables say of a management class.
+// ClassHelp returns the help of a management class.
 func ClassHelp(c mad.ClassInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s. Support: %s.\n", c.Name, uint8(c.First), c.Doc, c.Support)
@@ -348,7 +348,7 @@ func ClassHelp(c mad.ClassInfo) string {
 	return b.String()
 }
 
-// AttributeNamesIn are the names of the attributes of a class or range, in
+// AttributeNamesIn returns the names of the attributes of a class or range, in
 // alphabetical order.
 func AttributeNamesIn(c mad.ClassInfo) (names []string) {
 	for _, a := range mad.Attributes() {
@@ -360,7 +360,7 @@ func AttributeNamesIn(c mad.ClassInfo) (names []string) {
 	return slices.Compact(names)
 }
 
-// ModifierWords are the parts of the attribute modifier: "out_port, in_port".
+// ModifierWords returns the parts of the attribute modifier: "out_port, in_port".
 func ModifierWords(attr *mad.Attribute) string {
 	if len(attr.Modifier) == 0 {
 		return "nothing"

@@ -45,7 +45,7 @@ func TestHelpGeneralInfo(t *testing.T) {
 // TestHelpRequired: what class version 1 asks of a subnet administrator.
 func TestHelpRequired(t *testing.T) {
 	for name, want := range map[string]string{
-		"NodeRecord":      "A subnet administrator of class version 1 has to have it.\n",
+		"NodeRecord":      "A subnet administrator of class version 1 must support it.\n",
 		"LinkRecord":      "need not have it: ClassPortInfo.capability_mask there says is_subnet_optional_records_supported if it has.\n",
 		"MCMemberRecord":  "need not have it: ClassPortInfo.capability_mask there says is_ud_multicast_supported if it has.\n",
 		"CableInfoRecord": "",

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// notices are the variants of Notice that a trap number chooses, each once, with the class
-// that it was found in first.
+// notices returns the variants of Notice that a trap number selects, each once, with the
+// first class that has it.
 func notices(number uint64) (list []mad.Variant) {
 	for _, a := range AttributesNamed("Notice") {
 		for _, v := range a.Variants {
@@ -26,7 +26,7 @@ func notices(number uint64) (list []mad.Variant) {
 	return list
 }
 
-// trapsOf are the trap numbers that choose a variant.
+// trapsOf returns the trap numbers that select a variant.
 func trapsOf(v mad.Variant) (numbers []uint64) {
 	for _, c := range v.When {
 		if c.Name != "trap_number" {
@@ -41,18 +41,18 @@ func trapsOf(v mad.Variant) (numbers []uint64) {
 	return numbers
 }
 
-// TrapHelp is all that the tables say of a trap.
+// TrapHelp returns the help of a trap.
 func TrapHelp(number uint16) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Trap %d: %s\n", number, TrapSummary(number))
 	for _, v := range notices(uint64(number)) {
 		fmt.Fprintf(&b, "\n%s\nFields of Notice.data_details:\n%s", v.Layout.Doc, fieldRows(v.Layout, "  ."))
 	}
-	fmt.Fprintf(&b, "\nSubscribe to its reports: sa_subscribe(trap=%d)\n", number)
+	fmt.Fprintf(&b, "\nTo subscribe to its reports: sa_subscribe(trap=%d)\n", number)
 	return b.String()
 }
 
-// TrapSummary says what a trap reports, by class where several have the number.
+// TrapSummary returns what a trap reports, by class if several have the number.
 func TrapSummary(number uint16) string {
 	var docs []string
 	for _, i := range mad.Traps() {
@@ -67,7 +67,7 @@ func TrapSummary(number uint16) string {
 	return strings.Join(docs, "; ")
 }
 
-// verbs are the functions that send a method, by class.
+// verbs has the functions that send a method, by class.
 var verbs = map[mad.Class]map[mad.Method]string{
 	mad.ClassSubn: {mad.MethodGet: "smp_get", mad.MethodSet: "smp_set", mad.MethodTrap: "sa_subscribe", mad.MethodTrapRepress: "sa_subscribe"},
 	mad.ClassSubnAdm: {mad.MethodGet: "sa_get", mad.MethodGetTable: "sa_gettable", mad.MethodSet: "sa_set", mad.MethodDelete: "sa_delete",
@@ -76,7 +76,7 @@ var verbs = map[mad.Class]map[mad.Method]string{
 	0:             {mad.MethodGet: "mad_get", mad.MethodSet: "mad_set"},
 }
 
-// verbOf is the function that sends a method in a class, or receives what it carries.
+// verbOf returns the function that sends a method in a class, or receives its data.
 func verbOf(c mad.Class, version uint8, m mad.Method) string {
 	list, ok := verbs[c.Family()]
 	if !ok {
@@ -94,10 +94,10 @@ type MethodUse struct {
 	Class   mad.Class
 	Version uint8
 	Info    mad.MethodInfo
-	Verb    string // the function that sends it, or receives what it carries
+	Verb    string // the function that sends it, or receives its data
 }
 
-// MethodUses lists the methods of all classes that have a number of their own.
+// MethodUses lists the methods of all classes that have their own number.
 func MethodUses() (list []MethodUse) {
 	for _, c := range mad.Classes() {
 		if c.First != c.Last || c.First != c.First.Family() {
@@ -116,7 +116,7 @@ func MethodUses() (list []MethodUse) {
 	return list
 }
 
-// MethodHelp is help on methods of one name.
+// MethodHelp returns the help of methods of one name.
 func MethodHelp(name string, uses []MethodUse) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Method %s\n\n", name)
@@ -129,14 +129,14 @@ func MethodHelp(name string, uses []MethodUse) string {
 		rows = append(rows, lang.Fact{Name: "  " + what, Value: starlark.String(fmt.Sprintf("%#02x: %s: %s", uint8(u.Info.Method), u.Info.Doc, u.Verb))})
 	}
 	b.WriteString(lang.Aligned(rows))
-	fmt.Fprintf(&b, "\nThe last word is the function that sends it, or that receives it: help(%q).\n", uses[0].Verb)
+	fmt.Fprintf(&b, "\nThe last word is the function that sends or receives it: help(%q).\n", uses[0].Verb)
 	return b.String()
 }
 
-// StatusHelp is help on the statuses of responses.
+// StatusHelp returns the help of the statuses of responses.
 func StatusHelp(list []mad.StatusInfo) string {
 	var b strings.Builder
-	b.WriteString("Status of a response, as the attribute .status of an error value shows it:\n\n")
+	b.WriteString("Status of a response, as in the attribute .status of an error value:\n\n")
 	var rows []lang.Fact
 	for _, s := range list {
 		of := ""
@@ -146,7 +146,7 @@ func StatusHelp(list []mad.StatusInfo) string {
 		rows = append(rows, lang.Fact{Name: "  " + s.Name, Value: starlark.String(fmt.Sprintf("%#04x%s: %s", uint16(s.Status), of, s.Doc))})
 	}
 	b.WriteString(lang.Aligned(rows))
-	b.WriteString("\nOther values of .status: \"timed out\", no answer after all attempts; \"unsupported\", a register that the device does not have.\n")
+	b.WriteString("\nOther values of .status: \"timed out\", no answer to any attempt; \"unsupported\", a register that the device does not have.\n")
 	return b.String()
 }
 

@@ -11,8 +11,8 @@ import (
 	"fabsh/mad"
 )
 
-// ParseGUID accepts any spelling of a GUID: an int, or text with or without
-// 0x, with or without colons or dashes between its parts.
+// ParseGUID accepts any notation of a GUID: an int, or text with or without 0x, with or
+// without colons or dashes between its parts.
 func ParseGUID(v starlark.Value) (mad.GUID, error) {
 	switch v := v.(type) {
 	case starlark.Int:
@@ -24,15 +24,15 @@ func ParseGUID(v starlark.Value) (mad.GUID, error) {
 		if g, ok := GUIDText(string(v)); ok {
 			return g, nil
 		}
-		return 0, fmt.Errorf("%s is no GUID: write 0x and up to 16 hexadecimal digits", v)
+		return 0, fmt.Errorf("%s is not a GUID; write 0x and up to 16 hexadecimal digits", v)
 	}
 	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
 }
 
-// separators are what GUIDs are written with.
+// separators removes the separators in GUIDs.
 var separators = strings.NewReplacer(":", "", "-", "", ".", "")
 
-// GUIDText is ParseGUID of a text; false: it is no GUID.
+// GUIDText is ParseGUID for a text; false: it is not a GUID.
 func GUIDText(s string) (mad.GUID, bool) {
 	digits := strings.TrimSpace(s)
 	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
@@ -43,7 +43,7 @@ func GUIDText(s string) (mad.GUID, bool) {
 	return mad.GUID(n), err == nil && len(digits) <= 16
 }
 
-// ParseGID reads a GID, which is written as an IPv6 address (IBA 4.1.1, RFC 4291).
+// ParseGID parses a GID, which has the form of an IPv6 address (IBA 4.1.1, RFC 4291).
 func ParseGID(v starlark.Value) (mad.GID, error) {
 	s, ok := starlark.AsString(v)
 	if !ok {
@@ -51,7 +51,7 @@ func ParseGID(v starlark.Value) (mad.GID, error) {
 	}
 	addr, err := netip.ParseAddr(strings.TrimSpace(s))
 	if err != nil || !addr.Is6() || addr.Zone() != "" {
-		return mad.GID{}, fmt.Errorf("%q is no GID: write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
+		return mad.GID{}, fmt.Errorf("%q is not a GID; write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
 	}
 	return mad.GID(addr.As16()), nil
 }

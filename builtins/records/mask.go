@@ -8,8 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// MaskKeys is code with the values of key fields left out, wherever a keyword
-// or a dict gives one: m_key=...
+// MaskKeys returns code without the values of key fields in keyword arguments and dicts:
+// m_key=...
 func MaskKeys(code string) string { return keyValues().ReplaceAllString(code, "$1...") }
 
 var keyValues = sync.OnceValue(func() *regexp.Regexp {

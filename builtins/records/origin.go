@@ -6,28 +6,28 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Origin says of whom a record was asked. It does not count for equality.
+// Origin is the target that a record was read from. It does not count for equality.
 type Origin struct {
-	Of   starlark.Value // a node, a route, a name; None where only the LID is known
-	LID  starlark.Value // None where it is not known
-	Port starlark.Value // None where no port is meant
+	Of   starlark.Value // a node, a route, a name; None if only the LID is known
+	LID  starlark.Value // None if unknown
+	Port starlark.Value // None if the record is not about a port
 }
 
-// AskedOf is r with its origin.
+// AskedOf returns r with its origin.
 func (r *Record) AskedOf(o Origin) *Record {
 	r.origin = &o
 	return r
 }
 
-// OriginMembers are what help says of the origin.
+// OriginMembers is the help of the origin.
 var OriginMembers = []lang.MemberDoc{
-	{Name: "of", Doc: "of whom it was asked: a node where the target is known as one, else the route or name that was given; None of a LID"},
-	{Name: "lid", Doc: "the LID of whom was asked, unless the attribute has such a field; None where it is not known"},
-	{Name: "port", Doc: "the port that is meant; None where none is"},
+	{Name: "of", Doc: "the target that it was read from: its node if known, else the route or name that was given; None for a LID"},
+	{Name: "lid", Doc: "the LID of the target, unless the attribute has such a field; None if unknown"},
+	{Name: "port", Doc: "number of the port that it describes; None if it is not about a port"},
 }
 
-// originFacts are the columns of the origin, the first of all. What is None is
-// not in text.
+// originFacts returns the columns of the origin, which come first. Text leaves out those
+// that are None.
 func (r *Record) originFacts() []lang.Fact {
 	if r.origin == nil {
 		return nil
@@ -46,7 +46,7 @@ func (r *Record) originFacts() []lang.Fact {
 	return out
 }
 
-// value is a part of the origin by its name; nil: there is none of that name.
+// value returns a part of the origin by name; nil: no such part.
 func (o *Origin) value(name string) starlark.Value {
 	if o == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package records is the values of attributes: bytes with a layout, read and
-// written by field, and what help says of them.
+// Package records has the values of attributes, bytes with a layout that are read and
+// written by field, and their help.
 //
 //	record.go    a record: the bytes of an attribute
 //	field.go     values of fields, both ways
@@ -24,18 +24,18 @@ import (
 	"fabsh/mad"
 )
 
-// Record is an attribute as it came over the wire, read field by field on
-// demand. The bytes never change.
+// Record is an attribute in its wire format. Fields are decoded when they are read. The
+// bytes never change.
 type Record struct {
 	Attribute *mad.Attribute
 	Data      []byte // Attribute.Size bytes
-	// Named are the fields that replace changed, by their names in scripts:
-	// smp_set(record, target) writes these.
+	// Named are the fields that replace() has changed, by their names in scripts;
+	// smp_set(record, target) writes them.
 	Named []string
-	// Source is the LID that a notice came from, which nobody asked for; 0: it
-	// is an answer.
+	// Source is the LID that sent a notice; 0: the record is an answer to a
+	// request.
 	Source mad.LID
-	origin *Origin // nil: it answers no request to a target
+	origin *Origin // nil: it is not an answer of a target
 }
 
 var (
@@ -45,21 +45,21 @@ var (
 	_ lang.Documented     = (*Record)(nil)
 )
 
-// New makes a record of a copy of data, cut or padded with zeros to the
-// attribute's size.
+// New returns a record of a copy of data, cut or padded with zeros to the attribute's
+// size.
 func New(a *mad.Attribute, data []byte) *Record {
 	r := &Record{Attribute: a, Data: make([]byte, a.Size)}
 	copy(r.Data, data)
 	return r
 }
 
-// NewAnswer makes a record of what an answer to a request with that modifier
-// holds: of the attribute's variants, the one that it is.
+// NewAnswer returns a record of the data in an answer to a request with that modifier,
+// with the matching variant of the attribute.
 func NewAnswer(a *mad.Attribute, modifier uint32, data []byte) *Record {
 	return New(a.Resolve(data, modifier), data)
 }
 
-// TypeName is the attribute's name as a type's: "port_info".
+// TypeName returns the name of the attribute's type: "port_info".
 func TypeName(a *mad.Attribute) string { return mad.SnakeName(a.Name) }
 
 func (r *Record) Type() string         { return TypeName(r.Attribute) }
@@ -69,15 +69,15 @@ func (r *Record) Schema() string       { return r.Type() + "/1" }
 
 func (r *Record) Hash() (uint32, error) { return lang.HashBytes(r.Data), nil }
 
-// CompareSameType: records are equal that have the same layout and bytes. It is
-// only asked about values of one Type.
+// CompareSameType compares layout and bytes. It is only called for values of the same
+// Type.
 func (r *Record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	o := y.(*Record)
 	return CompareEqual(op, r, r.Attribute == o.Attribute && bytes.Equal(r.Data, o.Data))
 }
 
-// String is the type and the first few fields: port_info(lid=3, ...); of a notice first its
-// event.
+// String returns the type and the first few fields: port_info(lid=3, ...); for a notice
+// its event first.
 func (r *Record) String() string {
 	const few = 3
 	var b strings.Builder
@@ -108,19 +108,19 @@ func (r *Record) String() string {
 	return b.String()
 }
 
-// eventOf names the event of a notice; "" of another attribute.
+// eventOf returns the name of the event of a notice; "" for another attribute.
 func eventOf(a *mad.Attribute, data []byte) string {
 	if a.Name != mad.AttrSubnNotice.Name {
 		return ""
 	}
 	var n mad.Notice
-	whole := make([]byte, mad.AttrSubnAdmNotice.Size) // that of an SMP lacks the last field
+	whole := make([]byte, mad.AttrSubnAdmNotice.Size) // a notice in an SMP lacks the last field
 	copy(whole, data)
 	n.Decode(whole)
 	return n.Event(a.Class)
 }
 
-// Attr is a field, the number beside a word, or replace.
+// Attr returns a field, the number of a word, or replace.
 func (r *Record) Attr(name string) (starlark.Value, error) {
 	if f := r.Attribute.Field(name); f != nil {
 		return FieldValue(f, r.Data), nil
@@ -143,8 +143,8 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// Bytes are r as it came, reserved bits too. Keys in it are zeros. The language's
-// bytes() asks for them.
+// Bytes returns the bytes of r, including reserved bits, with zeros in place of keys. The
+// language's bytes() calls it.
 func (r *Record) Bytes() starlark.Bytes {
 	b := slices.Clone(r.Data)
 	for i := range r.Attribute.Flat() {
@@ -155,8 +155,7 @@ func (r *Record) Bytes() starlark.Bytes {
 	return starlark.Bytes(b)
 }
 
-// CodeField is the field with words that x_code is the number of; nil: there is
-// none.
+// CodeField returns the field whose number is x_code; nil: no such field.
 func CodeField(a *mad.Attribute, name string) *mad.Field {
 	base, ok := strings.CutSuffix(name, "_code")
 	if !ok {
@@ -168,7 +167,8 @@ func CodeField(a *mad.Attribute, name string) *mad.Field {
 	return nil
 }
 
-// AttrNames has the fields of embedded attributes, and these attributes as well.
+// AttrNames returns the fields, including those of embedded attributes, and the embedded
+// attributes.
 func (r *Record) AttrNames() []string {
 	names := append(fieldNames(r.Attribute), "replace")
 	if r.Attribute.Field("data") == nil {
@@ -193,8 +193,8 @@ func (r *Record) AttrNames() []string {
 	return names
 }
 
-// fieldNames are the names of an attribute's fields, with the numbers beside
-// words, and without embedded attributes.
+// fieldNames returns the names of an attribute's fields, with the numbers of words and
+// without embedded attributes.
 func fieldNames(a *mad.Attribute) []string {
 	var names []string
 	for i := range a.Flat() {
@@ -207,8 +207,7 @@ func fieldNames(a *mad.Attribute) []string {
 	return names
 }
 
-// Facts are of whom it was asked, and the fields, those of embedded attributes
-// too.
+// Facts returns the origin and the fields, including those of embedded attributes.
 func (r *Record) Facts() []lang.Fact { return append(r.originFacts(), r.fieldFacts()...) }
 
 func (r *Record) fieldFacts() []lang.Fact {
@@ -234,7 +233,7 @@ func (r *Record) fieldFacts() []lang.Fact {
 func (r *Record) TypeDoc() lang.TypeDoc {
 	d := attributeDoc(r.Attribute)
 	if r.Source != 0 {
-		d.Members = append(d.Members, lang.MemberDoc{Name: "source", Doc: "the LID that it came from"})
+		d.Members = append(d.Members, lang.MemberDoc{Name: "source", Doc: "the LID that sent it"})
 	}
 	if r.origin != nil {
 		d.Members = append(d.Members, OriginMembers...)
@@ -242,7 +241,7 @@ func (r *Record) TypeDoc() lang.TypeDoc {
 	return d
 }
 
-// From is r as it came from a LID, unasked.
+// From returns r as a notice sent by a LID.
 func (r *Record) From(source mad.LID) *Record {
 	r.Source = source
 	return r
@@ -256,7 +255,7 @@ func attributeDoc(a *mad.Attribute) lang.TypeDoc {
 		d.Members = append(d.Members, lang.MemberDoc{Name: f.Script, Doc: f.Doc})
 	}
 	if a.Field("data") == nil {
-		d.Members = append(d.Members, lang.MemberDoc{Name: "data", Doc: "its bytes, reserved bits included; keys in them are zeros"})
+		d.Members = append(d.Members, lang.MemberDoc{Name: "data", Doc: "its bytes, including reserved bits; keys are replaced by zeros"})
 	}
 	d.Members = append(d.Members, lang.MemberDoc{Name: ReplaceMethod.Signature(), Doc: ReplaceMethod.Summary(), Method: &ReplaceMethod})
 	return d
@@ -267,7 +266,7 @@ var ReplaceMethod = lang.Builtin{
 	Name:   "replace",
 	Params: []lang.Param{{Name: "**fields", Kind: KindFields, Doc: "fields and their new values, as words or numbers"}},
 	Doc: `Returns a copy of the record with some fields changed.
-smp_set(record, target) writes the fields that replace named. It sends nothing itself.`,
+smp_set(record, target) writes the changed fields. replace itself sends nothing.`,
 	Example: `
 > r = smp_get("SwitchInfo", dr("0,1"))
 > r.replace(life_time_value=20).life_time_value

@@ -76,7 +76,7 @@ prefix = smp_get("PortInfo", dr("0"), 1).gid_prefix
 g = [gid(r.port_guid, prefix=prefix) for r in sa_gettable("NodeRecord", node_type="ca")]
 print(len(sa_getmulti(sgids=g[:6], dgids=g[6:12])))`), "30\n")
 	got := fabsh(t.Context(), `sa_gettrace(slid=1, dlid=2)`, "-t", "1s")
-	want := "timed out after 3 attempts in 3s; method not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)\n"
+	want := "timed out after 3 attempts in 3s; method probably not supported: the subnet administrator answers other requests (OpenSM drops requests that it does not support)\n"
 	if !strings.Contains(got, want) || !strings.HasSuffix(got, "[exit status 3]\n") {
 		t.Errorf("sa_gettrace: %s", got)
 	}
