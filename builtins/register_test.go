@@ -53,25 +53,25 @@ func TestHostileRegisters(t *testing.T) {
 		spoil     func(m []byte)
 		want      string
 	}{
-		{"another register", bySMP, func(m []byte) { m[op+4], m[op+5] = 0x90, 0x20 }, "about another register"},
-		{"a length of 0", bySMP, func(m []byte) { m[op+16], m[op+17] = 0x18, 0 }, "about another register, or malformed"},
+		{"another register", bySMP, func(m []byte) { m[op+4], m[op+5] = 0x90, 0x20 }, "for another register"},
+		{"a length of 0", bySMP, func(m []byte) { m[op+16], m[op+17] = 0x18, 0 }, "for another register, or malformed"},
 		{"a length beyond the datagram", bySMP, func(m []byte) { m[op+16], m[op+17] = 0x1f, 0xff }, "malformed"},
 		{"no register behind it", bySMP, func(m []byte) { m[op+16] = 0 }, "malformed"},
 		{"a write", bySMP, func(m []byte) { m[op+6] = 0x82 }, "malformed"},
 		{"a status", bySMP, func(m []byte) { m[op+2] = 7 }, "bad parameter"},
 		{"a status of no name", bySMP, func(m []byte) { m[op+2] = 0x33 }, "unknown(51)"},
 		{"not supported", bySMP, func(m []byte) { m[op+2] = 4 }, "does not have register MTMP"},
-		{"another register, by GMP", byGMP, func(m []byte) { m[22], m[23] = 0x90, 0x20 }, "about another register"},
-		{"another block", byGMP, func(m []byte) { m[33] = 1 }, "about another register"},
+		{"another register, by GMP", byGMP, func(m []byte) { m[22], m[23] = 0x90, 0x20 }, "for another register"},
+		{"another block", byGMP, func(m []byte) { m[33] = 1 }, "for another register"},
 		{"not supported, by GMP", byGMP, func(m []byte) { m[5] = 0x14 }, "does not have register MTMP"},
-		{"another page", `catch(reg_get, "PDDR", 1, 2, page_select="module")`, func(m []byte) { m[content+7] = 6 }, "about another part"},
+		{"another page", `catch(reg_get, "PDDR", 1, 2, page_select="module")`, func(m []byte) { m[content+7] = 6 }, "for another part"},
 		{"a text that clears the screen", `reg_get("MTMP", 1)`, func(m []byte) { copy(m[content+24:], "\x1b[2J\n") }, `\x1b[2J\n`},
 		{"all ones", `reg_get("PPCNT", 1, 2, grp="rs_fec_histogram").hist[0]`, func(m []byte) {
 			for i := content + 8; i < len(m); i++ {
 				m[i] = 0xff
 			}
 		}, "18446744073709551615"},
-		{"a module of no kind", `catch(reg_get, "EEPROM", 1, 2)`, func(m []byte) { m[content+16] = 0x77 }, "without a known layout, unknown(119)"},
+		{"a module of no kind", `catch(reg_get, "EEPROM", 1, 2)`, func(m []byte) { m[content+16] = 0x77 }, "unknown layout of modules of kind unknown(119)"},
 		{"a module that is not there", `catch(reg_get, "EEPROM", 1, 2)`, func(m []byte) { m[content+3] = 3 }, "not connected"},
 	} {
 		h := &hostile{spoil: tt.spoil}

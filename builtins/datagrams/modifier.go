@@ -53,7 +53,7 @@ func (a *smpArgs) modifier(c *lang.Call, attr *mad.Attribute, t *topology.Target
 	for _, arg := range a.parts() {
 		known := slices.ContainsFunc(attr.Modifier, func(p mad.ModifierPart) bool { return p.Name == arg.name })
 		if arg.n != nil && !known {
-			return 0, lang.Errorf("%s has no %s; its modifier has %s", attr.Name, arg.name, records.ModifierWords(attr))
+			return 0, lang.Errorf("%s: unsupported modifier %s; supported: %s", attr.Name, arg.name, records.ModifierWords(attr))
 		}
 	}
 	return modifier, nil

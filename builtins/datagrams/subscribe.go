@@ -39,7 +39,7 @@ var SASubscribe = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "trap", Kind: lang.KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
 		{Name: "generic", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: traps of a vendor, selected by vendor_id and device_id"},
-		{Name: "source", Kind: lang.KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports" of the subnet administrator; "traps" that agents send to this port, with --trap-agent; or "poll", the notices of devices that send no traps`},
+		{Name: "source", Kind: lang.KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports", from the subnet administrator; "traps", which agents send to this port (requires --trap-agent); or "poll", notices read from devices that send no traps`},
 		{Name: "**components", Kind: records.KindFields, Doc: `further conditions for notices, by the names of InformInfo: producer_type="switch", type="urgent", gid=, lid_range_begin=, lid_range_end= (of the port that sent the trap)`},
 	},
 	Doc: `Subscribes to events of the fabric and returns a subscription, whose next() waits for an event.

@@ -36,7 +36,7 @@ Without a topic it prints the overview. At the prompt, help alone will do.`,
 > help("PortInfo.LMC")
 PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section 14.2.5.6 of the specification
 LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
-In a Set it is written: smp_set sends what it read unless it is named.
+A Set writes it: smp_set sends the value that it has read unless the field is named.
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Topic starlark.Value }) (starlark.Value, error) {
 		text, err := Of(c.Runtime()).On(a.Topic, c.Runtime().Columns())

@@ -319,7 +319,7 @@ func componentWords(a *mad.Attribute, f *mad.Field) string {
 // ClassHelp returns the help of a management class.
 func ClassHelp(c mad.ClassInfo) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s. Support: %s.\n", c.Name, uint8(c.First), c.Doc, c.Support)
+	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s.\n%s.\n", c.Name, uint8(c.First), c.Doc, strings.ToUpper(c.Support[:1])+c.Support[1:])
 	if c.Last.WasReserved() {
 		b.WriteString("Version 1.0 of the specification reserves classes 0x20 to 0x80.\n")
 	}
@@ -363,7 +363,7 @@ func AttributeNamesIn(c mad.ClassInfo) (names []string) {
 // ModifierWords returns the parts of the attribute modifier: "out_port, in_port".
 func ModifierWords(attr *mad.Attribute) string {
 	if len(attr.Modifier) == 0 {
-		return "nothing"
+		return "none"
 	}
 	var words []string
 	for _, p := range attr.Modifier {

@@ -20,8 +20,8 @@ func TestHelpVariants(t *testing.T) {
 	}
 	notice := AttributesHelp(AttributesNamed("Notice"))
 	for _, want := range []string{
-		"\nVariant bad_b_key of .data_details in class BM, where is_generic is 1 and trap_number is 259\n",
-		"\nVariant port_service of .data_details in class SubnAdm version 1, where is_generic is 1 and trap_number is 64 to 65\n",
+		"\nVariant bad_b_key of .data_details in class BM, if is_generic is 1 and trap_number is 259\n",
+		"\nVariant port_service of .data_details in class SubnAdm version 1, if is_generic is 1 and trap_number is 64 to 65\n",
 	} {
 		if !strings.Contains(notice, want) {
 			t.Errorf("help of Notice: no %q", want)
@@ -33,8 +33,8 @@ func TestHelpVariants(t *testing.T) {
 func TestHelpGeneralInfo(t *testing.T) {
 	text := AttributesHelp(AttributesNamed("GeneralInfo"))
 	for _, want := range []string{
-		"\nVariant is3 of .software, where device_id is 0x0190 or 0x5a44 to 0x5a46 or ",
-		"\nVariant is4 of .software, where device_id is any other\n",
+		"\nVariant is3 of .software, if device_id is 0x0190 or 0x5a44 to 0x5a46 or ",
+		"\nVariant is4 of .software, if device_id is any other\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -46,8 +46,8 @@ func TestHelpGeneralInfo(t *testing.T) {
 func TestHelpRequired(t *testing.T) {
 	for name, want := range map[string]string{
 		"NodeRecord":      "A subnet administrator of class version 1 must support it.\n",
-		"LinkRecord":      "need not have it: ClassPortInfo.capability_mask there says is_subnet_optional_records_supported if it has.\n",
-		"MCMemberRecord":  "need not have it: ClassPortInfo.capability_mask there says is_ud_multicast_supported if it has.\n",
+		"LinkRecord":      "Optional for a subnet administrator of class version 1: its ClassPortInfo.capability_mask has is_subnet_optional_records_supported if it supports it.\n",
+		"MCMemberRecord":  "Optional for a subnet administrator of class version 1: its ClassPortInfo.capability_mask has is_ud_multicast_supported if it supports it.\n",
 		"CableInfoRecord": "",
 	} {
 		text := AttributesHelp(AttributesNamed(name))

@@ -49,7 +49,7 @@ func EditGUIDs(t *Table, entries map[int]mad.GUID, replace bool) {
 		for i, g := range sorted(entries) {
 			switch {
 			case i >= room && g != 0:
-				return unsupported("entry %d: the table has %s", i, plural.Count(room, "entry", "entries"))
+				return unsupported("entry %d is out of range; the table has %s", i, plural.Count(room, "entry", "entries"))
 			case i >= room:
 			case i > 0:
 				binary.BigEndian.PutUint64(t.Data[8*i:], uint64(g))

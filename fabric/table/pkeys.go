@@ -62,7 +62,7 @@ func EditPKeys(t *Table, entries map[int]uint16, replace bool) {
 			case i < room:
 				binary.BigEndian.PutUint16(t.Data[2*i:], key)
 			case key != 0:
-				return unsupported("entry %d: the table has %s", i, plural.Count(room, "entry", "entries"))
+				return unsupported("entry %d is out of range; the table has %s", i, plural.Count(room, "entry", "entries"))
 			}
 		}
 		return nil
