@@ -16,7 +16,7 @@ type Attribute struct {
 	Methods   []Method       // requests that the specification allows
 	Methods1  []Method       // the same in version 1 of SubnAdm
 	Modifier  []ModifierPart // the fields of the attribute modifier; empty: it is 0
-	SMOwned   bool           // a subnet manager sets it and expects it to stay
+	SMOwned   bool           // a subnet manager sets it and expects no other changes
 	Size      int            // length of the layout in bytes
 	Section   string         // of the specification
 	Sources   []string       // the public sources of the layout: project, file and symbol

@@ -115,8 +115,8 @@
 //	                            a variant of the attributes that carry registers
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
-//	smowned                     a subnet manager sets it and expects it to stay
-//	state                       a record that may be queried, not edited (class version 1)
+//	smowned                     a subnet manager sets it and expects no other changes
+//	state                       a record that can be read but not changed (class version 1)
 //	unconfirmed                 fewer than two sources are known
 //	v1=Get,GetBulk              requests in version 1 of SubnAdm: Get, Set, Report, Inform, GetTable,
 //	                            GetBulk, Config

@@ -97,7 +97,7 @@ func (w *writer) section(l *layout, a *attr) {
 			w.p(" In class version 1 it is optional.")
 		}
 		if a.smOwned {
-			w.p(" A subnet manager sets it and expects it to stay.")
+			w.p(" A subnet manager sets it and expects no other changes.")
 		}
 		if len(a.modifier) > 0 {
 			w.p("\nModifier:")
@@ -186,11 +186,11 @@ func (f *field) marks(a *attr) string {
 func recordContent(state, config bool) string {
 	switch {
 	case state && config:
-		return "By class version 1 it is state and configuration: others than the subnet manager may create and edit it"
+		return "In class version 1 it is state and configuration: not only the subnet manager may create and change it"
 	case config:
 		return "Configuration: others than the subnet manager create and edit it"
 	}
-	return "By class version 1 it is state: it may be queried, not edited"
+	return "In class version 1 it is state: it can be read but not changed"
 }
 
 // conditions returns the conditions of v.
