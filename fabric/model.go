@@ -12,6 +12,7 @@
 //	reading.go  attributes read beyond a sweep
 //	label.go    nodes and ports in messages
 //	tier.go     how far nodes are from the hosts
+//	find.go     nodes and hosts by name
 //	rename.go   names from a node name map; nearest.go, the name that was meant;
 //	            nameorder.go, the order of names
 //

@@ -148,11 +148,11 @@ func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 	case starlark.String:
 		g, err := records.ParseGUID(x)
 		if err != nil {
-			nodes := v.g.Fabric().NodeByName(string(x))
-			if len(nodes) == 1 {
-				return v.switchOf(topology.NodeOf(nodes[0]))
+			n, err := v.g.Fabric().FindNode(string(x))
+			if err != nil {
+				return 0, err
 			}
-			return 0, fmt.Errorf("%s called %q", plural.Count(len(nodes), "node", "nodes"), string(x))
+			return v.switchOf(topology.NodeOf(n))
 		}
 		guid = g
 	default:

@@ -7,7 +7,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
@@ -103,11 +102,11 @@ func (v *Routes) endsOf(x starlark.Value) ([]mad.LID, error) {
 		return v.graph.g.LIDs(0), nil
 	}
 	if name, ok := starlark.AsString(x); ok {
-		nodes := v.graph.g.Fabric().NodeByName(name)
-		if len(nodes) != 1 {
-			return nil, fmt.Errorf("%s called %q", plural.Count(len(nodes), "node", "nodes"), name)
+		n, err := v.graph.g.Fabric().FindNode(name)
+		if err != nil {
+			return nil, err
 		}
-		x = topology.NodeOf(nodes[0])
+		x = topology.NodeOf(n)
 	}
 	lids, err := lidsOf([]starlark.Value{x})
 	if err != nil {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ func (r *Resolver) named(name string) Target {
 		}
 	}
 	f := EnvOf(r.Call.Runtime()).Current
-	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || len(f.NodeByName(name)) == 0) {
+	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || !named(f.Fabric, name)) {
 		return missing(name, "no node is named %q; a LID is a number, %d, not a string (int(%[1]q) converts it)", name, lid)
 	}
 	if f == nil {
@@ -37,34 +38,46 @@ func (r *Resolver) named(name string) Target {
 	return nameIn(f.Fabric, name)
 }
 
+// named reports whether a node or host has a name.
+func named(f *fabric.Fabric, name string) bool {
+	_, err := f.FindNode(name)
+	return err == nil
+}
+
 // nameIn looks a name, or NAME/PORT, up in a fabric.
 func nameIn(f *fabric.Fabric, name string) Target {
-	if nodes := f.NodeByName(name); len(nodes) > 0 {
-		if len(nodes) > 1 {
-			return ambiguousName(name, nodes)
-		}
-		return NodeTarget(nodes[0])
+	n, err := f.FindNode(name)
+	if err == nil {
+		return NodeTarget(n)
 	}
-	if i := strings.LastIndexByte(name, '/'); i > 0 {
-		num, err := strconv.ParseUint(name[i+1:], 10, 16)
-		nodes := f.NodeByName(name[:i])
-		switch {
-		case err != nil || len(nodes) == 0:
-		case len(nodes) > 1:
-			return ambiguousName(name[:i], nodes)
-		default:
-			p := nodes[0].Port(int(num))
-			if p == nil {
-				return missing(name, "%v", NoSuchPort(nodes[0], name[i+1:]))
+	var unknown *fabric.NameError
+	errors.As(err, &unknown)
+	if i := strings.LastIndexByte(name, '/'); i > 0 && len(unknown.Nodes) == 0 {
+		if num, bad := strconv.ParseUint(name[i+1:], 10, 16); bad == nil {
+			n, err := f.FindNode(name[:i])
+			var several *fabric.NameError
+			switch {
+			case err == nil && n.Port(int(num)) != nil:
+				return portTarget(n.Port(int(num)))
+			case err == nil:
+				return missing(name, "%v", NoSuchPort(n, name[i+1:]))
+			case errors.As(err, &several) && len(several.Nodes) > 0:
+				return Target{Label: name, Port: NoPortGiven, Err: &TargetError{err: err, named: true}}
 			}
-			return portTarget(p)
 		}
 	}
-	var names []string
-	for i := range f.Nodes() {
-		names = append(names, f.Nodes()[i].Name())
+	return Target{Label: name, Port: NoPortGiven, Err: &TargetError{err: unknownNode{unknown}, named: true}}
+}
+
+// unknownNode is the error of an unknown name, with advice. Its text is made when it is
+// read, because it searches all names: a list may have many such targets.
+type unknownNode struct{ *fabric.NameError }
+
+func (e unknownNode) Error() string {
+	if len(e.Nodes) > 0 || e.IsPattern() {
+		return e.NameError.Error()
 	}
-	return missing(name, "unknown node %q%s; if it is new, run discover() again", name, fabric.DidYouMean(name, names))
+	return e.NameError.Error() + "; if it is new, run discover() again"
 }
 
 // FindIn looks a GUID, a GID, a name or NAME/PORT up in a fabric.
@@ -77,7 +90,7 @@ func FindIn(f *fabric.Fabric, name string) Target {
 			return missing(name, "the fabric has no GUID %s", g)
 		}
 	}
-	if len(f.NodeByName(name)) == 0 && strings.Contains(name, ":") {
+	if !named(f, name) && strings.Contains(name, ":") {
 		if g, err := records.ParseGID(starlark.String(name)); err == nil {
 			if t, ok := guidIn(f, name, g.GUID()); ok {
 				return t
@@ -85,15 +98,6 @@ func FindIn(f *fabric.Fabric, name string) Target {
 		}
 	}
 	return nameIn(f, name)
-}
-
-// ambiguousName returns the target for a name of several nodes.
-func ambiguousName(name string, nodes []*fabric.Node) Target {
-	var guids []string
-	for _, n := range nodes {
-		guids = append(guids, n.GUID().String())
-	}
-	return missing(name, "%d nodes are named %q; use a GUID, one of %s", len(nodes), name, strings.Join(guids, ", "))
 }
 
 // guid resolves a GUID: a port's first, then a node's; in the fabric first,
@@ -210,5 +214,5 @@ const linkLocalPrefix = 0xfe80000000000000
 
 // missing returns a target that does not exist.
 func missing(name, format string, args ...any) Target {
-	return Target{Label: name, Port: NoPortGiven, Err: &TargetError{msg: fmt.Sprintf(format, args...), named: true}}
+	return Target{Label: name, Port: NoPortGiven, Err: &TargetError{err: fmt.Errorf(format, args...), named: true}}
 }

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"errors"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -108,7 +110,7 @@ func (t *Target) NeedsLID() error {
 	case t.LID != 0:
 		return nil
 	case t.Node == nil:
-		return &TargetError{msg: `only SMPs support directed routes; use the LID, smp_get("PortInfo", route, 0).lid`}
+		return &TargetError{err: errors.New(`only SMPs support directed routes; use the LID, smp_get("PortInfo", route, 0).lid`)}
 	}
 	if !t.knowsLID() {
 		return ErrLIDUnread
@@ -132,8 +134,8 @@ func (t *Target) knowsLID() bool {
 // ErrNoLID is the error of a request by LID to a port without one, ErrLIDUnread of one to
 // a port whose LID was not read.
 var (
-	ErrNoLID     = &TargetError{msg: "it has no LID; a subnet manager must assign one first"}
-	ErrLIDUnread = &TargetError{msg: "its LID is unknown, because the sweep did not read its PortInfo; run discover() again"}
+	ErrNoLID     = &TargetError{err: errors.New("it has no LID; a subnet manager must assign one first")}
+	ErrLIDUnread = &TargetError{err: errors.New("its LID is unknown, because the sweep did not read its PortInfo; run discover() again")}
 )
 
 // AddressSMP addresses an SMP to t: along its directed route, else by LID.
@@ -142,7 +144,7 @@ func (t *Target) AddressSMP(call *engine.Call) error {
 	case t.Err != nil:
 		return t.Err
 	case t.Route == nil && t.LID == 0:
-		return &TargetError{msg: "it has neither a directed route nor a LID; run discover() on a live fabric"}
+		return &TargetError{err: errors.New("it has neither a directed route nor a LID; run discover() on a live fabric")}
 	}
 	t.Dest().Address(call)
 	return nil
@@ -150,8 +152,8 @@ func (t *Target) AddressSMP(call *engine.Call) error {
 
 // TargetError is the error of a name or GUID that is not a target.
 type TargetError struct {
-	msg   string
-	named bool // msg names the target
+	err   error
+	named bool // err names the target
 }
 
-func (e *TargetError) Error() string { return e.msg }
+func (e *TargetError) Error() string { return e.err.Error() }

@@ -121,32 +121,18 @@ func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf})
 }
 
-// Made when a name is first read: that takes a millisecond, for which other runs need not wait.
-var (
-	// A host and perhaps one word for the adapter: "node-7 HCA-1", "node-7 mlx5_0".
-	// That is what rdma-ndd and the drivers write; what vendors ship, such as "MT4123
-	// ConnectX6 Mellanox Technologies", has more words.
-	hostWords = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?: +[!-~]+)? *$`)
-	})
-	// RFC 1123, as Kubernetes wants the names of nodes.
-	dnsName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	})
-)
-
-// maxHostName is the length of a host's name, in bytes, at most (RFC 1123).
-const maxHostName = 253
+// dnsName matches a name of RFC 1123, as Kubernetes wants the names of nodes. It is made
+// when a name is first read.
+var dnsName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+})
 
 // hostName is the host in a node's name; false without one.
 func hostName(name string, dns bool) (string, bool) {
-	m := hostWords().FindStringSubmatch(name)
-	switch {
-	case m == nil, len(m[1]) > maxHostName:
-		return "", false
-	case !dns:
-		return m[1], true
+	host, ok := fabric.HostName(name)
+	if !ok || !dns {
+		return host, ok
 	}
-	host := strings.ToLower(m[1])
+	host = strings.ToLower(host)
 	return host, dnsName().MatchString(host)
 }

@@ -20,7 +20,7 @@ const (
 const maxNames = 1 << 20
 
 // errLongName prevents that a few thousand bytes stand for gigabytes.
-var errLongName = fmt.Errorf("host list: a name of more than %d bytes", maxHostName)
+var errLongName = fmt.Errorf("host list: a name of more than %d bytes", fabric.MaxHostName)
 
 // Fold writes names as Slurm does: "login,node[01-18,20]". Numbers are folded at the
 // end of a name, where all programs know them; the order is natural, and names that
@@ -147,7 +147,7 @@ func expandItem(names []string, item string) ([]string, error) {
 	for item != "" {
 		prefix, rest, found := strings.Cut(item, "[")
 		for i := range begun {
-			if begun[i] += prefix; len(begun[i]) > maxHostName {
+			if begun[i] += prefix; len(begun[i]) > fabric.MaxHostName {
 				return nil, errLongName
 			}
 		}
@@ -185,7 +185,7 @@ func expandRanges(inner string) ([]string, error) {
 		if !isRange {
 			to = from
 		}
-		if max(len(from), len(to)) > maxHostName {
+		if max(len(from), len(to)) > fabric.MaxHostName {
 			return nil, errLongName
 		}
 		lo, errLo := strconv.ParseUint(from, 10, 63)

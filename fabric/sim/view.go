@@ -2,7 +2,9 @@ package sim
 
 import (
 	"math"
+	"strings"
 
+	"fabsh/fabric"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -68,26 +70,47 @@ func (s *Subnet) Find(lid mad.LID) (state.End, bool) {
 	return state.End{Node: s.state.Index(p.Node), Num: int(p.Num)}, true
 }
 
-// NodeGUIDs are the GUIDs of the nodes with that name.
-func (s *Subnet) NodeGUIDs(name string) (list []mad.GUID) {
+// NodeGUIDs returns the GUIDs of the nodes with a name, or else those of the
+// adapters of the host of that name, as fabric.FindNode does.
+func (s *Subnet) NodeGUIDs(name string) []mad.GUID {
 	s.state.RLock()
 	defer s.state.RUnlock()
+	var nodes, adapters []mad.GUID
 	for i := range s.state.Nodes {
-		if s.state.Nodes[i].Name() == name {
-			list = append(list, s.state.Nodes[i].GUID())
+		n := &s.state.Nodes[i]
+		switch has := n.Name(); {
+		case has == name:
+			nodes = append(nodes, n.GUID())
+		case !n.IsSwitch && strings.HasPrefix(has, name+" "):
+			if host, ok := fabric.HostName(has); ok && host == name {
+				adapters = append(adapters, n.GUID())
+			}
 		}
 	}
-	return list
+	if nodes == nil {
+		return adapters
+	}
+	return nodes
 }
 
-// NodesByName are the GUIDs of all nodes by name, for who has many names to look up.
+// NodesByName returns the results of NodeGUIDs for all names, for callers with many names
+// to look up.
 func (s *Subnet) NodesByName() map[string][]mad.GUID {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	byName := make(map[string][]mad.GUID, len(s.state.Nodes))
+	adapters := map[string][]mad.GUID{}
 	for i := range s.state.Nodes {
 		n := &s.state.Nodes[i]
 		byName[n.Name()] = append(byName[n.Name()], n.GUID())
+		if host, ok := fabric.HostName(n.Name()); ok && !n.IsSwitch {
+			adapters[host] = append(adapters[host], n.GUID())
+		}
+	}
+	for host, guids := range adapters {
+		if byName[host] == nil {
+			byName[host] = guids
+		}
 	}
 	return byName
 }

@@ -55,12 +55,14 @@ func SimNode(f *fabric.Fabric, name string) (int, error) {
 		}
 		return max(0, slices.IndexFunc(nodes, func(n fabric.Node) bool { return n.IsSwitch() })), nil
 	}
-	var names []string
 	for i := range nodes {
-		if n := &nodes[i]; n.Name() == name || n.GUID().String() == name {
+		if nodes[i].GUID().String() == name {
 			return i, nil
 		}
-		names = append(names, nodes[i].Name())
 	}
-	return 0, fmt.Errorf("-C %q: unknown node of the simulated fabric%s", name, fabric.DidYouMean(name, names))
+	n, err := f.FindNode(name)
+	if err != nil {
+		return 0, fmt.Errorf("-C: %w", err)
+	}
+	return n.ID(), nil
 }

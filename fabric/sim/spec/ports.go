@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -168,22 +169,22 @@ func findPort(f *fabric.Fabric, name string) (*fabric.Node, int, error) {
 
 // findNode finds a node by its name or GUID.
 func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
-	nodes := f.NodeByName(name)
-	if guid, err := strconv.ParseUint(name, 0, 64); len(nodes) == 0 && err == nil {
-		nodes = f.NodeByGUID(mad.GUID(guid))
+	n, err := f.FindNode(name)
+	if err == nil {
+		return n, nil
 	}
-	switch len(nodes) {
-	case 1:
-		return nodes[0], nil
-	case 0:
-		var names []string
-		for i := range f.Nodes() {
-			names = append(names, f.Nodes()[i].Name())
+	var e *fabric.NameError
+	errors.As(err, &e)
+	if len(e.Nodes) == 0 {
+		if guid, err := strconv.ParseUint(name, 0, 64); err == nil {
+			if nodes := f.NodeByGUID(mad.GUID(guid)); len(nodes) == 1 {
+				return nodes[0], nil
+			}
 		}
-		if near := fabric.Nearest(name, names); near != "" {
+		if near := e.Nearest(); near != "" {
 			return nil, fmt.Errorf("names unknown node %q; did you mean %q?", name, near)
 		}
 		return nil, fmt.Errorf("names unknown node %q", name)
 	}
-	return nil, fmt.Errorf("names %q, which is %d nodes; name one by its GUID, such as %s", name, len(nodes), nodes[0].GUID())
+	return nil, fmt.Errorf("names several nodes: %w", err)
 }
