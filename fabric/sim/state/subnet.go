@@ -44,7 +44,9 @@ type Subnet struct {
 	LIDs   []*Port // end ports by LID
 	Blocks map[BlockKey]*[SMPSize]byte
 	clock  func() time.Time // nil: the time of the machine
+	time   sync.Mutex       // guards the two below, of readers too
 	offset time.Duration    // from clock to the time of the subnet
+	latest time.Time        // that Now returned; zero: none yet, by clock
 
 	poweredAt time.Time // when the devices began, less upBefore
 
@@ -78,15 +80,24 @@ func (s *Subnet) SetClock(clock func() time.Time) {
 	defer s.Unlock()
 	now := s.Now()
 	s.clock = clock
-	s.offset = now.Sub(clock())
+	s.offset, s.latest = now.Sub(clock()), time.Time{}
 }
 
-// Now returns the time of the subnet.
+// Now returns the time of the subnet. If its clock is set back, the time goes on from
+// where it was.
 func (s *Subnet) Now() time.Time {
 	if s.clock == nil {
 		return time.Now()
 	}
-	return s.clock().Add(s.offset)
+	s.time.Lock()
+	defer s.time.Unlock()
+	now := s.clock().Add(s.offset)
+	if back := s.latest.Sub(now); back > 0 {
+		s.offset += back
+		now = s.latest
+	}
+	s.latest = now
+	return now
 }
 
 // upBefore is how long devices have run when the subnet begins.
