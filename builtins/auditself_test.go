@@ -82,7 +82,7 @@ warning audit.load fabric: sweeps make agents drop SMPs at 1 port: a lower --win
 		if err := os.WriteFile(paths[0], []byte("rubbish"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		check("damaged", "warning audit.state fabric: "+paths[0]+": expected a state of fabsh, which begins with \"fabsh audit state 4\\n\"; the state starts empty\n")
+		check("damaged", "warning audit.state fabric: "+paths[0]+": expected a state of fabsh, which begins with \"fabsh audit state 5\\n\"; the state starts empty\n")
 		check("busy", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 300 s old\n"+
 			"info audit.changed_during fabric: the subnet manager changed during the run: from a subnet manager with GUID 0x0002c90310000001 at LID 4, priority 14, state master "+
 			"to a subnet manager with GUID 0x0002c90310000011 at LID 5, priority 14, state master\n", "busy.star")

@@ -143,7 +143,7 @@ damaged: a.window None since 50m0s[counters were not judged: no earlier run of t
 		if d := cmp.Diff(want, text); d != "" {
 			t.Errorf("-want +got\n%s", d)
 		}
-		wantErr := "warning: DIR/sm-0x0002c90310000001/mine.state: expected a state of fabsh, which begins with \"fabsh audit state 4\\n\"; the state starts empty\n"
+		wantErr := "warning: DIR/sm-0x0002c90310000001/mine.state: expected a state of fabsh, which begins with \"fabsh audit state 5\\n\"; the state starts empty\n"
 		if d := cmp.Diff(wantErr, strings.ReplaceAll(f.stderr.String(), state, "DIR")); d != "" {
 			t.Errorf("stderr -want +got\n%s", d)
 		}

@@ -232,7 +232,7 @@ None None unknown
 60 8400.0 exceeded
 None [] None None ["not_supported", "no_earlier_read"] unknown
 None None unknown
-warning: DIR/sm-0x0002c90310000001/test.state: expected a state of fabsh, which begins with "fabsh audit state 4\n"; the state starts empty
+warning: DIR/sm-0x0002c90310000001/test.state: expected a state of fabsh, which begins with "fabsh audit state 5\n"; the state starts empty
 300.0 [] 0.0 0.0 ["not_supported"] ok
 0 300.0 window_too_short
 `

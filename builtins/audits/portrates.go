@@ -55,7 +55,7 @@ func init() {
 }
 
 // whyDoc explains the words of audit.Why.
-const whyDoc = `"not_supported", the agent does not have the counter; "no_answer", in this read or the previous one; "no_earlier_read"; "too_short", the reads are less than a second apart; "replaced", another device has the port GUID now; "cleared", the counter fell, or was and is 0 while others of the port fell; "node_reset", the counters of all ports of the node fell: it was rebooted, or all were cleared; "saturated", the counter is at its largest value`
+const whyDoc = `"not_supported", the agent does not have the counter; "no_answer", in this read or the previous one; "no_earlier_read"; "too_short", the reads are less than a second apart, or the clock was set back in between; "replaced", another device has the port GUID now; "cleared", the counter fell, or was and is 0 while others of the port fell; "node_reset", the counters of all ports of the node fell: it was rebooted, or all were cleared; "saturated", the counter is at its largest value`
 
 var _ lang.Factual = (*portRates)(nil)
 

@@ -201,7 +201,8 @@ func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past
 func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []past) {
 	windows := make([][]audit.Window, len(after))
 	for _, e := range earlier {
-		keepingOf(r.c.Runtime()).run.rate(read.Began.Sub(e.began))
+		gap := read.Began.Sub(e.began)
+		keepingOf(r.c.Runtime()).run.rate(gap)
 		fell := map[mad.GUID]audit.NodeFall{}
 		for i, p := range after {
 			if p != nil {
@@ -210,8 +211,11 @@ func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []pa
 		}
 		for i, p := range after {
 			if p != nil && e.ports[i] != nil {
-				windows[i] = append(windows[i], audit.NewWindow(e.ports[i], p, read.Began.Sub(e.began), fell))
+				windows[i] = append(windows[i], audit.NewWindow(e.ports[i], p, gap, fell))
 			}
+		}
+		if gap <= 0 { // the clock was set back, so that the age of older reads is unknown too
+			break
 		}
 	}
 	r.forget(windows)

@@ -79,6 +79,7 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 		return nil, nil
 	}
 	defer DropRun(r)
+	x.state.Align(moment(r))
 	now := r.Clock.Now()
 	gone = x.state.SetFindings(found, complete, now)
 	if x.ReadOnly {
@@ -131,6 +132,15 @@ type StateError struct{ err error }
 
 func (e *StateError) Error() string { return e.err.Error() }
 func (e *StateError) Unwrap() error { return e.err }
+
+// moment returns the current time of the session's clock, and since the boot if it has that.
+func moment(r *lang.Runtime) audit.Moment {
+	m := audit.Moment{Time: r.Clock.Now()}
+	if c, ok := r.Clock.(lang.UptimeClock); ok {
+		m.Boot, m.Uptime = c.Uptime()
+	}
+	return m
+}
 
 // earlier returns the reads that the run compares with, newest first.
 func (x *run) earlier() []*audit.Read {
@@ -226,6 +236,7 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 	case x.state != nil:
 	case x.Kept != nil:
 		x.state = x.Kept
+		x.state.Align(moment(c.Runtime()))
 	default:
 		if x.state, x.lock, err = open(c, dir, x.Job); err == nil || errors.Is(err, lock.ErrHeld) {
 			return err
@@ -281,5 +292,6 @@ func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
 	if st.Read(); st.Reset != nil {
 		c.Fiber().Warn("%v", st.Reset)
 	}
+	st.Align(moment(c.Runtime()))
 	return st, held, nil
 }

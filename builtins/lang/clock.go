@@ -14,6 +14,14 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
+// UptimeClock is a Clock that also counts the time since the machine booted, which setting
+// the clock does not change.
+type UptimeClock interface {
+	Clock
+	// Uptime returns an identifier of the boot, "" if unknown, and the time since then.
+	Uptime() (boot string, up time.Duration)
+}
+
 // RealClock is the machine's time.
 type RealClock struct{}
 

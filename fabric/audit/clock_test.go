@@ -112,6 +112,7 @@ func FuzzStateDamage(f *testing.F) {
 	st := &State{subnet: "rail-1", job: "counters"}
 	st.Add(mixed(noon))
 	st.Add(mixed(noon.Add(time.Hour)))
+	st.Align(Moment{noon, "boot", time.Hour})
 	st.See(pair(true, mad.PortStateActive), noon)
 	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, noon)
 	whole, err := st.encode()

@@ -132,12 +132,14 @@ type Rate struct {
 // PerSecond is the rate.
 func (r Rate) PerSecond() float64 { return float64(r.Count) / r.Window.Seconds() }
 
-// Length is the window of what all ports have; false without one.
+// Length is the window of what all ports have; false without one, as when the clock was set
+// back.
 func (w *Window) Length() (time.Duration, bool) {
 	if w.before == nil {
 		return 0, false
 	}
-	return w.length(w.before.main(), w.after.main()), true
+	d := w.length(w.before.main(), w.after.main())
+	return max(0, d), d > 0
 }
 
 // length is the time from the answer with an attribute to that with another.

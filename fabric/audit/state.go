@@ -31,6 +31,7 @@ type State struct {
 	findings []Finding // of the last run, without their data
 	history  History
 	agents   Agents
+	at       Moment // by its clock are the times of all of these
 }
 
 // OpenState is the state of a job in a subnet, which is kept below the directory dir.
@@ -62,7 +63,7 @@ func (st *State) Read() {
 }
 
 func (st *State) empty() {
-	st.reads, st.findings, st.history, st.agents = nil, nil, History{}, Agents{}
+	st.reads, st.findings, st.history, st.agents, st.at = nil, nil, History{}, Agents{}, Moment{}
 }
 
 // Lock keeps other runs of the job away until Release, or fails with lock.ErrHeld.

@@ -185,6 +185,9 @@ func content(more ...byte) []byte {
 	w.uint(countersVersion())
 	w.text("rail-1")
 	w.text("counters")
+	w.int(noon.UnixNano())
+	w.text("boot")
+	w.int(int64(time.Hour))
 	return append(w.b, more...)
 }
 
@@ -356,7 +359,7 @@ func FuzzState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		st := &State{subnet: "rail-1", job: "counters"}
 		r := stateReader{b: plain, limit: 64 << 20}
-		if r.state(st) != nil {
+		if r.state(st, true) != nil {
 			return
 		}
 		once, err := st.encode()

@@ -17,6 +17,7 @@ import (
 // their length. In it:
 //
 //	what the counters are, as a number; subnet; job
+//	since version 5: the time of the last run: by the clock, the boot, and since it
 //	the number of reads, and each: when, which counters it has, the number
 //	of ports; then, column by column, port GUIDs, port numbers, node GUIDs, system
 //	GUIDs, answered and silent sets, times, and of each counter the ports where it
@@ -27,7 +28,8 @@ import (
 //	E
 const (
 	stateMagic   = "fabsh audit state "
-	stateVersion = "4\n"
+	stateVersion = "5\n"
+	stateBefore  = "4\n" // it is still read
 )
 
 // Limits of the file. zstd packs up to 30,000 to one, so what a file may take in
@@ -59,6 +61,9 @@ func (st *State) encode() ([]byte, error) {
 	w.uint(countersVersion())
 	w.text(st.subnet)
 	w.text(st.job)
+	w.int(st.at.Time.UnixNano())
+	w.text(st.at.Boot)
+	w.int(int64(st.at.Uptime))
 	w.uint(uint64(len(st.reads)))
 	for _, r := range st.reads {
 		w.read(r)

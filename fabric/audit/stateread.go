@@ -17,6 +17,10 @@ import (
 // decode reads the file. It accepts any bytes.
 func (st *State) decode(data []byte) error {
 	packed, ok := bytes.CutPrefix(data, []byte(stateMagic+stateVersion))
+	timed := ok
+	if !ok {
+		packed, ok = bytes.CutPrefix(data, []byte(stateMagic+stateBefore))
+	}
 	switch {
 	case !bytes.HasPrefix(data, []byte(stateMagic)):
 		return fmt.Errorf("%s: expected a state of fabsh, which begins with %q", st.path, stateMagic+stateVersion)
@@ -38,7 +42,7 @@ func (st *State) decode(data []byte) error {
 		return fmt.Errorf("%s: the state is damaged: %w", st.path, err)
 	}
 	r := stateReader{b: plain, limit: limit}
-	if err := r.state(st); err != nil {
+	if err := r.state(st, timed); err != nil {
 		return fmt.Errorf("%s: %w", st.path, err)
 	}
 	return nil
@@ -115,12 +119,16 @@ const any64 = 1<<64 - 1
 // errOtherCounters reports that the state is of another version of fabsh.
 var errOtherCounters = errors.New("written by another version of fabsh, which reads other counters")
 
-func (r *stateReader) state(st *State) error {
+// state reads the file; timed reports whether it has the time of the last run.
+func (r *stateReader) state(st *State, timed bool) error {
 	if version := r.uint("the counters", any64); r.err == nil && version != countersVersion() {
 		return errOtherCounters
 	}
 	if subnet, job := r.text("a subnet"), r.text("a job"); r.err == nil && (subnet != st.subnet || job != st.job) {
 		return fmt.Errorf("it is of the job %q in the subnet %q; was the file moved?", job, subnet)
+	}
+	if timed {
+		st.at = Moment{time.Unix(0, r.int("a time")), r.text("a boot"), time.Duration(r.int("a time since boot"))}
 	}
 	for range r.uint("up to 20 reads", maxReads) {
 		st.reads = append(st.reads, r.read())

@@ -16,6 +16,7 @@
 //	              line; pager.go, output longer than the screen; terminal.go, the
 //	              terminal's size and modes; system_linux.go, system_other.go, the
 //	              differences between Linux and other systems
+//	clock.go      the clock, with the time since boot
 //	interrupt.go  Interrupts: signals
 package session
 
@@ -129,6 +130,9 @@ func New(p *Program, b Base) (*Session, error) {
 			return nil, errors.New("--virtual-time: not supported without a fabric that is simulated in this process (-F sim)")
 		}
 		clock = lang.NewVirtualClock()
+	}
+	if clock == nil {
+		clock = machineClock{}
 	}
 	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.StateDir(), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts}
 	client := settings.saClient()

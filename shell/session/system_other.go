@@ -2,13 +2,20 @@
 
 package session
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // ioctl requests for a terminal's mode.
 const (
 	getMode = unix.TIOCGETA
 	setMode = unix.TIOCSETA
 )
+
+// uptime is unknown.
+func uptime() (boot string, up time.Duration) { return "", 0 }
 
 // machineMemory is unknown.
 func machineMemory() ByteSize { return maxMemory }

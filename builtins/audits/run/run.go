@@ -95,6 +95,13 @@ type hastyClock struct {
 
 func (c *hastyClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
 
+func (c *hastyClock) Uptime() (boot string, up time.Duration) {
+	if clock, ok := c.Clock.(lang.UptimeClock); ok {
+		boot, up = clock.Uptime()
+	}
+	return boot, up + time.Duration(c.ahead.Load())
+}
+
 func (c *hastyClock) Sleep(ctx context.Context, d time.Duration) error {
 	c.ahead.Add(int64(max(0, d)))
 	return context.Cause(ctx)
