@@ -53,7 +53,7 @@ var berMethod = lang.Builtin{
 	Name:   "ber",
 	Params: []lang.Param{{Name: "target", Kind: kindBER, Default: "1e-15", Doc: "the allowed bit error rate"}},
 	Doc: `Judges the symbol errors of the link by a bit error rate.
-Of the windows to the reads that are kept, it uses the shortest in which the target allows three errors, else the longest. If fewer than three are allowed, the rate is exceeded if chance produces so many errors less than once in 1000 times (Poisson); one error never exceeds it.`,
+It uses the shortest window to an earlier read that is kept in which the target allows three errors, or the longest window if none does. If the target allows fewer than three errors, the verdict is exceeded if the probability of so many errors is below 1 in 1000 (Poisson); one error never exceeds the target.`,
 	Example: `
 > r = perf_rates(discover().switches[0].ports[3])
 > r.ber(1e-11).verdict, r.ber(1e-15).verdict

@@ -140,7 +140,7 @@ var MetricType = &lang.ResultType{
 		{Name: "name", Doc: "the name"},
 		{Name: "value", Doc: "a float"},
 		{Name: "labels", Doc: "a dict of names to texts"},
-		{Name: "help", Doc: "the description; None if there is none"},
+		{Name: "help", Doc: "the description, None without one"},
 	},
 }
 

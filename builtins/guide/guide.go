@@ -1,5 +1,5 @@
-// Package guide is the guides: documents in Markdown, to be read on a terminal and as man
-// pages too. A comment <!-- help: NAMES --> below a heading gives the names by which help
+// Package guide has the guides: documents in Markdown, also shown on a terminal and as man
+// pages. A comment <!-- help: NAMES --> below a heading gives the names by which help
 // finds the part below that heading.
 //
 //	guide.go     the guides and their parts
@@ -21,16 +21,16 @@ import (
 // Guide is a document.
 type Guide struct {
 	Name  string // of the topic: "change-guide"
-	File  string // below the module's folder
-	Parts []Part // the first is the whole, with what stands above the second heading
+	File  string // below the root of the module
+	Parts []Part // the first is the whole guide, with the text above the second heading
 }
 
-// Part is a heading with what stands below it.
+// Part is a heading and the text below it.
 type Part struct {
 	Title  string
 	Level  int      // of the heading: 1 is the guide's own
 	Names  []string // topics
-	Blocks []Block  // without those below the next heading
+	Blocks []Block  // up to the next heading
 	Guide  string   // name of the guide
 }
 
@@ -40,7 +40,7 @@ func (g *Guide) Title() string { return g.Parts[0].Title }
 // Summary returns the first sentence of the guide.
 func (g *Guide) Summary() string { return g.Parts[0].Summary() }
 
-// Summary returns the first sentence of the part; "": it has no prose.
+// Summary returns the first sentence of the part, "" if it has no prose.
 func (p *Part) Summary() string {
 	for _, b := range p.Blocks {
 		if b.Kind == Prose || b.Kind == Item {
@@ -54,7 +54,7 @@ func (p *Part) Summary() string {
 	return ""
 }
 
-// order is that of the guides; the rest follows by name of the file.
+// order is the order of the guides; the others follow by file name.
 var order = []string{"shell-guide", "language-guide", "script-guide", "routing-guide", "change-guide", "sim-guide", "monitoring-guide"}
 
 // All returns the guides. The caller must not change them.
@@ -79,7 +79,7 @@ var all = sync.OnceValue(func() (list []Guide) {
 	return list
 })
 
-// Find returns the guide of a name; nil: there is none.
+// Find returns the guide of a name, nil if the name is unknown.
 func Find(name string) *Guide {
 	if i := slices.IndexFunc(All(), func(g Guide) bool { return g.Name == name }); i >= 0 {
 		return &All()[i]
@@ -121,7 +121,7 @@ func splitNames(text string) (names []string) {
 	return names
 }
 
-// below returns the indexes from part i to the last that is below its heading.
+// below returns the indexes of part i and of the parts below its heading.
 func (g *Guide) below(i int) []Part {
 	end := i + 1
 	for end < len(g.Parts) && (i == 0 || g.Parts[end].Level > g.Parts[i].Level) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Kind is what a block is.
+// Kind is the kind of a block.
 type Kind int
 
 const (
@@ -14,7 +14,7 @@ const (
 	Names        // the names of the part, in a comment
 	Prose
 	Item  // of a list
-	Code  // as it is
+	Code  // unchanged
 	Table // in Rows
 )
 
@@ -26,11 +26,11 @@ type Block struct {
 	Rows  [][]string
 }
 
-// blocks reads the part of Markdown that the guides use: headings with #, paragraphs, lists
-// with -, code in fences or indented by four blanks, tables. Other comments and images are
-// left out.
+// blocks reads the subset of Markdown that the guides use: headings with #, paragraphs,
+// lists with -, code in fences or indented by four blanks, tables. It omits other comments
+// and images.
 func blocks(text string) (list []Block) {
-	open := false // the last block goes on
+	open := false // the last block continues
 	add := func(b Block) { list, open = append(list, b), true }
 	fence := ""
 	for line := range strings.Lines(text) {
@@ -50,7 +50,7 @@ func blocks(text string) (list []Block) {
 			add(Block{Kind: Code})
 		case bare == "":
 			if open && len(list) > 0 && last().Kind == Code {
-				last().Text += "\n" // of indented code, which may go on
+				last().Text += "\n" // of indented code, which may continue
 			} else {
 				open = false
 			}
@@ -90,7 +90,7 @@ func blocks(text string) (list []Block) {
 	return list
 }
 
-// cells splits a row of a table; nil: it is the rule below the head.
+// cells splits a row of a table; nil for the rule below the head.
 func cells(line string) (row []string) {
 	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
 	const bar = "\x00" // an escaped one, which is text
@@ -109,8 +109,8 @@ type Span struct {
 	Code, Bold bool
 }
 
-// Spans splits prose at its marks: `code`, **bold**, [text](address). An address outside of
-// the project stands behind its text.
+// Spans splits prose at its marks: `code`, **bold**, [text](address). An address outside
+// of the project follows its text.
 func Spans(text string) (list []Span) {
 	for text != "" {
 		m := marked().FindStringSubmatchIndex(text)
@@ -159,7 +159,7 @@ var (
 	marked  = compiled("`([^`]+)`" + `|\*\*(.+?)\*\*|\[([^\]]*)\]\(([^)]*)\)`)
 )
 
-// compiled compiles a pattern when it is needed first.
+// compiled compiles a pattern at its first use.
 func compiled(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

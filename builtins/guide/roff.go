@@ -7,7 +7,7 @@ import (
 	"fabsh"
 )
 
-// Page is the name of the man page of a guide, in section 7.
+// Page returns the name of the man page of the guide, in section 7.
 func (g *Guide) Page() string { return "fabsh-" + g.Name }
 
 // Man returns the guide as a man page (man(7)).
@@ -32,13 +32,13 @@ func (g *Guide) Man() string {
 	return b.String()
 }
 
-// Title is the first line of a man page.
+// Title returns the first line of a man page.
 func Title(page string, section int) string {
 	return fmt.Sprintf(".TH %s %d %s \"fabsh %s\" fabsh\n", Roff(strings.ToUpper(page)), section, fabsh.Date, fabsh.Version)
 }
 
-// man writes a block; first: it is below the heading. Paragraphs begin by themselves there, as
-// items and tables do.
+// man writes a block. first reports that it follows the heading, where a paragraph needs
+// no command, like items and tables.
 func (block *Block) man(b *strings.Builder, first bool) {
 	if !first && block.Kind != Item && block.Kind != Table {
 		b.WriteString(".PP\n")
@@ -73,7 +73,7 @@ func (block *Block) man(b *strings.Builder, first bool) {
 	}
 }
 
-// orEmpty is a cell of a table, which has a line though it is empty.
+// orEmpty returns the line of a table cell; an empty cell needs a line too.
 func orEmpty(cell string) string {
 	if cell == "" {
 		return "\\&\n"
@@ -99,15 +99,15 @@ func manSpans(text string) string {
 	return lines.String()
 }
 
-// RoffLine is a line that troff sets as it is.
+// RoffLine returns a line that troff prints unchanged.
 func RoffLine(text string) string { return protect(Roff(text)) }
 
-// Roff is text in which troff finds no command, but for the beginning of a line.
+// Roff escapes text for troff, except the beginning of a line.
 func Roff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "'", `\(aq`, `"`, `\(dq`).Replace(text)
 }
 
-// protect keeps a line from being a request.
+// protect escapes the beginning of a line, so that troff does not read it as a request.
 func protect(line string) string {
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 		return `\&` + line

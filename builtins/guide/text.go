@@ -6,14 +6,14 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Text returns the whole guide as text, in lines of at most width columns, but for code;
-// 0: of any length.
+// Text returns the whole guide as text, in lines of at most width columns except for code;
+// 0 means no limit.
 func (g *Guide) Text(width int) string { return write(g.Parts, width) }
 
 // PartText returns part i as text, with the parts below its heading.
 func (g *Guide) PartText(i, width int) string { return write(g.below(i), width) }
 
-// Own returns part i as text, without its heading and the parts below it; "": it has none.
+// Own returns part i as text, without its heading and the parts below it; "" without text.
 func (g *Guide) Own(i, width int) string {
 	p := g.Parts[i]
 	if len(p.Blocks) == 0 {
@@ -63,14 +63,14 @@ func (block *Block) write(b *strings.Builder, width int) {
 	}
 }
 
-// writeTable writes rows: in columns, of which the last is wrapped, where the others take
-// less than half of the width, else with a line of its own for each further cell.
+// writeTable writes rows in columns and wraps the last column, if the others take at most
+// half of the width; else each further cell has a line of its own.
 func writeTable(b *strings.Builder, rows [][]string, width int) {
 	widths, left := columns(rows)
 	head := true
 	for _, row := range rows {
 		if head = head && isEmpty(row[1:]); head {
-			continue // a head that names nothing
+			continue // an empty head
 		}
 		if width > 0 && left > width/2 {
 			for i, cell := range row {
@@ -89,7 +89,8 @@ func writeTable(b *strings.Builder, rows [][]string, width int) {
 	}
 }
 
-// columns are the widths of all columns but the last, and what they take together.
+// columns returns the widths of all columns except the last, and their total with
+// indentation.
 func columns(rows [][]string) (widths []int, left int) {
 	for _, row := range rows {
 		for i, cell := range row[:len(row)-1] {
@@ -108,8 +109,8 @@ func columns(rows [][]string) (widths []int, left int) {
 
 func isEmpty(cells []string) bool { return strings.TrimSpace(strings.Join(cells, "")) == "" }
 
-// fill writes words in lines of at most width columns: the first behind one text, the others
-// behind another.
+// fill wraps words in lines of at most width columns; the first line begins with one
+// prefix, the others with another.
 func fill(b *strings.Builder, first, rest, words string, width int) {
 	line, used := first, text.StringWidth(first)
 	begin := true // of a line

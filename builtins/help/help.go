@@ -1,5 +1,6 @@
-// Package help is what help says: of functions, types, attributes, tools, guides, scripts and
-// all else that has a page; and the documents that are made of the same declarations.
+// Package help has the pages of help, on functions, types, attributes, tools, guides,
+// scripts and other topics; and the documents that are generated from the same
+// declarations.
 //
 //	help.go       help(), and help on a value
 //	library.go    finds the pages of a topic
@@ -31,7 +32,7 @@ var Builtin = lang.Builtin{
 	Group:  lang.GroupRest,
 	Params: []lang.Param{{Name: "topic", Kind: lang.KindTopic, Default: "None", Doc: `a function or other value, or a topic: "PortInfo", "PortInfo.M_Key", "targets"; or "search WORDS"`}},
 	Doc: `Prints help on a function, an attribute, a field, a type, a value or any other topic; "search WORDS" searches all topics.
-Without a topic it prints the overview. At the prompt, help alone will do.`,
+Without a topic it prints the overview. At the prompt, help without parentheses does the same.`,
 	Example: `
 > help("PortInfo.LMC")
 PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section 14.2.5.6 of the specification
@@ -55,7 +56,7 @@ A Set writes it: smp_set sends the value that it has read unless the field is na
 	},
 }
 
-// Program is what the program adds to the pages of a session.
+// Program has the pages that the program adds to those of a session.
 type Program struct {
 	Pages func() []Page // commands and flags; nil: none
 }
@@ -69,7 +70,7 @@ func Of(r *lang.Runtime) *Library {
 	return l
 }
 
-// On returns help on a value, of which a string is a topic; nil: the overview.
+// On returns help on a value; a string is a topic, and nil means the overview.
 func (l *Library) On(v starlark.Value, width int) (string, error) {
 	switch v := v.(type) {
 	case nil, starlark.NoneType:
@@ -80,7 +81,7 @@ func (l *Library) On(v starlark.Value, width int) (string, error) {
 	return lang.Prose(valueHelp(v), width), nil
 }
 
-// valueHelp is help on a value that is no topic.
+// valueHelp returns help on a value without a page of its own.
 func valueHelp(v starlark.Value) string {
 	switch v := v.(type) {
 	case *lang.Function:
@@ -96,7 +97,7 @@ func valueHelp(v starlark.Value) string {
 	case *starlarkstruct.Module:
 		return lang.ModuleHelp(v)
 	case starlark.HasAttrs:
-		return fmt.Sprintf("%s\n\nIt has: %s\n", v.Type(), strings.Join(v.AttrNames(), ", "))
+		return fmt.Sprintf("%s\n\nAttributes and methods: %s\n", v.Type(), strings.Join(v.AttrNames(), ", "))
 	}
 	return fmt.Sprintf("%s: a value of the Starlark language\n", v.Type())
 }

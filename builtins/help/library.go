@@ -14,16 +14,16 @@ import (
 	"fabsh/fabric"
 )
 
-// Page is what help knows of a topic.
+// Page is the help on a topic.
 type Page struct {
 	Kind    Kind
 	Name    string   // the topic
 	Also    []string // other names of it
-	Words   []string // further words that find it: those of an enumerated field
+	Words   []string // further words that find it, such as the words of an enumerated field
 	Summary string
 	Text    func(width int) string // width 0: lines of any length
 
-	lower func() string // the text in small letters, for searches; nil: not kept
+	lower func() string // returns the text in lower case, for searches; nil if it is not kept
 }
 
 // Kind is the kind of a page; a topic with its word before the name means that kind.
@@ -53,16 +53,16 @@ const (
 	KindSimKey    Kind = "sim"
 )
 
-// order is that in which pages of one name stand.
+// order is the order of pages with the same name.
 var order = []Kind{KindValue, KindFunction, KindType, KindAttribute, KindClass, KindMethod, KindTrap, KindStatus, KindMember, KindField, KindTopic, KindGuide, KindCommand,
 	KindTool, KindReport, KindAudit, KindCheck, KindPolicy, KindTopology, KindSimKey, KindFlag}
 
-// Library is all pages of a session.
+// Library has all pages of a session.
 type Library struct {
 	Globals       starlark.StringDict
 	More          []Page // the program's own
-	Shell         bool   // topics are asked for in a Unix shell, by fabsh help
-	CommandsFirst bool   // of several pages of a name
+	Shell         bool   // help is requested in a Unix shell, by fabsh help
+	CommandsFirst bool   // if several pages have the name
 }
 
 // Pages returns all pages, in no order.
@@ -70,8 +70,9 @@ func (l *Library) Pages() []Page {
 	return slices.Concat(functionPages(l.Globals), fixedPages(), l.More)
 }
 
-// Find returns help on a topic: "" is the overview, and "search WORDS" a search. If several
-// pages have the name, the first and those of guides stand there, and the others are named.
+// Find returns help on a topic: "" is the overview, and "search WORDS" a search. If
+// several pages have the name, it shows the first one and those of guides, and lists the
+// others.
 func (l *Library) Find(topic string, width int) (string, error) {
 	topic = strings.Join(strings.Fields(topic), " ")
 	if topic == "" {
@@ -109,7 +110,7 @@ func (l *Library) Find(topic string, width int) (string, error) {
 	return b.String(), nil
 }
 
-// list is rows of a name and a summary. A summary stands below a long name.
+// list returns rows of a name and a summary. The summary is below a name that is long.
 func list(rows [][2]string) string {
 	const widest = 36
 	column := 0
@@ -132,7 +133,7 @@ func list(rows [][2]string) string {
 	return b.String()
 }
 
-// call is how help on a topic is asked for.
+// call returns the call that shows help on a topic.
 func (l *Library) call(topic string) string {
 	switch {
 	case l.Shell && strings.ContainsAny(topic, "?'()<>&|*;$"):
@@ -143,8 +144,8 @@ func (l *Library) call(topic string) string {
 	return fmt.Sprintf("help(%q)", topic)
 }
 
-// named returns the pages of a name, the first first: as it is written, else with the kind
-// before it, else in other letters, else the fields that have it as a word.
+// named returns the pages of a name, in order: those with exactly this name, else with a
+// kind before the name, else ignoring notation, else the fields that have it as a word.
 func (l *Library) named(topic string) []Page {
 	pages := l.Pages()
 	var found []Page
@@ -197,7 +198,7 @@ func isPage(name string, v starlark.Value) bool {
 	return ok && f.Name() == name
 }
 
-// fold is a name without what people spell in several ways.
+// fold returns a name without differences of notation.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
@@ -207,7 +208,7 @@ func fold(name string) string {
 	}, name)
 }
 
-// unknown is the error of a topic that no page has.
+// unknown returns the error for a topic without a page.
 func (l *Library) unknown(topic string) error {
 	base, _, isPart := strings.Cut(topic, ".")
 	if !isPart {
@@ -220,7 +221,7 @@ func (l *Library) unknown(topic string) error {
 	return fmt.Errorf("unknown topic %q%s; search with %s", topic, fabric.DidYouMean(topic, candidates), l.search(topic))
 }
 
-// search is how words are searched.
+// search returns the call that searches for words.
 func (l *Library) search(words string) string {
 	if l.Shell {
 		return "fabsh help -k " + words
@@ -228,7 +229,7 @@ func (l *Library) search(words string) string {
 	return fmt.Sprintf("help(%q)", "search "+words)
 }
 
-// Topics lists the names of pages; with a base, which is one of these, the names of its
+// Topics lists the names of pages; with a base, the name of a page, the names of its
 // parts.
 func (l *Library) Topics(base string) []string {
 	var names []string

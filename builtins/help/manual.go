@@ -11,17 +11,17 @@ import (
 	"fabsh/mad"
 )
 
-// Chapter is a part of the manual: what help says of some topics.
+// Chapter is a part of the manual: help on some topics.
 type Chapter struct {
 	Title, Doc string
 	Topics     []Topic
 }
 
-// Topic is a name, and what help says of it.
+// Topic is a name, and the help on it.
 type Topic struct{ Name, Text string }
 
-// Manual returns all that help knows of what scripts can say, of the attributes of datagrams,
-// of the scripts that are shipped, of the specification, and the guides.
+// Manual returns the help on the functions and values of scripts, the attributes of
+// datagrams, the shipped scripts and the specification, and the guides.
 func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 	var list []Chapter
 	for _, group := range Groups {
@@ -43,7 +43,7 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 		}
 	}
 	list = append(list, c)
-	c = Chapter{Title: "Attributes of datagrams", Doc: "What smp_get, perf_get, sa_get, mad_get and reg_get take, and the fields of what they return."}
+	c = Chapter{Title: "Attributes of datagrams", Doc: "Attributes for smp_get, perf_get, sa_get, mad_get and reg_get, and the fields of their results."}
 	for _, a := range slices.Concat(mad.Attributes(), mad.Headers()) {
 		c.Topics = append(c.Topics, Topic{a.Name, records.AttributesHelp(records.AttributesNamed(a.Name))})
 	}
@@ -83,8 +83,8 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 	return list, nil
 }
 
-// sorted is c with its topics by name, each once: attributes of two classes may have
-// one, and help tells them together.
+// sorted returns c with its topics by name, each once: attributes of two classes may share
+// a name, and their help is one text.
 func (c Chapter) sorted() Chapter {
 	slices.SortStableFunc(c.Topics, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
 	c.Topics = slices.CompactFunc(c.Topics, func(a, b Topic) bool { return a.Name == b.Name })

@@ -18,7 +18,7 @@ import (
 	"fabsh/mad"
 )
 
-// Groups are the headings of the overview, in its order.
+// Groups are the headings of the overview, in order.
 var Groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, lang.GroupRest}
 
 // functionsIn lists the functions of fabsh among global names, each once, sorted.

@@ -17,12 +17,12 @@ import (
 	"fabsh/builtins/types"
 )
 
-// fixed is a text that is the same for each width, but for its lines.
+// fixed returns a text that depends on the width only in its line breaks.
 func fixed(text string) func(int) string {
 	return func(width int) string { return lang.Prose(text, width) }
 }
 
-// fixedPages are the pages that are the same in each session.
+// fixedPages returns the pages that are the same in each session.
 var fixedPages = sync.OnceValue(func() []Page {
 	pages := slices.Concat(typePages(), attributePages(), classPages(), methodPages(), trapPages(), statusPages(), simPages(), guidePages(), scriptPages(), toolPages())
 	for i := range pages {
@@ -32,7 +32,7 @@ var fixedPages = sync.OnceValue(func() []Page {
 	return pages
 })
 
-// functionPages are those of global functions, of modules and of the language.
+// functionPages returns the pages of global functions, of modules and of the language.
 func functionPages(globals starlark.StringDict) (pages []Page) {
 	for _, f := range functionsIn(globals) {
 		pages = append(pages, functionPage(KindFunction, f.Name, f))
@@ -65,7 +65,7 @@ func functionPage(kind Kind, name string, f *lang.Builtin) Page {
 	}}
 }
 
-// typePages are those of types of values, and of their members.
+// typePages returns the pages of types of values, and of their members.
 func typePages() (pages []Page) {
 	for _, d := range types.All() {
 		pages = append(pages, Page{Kind: KindType, Name: d.Name, Summary: firstSentence(d.Doc), Text: fixed(d.Help())})
@@ -83,7 +83,7 @@ func typePages() (pages []Page) {
 	return pages
 }
 
-// guidePages are those of the guides and of their parts.
+// guidePages returns the pages of the guides and of their parts.
 func guidePages() (pages []Page) {
 	guides := guide.All()
 	var list strings.Builder
@@ -109,7 +109,7 @@ func guidePages() (pages []Page) {
 	return append(pages, Page{Kind: KindTopic, Name: "guides", Also: []string{"guide", "manual"}, Summary: "All guides.", Text: fixed(list.String())})
 }
 
-// scriptPages are those of shipped scripts, and of the checks of audits.
+// scriptPages returns the pages of shipped scripts, and of the checks of audits.
 func scriptPages() (pages []Page) {
 	for _, f := range folders {
 		for _, d := range f.folder.Shipped() {
@@ -130,7 +130,7 @@ func scriptPages() (pages []Page) {
 	return pages
 }
 
-// folders are the kinds of shipped scripts, and how one is run.
+// folders are the kinds of shipped scripts, and the commands that run them.
 var folders = []struct {
 	folder     script.Folder
 	kind       Kind
@@ -142,7 +142,7 @@ var folders = []struct {
 	{script.Topologies, KindTopology, "Topologies for schedulers", "fabsh topology NAME"},
 }
 
-// scriptHelp is the docstring of a shipped script, with its options.
+// scriptHelp returns the docstring of a shipped script, with its options.
 func scriptHelp(f script.Folder, name string) (string, error) {
 	src, err := f.Source(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func scriptHelp(f script.Folder, name string) (string, error) {
 	return text, nil
 }
 
-// toolPages are those of tools of other packages.
+// toolPages returns the pages of tools of other packages.
 func toolPages() (pages []Page) {
 	for _, t := range tools.All() {
 		text := fmt.Sprintf("%s: here, %s\n", t.Name, tools.Hint(t.Name))
@@ -168,7 +168,7 @@ func toolPages() (pages []Page) {
 	return pages
 }
 
-// firstSentence is the first sentence of a doc.
+// firstSentence returns the first sentence of a doc.
 func firstSentence(doc string) string {
 	doc = strings.Join(strings.Fields(doc), " ")
 	if i := strings.Index(doc, ". "); i >= 0 {

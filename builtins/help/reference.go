@@ -15,7 +15,7 @@ func Reference(functions []*lang.Builtin) string {
 	var b strings.Builder
 	b.WriteString(`<!-- Code generated from the functions' declarations: go test ./builtins -run TestReference -update. DO NOT EDIT. -->
 
-# What a script can say
+# Functions and values of scripts
 
 Scripts are [Starlark](https://github.com/google/starlark-go/blob/master/doc/spec.md), with sets, while loops, recursion and top-level control flow.
 The attributes of management datagrams, which records show field by field, are in [ATTRIBUTES.md](../mad/ATTRIBUTES.md).

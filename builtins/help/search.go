@@ -10,7 +10,7 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// shown is how many pages a search shows.
+// shown is the maximum number of pages that a search shows.
 const shown = 20
 
 // Search lists the pages that have the words, best first: a word may be the name, a part of
@@ -50,8 +50,8 @@ func (l *Library) Search(text string, width int) (string, error) {
 	return found, nil
 }
 
-// nameOf is the topic that finds a page: its name, with the kind where a page of another
-// kind has the name too.
+// nameOf returns the topic that finds a page: its name, with the kind if a page of another
+// kind has the same name.
 func (l *Library) nameOf(p Page, pages []Page) string {
 	other := func(q Page) bool { return q.Name == p.Name && q.Kind != p.Kind }
 	if p.Kind != KindTopic && slices.ContainsFunc(pages, other) {
@@ -60,7 +60,7 @@ func (l *Library) nameOf(p Page, pages []Page) string {
 	return p.Name
 }
 
-// searchWords are the words of a query, but for those that say nothing.
+// searchWords returns the words of a query, except for common ones.
 func searchWords(text string) (words []string) {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), unicode.IsSpace) {
 		word = strings.TrimRight(strings.TrimSuffix(word, "'s"), "?,;")
@@ -73,21 +73,21 @@ func searchWords(text string) (words []string) {
 
 var idle = []string{"a", "an", "the", "of", "to", "do", "i", "how", "my", "is", "in", "on", "with", "for", "and", "or", "it", "what", "as", "from", "use", "two"}
 
-// Weights of where a word stands.
+// Weights of a word by its position.
 const (
 	isQuery      = 200 // the name is the whole query
-	inName       = 100 // it is the name
-	inOther      = 80  // it is another name, or a word that a field may be
-	inPart       = 60  // it is a part of the name
+	inName       = 100 // the word is the name
+	inOther      = 80  // another name, or a word of an enumerated field
+	inPart       = 60  // a part of the name
 	inBeginning  = 40  // a part of the name begins with it
 	inMiddle     = 20  // the name has it
 	inSummary    = 15
 	inText       = 5
 	perWord      = 30
-	isTopicBonus = 12 // guides explain, and so stand before fields
+	isTopicBonus = 12 // guides explain, so they are before fields
 )
 
-// match is how much the words of a query weigh in a page; 0: it has none.
+// match returns the weight of the words of a query in a page, 0 if it has none of them.
 func match(p Page, query string, words []string) (score int) {
 	name := strings.ToLower(p.Name)
 	parts := split(name)
@@ -140,7 +140,7 @@ func match(p Page, query string, words []string) (score int) {
 	return score
 }
 
-// split are the words of a name.
+// split returns the words of a name.
 func split(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

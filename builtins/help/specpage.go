@@ -13,7 +13,7 @@ import (
 	"fabsh/mad"
 )
 
-// attributePages are those of attributes of datagrams, and of their fields.
+// attributePages returns the pages of attributes of datagrams, and of their fields.
 func attributePages() (pages []Page) {
 	for _, a := range slices.Concat(mad.Attributes(), mad.Headers()) {
 		also := append(slices.Clone(a.Aliases), records.TypeName(a))
@@ -33,7 +33,8 @@ func attributePages() (pages []Page) {
 	return pages
 }
 
-// fieldPages are those of the fields of an attribute that has several names.
+// fieldPages returns the pages of the fields of an attribute, which may have several
+// names.
 func fieldPages(names []string, a *mad.Attribute, text func(*mad.Field) string) (pages []Page) {
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
@@ -52,7 +53,7 @@ func fieldPages(names []string, a *mad.Attribute, text func(*mad.Field) string) 
 	return pages
 }
 
-// classPages are those of management classes.
+// classPages returns the pages of management classes.
 func classPages() (pages []Page) {
 	var rows []lang.Fact
 	for _, c := range mad.Classes() {
@@ -76,7 +77,8 @@ func classPages() (pages []Page) {
 	return append(pages, Page{Kind: KindTopic, Name: "classes", Also: []string{"class", "mgmt_class"}, Summary: "The classes of management datagrams.", Text: fixed(text)})
 }
 
-// methodPages are those of methods: one of each name, one of each name with its class.
+// methodPages returns the pages of methods: one for each name, and one for each name with
+// its class.
 func methodPages() (pages []Page) {
 	uses := records.MethodUses()
 	var names []string
@@ -100,7 +102,7 @@ func methodPages() (pages []Page) {
 	return append(pages, Page{Kind: KindTopic, Name: "methods", Summary: "The methods of management datagrams.", Text: fixed(text)})
 }
 
-// trapPages are those of traps.
+// trapPages returns the pages of traps.
 func trapPages() (pages []Page) {
 	var rows []lang.Fact
 	for _, i := range mad.Traps() {
@@ -115,7 +117,7 @@ func trapPages() (pages []Page) {
 	return append(pages, Page{Kind: KindTopic, Name: "traps", Also: []string{"trap", "notices"}, Summary: "The traps, by number.", Text: fixed(text)})
 }
 
-// statusPages are those of the statuses of responses.
+// statusPages returns the pages of the statuses of responses.
 func statusPages() (pages []Page) {
 	for _, s := range mad.Statuses() {
 		text := records.StatusHelp([]mad.StatusInfo{s})
@@ -125,7 +127,7 @@ func statusPages() (pages []Page) {
 	return append(pages, Page{Kind: KindTopic, Name: "status", Also: []string{"statuses"}, Summary: "The statuses of responses.", Text: fixed(text)})
 }
 
-// simPages are the keys of simulated fabrics, and all of them.
+// simPages returns the pages of the keys of simulated fabrics, and the list of all keys.
 func simPages() (pages []Page) {
 	var all strings.Builder
 	all.WriteString("Simulated fabrics: -F sim:KIND:KEY=VALUE,... or -F sim:FILE:KEY=VALUE,... Without a kind it is " + spec.Kinds()[0].Name + ".\n")

@@ -22,12 +22,12 @@ var GroupsMethod = lang.Builtin{
 	Returns: "host_groups",
 	Params: []lang.Param{
 		{Name: "classes", Kind: routing.KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to its members, as for select; only compute nodes (cn) are in the groups"},
-		{Name: "baseline", Kind: kindFabric, Default: "None", Keyword: true, Doc: "a fabric with the places of hosts, switches and cables that are absent now"},
+		{Name: "baseline", Kind: kindFabric, Default: "None", Keyword: true, Doc: "an earlier fabric, with the places of hosts, switches and cables that are missing now"},
 		{Name: "levels", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "maximum number of levels of groups below the roots; 0: all levels of the network; 1: only the leaves, for any network"},
 		{Name: "dns", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "use names in lower case, as for Kubernetes nodes; hosts whose name cannot be one are omitted"},
 	},
-	Doc: `Returns the hosts in groups, as schedulers of jobs want them: by leaf, and these by how far packets between them have to climb.
-The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words does not name a host. If hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. Each connected part has one root. Groups are named after their first leaf, so that names stay when others come and go.`,
+	Doc: `Returns the hosts in groups for job schedulers: by leaf, and leaves by the number of levels that packets between them go up.
+The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words does not name a host. If hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. Each connected part has one root. A group has the name of its first leaf, so that its name stays the same when other leaves are added or removed.`,
 	Example: `
 > g = discover().host_groups()
 > g.roots[0].name, [x.name for x in g.leaves]
@@ -86,7 +86,7 @@ type Groups struct {
 	Found *hosts.Groups
 }
 
-// Wrap is the value of g.
+// Wrap returns the value of g.
 func Wrap(g *hosts.Groups) *Groups {
 	var leaves []starlark.Value
 	var wrap func(list []*hosts.Group) *starlark.List

@@ -27,7 +27,7 @@ var ListFold = lang.Builtin{
 	Group:  lang.GroupOutput,
 	Params: []lang.Param{{Name: "names", Kind: lang.KindItems, Doc: "texts, nodes or ports; nodes and ports stand for their names"}},
 	Doc: `Returns names as one text in Slurm's notation, in natural order and each once.
-Numbers are folded at the end of names, where all programs know them.`,
+Only numbers at the end of names are folded, which all programs support.`,
 	Example: `
 > hostlist.fold(["node9", "node10", "login", "node08", "node11"])
 "login,node[08,10-11],node9"

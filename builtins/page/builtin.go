@@ -37,7 +37,7 @@ var Builtin = lang.Builtin{
 		{Name: "**options", Kind: lang.KindAny, Doc: "options of audits: over=\"10s\""},
 	},
 	Doc: `Audits the fabric, and returns the findings as an HTML page.
-The page is that of "fabsh report html": findings, topology, heat maps, routing. It needs no network and no script; fs.write writes it to a file below --out. The fabric is swept again. Requests without an answer are on the page, and do not affect the exit status.`,
+The page is that of "fabsh report html": findings, topology, heat maps, routing. The page needs no network and no JavaScript; fs.write writes it to a file below --out. The fabric is swept again. Requests without an answer are on the page, and do not affect the exit status.`,
 	Example: `
 > page = report("links", "topology")
 > "No problems found" in page

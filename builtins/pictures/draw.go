@@ -22,8 +22,8 @@ const (
 	marks    = ".:-=+*#@" // of shades, without colour
 )
 
-// Draw is the matrix as text. blocks: as half blocks in colour, two rows in a line;
-// else as figures, if there is room, or one mark a cell.
+// Draw returns the matrix as text. With blocks, it has half blocks in colour, two rows in
+// a line; else figures, if there is room, or one mark for each cell.
 func (m *Matrix) Draw(width int, blocks bool) string {
 	d := &drawing{Matrix: m, width: width, blocks: blocks}
 	if m.known > 0 {
@@ -33,7 +33,7 @@ func (m *Matrix) Draw(width int, blocks bool) string {
 	alike, drawn := d.alike(), 0
 	for i, p := range m.parts {
 		switch {
-		case alike[i] == 0: // one before it is the same
+		case alike[i] == 0: // equal to an earlier part
 			continue
 		case drawn == maxDrawn:
 			d.line("more parts than can be drawn; choose fewer nodes")
@@ -61,12 +61,12 @@ type drawing struct {
 	b             strings.Builder
 	width         int
 	blocks        bool
-	scale         picture.Scale // nil: nothing is known
+	scale         picture.Scale // nil if all values are unknown
 	marked        bool          // there are cells that the legend explains
 	absent, asked bool          // there are cells without a link, and without an answer
 }
 
-// line writes a line, no wider than it may be.
+// line writes a line, cut to the width.
 func (d *drawing) line(format string, args ...any) {
 	s := strings.TrimRight(fmt.Sprintf(format, args...), " ")
 	if d.width > 0 {
@@ -75,7 +75,7 @@ func (d *drawing) line(format string, args ...any) {
 	d.b.WriteString(s + "\n")
 }
 
-// title is the matrix in a line.
+// title returns a description of the matrix in one line.
 func (m *Matrix) title() string {
 	what := m.figure.unit
 	if what == "" {
@@ -104,7 +104,7 @@ func (m *Matrix) title() string {
 	return s
 }
 
-// alike is of each part how many look like it; 0: one before does.
+// alike returns for each part how many parts look like it; 0 if an earlier one does.
 func (d *drawing) alike() []int {
 	first, count := map[string]int{}, make([]int, len(d.parts))
 	for i, p := range d.parts {
@@ -129,7 +129,7 @@ func (d *drawing) alike() []int {
 	return count
 }
 
-// shade is that of a cell.
+// shade returns the shade of a cell.
 func (d *drawing) shade(f picture.Figure) int {
 	switch {
 	case f.Known > 0:
@@ -140,7 +140,7 @@ func (d *drawing) shade(f picture.Figure) int {
 	return lang.ShadeNone
 }
 
-// part draws the cells of a part, side by side in as many bands as it takes.
+// part draws the cells of a part, in several bands if they are too wide for one.
 func (d *drawing) part(p part) {
 	label := 0
 	for _, n := range p.Rows {
@@ -184,7 +184,7 @@ func (d *drawing) part(p part) {
 	d.marked = true
 }
 
-// cell is a cell of a line, with blocks that below it too.
+// cell draws a cell of a line; with blocks, the cell below it too.
 func (d *drawing) cell(p part, r, c int) string {
 	shade := d.seen(p.figures[r][c])
 	if !d.blocks {
@@ -197,7 +197,7 @@ func (d *drawing) cell(p part, r, c int) string {
 	return string(lang.Cells(shade, lower))
 }
 
-// seen is the shade of a cell that is drawn.
+// seen returns the shade of a cell, and notes it for the legend.
 func (d *drawing) seen(f picture.Figure) int {
 	shade := d.shade(f)
 	d.asked = d.asked || shade == lang.ShadeUnknown
@@ -215,7 +215,7 @@ func mark(shade int) string {
 	return marks[shade : shade+1]
 }
 
-// table draws the figures themselves, where there is room for them.
+// table draws the figures themselves, if there is room for them.
 func (d *drawing) table(p part, label, room int) bool {
 	widths := make([]int, len(p.Columns))
 	for c, n := range p.Columns {
@@ -296,7 +296,7 @@ func (d *drawing) classText(i int) string {
 	case v == math.SmallestNonzeroFloat64, i == 0 && v == 0:
 		return d.scale.Text(i)
 	case whole && (next < len(d.scale) && d.scale[next] == v+1 || next == len(d.scale) && v == d.highest):
-		return number(v) // nothing else is in it
+		return number(v) // the only value in the class
 	}
 	return "from " + number(v)
 }
@@ -309,7 +309,7 @@ func name(n *fabric.Node) string {
 	return lang.OneLine(n.Name())
 }
 
-// number is v in three digits, or whole.
+// number returns v with three digits, or as an integer.
 func number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e7 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

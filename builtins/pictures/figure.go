@@ -19,15 +19,15 @@ import (
 	"fabsh/fabric/routing/traffic"
 )
 
-// figure is what a matrix shows of a port.
+// figure is a value of ports that a matrix shows.
 type figure struct {
 	name, unit string
-	count      bool // of a cell how many links it has: of none, too
+	count      bool // the number of links of a cell, which can be 0
 	value      picture.Value
 	scale      func(lowest, highest float64) picture.Scale
 }
 
-// counted are the figures that are made of counters.
+// counted are the figures computed from counters.
 var counted = map[string]struct {
 	unit  string
 	scale picture.Scale
@@ -57,7 +57,7 @@ func errorsOf(w *audit.Window, _ float64) (sum float64, known bool) {
 // figureWords are the names of all figures.
 var figureWords = []string{"ber", "errors", "lids", "links", "use", "wait"}
 
-// figureOf is the figure that a script requests, with its data read.
+// figureOf returns the figure that a script requests, after reading its data.
 func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Duration, parts []*picture.Matrix, far bool) (figure, error) {
 	if fn, ok := v.(starlark.Callable); ok {
 		return ofFunction(c, fn, parts, far)
@@ -104,7 +104,7 @@ func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Durati
 	return figure{name: name, unit: x.unit, value: value, scale: scale}, nil
 }
 
-// portsOf are the ports of a matrix.
+// portsOf returns the ports of a matrix.
 func portsOf(parts []*picture.Matrix, far bool) (list []*fabric.Port) {
 	for _, m := range parts {
 		for _, row := range m.Links {
@@ -121,7 +121,7 @@ func portsOf(parts []*picture.Matrix, far bool) (list []*fabric.Port) {
 	return list
 }
 
-// lids is to how many LIDs packets leave by a port.
+// lids returns the number of LIDs whose packets leave through a port.
 func lids(c *lang.Call, f *fabric.Fabric) (figure, error) {
 	r, err := values.ReadRoutes(c.Thread, f)
 	if err != nil {
@@ -175,7 +175,7 @@ func ofFunction(c *lang.Call, fn starlark.Callable, parts []*picture.Matrix, far
 	return figure{name: fn.Name(), value: value, scale: linear}, nil
 }
 
-// linear is a scale of equal steps, of whole numbers where both ends are.
+// linear returns a scale of equal steps, of integers if both ends are.
 func linear(lowest, highest float64) picture.Scale {
 	if lowest == math.Trunc(lowest) && highest == math.Trunc(highest) {
 		return picture.Steps(lowest, highest)

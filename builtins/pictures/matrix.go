@@ -1,4 +1,4 @@
-// Package pictures is what a script can see of a fabric.
+// Package pictures draws matrices of the links of a fabric.
 //
 //	matrix.go  fabric.matrix(), and its value
 //	figure.go  the figures that a matrix has
@@ -27,14 +27,14 @@ var MatrixMethod = lang.Builtin{
 	Name:    "matrix",
 	Returns: "matrix",
 	Params: []lang.Param{
-		{Name: "rows", Kind: kindWord, Default: `"leaf"`, Doc: `a tier: "host", "leaf" (switches with hosts), "spine" (next to these), "core", or a number, from 0, the hosts, up; or a list of nodes`},
+		{Name: "rows", Kind: kindWord, Default: `"leaf"`, Doc: `a tier: "host", "leaf" (switches with hosts), "spine" (next to these), "core", or its number, from 0 (the hosts) up; or a list of nodes`},
 		{Name: "columns", Kind: kindWord, Default: `"spine"`, Doc: "the same"},
-		{Name: "value", Kind: kindWord, Default: `"links"`, Keyword: true, Doc: `what a cell shows: "links", how many there are; "lids", the number of LIDs of CAs and routers whose packets leave by the port; "use", data sent, in % of the link's rate; "wait", PortXmitWait in waiting and sending, in %; "errors" a second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
+		{Name: "value", Kind: kindWord, Default: `"links"`, Keyword: true, Doc: `value of a cell: "links", their number; "lids", the number of LIDs of CAs and routers whose packets leave by the port; "use", data sent, in % of the link's rate; "wait", PortXmitWait in % of the time of waiting and sending; "errors", per second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
 		{Name: "over", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "for use, wait, errors and ber: the time between the two reads of the counters, 2s or more"},
-		{Name: "far", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "the ports are those of the columns, at the other ends of the links"},
+		{Name: "far", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "use the ports of the columns, at the other ends of the links"},
 	},
 	Doc: `Returns a matrix of the links between two tiers, or two lists of nodes: one value for each pair of nodes.
-A cell is the highest value of its links. Unknown values are None, and so are pairs without links, except with "links", where they are 0. The matrix is split into the parts that these links join, such as pods; equal parts are drawn once. A tier is a distance from the hosts. show() draws it: in colour on a terminal that supports it, else in figures or marks.
+A cell is the highest value of its links. Unknown values are None. Pairs without links are None too, or 0 with "links". The matrix is split into the parts that these links join, such as pods; equal parts are drawn once. A tier is a distance from the hosts. show() draws it: in colour on a terminal that supports it, else in figures or marks.
 "lids" reads the forwarding tables of all switches, or uses those of the file; use, wait, errors and ber read counters twice.`,
 	Example: `
 > m = discover().matrix("leaf", "spine")
@@ -69,7 +69,7 @@ A cell is the highest value of its links. Unknown values are None, and so are pa
 	}),
 }
 
-// kindWord is a word, or whatever else the parameter takes.
+// kindWord is a word, or another value that the parameter accepts.
 var kindWord = &lang.Kind{
 	Convert: func(v starlark.Value) (any, error) { return v, nil },
 	Type:    reflect.TypeFor[starlark.Value](),
@@ -82,7 +82,7 @@ var kindWord = &lang.Kind{
 	},
 }
 
-// level are the nodes that a parameter means, and what to call them.
+// level returns the nodes of a parameter, and their name.
 func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (nodes []*fabric.Node, name string, err error) {
 	tier := -1
 	switch v := v.(type) {
@@ -92,7 +92,7 @@ func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (node
 		}
 	case starlark.Int:
 		if tier, err = starlark.AsInt32(v); err != nil || tier < 0 {
-			return nil, "", lang.ParamError(param, "want a tier from 0, the hosts, up; got %s", v)
+			return nil, "", lang.ParamError(param, "got %s, want a tier from 0 (the hosts) up", v)
 		}
 	case starlark.Iterable:
 		return listed(f, param, v)
@@ -107,7 +107,7 @@ func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (node
 		return nil, "", err
 	}
 	if tier >= len(tiers) || len(tiers[tier]) == 0 {
-		return nil, "", lang.ParamError(param, "no such tier: the fabric has %s of switches above the hosts; nodes can be given as a list", plural.Count(max(0, len(tiers)-1), "tier", "tiers"))
+		return nil, "", lang.ParamError(param, "tier %d does not exist: the fabric has %s of switches above the hosts; give a list of nodes", tier, plural.Count(max(0, len(tiers)-1), "tier", "tiers"))
 	}
 	if tier < len(picture.TierWords) {
 		return tiers[tier], picture.TierWords[tier], nil
@@ -115,7 +115,7 @@ func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (node
 	return tiers[tier], fmt.Sprintf("tier %d", tier), nil
 }
 
-// listed are nodes of a list, each once.
+// listed returns the nodes of a list, each once.
 func listed(f *fabric.Fabric, param string, list starlark.Iterable) (nodes []*fabric.Node, name string, err error) {
 	seen := map[int]bool{}
 	for v := range starlark.Elements(list) {
@@ -136,7 +136,7 @@ func listed(f *fabric.Fabric, param string, list starlark.Iterable) (nodes []*fa
 // Matrix is the value `matrix`.
 type Matrix struct {
 	rows, columns   []*fabric.Node
-	from, to        string // what these are
+	from, to        string // names of these
 	far             bool
 	figure          figure
 	parts           []part
@@ -146,13 +146,13 @@ type Matrix struct {
 	list            *starlark.List // of parts, as values; nil: not made yet
 }
 
-// part is what some of the links join.
+// part is the nodes that some of the links join.
 type part struct {
 	*picture.Matrix
 	figures [][]picture.Figure
 }
 
-// fill takes the figures of all parts.
+// fill computes the figures of all parts.
 func (m *Matrix) fill(parts []*picture.Matrix) {
 	for _, p := range parts {
 		q := part{p, p.Figures(m.figure.value, m.far)}
@@ -178,7 +178,7 @@ func (m *Matrix) fill(parts []*picture.Matrix) {
 	}
 }
 
-// MatrixType is what scripts find in a matrix.
+// MatrixType is the type of a matrix in scripts.
 var MatrixType = lang.NewType("matrix", "Values of the links between two tiers, or two lists of nodes: show() draws it.",
 	lang.Member[*Matrix]{Name: "value", Column: true, Doc: `what cells show: "links"`, Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.name) }},
 	lang.Member[*Matrix]{Name: "unit", Column: true, Doc: "of cells, in words", Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.unit) }},
@@ -225,7 +225,7 @@ func nodes(list []*fabric.Node) starlark.Value {
 	return lang.List(list, func(n *fabric.Node) starlark.Value { return topology.Node{Node: n} })
 }
 
-// values are the parts as values, made once.
+// values returns the parts as values, made once.
 func (m *Matrix) values() starlark.Value {
 	if m.list != nil {
 		return m.list

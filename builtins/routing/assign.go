@@ -26,12 +26,12 @@ var assignMethod = lang.Builtin{
 		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "seed of random choices"},
 		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to its weight as load (default: 1 for LIDs of CAs and routers, else 0)"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries are kept where they are still next hops"},
-		{Name: "order", Kind: kindOrder, Default: "None", Keyword: true, Doc: `of "dmodk": LIDs in the order in which they are numbered from 0, or a function of a LID that returns its number (default: each class as in graph.order())`},
-		{Name: "divider", Kind: kindDict("a dict of switch to number"), Default: "None", Keyword: true, Doc: `of "dmodk": a dict of switch to the weight of its digit (default: that of a fat tree)`},
-		{Name: "prefer", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two switches and the ports of the first to the second, which returns these in another order, or some of them. One with a fourth parameter is called for each LID, and gets it: so the LIDs of a port (LMC) can go over planes of their own"},
+		{Name: "order", Kind: kindOrder, Default: "None", Keyword: true, Doc: `for "dmodk": LIDs in the order of their numbers from 0, or a function of a LID that returns its number (default: each class as in graph.order())`},
+		{Name: "divider", Kind: kindDict("a dict of switch to number"), Default: "None", Keyword: true, Doc: `for "dmodk": a dict of switch to the weight of its digit (default: that of a fat tree)`},
+		{Name: "prefer", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two switches and the ports of the first to the second; it returns all or some of these ports, preferred ones first. If it has a fourth parameter, it is called for each LID and receives the LID: the LIDs of one port (LMC) can then use different planes"},
 	},
-	Doc: `Fills in the next hops to LIDs, one of those that the distances allow.
-A LID without one is dropped. The paths to the LIDs of one port share as few links as possible, unless prefer, order, divider or the policy determine them.`,
+	Doc: `Fills in the next hop to each LID, one of those that the distances allow.
+Packets to a LID without a next hop are dropped. The paths to the LIDs of one port share as few links as possible, unless prefer, order, divider or the policy determine them.`,
 	Example: `
 > g = discover().graph(); t = g.routes()
 > t.assign(g.hops(), policy="dmodk")
@@ -64,7 +64,7 @@ A LID without one is dropped. The paths to the LIDs of one port share as few lin
 	}),
 }
 
-// assignArgs are the arguments of assign. What is nil was not given.
+// assignArgs are the arguments of assign; nil means not given.
 type assignArgs struct {
 	Hops          *hopsValue
 	LIDs          []mad.LID
@@ -77,9 +77,9 @@ type assignArgs struct {
 	Prefer        starlark.Callable
 }
 
-// lidWeights is the weight of a LID as load, for the dict that the parameter weight
-// takes; nil without one. A LID that is not in it weighs as Assign has it: 1 on CAs
-// and routers, else 0.
+// lidWeights returns the weight of a LID as load, from the dict of the parameter weight;
+// nil without one. A LID that is not in it has the default weight of Assign: 1 on CAs and
+// routers, else 0.
 func lidWeights(d *starlark.Dict, g *graph.Graph) (func(mad.LID) int, error) {
 	if d == nil {
 		return nil, nil
@@ -112,8 +112,8 @@ func lidWeights(d *starlark.Dict, g *graph.Graph) (func(mad.LID) int, error) {
 	}, nil
 }
 
-// numberOf is the number of a LID for d-mod-k: its place in a list, 0 where it is not in
-// it; or what a function returns, which after its first failure is not called again.
+// numberOf returns the number of a LID for d-mod-k: its place in a list, 0 if it is not in
+// it; or the result of a function, which is not called again after its first failure.
 func numberOf(t *starlark.Thread, order starlark.Value, failed *error) func(mad.LID) int {
 	f, ok := order.(starlark.Callable)
 	if !ok {
@@ -147,14 +147,14 @@ func numberOf(t *starlark.Thread, order starlark.Value, failed *error) func(mad.
 // maxNumber is the highest number of a LID for d-mod-k.
 const maxNumber = 1<<31 - 1
 
-// takes reports whether a function of a script has as many parameters, or any number.
+// takes reports whether a function of a script accepts n arguments.
 func takes(f starlark.Callable, n int) bool {
 	fn, ok := f.(*starlark.Function)
 	return ok && (fn.HasVarargs() || fn.NumParams()-fn.NumKwonlyParams() >= n)
 }
 
-// dividersOf is the divider of a switch for d-mod-k, for the dict that the parameter
-// divider takes; nil without one. Switches that are not in it have 1.
+// dividersOf returns the divider of a switch for d-mod-k, from the dict of the parameter
+// divider; nil without one. Switches that are not in it have 1.
 func dividersOf(d *starlark.Dict, v *graphValue) (func(int) int, error) {
 	if d == nil {
 		return nil, nil
@@ -175,8 +175,8 @@ func dividersOf(d *starlark.Dict, v *graphValue) (func(int) int, error) {
 }
 
 // preferenceOf calls the script's function prefer, with switches s and d, the ports of s
-// to d, and, if it takes it, the LID on d. After its first failure it is not called again: no tables are
-// returned then.
+// to d, and the LID on d if it accepts that. After its first failure it is not called
+// again, since no tables are returned then.
 func preferenceOf(t *starlark.Thread, prefer starlark.Callable, perLID bool, v *graphValue, failed *error) func(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	all := v.g.Switches()
 	return func(s, d int, lid mad.LID, ports []uint8) []uint8 {
@@ -214,8 +214,8 @@ func preferenceOf(t *starlark.Thread, prefer starlark.Callable, perLID bool, v *
 	}
 }
 
-// portNumber is the number of a port of n, 0..254: x is such a port or an int. 255 in
-// a table means that there is no port.
+// portNumber returns the number of a port of n, 0..254; x is such a port or an int. 255 in
+// a table means no port.
 func portNumber(x starlark.Value, n *fabric.Node) (num uint8, ok bool) {
 	switch x := x.(type) {
 	case topology.Port:

@@ -17,7 +17,7 @@ var BalanceType = &lang.ResultType{
 		{Name: "routes_max", Doc: "the most routes on a link: the edge forwarding index"},
 		{Name: "routes_mean", Doc: "the mean"},
 		{Name: "routes_min", Doc: "the fewest"},
-		{Name: "lids_max", Doc: "the most LIDs that packets take a link to: DLIDs of a port"},
+		{Name: "lids_max", Doc: "the largest number of destination LIDs on a link"},
 		{Name: "lids_mean", Doc: "the mean"},
 		{Name: "lids_min", Doc: "the fewest"},
 		{Name: "busiest", Doc: "a port with the most outgoing routes, None without links"},

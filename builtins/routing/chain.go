@@ -14,12 +14,12 @@ var chainMethod = lang.Builtin{
 	Name:    "chain",
 	Returns: "routes",
 	Params: []lang.Param{
-		{Name: "chains", Kind: lang.KindPath, Doc: "the file of the steps, as NVIDIA's OpenSM's rch_policy_file: unicast-step paragraphs"},
-		{Name: "topologies", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the parts, as topo_policy_file; they may also be in the file of the steps"},
-		{Name: "groups", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the groups of ports, as pgrp_policy_file; they may also be in the file of the steps"},
+		{Name: "chains", Kind: lang.KindPath, Doc: "the file of the steps, in the format of rch_policy_file of NVIDIA's OpenSM: unicast-step paragraphs"},
+		{Name: "topologies", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the parts, in the format of topo_policy_file; they may also be in the file of the steps"},
+		{Name: "groups", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the groups of ports, in the format of pgrp_policy_file; they may also be in the file of the steps"},
 	},
 	Doc: `Computes tables by a routing chain: each step routes a part of the fabric by an engine; where parts overlap, the last step applies.
-The first step routes all. Engines that need virtual lanes are not supported. Of a step's config file only root_guid_file is used. Check with verify() that the parts together close no credit loop.`,
+The first step routes the whole fabric. Engines that need virtual lanes are not supported. In the config file of a step, only root_guid_file is used. Check with verify() that the parts together close no credit loop.`,
 	Example: `
 > t = discover().graph().chain("chains.conf", topologies="topologies.conf", groups="groups.conf")
 > t.engine, t.verify().ok

@@ -89,7 +89,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// classOf is the class that name stands for, 0 where it is nil: not given.
+// classOf returns the class of a name, 0 if name is nil (not given).
 func classOf(name *string) (graph.Class, error) {
 	if name == nil {
 		return 0, nil
@@ -97,22 +97,21 @@ func classOf(name *string) (graph.Class, error) {
 	return graph.ParseClass(*name)
 }
 
-// endpointsParam is the parameter of methods of routes that are about pairs of
-// endpoints.
-var endpointsParam = lang.Param{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"}
+// endpointsParam is the parameter of methods of routes that judge pairs of endpoints.
+var endpointsParam = lang.Param{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "class of the endpoints: " + ClassWords + " (default: all ports of CAs and routers)"}
 
 // endpointsArg is the argument for endpointsParam.
 type endpointsArg struct{ Endpoints *string }
 
-// class is the class of the endpoints, 0 where none is given. A class without ports
-// fails: no pairs of endpoints would have no errors.
+// class returns the class of the endpoints, 0 if not given. A class without ports is an
+// error: a verdict on no pairs would look like a good one.
 func (a *endpointsArg) class(g *graph.Graph) (graph.Class, error) {
 	class, err := classOf(a.Endpoints)
 	if err != nil {
 		return 0, lang.ParamError("endpoints", "%w", err)
 	}
 	if class != 0 && len(g.LIDs(class)) == 0 {
-		return 0, lang.ParamError("endpoints", "no port is %s; names determine classes, or graph(classes=...)", class)
+		return 0, lang.ParamError("endpoints", "no port is of class %s; names determine the class, unless graph(classes=...) does", class)
 	}
 	return class, nil
 }

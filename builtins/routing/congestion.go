@@ -22,13 +22,13 @@ var CongestionType = &lang.ResultType{
 		{Name: "endpoints", Doc: "number of endpoints"},
 		{Name: "samples", Doc: "number of shifts or permutations"},
 		{Name: "seed", Doc: "seed of the random ones"},
-		{Name: "max", Doc: "the most flows on any link in one direction, in any sample: of shifts, 1 is free of contention; of a matrix, the most traffic"},
-		{Name: "mean", Doc: "mean of the samples' largest"},
-		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 over the most flows on a link of the path; None of all-to-all; of a matrix, the mean of their shares of the link of the path with the most traffic"},
+		{Name: "max", Doc: "the largest number of flows on a link in one direction, in any sample: for shifts, 1 means no contention; for a matrix, the largest traffic on a link"},
+		{Name: "mean", Doc: "mean of the largest numbers of the samples"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (number of flows on the busiest link of the path); None for all-to-all; for a matrix, the mean of the shares that flows have of the traffic on the busiest link of their paths"},
 		{Name: "lost", Doc: "flows that do not arrive"},
-		{Name: "worst", Doc: "the first sample with the most: the distance of a shift, else its number; None if no link has a flow"},
-		{Name: "port", Doc: "a port with the most on its outgoing link, None without flows"},
-		{Name: "loads", Type: "dict", Doc: "of a matrix: port name to its outgoing traffic, for ports with traffic; else None", Long: true},
+		{Name: "worst", Doc: "the first sample with the largest number: the distance of a shift, else the number of the sample; None if no link has a flow"},
+		{Name: "port", Doc: "a port whose outgoing link has the largest number of flows, or the largest traffic; None without flows"},
+		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic; else None", Long: true},
 	},
 }
 
@@ -37,13 +37,13 @@ var congestionMethod = lang.Builtin{
 	Name:    "congestion",
 	Returns: "congestion",
 	Params: []lang.Param{
-		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each sends to the one k places on, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
+		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
 		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order (default: graph.order(), or all CAs and routers without compute nodes)"},
 		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "number of samples (default: 1000, or all shifts where those are fewer)"},
 		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "seed of the random ones"},
 	},
-	Doc: `Counts the flows that meet on links under a pattern of traffic, or what a traffic matrix puts on them.
-A matrix is in any unit; order, samples and seed do not apply to it.`,
+	Doc: `Counts the flows on links under a pattern of traffic, or adds up the traffic of a matrix on them.
+A matrix can have any unit; order, samples and seed do not apply to it.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree").congestion("shift").max
@@ -65,7 +65,7 @@ True
 		pattern, ok := starlark.AsString(a.Pattern)
 		if !ok {
 			if a.Order != nil || a.Samples != nil {
-				return nil, lang.ParamError("pattern", "a matrix has no order and no samples")
+				return nil, lang.ParamError("pattern", "not supported for a traffic matrix")
 			}
 			flows, err := flowsOf(a.Pattern)
 			if err != nil {
@@ -92,7 +92,8 @@ True
 	}),
 }
 
-// wrapCongestion is r as scripts see it; m, if not nil, has more of it.
+// wrapCongestion returns r as a value for scripts; m, if not nil, has the loads of a
+// matrix.
 func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestion) starlark.Value {
 	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
 	most := starlark.Value(starlark.MakeInt(r.Max))
@@ -118,7 +119,7 @@ func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestio
 		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads)
 }
 
-// flowsOf are those of a traffic matrix.
+// flowsOf returns the flows of a traffic matrix.
 func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
 	var rows []starlark.Tuple
 	switch v := v.(type) {
@@ -157,7 +158,7 @@ func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
 	return flows, nil
 }
 
-// endsOf are the LIDs of a source and a destination: of ports, the first.
+// endsOf returns the LIDs of a source and a destination; of a port, the first LID.
 func endsOf(pair []starlark.Value) (ends [2]mad.LID, err error) {
 	for i, x := range pair {
 		if ends[i], err = lidOf(x); err != nil {

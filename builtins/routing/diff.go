@@ -18,7 +18,7 @@ var DiffType = &lang.ResultType{
 		{Name: "entries", Doc: "number of entries"},
 		{Name: "blocks", Doc: "number of blocks of 64 entries to write"},
 		{Name: "lids", Doc: "LIDs whose entries change on some switch", Long: true},
-		{Name: "by_switch", Doc: "for each such switch its name, GUID, entries and the numbers of its blocks", Long: true},
+		{Name: "by_switch", Doc: "for each of these switches its name, GUID, entries and the numbers of its blocks", Long: true},
 	},
 }
 
@@ -26,7 +26,7 @@ var DiffType = &lang.ResultType{
 var diffMethod = lang.Builtin{
 	Name:    "diff",
 	Returns: "routes_diff",
-	Params:  []lang.Param{{Name: "other", Kind: kindRoutes, Doc: "the routes before, as of get_routes()"}},
+	Params:  []lang.Param{{Name: "other", Kind: kindRoutes, Doc: "the earlier routes, for example from get_routes()"}},
 	Doc: `Compares the tables with earlier ones: the changes from other to these.
 Switches are matched by GUID, so the fabrics may be different snapshots.`,
 	Example: `
@@ -43,7 +43,7 @@ blocks    1
 	}),
 }
 
-// wrapDiff is d as a result; g is the graph of the newer tables.
+// wrapDiff returns d as a value for scripts; g is the graph of the newer tables.
 func wrapDiff(g *graph.Graph, d *routes.Diff) *lang.Result {
 	var bySwitch []starlark.Value
 	for _, sd := range d.Switches {

@@ -20,7 +20,7 @@ var dijkstraMethod = lang.Builtin{
 		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to the cost of its outgoing link, at least 0 (default: 1)"},
 	},
 	Doc: `Finds the cheapest path from every switch to one.
-It returns a dict of switch to the cost of its path and the port that it begins with, the lowest of equal ones. Switches without a path are not in it, nor is the switch itself.`,
+It returns a dict of switch to the cost of its path and the first port of the path, the lowest of equal ones. The dict omits switches without a path, and the switch itself.`,
 	Example: `
 > g = discover().graph()
 > ways = g.dijkstra(g.switches[0], weights={g.switches[1].ports[5]: 10})
@@ -54,9 +54,9 @@ It returns a dict of switch to the cost of its path and the port that it begins 
 	}),
 }
 
-// channelWeights are the weights of all channels, by number, for a dict of port to
-// weight: the channel is the one out of the port. Those that are not in it, and
-// all where d is nil, weigh usual. Ports on no link of the graph are left out.
+// channelWeights returns the weights of all channels, by number, from a dict of port to
+// weight: the channel is the one out of the port. Channels that are not in it, and all if
+// d is nil, have the weight usual. Ports without a link in the graph are ignored.
 func channelWeights(g *graph.Graph, d *starlark.Dict, usual int64) ([]int64, error) {
 	weight := slices.Repeat([]int64{usual}, len(g.Channels()))
 	if d == nil {

@@ -19,7 +19,7 @@ var routeMethod = lang.Builtin{
 	Returns: "routes",
 	Params:  routeParams(),
 	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
-		`An engine that does not apply fails and reports which condition does not hold, and where. An option that the engine does not support is an error.`,
+		`It fails if the engine does not apply to the fabric; the error names the condition that does not hold, and where. An option that the engine does not support is an error.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree")
@@ -56,7 +56,7 @@ True
 	}),
 }
 
-// routeParams are the engine, and the options of all engines.
+// routeParams returns the parameters: the engine, and the options of all engines.
 func routeParams() []lang.Param {
 	names := engine.Names()
 	last := len(names) - 1
@@ -68,7 +68,7 @@ func routeParams() []lang.Param {
 	return params
 }
 
-// engineDocs has a line on each engine.
+// engineDocs returns one line for each engine.
 func engineDocs() string {
 	var b strings.Builder
 	for _, e := range engine.All() {
@@ -77,9 +77,9 @@ func engineDocs() string {
 	return b.String()
 }
 
-// computeError is the error of a computation of fabric/routing/..., or the end of the
-// fiber. Some computations name themselves as the builtin is called, "assign" and
-// "dijkstra": the name is written once.
+// computeError returns the error of a computation of fabric/routing/..., or of the end of
+// the fiber. The errors of "assign" and "dijkstra" begin with the name of the builtin
+// already, so it is not repeated.
 func computeError(c *lang.Call, err error) error {
 	if stopped := c.Fiber().Stopped(); stopped != nil {
 		return stopped

@@ -21,7 +21,7 @@ var GraphMethod = lang.Builtin{
 		{Name: "weights", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port, for its outgoing direction, or link, for both directions, to its weight, from 1"},
 		{Name: "port_order", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of switch to the numbers of its ports, preferred ones first"},
 		{Name: "lids", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port to its LID, for ports that have none yet or should have another; of a switch, its port 0"},
-		{Name: "lmc", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "with lids: a port of lids on a CA or router has 2 ** lmc LIDs"},
+		{Name: "lmc", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "with lids: each port of lids on a CA or router has 2 ** lmc LIDs"},
 		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select"},
 	},
 	Doc: `Returns the fabric in the form for routing algorithms: a graph.
@@ -85,8 +85,8 @@ func ofFabric(f *fabric.Fabric, x starlark.Value) error {
 	return nil
 }
 
-// excludedPorts reports whether a port is one of items, or of a node or a link among
-// them; nil without any.
+// excludedPorts returns a function that reports whether a port is one of items, or of a
+// node or a link among them; nil without items.
 func excludedPorts(f *fabric.Fabric, items []starlark.Value) (func(*fabric.Port) bool, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -98,7 +98,7 @@ func excludedPorts(f *fabric.Fabric, items []starlark.Value) (func(*fabric.Port)
 		}
 		switch x := x.(type) {
 		case topology.Link:
-			ports[x.A] = true // the graph leaves a link out for either port
+			ports[x.A] = true // the graph omits a link for either port
 		case topology.Port:
 			ports[x.Port] = true
 		case topology.Node:
@@ -110,8 +110,8 @@ func excludedPorts(f *fabric.Fabric, items []starlark.Value) (func(*fabric.Port)
 	return func(p *fabric.Port) bool { return ports[p] || nodes[p.Node()] }, nil
 }
 
-// portWeights is the weight of the link out of a port, for a dict of port or link
-// to weight, 1 where it is not in it; nil without a dict.
+// portWeights returns the weight of the link out of a port, from a dict of port or link to
+// weight, 1 if it is not in it; nil without a dict.
 func portWeights(f *fabric.Fabric, d *starlark.Dict) (func(*fabric.Port) int, error) {
 	if d == nil {
 		return nil, nil
@@ -142,7 +142,7 @@ func portWeights(f *fabric.Fabric, d *starlark.Dict) (func(*fabric.Port) int, er
 	}, nil
 }
 
-// portOrder is the preferred ports of a switch, best first, for a dict of switch to
+// portOrder returns the preferred ports of a switch, best first, from a dict of switch to
 // a list of port numbers; nil without a dict.
 func portOrder(f *fabric.Fabric, d *starlark.Dict) (func(*fabric.Node) []int, error) {
 	if d == nil {
@@ -172,7 +172,7 @@ func portOrder(f *fabric.Fabric, d *starlark.Dict) (func(*fabric.Node) []int, er
 	return func(n *fabric.Node) []int { return orders[n] }, nil
 }
 
-// portLIDs is the LID and the LMC of a port, for a dict of port to LID: its own where
+// portLIDs returns the LID and the LMC of a port, from a dict of port to LID: its own if
 // it is not in it; nil without a dict.
 func portLIDs(f *fabric.Fabric, d *starlark.Dict, lmc int) (func(*fabric.Port) (mad.LID, int), error) {
 	if d == nil {

@@ -12,7 +12,7 @@
 //	routesvalue.go row.go rowfill.go  routes, the row of a switch, what changes it
 //	routesio.go                    routes of files and of the switches themselves, and the
 //	                               plan of a change of these
-//	verdict.go linkfailure.go      whether all arrives, and deadlocks are possible; if a link fails;
+//	verdict.go linkfailure.go      whether packets arrive, and deadlocks are possible; if a link fails;
 //	                               viarules.go: rules on what paths cross
 //	trace.go congestion.go balance.go diff.go  paths, loads, differences
 //	report.go                      what a command shows of a policy
@@ -36,7 +36,7 @@ import (
 )
 
 // graphValue is the value `graph`. It never changes; lists are the values of its
-// attributes that have been asked for, by name, each made once and frozen.
+// attributes that were requested, by name, each made once and frozen.
 type graphValue struct {
 	g      *graph.Graph
 	fabric *topology.Fabric
@@ -55,7 +55,7 @@ var GraphType *lang.Type[*graphValue]
 
 func init() {
 	GraphType = lang.NewType("graph", "A fabric in the form for routing algorithms: its switches, and the links between them that may be used. It never changes.",
-		lang.Member[*graphValue]{Name: "fabric", Type: "fabric", Doc: "what it was made of", Get: func(v *graphValue) starlark.Value { return v.fabric }},
+		lang.Member[*graphValue]{Name: "fabric", Type: "fabric", Doc: "the fabric that it was made from", Get: func(v *graphValue) starlark.Value { return v.fabric }},
 		lang.Member[*graphValue]{Name: "switches", Type: "list of node", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
 			return v.list("switches", v.switches)
 		}},
@@ -103,7 +103,7 @@ func (v *graphValue) Display() string {
 	return text
 }
 
-// list is made once, and frozen.
+// list returns a list that is made once, and frozen.
 func (v *graphValue) list(name string, fill func() []starlark.Value) *starlark.List {
 	l := v.lists[name]
 	if l == nil {
@@ -114,7 +114,7 @@ func (v *graphValue) list(name string, fill func() []starlark.Value) *starlark.L
 	return l
 }
 
-// nodes are the switches of these numbers.
+// nodes returns the switches of these numbers.
 func (v *graphValue) nodes(numbers []int) []starlark.Value {
 	list := make([]starlark.Value, len(numbers))
 	for i, s := range numbers {
@@ -123,7 +123,7 @@ func (v *graphValue) nodes(numbers []int) []starlark.Value {
 	return list
 }
 
-// switches are all switches, by number: by GUID.
+// switches returns all switches, by number, which is by GUID.
 func (v *graphValue) switches() []starlark.Value {
 	list := make([]starlark.Value, len(v.g.Switches()))
 	for s, n := range v.g.Switches() {
@@ -132,8 +132,8 @@ func (v *graphValue) switches() []starlark.Value {
 	return list
 }
 
-// switchOf is the number of a switch in the graph: of a node, its GUID or its name.
-// A node of another snapshot is looked for by its GUID.
+// switchOf returns the number of a switch in the graph, from a node, its GUID or its name.
+// A node of another snapshot is found by its GUID.
 func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 	var guid mad.GUID
 	switch x := x.(type) {
@@ -164,7 +164,7 @@ func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 	return 0, fmt.Errorf("no switch has the GUID %s", guid)
 }
 
-// switchesOf are the numbers of the switches that the parameters s and d are.
+// switchesOf returns the numbers of the switches of the parameters s and d.
 func (v *graphValue) switchesOf(a, b starlark.Value) (s, d int, err error) {
 	if s, err = v.switchOf(a); err != nil {
 		return 0, 0, lang.ParamError("s", "%w", err)
@@ -175,7 +175,7 @@ func (v *graphValue) switchesOf(a, b starlark.Value) (s, d int, err error) {
 	return s, d, nil
 }
 
-// newGraph is the value of g, a graph of f.
+// newGraph returns the value of g, a graph of f.
 func newGraph(g *graph.Graph, f *topology.Fabric) *graphValue {
 	return &graphValue{g: g, fabric: f, lists: map[string]*starlark.List{}}
 }
@@ -183,7 +183,7 @@ func newGraph(g *graph.Graph, f *topology.Fabric) *graphValue {
 // lidsMethod is graph.lids(): LIDs of a class of end ports.
 var lidsMethod = lang.Builtin{
 	Name:   "lids",
-	Params: []lang.Param{{Name: "cls", Kind: lang.KindChoice, Default: "None", Doc: ClassWords + "; else all"}},
+	Params: []lang.Param{{Name: "cls", Kind: lang.KindChoice, Default: "None", Doc: ClassWords + " (default: all)"}},
 	Doc:    "Returns the LIDs of a class, by switch and port.",
 	Example: `
 > len(discover().graph().lids("cn"))
@@ -201,8 +201,8 @@ var lidsMethod = lang.Builtin{
 // orderMethod is graph.order(): the LIDs of compute nodes in the order of d-mod-k.
 var orderMethod = lang.Builtin{
 	Name: "order",
-	Doc: `Returns the LIDs of compute nodes, subtrees of a fat tree side by side.
-In this order shifts meet no contention under d-mod-k, and the ranks of an MPI job should be in it.`,
+	Doc: `Returns the LIDs of compute nodes in the order of a fat tree: the LIDs of a subtree are together.
+Under d-mod-k, shifts in this order have no contention; number the ranks of an MPI job in this order.`,
 	Example: `
 > discover().graph().order()[:5]
 [13, 14, 15, 16, 17]

@@ -27,8 +27,8 @@ var HopsType *lang.Type[*hopsValue]
 
 func init() {
 	HopsType = lang.NewType("hops", "The distances of all switches from all others: hops[s, d], None without a path.",
-		lang.Member[*hopsValue]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *hopsValue) starlark.Value { return v.graph }},
-		lang.Member[*hopsValue]{Name: "max", Doc: "the longest", Get: func(v *hopsValue) starlark.Value { return starlark.MakeInt(v.h.Max()) }},
+		lang.Member[*hopsValue]{Name: "graph", Type: "graph", Doc: "the graph", Get: func(v *hopsValue) starlark.Value { return v.graph }},
+		lang.Member[*hopsValue]{Name: "max", Doc: "the largest distance", Get: func(v *hopsValue) starlark.Value { return starlark.MakeInt(v.h.Max()) }},
 		lang.Member[*hopsValue]{Method: &nextMethod},
 	)
 }

@@ -13,8 +13,8 @@ import (
 	"fabsh/mad"
 )
 
-// Kinds of parameters. What only a graph can convert, such as a switch, is of
-// lang.KindAny or lang.KindItems.
+// Kinds of parameters. Values that only a graph can convert, such as a switch, have the
+// kind lang.KindAny or lang.KindItems.
 var (
 	kindFabric = topology.KindFabric
 	kindHops   = kindOf[*hopsValue]("hops")
@@ -28,7 +28,7 @@ var (
 	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
 )
 
-// kindOf is the kind of a parameter that takes a V, which errors call want.
+// kindOf returns the kind of a parameter that takes a V, which errors call want.
 func kindOf[V starlark.Value](want string) *lang.Kind {
 	return &lang.Kind{Type: reflect.TypeFor[V](), Convert: func(v starlark.Value) (any, error) {
 		if _, ok := v.(V); !ok {
@@ -38,10 +38,10 @@ func kindOf[V starlark.Value](want string) *lang.Kind {
 	}}
 }
 
-// kindDict is the kind of a parameter that takes a dict, which errors call want.
+// kindDict returns the kind of a parameter that takes a dict, which errors call want.
 func kindDict(want string) *lang.Kind { return kindOf[*starlark.Dict](want) }
 
-// toTables takes routes, of which builtins need the Go value alone.
+// toTables takes routes, of which builtins need only the Go value.
 func toTables(v starlark.Value) (any, error) {
 	r, ok := v.(*Routes)
 	if !ok {
@@ -92,7 +92,7 @@ func toAdaptive(v starlark.Value) (any, error) {
 	return nil, lang.WantType(v, `True, False, "minimal" or "updown"`)
 }
 
-// toLIDs makes a slice that is not nil: nil is a parameter that was not given.
+// toLIDs returns a slice that is not nil: nil means that the parameter was not given.
 func toLIDs(v starlark.Value) (any, error) {
 	it, ok := v.(starlark.Iterable)
 	if !ok {
@@ -101,8 +101,8 @@ func toLIDs(v starlark.Value) (any, error) {
 	return lidsOf(lang.Collect(it))
 }
 
-// lidsOf are LIDs: ints, 0..0xBFFF, all LIDs of ports (2^LMC), and the LIDs of nodes.
-// A port or node whose LID is 0 has none.
+// lidsOf returns LIDs: ints, 0..0xBFFF, all LIDs of ports (2^LMC), and the LIDs of nodes.
+// A port or node with LID 0 has no LID.
 func lidsOf(items []starlark.Value) ([]mad.LID, error) {
 	lids := make([]mad.LID, 0, len(items))
 	for i, v := range items {
@@ -131,7 +131,7 @@ func lidsOf(items []starlark.Value) ([]mad.LID, error) {
 	return lids, nil
 }
 
-// lidOf is the first LID of a value.
+// lidOf returns the first LID of a value.
 func lidOf(v starlark.Value) (mad.LID, error) {
 	lids, err := lidsOf([]starlark.Value{v})
 	if err == nil && len(lids) == 0 {

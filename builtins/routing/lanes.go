@@ -20,8 +20,8 @@ var layerMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "max_vls", Kind: lang.KindInt, Default: "8", Keyword: true, Doc: "maximum number of virtual lanes, 1..15"},
 	},
-	Doc: `Gives the paths between CAs and routers service levels, each with a virtual lane of its own, so that there is no credit loop; it returns the number of lanes used.
-The tables do not change: paths are moved to another lane where they close a cycle of dependencies. Paths from one switch to a LID are on one lane. Where one is enough, all have SL 0. It is an error if max_vls lanes are not enough.`,
+	Doc: `Assigns service levels to the paths between CAs and routers, each with a virtual lane of its own, so that there is no credit loop; returns the number of lanes used.
+The tables do not change: paths are moved to another lane where they close a cycle of dependencies. Paths from one switch to a LID are on one lane. If one lane is enough, all paths have SL 0. It is an error if max_vls lanes are not enough.`,
 	Example: `
 > t = discover().graph().route("minhop")
 > t.layer()
@@ -47,7 +47,7 @@ var setSLMethod = lang.Builtin{
 		{Name: "pairs", Kind: lang.KindItems, Doc: "pairs of source and destination: LIDs, ports or nodes, or None for all"},
 		{Name: "sl", Kind: lang.KindInt, Doc: "the service level, 0..15"},
 	},
-	Doc: `Gives the paths of pairs a service level.
+	Doc: `Assigns a service level to the paths of pairs.
 Without set_sl2vl() or layer() before, service level n is on virtual lane n.`,
 	Example: `
 > t = discover().graph().route("ftree")
@@ -95,8 +95,8 @@ Without set_sl2vl() or layer() before, service level n is on virtual lane n.`,
 	}),
 }
 
-// endsOf are the LIDs that an end of a pair means: those of a LID, a port or a node,
-// or all if it is None. Each is some terminal's.
+// endsOf returns the LIDs of an end of a pair: those of a LID, a port or a node, or all if
+// it is None. Each belongs to a terminal.
 func (v *Routes) endsOf(x starlark.Value) ([]mad.LID, error) {
 	if x == starlark.None {
 		return v.graph.g.LIDs(0), nil
@@ -188,14 +188,14 @@ Without it service level n is on virtual lane n.`,
 	}),
 }
 
-// sl2vlArgs are the arguments of set_sl2vl. Ports that are nil were not given.
+// sl2vlArgs are the arguments of set_sl2vl; a nil port was not given.
 type sl2vlArgs struct {
 	VLs             []starlark.Value
 	Switch          starlark.Value
 	InPort, OutPort *int
 }
 
-// lanes are the virtual lanes that vls gives.
+// lanes returns the virtual lanes of vls.
 func (a *sl2vlArgs) lanes() ([]uint8, error) {
 	if len(a.VLs) > 16 {
 		return nil, lang.ParamError("vls", "got %d virtual lanes; there are 16 service levels", len(a.VLs))

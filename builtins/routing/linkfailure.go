@@ -14,9 +14,9 @@ var FailureType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "link", Doc: "one of its ports"},
 		{Name: "peer", Doc: "the other"},
-		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another whose packets are lost until tables are changed"},
-		{Name: "cuts", Doc: "no tables help: it is the only link between two parts of the network"},
-		{Name: "lost", Doc: "then, pairs of endpoints that it separates"},
+		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another whose packets are lost until tables are changed"},
+		{Name: "cuts", Doc: "True if no tables can replace it: it is the only link between two parts of the network"},
+		{Name: "lost", Doc: "in that case, number of pairs of endpoints that it separates"},
 	},
 }
 
@@ -25,7 +25,7 @@ var failuresMethod = lang.Builtin{
 	Name:    "fail_each_link",
 	Returns: "list of link_failure",
 	Params:  []lang.Param{endpointsParam},
-	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, by their first port.",
+	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, sorted by their first port.",
 	Example: `
 > t = discover().graph().route("ftree")
 > [f for f in t.fail_each_link() if f.cuts]
@@ -46,7 +46,7 @@ var failuresMethod = lang.Builtin{
 	}),
 }
 
-// wrapFailures is a list of results.
+// wrapFailures returns a list of results.
 func wrapFailures(list []verify.LinkFailure) *starlark.List {
 	values := make([]starlark.Value, len(list))
 	for i, f := range list {

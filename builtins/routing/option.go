@@ -12,11 +12,11 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// optionKind is how scripts and policies give an option.
+// optionKind describes an option in scripts and policies.
 type optionKind struct {
 	param *lang.Kind // of the parameter of route()
 	none  string     // the default of the flag
-	value string     // what the parameter gets of the flag: %s is its name
+	value string     // the argument made from the flag; %s is its name
 }
 
 func kindOfOption(o *engine.Option) optionKind {
@@ -59,7 +59,7 @@ func setOption(c *lang.Call, option *engine.Option, o *engine.Options, value any
 	return nil
 }
 
-// paramsOf are the options of an engine that are parameters of route().
+// paramsOf returns the options of an engine that are parameters of route().
 func paramsOf(e *engine.Engine) []string {
 	var names []string
 	for _, o := range e.Options {
@@ -70,8 +70,8 @@ func paramsOf(e *engine.Engine) []string {
 	return names
 }
 
-// paramDoc is the help of the parameter of an option: with the bounds of a number, and
-// its default.
+// paramDoc returns the help of the parameter of an option, with the bounds of a number,
+// and its default.
 func paramDoc(o *engine.Option) string {
 	doc := o.Doc
 	if o.Max > 0 {
@@ -91,7 +91,7 @@ func paramDoc(o *engine.Option) string {
 	return doc
 }
 
-// flagDoc is the help of an option as a flag.
+// flagDoc returns the help of an option as a flag.
 func flagDoc(o *engine.Option) string {
 	doc := cmp.Or(o.FlagDoc, o.Doc)
 	if o.Max > 0 {

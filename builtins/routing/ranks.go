@@ -15,7 +15,7 @@ import (
 var rootsMethod = lang.Builtin{
 	Name:    "find_roots",
 	Returns: "list of node",
-	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
+	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": switches without a link to one farther from compute nodes; "farthest": those farthest from compute nodes; "histogram": as in OpenSM; "center": those nearest to all others`}},
 	Doc: `Returns the switches at the top of a tree.
 All methods but "center" fail if there is no top, with the reason.`,
 	Example: `
@@ -64,8 +64,8 @@ A switch that is cut off from all of them has rank None.`,
 	}),
 }
 
-// rootsOf are the numbers of the switches that the parameter roots names. It
-// names one at least.
+// rootsOf returns the numbers of the switches that the parameter roots names, at least
+// one.
 func (v *graphValue) rootsOf(items []starlark.Value) ([]int, error) {
 	roots := make([]int, len(items))
 	for i, x := range items {
@@ -85,11 +85,11 @@ var updownMethod = lang.Builtin{
 	Name:    "updown",
 	Returns: "hops",
 	Params: []lang.Param{
-		{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"},
-		{Name: "allow", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "turns that paths may take nevertheless where no other path exists: " + turnWords},
+		{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, from ranks(); a link goes up to the lower rank, or to the lower GUID if the ranks are equal"},
+		{Name: "allow", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "forbidden turns that paths may take if no other path exists: " + turnWords},
 	},
-	Doc: `Returns distances over paths that never go up after they went down: hops.
-Tables filled in from these have no credit loops; check with verify() whether allow adds one.`,
+	Doc: `Returns distances over paths that never go up after going down: hops.
+Tables filled in from them have no credit loops; check with verify() whether allow adds one.`,
 	Example: `
 > g = discover().graph()
 > g.updown(g.ranks(g.find_roots())).max
@@ -116,8 +116,8 @@ Tables filled in from these have no credit loops; check with verify() whether al
 	}),
 }
 
-// ranksOf are the ranks of a dict of switch to rank. A switch that is not in it,
-// or has None, has the rank -1: no root reaches it.
+// ranksOf returns the ranks of a dict of switch to rank. A switch that is not in it, or
+// has None, has the rank -1: no root reaches it.
 func (v *graphValue) ranksOf(d *starlark.Dict) (*graph.Ranks, error) {
 	r := &graph.Ranks{Rank: slices.Repeat([]int{-1}, len(v.g.Switches()))}
 	for _, kv := range d.Items() {

@@ -17,7 +17,7 @@ var ReadHopsMethod = lang.Builtin{
 	Name:   "read_hops",
 	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm-lid-matrix.dump"}},
 	Doc: `Reads the distances of LIDs from switches: a dict of switch to a dict of LID to hops.
-The hops are a tuple by port number, None where a port does not lead there; element 0 is the fewest of all.`,
+The hops are a tuple by port number, None if a port does not lead there; element 0 is the smallest number.`,
 	Example: `
 > f = load_fabric("net.topo")
 > f.read_hops("opensm-lid-matrix.dump")[f.switches[0]][2]
@@ -55,8 +55,8 @@ The hops are a tuple by port number, None where a port does not lead there; elem
 // ReadGUIDsMethod is fabric.read_guids().
 var ReadGUIDsMethod = lang.Builtin{
 	Name:   "read_guids",
-	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file, as OpenSM's root_guid_file, cn_guid_file, io_guid_file, guid_routing_order_file"}},
-	Doc:    "Reads a list of GUIDs, one a line.",
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file, in the format of OpenSM's root_guid_file, cn_guid_file, io_guid_file, guid_routing_order_file"}},
+	Doc:    "Reads a list of GUIDs, one per line.",
 	Example: `
 > load_fabric("net.topo").read_guids("roots.guids")
 ["0x0002c90300000100"]
@@ -80,8 +80,8 @@ var ReadGUIDsMethod = lang.Builtin{
 // ReadNumbersMethod is fabric.read_numbers().
 var ReadNumbersMethod = lang.Builtin{
 	Name:   "read_numbers",
-	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file, as OpenSM's hop_weights_file, port_search_ordering_file, ids_guid_file, guid2lid"}},
-	Doc:    "Reads lines of a GUID and numbers behind it.",
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file, in the format of OpenSM's hop_weights_file, port_search_ordering_file, ids_guid_file, guid2lid"}},
+	Doc:    "Reads lines of a GUID followed by numbers.",
 	Example: `
 > load_fabric("net.topo").read_numbers("weights.guids")
 [("0x0002c90300000100", (1, 3))]
@@ -108,8 +108,8 @@ var ReadNumbersMethod = lang.Builtin{
 	}),
 }
 
-// hopsByPort are numbers of hops by port of a switch, None where there is no path.
-// Element 0 is the fewest.
+// hopsByPort returns numbers of hops by port of a switch, None without a path. Element 0
+// is the smallest number.
 func hopsByPort(row []byte) starlark.Tuple {
 	hops := make(starlark.Tuple, len(row))
 	for i, h := range row {
@@ -120,7 +120,7 @@ func hopsByPort(row []byte) starlark.Tuple {
 	return hops
 }
 
-// pathArg is the argument of what reads a file.
+// pathArg is the argument of methods that read a file.
 type pathArg struct{ Path string }
 
 // read calls fn with the file.

@@ -17,8 +17,8 @@ var repairMethod = lang.Builtin{
 	Returns: "routes",
 	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back (default: the session's)"}},
 	Doc: `Returns tables for the current fabric with as few changes as possible.
-Entries change only towards destinations whose paths used what is lost, or improve with what is back. The promises of the engine that made the tables still hold: the same pairs are reached, there is no credit loop where it allows none, and no link has over 2% more routes than after a new run (checked except on large fat trees). The options of the graph apply to ports of the same node GUID and number.
-Of tables from a file, or changed by hand, all paths that arrive are kept, and the others are replaced by paths that close no credit loop; notes list where no such path exists.`,
+Entries change only for destinations whose paths used a lost part, or get shorter with a part that came back. The guarantees of the engine that made the tables still hold: the same pairs are reached, there is no credit loop if it allows none, and no link has more than 2% more routes than after a new run (checked except on large fat trees). The options of the graph apply to ports of the same node GUID and number.
+In tables from a file, or edited ones, all paths that arrive are kept, and the others are replaced by paths that close no credit loop; notes list the destinations without such a path.`,
 	Example: `
 > f = discover()
 > t = f.graph().route("ftree")
@@ -44,38 +44,38 @@ Of tables from a file, or changed by hand, all paths that arrive are kept, and t
 	}),
 }
 
-// startKey is where a thread has the tables that route() begins with.
+// startKey is the key for the tables that route() on a thread begins with.
 const startKey = "routing.start"
 
-// StartWith lets route() on this thread repair r, where the engine and the options are
-// those that made it, in place of a new run. r may be nil.
+// StartWith makes route() on this thread repair r instead of a new run, if the engine and
+// the options are those that made r. r may be nil.
 func StartWith(t *starlark.Thread, r *routes.Routes) { t.SetLocal(startKey, r) }
 
-// nearKey is where a thread has the tables that route() stays close to.
+// nearKey is the key for the tables that route() on a thread stays close to.
 const nearKey = "routing.near"
 
-// keeping is what nearKey has.
+// keeping is the value of nearKey.
 type keeping struct {
 	live *routes.Routes
 	kept bool // entries of live were kept that the engine would choose otherwise
 }
 
-// StayNear lets route() on this thread keep entries of r, tables in force, where the
-// engine's rules allow it and no tables to keep are named. r may be nil. kept reports
-// afterwards whether any were kept that the engine would choose otherwise.
+// StayNear makes route() on this thread keep entries of r, the current tables, if the
+// engine's rules allow it and the script names no tables to keep. r may be nil. kept
+// reports afterwards whether any entries were kept that the engine would choose otherwise.
 func StayNear(t *starlark.Thread, r *routes.Routes) (kept func() bool) {
 	k := &keeping{live: r}
 	t.SetLocal(nearKey, k)
 	return func() bool { return k.kept }
 }
 
-// progress shows at a terminal what takes long, until the function that it returns is called.
+// progress shows a long operation on a terminal, until the returned function is called.
 func progress(c *lang.Call, doing string) (done func()) {
 	c.Runtime().Progress(doing)
 	return func() { c.Runtime().Progress("") }
 }
 
-// compute runs an engine, or repairs what it may start with.
+// compute runs an engine, or repairs the tables of StartWith.
 func compute(c *lang.Call, g *graph.Graph, name string, o engine.Options) (*routes.Routes, error) {
 	ctx := c.Fiber().Context
 	defer progress(c, "computing tables by "+name)()

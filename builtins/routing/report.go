@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// WrapReport is r as a value that can be shown. Scripts have no such value.
+// WrapReport returns r as a value to show. Scripts have no such value.
 func WrapReport(r *verify.Report) starlark.Value {
 	v := &reportValue{routes: newRoutes(r.Routes, newGraph(r.Routes.Graph(), topology.NewFabric(r.Routes.Graph().Fabric())))}
 	if r.Verdict != nil {
@@ -25,7 +25,7 @@ func WrapReport(r *verify.Report) starlark.Value {
 	return v
 }
 
-// ReportDoc describes what commands show of tables.
+// ReportDoc describes the output of commands on tables.
 func ReportDoc() lang.TypeDoc {
 	d := lang.TypeDoc{Name: "policy_report", Schema: (&reportValue{}).Schema(), Doc: "The output of fabsh route, and of fabsh verify with --fail-each-link. Members that were not requested are missing.", Members: []lang.MemberDoc{
 		{Name: "policy", Column: true, Doc: "what made the tables"},
@@ -42,8 +42,7 @@ func ReportDoc() lang.TypeDoc {
 		lang.MemberDoc{Name: "failures", Column: true, Doc: "with --fail-each-link: a list of link_failure"})}
 }
 
-// reportValue is a verify.Report in the values that scripts have. What was not
-// requested is nil.
+// reportValue is a verify.Report in the values of scripts; nil means not requested.
 type reportValue struct {
 	routes   *Routes
 	verdict  *verdictValue

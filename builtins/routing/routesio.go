@@ -25,13 +25,13 @@ var LoadRoutes = lang.Builtin{
 	Returns: "routes",
 	Group:   topology.GroupFabric,
 	Params: []lang.Param{
-		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, what ibroute or dump_fts print, or a snapshot"},
+		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, or a snapshot"},
 		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "their fabric (default: the session's)"},
 		{Name: "sl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the service levels of paths"},
-		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl"},
+		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl"},
 	},
 	Doc: `Reads forwarding tables from a file: routes.
-The format is recognized by the content. As in OpenSM, entries go to the LIDs that their ports have in the fabric, if the file has the owners of LIDs. The notes list where file and fabric do not match.`,
+The format is recognized by the content. As in OpenSM, entries go to the LIDs that their ports have in the fabric, if the file has the owners of LIDs. The notes list differences between file and fabric.`,
 	Example: `
 > f = load_fabric("net.topo")
 > t = load_routes("net.lfts", f)
@@ -60,7 +60,7 @@ The format is recognized by the content. As in OpenSM, entries go to the LIDs th
 	}),
 }
 
-// fabricOr is f, or the session's fabric where f was not given.
+// fabricOr returns f, or the session's fabric if f was not given.
 func fabricOr(c *lang.Call, f *topology.Fabric) (*topology.Fabric, error) {
 	if f != nil {
 		return f, nil
@@ -75,7 +75,7 @@ var GetRoutes = lang.Builtin{
 	Group:   topology.GroupTable,
 	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the fabric whose switches are read (default: the session's)"}},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
-The tables of a fabric from a snapshot that has them come from that file. Otherwise the switches are read: of each only the blocks up to LinearFDBTop, all switches at once. A switch that did not answer is in the notes, causes a warning on stderr, and makes the exit status 3.`,
+The tables of a fabric from a snapshot that has them come from that file. Otherwise all switches are read at once, each up to the block of LinearFDBTop. For a switch that did not answer there is a note and a warning on stderr, and the exit status is 3.`,
 	Example: `
 > t = get_routes(discover())
 > t.verify().unreachable
@@ -105,8 +105,8 @@ func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routes.Routes, err err
 	return r, err
 }
 
-// readRoutes warns of what did not answer, counts and notes it; if no switch did,
-// that is the error.
+// readRoutes warns about switches that did not answer, counts and notes them; it is an
+// error if no switch answered.
 func readRoutes(c *lang.Call, f *fabric.Fabric) (*routes.Routes, error) {
 	if r, err := routes.OfFabric(f); r != nil || err != nil {
 		return r, err
@@ -176,7 +176,7 @@ var planMethod = lang.Builtin{
 	Name:    "plan",
 	Returns: "plan",
 	Params:  []lang.Param{{Name: "live", Kind: kindRoutes, Doc: "the current tables, from get_routes()"}},
-	Doc: `Plans the change from the current tables to these: the writes, in an order that is proven safe.
+	Doc: `Plans the change from the current tables to these: the writes, in an order that is proved to be safe.
 It only reads. Entries that differ are planned; LIDs above these tables are left unchanged.`,
 	Example: `
 > f = discover()

@@ -18,7 +18,7 @@ type Routes struct {
 	Tables *routes.Routes
 
 	graph  *graphValue
-	rows   []*rowValue // by switch, made when asked for
+	rows   []*rowValue // by switch, made at the first use
 	frozen bool
 }
 
@@ -43,7 +43,7 @@ func init() {
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "number of entries with a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
 		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "decisions of the engine, and problems with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
-		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "virtual lanes that paths can have, by their service levels: from VL 0 up", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
+		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "number of virtual lanes that paths can use, from VL 0, by their service levels", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
 		lang.Member[*Routes]{Method: &nueMethod},
@@ -63,7 +63,7 @@ func init() {
 	).AtVersion(3)
 }
 
-// newRoutes is the value of r, tables for the graph g.
+// newRoutes returns the value of r, tables for the graph g.
 func newRoutes(r *routes.Routes, g *graphValue) *Routes {
 	return &Routes{Tables: r, graph: g, rows: make([]*rowValue, len(g.g.Switches()))}
 }
@@ -114,7 +114,7 @@ func (v *Routes) Display() string {
 	return text
 }
 
-// allNotes are the remarks on what was read, then those of what made the tables.
+// allNotes returns the notes on the read, then those of the engine.
 func allNotes(r *routes.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
 
 // editing is lang.Do for a method that changes its receiver.
@@ -128,8 +128,8 @@ func editing[V interface{ checkMutable() error }, A any](fn func(c *lang.Call, v
 	})
 }
 
-// checkMutable fails where the routes are frozen, as Starlark freezes the globals of
-// a module once it is loaded.
+// checkMutable returns an error if the routes are frozen, as Starlark freezes the globals
+// of a loaded module.
 func (v *Routes) checkMutable() error {
 	if v.frozen {
 		return errors.New("these routes are frozen, like everything that a loaded module defines; change a clone()")
@@ -141,7 +141,7 @@ func (v *Routes) checkMutable() error {
 var cloneMethod = lang.Builtin{
 	Name:    "clone",
 	Returns: "routes",
-	Doc:     "Returns a copy that can be changed on its own.",
+	Doc:     "Returns an independent copy.",
 	Example: `
 > t = discover().graph().route("minhop")
 > u = t.clone()
@@ -159,7 +159,7 @@ var cloneMethod = lang.Builtin{
 var routesMethod = lang.Builtin{
 	Name:    "routes",
 	Returns: "routes",
-	Doc:     "Returns empty tables, which drop everything, to fill in.",
+	Doc:     "Returns empty tables to fill in, which drop all packets.",
 	Example: `
 > discover().graph().routes()
 routes(12 switches, LIDs 1..44)

@@ -18,11 +18,11 @@ type rowValue struct {
 	s  int // the switch's number in the graph
 }
 
-// entries are those by LID from 0, for reading; own, for writing.
+// entries returns the entries by LID from 0, for reading; own, for writing.
 func (r *rowValue) entries() routes.Row { return r.of.Tables.Row(r.s) }
 func (r *rowValue) own() routes.Row     { return r.of.Tables.EditRow(r.s) }
 
-// Linear is entries, for set_lft.
+// Linear returns the entries, for set_lft.
 func (r *rowValue) Linear() []uint8 { return r.entries() }
 
 var (
@@ -52,7 +52,7 @@ func init() {
 	)
 }
 
-// node is the switch.
+// node returns the switch.
 func (r *rowValue) node() *fabric.Node { return r.of.Tables.Graph().Switches()[r.s] }
 
 func (r *rowValue) String() string {
@@ -111,8 +111,8 @@ func (r *rowValue) Facts() []lang.Fact { return RowType.Facts(r) }
 
 func (r *rowValue) Display() string { return topology.LFTText(r.entries()) }
 
-// port is the entry for v: a port, the number of one that the switch has (0: itself),
-// or None to drop.
+// port returns the entry for v: a port, the number of a port of the switch (0: itself), or
+// None to drop.
 func (r *rowValue) port(v starlark.Value) (uint8, error) {
 	if v == starlark.None {
 		return routes.NoPort, nil

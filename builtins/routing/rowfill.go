@@ -14,7 +14,7 @@ var fillMethod = lang.Builtin{
 		{Name: "lids", Kind: kindLIDs, Doc: "LIDs, or ports or nodes, which stand for their LIDs"},
 		{Name: "port", Kind: lang.KindAny, Doc: "a port number, a port, or None to drop"},
 	},
-	Doc: "Gives many LIDs one port.\nLIDs beyond the table's end are ignored.",
+	Doc: "Assigns one port to many LIDs.\nLIDs after the end of the table are ignored.",
 	Example: `
 > g = discover().graph(); r = g.routes()[g.switches[0]]
 > r.fill([20, 21], 3)

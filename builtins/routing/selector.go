@@ -20,9 +20,9 @@ var SelectMethod = lang.Builtin{
 		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to its members: names with * and ?, GUIDs, nodes, ports, or a list of these"},
 	},
 	Doc: `Returns the nodes of a class, or those of a name.
-Compute nodes are cn, io serves files, an is an aggregation node of a switch (SHARP), gateway leads to other networks, as routers do, and sm can run a subnet manager besides.
-It warns if there is no such node.
-Names decide: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway, "*storage*" is io, all other CAs are cn. classes replaces these rules.`,
+Classes: cn, compute nodes; io, file servers; an, aggregation nodes of switches (SHARP); gateway, gateways to other networks, and routers; sm, nodes that can also run a subnet manager.
+It warns if no node is selected.
+Names determine the class: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway, "*storage*" is io, all other CAs are cn. classes replaces these rules.`,
 	Example: `
 > f = discover()
 > len(f.select("cn")), len(f.select("cn", classes={"io": "node-000?*"}))
@@ -57,7 +57,7 @@ Names decide: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway
 	}),
 }
 
-// warnNothing says that no node is what a script selects.
+// warnNothing warns that a script selects no node.
 func warnNothing(c *lang.Call, nodes []fabric.Node, what string, isClass bool) {
 	if isClass {
 		c.Fiber().Warn("%s: no node is of class %q; names determine the class, unless classes= does", c.Name, what)
@@ -70,7 +70,7 @@ func warnNothing(c *lang.Call, nodes []fabric.Node, what string, isClass bool) {
 	c.Fiber().Warn("%s: no node is named %q%s", c.Name, what, fabric.DidYouMean(what, names))
 }
 
-// portsWithLIDs are those of a CA that are connected, or port 0 of a switch.
+// portsWithLIDs returns the connected ports of a CA, or port 0 of a switch.
 func portsWithLIDs(n *fabric.Node) []*fabric.Port {
 	if n.IsSwitch() {
 		return []*fabric.Port{n.Port(0)}

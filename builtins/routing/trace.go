@@ -17,9 +17,9 @@ var PathType = &lang.ResultType{
 	Name: "path",
 	Doc:  "The path of packets from one LID to another. It iterates over its ports.",
 	Members: []lang.ResultMember{
-		{Name: "source", Type: "port", Doc: "the port it begins at"},
+		{Name: "source", Type: "port", Doc: "the first port"},
 		{Name: "lid", Doc: "destination"},
-		{Name: "ok", Doc: "packets arrive"},
+		{Name: "ok", Doc: "True if packets arrive"},
 		{Name: "broken", Type: "string", Doc: "the reason why they do not arrive, or None"},
 		{Name: "sl", Doc: "service level"},
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
@@ -27,13 +27,13 @@ var PathType = &lang.ResultType{
 	},
 }
 
-// pathValue is the value `path`, with a text of its own: one port a line.
+// pathValue is the value `path`; its text has one port in each line.
 type pathValue struct {
 	*lang.Result
 	p *routes.Path
 }
 
-// Len and Iterate are those of its ports.
+// Len returns the number of its ports.
 func (x *pathValue) Len() int { return x.list().Len() }
 
 func (x *pathValue) Iterate() starlark.Iterator { return x.list().Iterate() }
@@ -60,7 +60,7 @@ var traceMethod = lang.Builtin{
 	Name:    "trace",
 	Returns: "path",
 	Params: []lang.Param{
-		{Name: "source", Kind: topology.KindTarget, Doc: "a LID, or a port or node that has one, or what names it"},
+		{Name: "source", Kind: topology.KindTarget, Doc: "a LID, a port or node with a LID, or a name or GUID of one"},
 		{Name: "destination", Kind: topology.KindTarget, Doc: "another"},
 	},
 	Doc: "Follows packets from one LID to another through the tables: a path.\nIf packets do not arrive, it has the reason.",
@@ -101,8 +101,8 @@ node-0008 HCA-1/1
 	}),
 }
 
-// firstLID is the LID of an end of a path: a port or node stands for its first,
-// and a name for what it names in f.
+// firstLID returns the LID of an end of a path: the first of a port or node, which a name
+// in f may stand for.
 func firstLID(f *fabric.Fabric, v starlark.Value) (mad.LID, error) {
 	if name, ok := starlark.AsString(v); ok {
 		t := topology.FindIn(f, name)

@@ -18,10 +18,10 @@ var TreeType = &lang.ResultType{
 		{Name: "m", Doc: "children of a switch, by level"},
 		{Name: "w", Doc: "parents of a switch of the level below, by level"},
 		{Name: "p", Doc: "parallel links of such a pair, by level"},
-		{Name: "regular", Doc: "nothing is missing"},
+		{Name: "regular", Doc: "True if nothing is missing"},
 		{Name: "missing", Doc: "the missing parts, or None"},
 		{Name: "levels", Doc: "a dict of switch GUID to its level", Long: true},
-		{Name: "digits", Doc: "a dict of switch GUID to its place: which subtree, from the top, then which of the equals in it", Long: true},
+		{Name: "digits", Doc: "a dict of switch GUID to its place: the numbers of its subtrees from the top down, then its number among equal switches", Long: true},
 	},
 }
 

@@ -49,7 +49,7 @@ True
 	}),
 }
 
-// turnsOf are turns, a slice that is not nil.
+// turnsOf returns turns, in a slice that is not nil.
 func (v *graphValue) turnsOf(items []starlark.Value) ([]graph.Turn, error) {
 	turns := make([]graph.Turn, len(items))
 	for i, x := range items {

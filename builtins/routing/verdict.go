@@ -22,29 +22,29 @@ var VerdictType = &lang.ResultType{
 	Version: 2,
 	Doc:     "Whether packets arrive, and whether they may deadlock, for static forwarding tables, between the endpoints that it names.",
 	Members: []lang.ResultMember{
-		{Name: "ok", Doc: "all required packets arrive and cannot deadlock; None where that is unknown because switches route adaptively"},
+		{Name: "ok", Doc: "True if all required packets arrive and cannot deadlock; None if that is unknown because switches route adaptively"},
 		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None: unknown`},
 		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
-		{Name: "endpoints", Type: "dict", Doc: "the endpoints: a dict of numbers: ports in all, cas, routers and switches, and by class"},
-		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another"},
-		{Name: "unreachable", Doc: "of these, pairs that must reach each other and do not"},
-		{Name: "excused", Doc: "unreachable pairs that need not reach each other by require"},
+		{Name: "endpoints", Type: "dict", Doc: "numbers of endpoints: a dict of ports (the total), cas, routers, switches, and each class"},
+		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another"},
+		{Name: "unreachable", Doc: "of these, pairs that must reach each other but do not"},
+		{Name: "excused", Doc: "pairs that do not reach each other and, by require, need not"},
 		{Name: "loops", Doc: "pairs whose packets loop"},
-		{Name: "acyclic", Doc: "there are no credit loops"},
-		{Name: "max_hops", Doc: "links on the longest path, those of the end ports included"},
+		{Name: "acyclic", Doc: "True if there are no credit loops"},
+		{Name: "max_hops", Doc: "number of links on the longest path, with those of the end ports"},
 		{Name: "hops", Doc: "pairs by number of links on the path, from 0"},
 		{Name: "detours", Doc: "pairs by the number of excess links, from 0"},
 		{Name: "channels", Doc: "directed links that paths take, counted for each virtual lane", Long: true},
-		{Name: "waits", Doc: "pairs of these where one may wait for the other", Long: true},
+		{Name: "waits", Doc: "pairs of these channels in which one may wait for the other", Long: true},
 		{Name: "violations", Doc: "pairs whose paths break never_via or must_via"},
 		{Name: "cycle", Type: "list of dict", Doc: "a credit loop, link by link: dicts of port, peer, vl, and a lid that packets on it go to; empty without one", Long: true},
 		{Name: "broken", Type: "list of dict", Doc: "examples of pairs that do not reach each other: dicts of source, guid, lid, why", Long: true},
 		{Name: "violating", Type: "list of dict", Doc: "examples of paths that break a rule: dicts of rule (\"never_via\" or \"must_via\"), number (of the rule, from 0), source, guid, lid, path (names of ports)", Long: true},
 		{Name: "notes", Doc: "other remarks", Long: true},
 		{Name: "switch_pairs", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to"},
-		{Name: "to_switches", Doc: "of these, pairs whose packets arrive; ok does not depend on it"},
+		{Name: "to_switches", Doc: "of these, pairs whose packets arrive; it does not affect ok"},
 		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, with the reason: without a LID, or with a LID that another port has too", Long: true},
-		{Name: "disjoint", Type: "dict", Doc: "where ports have several LIDs (LMC): how far apart the paths to those of one port are, else None. A dict of ports and lids; pairs of a source and such a port on another switch; and links and switches, which are pairs by how many of the paths have no link, or no switch, in common, from 0"},
+		{Name: "disjoint", Type: "dict", Doc: "if ports have several LIDs (LMC), how separate the paths to the LIDs of one port are, else None: a dict of ports and lids; pairs, of a source and such a port on another switch; and links and switches, lists of the numbers of these pairs by how many of their paths share no link, or no switch, from 0"},
 	},
 }
 
@@ -54,10 +54,10 @@ type verdictValue struct {
 	v *verify.Verdict
 }
 
-// WrapVerdict is v as scripts see it.
+// WrapVerdict returns v as a value for scripts.
 func WrapVerdict(v *verify.Verdict) starlark.Value { return newVerdict(v) }
 
-// newVerdict is v as a result. ok is None where switches route adaptively.
+// newVerdict returns v as a value. ok is None if switches route adaptively.
 func newVerdict(v *verify.Verdict) *verdictValue {
 	ok := starlark.Value(starlark.Bool(v.OK()))
 	if v.Adaptive == verify.AdaptiveOn {
@@ -85,7 +85,7 @@ func newVerdict(v *verify.Verdict) *verdictValue {
 		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint))}
 }
 
-// leftOutShown is how many ports that were left out the text names.
+// leftOutShown is how many of the omitted ports the text names.
 const leftOutShown = 10
 
 // Display writes the finding first, then the figures, then examples.
@@ -154,7 +154,7 @@ func (x *verdictValue) Display() string {
 	return b.String()
 }
 
-// disjointValue is d as scripts see it.
+// disjointValue returns d as a value for scripts.
 func disjointValue(d *verify.Disjointness) starlark.Value {
 	if d == nil {
 		return starlark.None
@@ -162,7 +162,7 @@ func disjointValue(d *verify.Disjointness) starlark.Value {
 	return lang.DictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
 }
 
-// byNumber lists how many have each number: "1 for 96, 2 for 896".
+// byNumber lists numbers and how many pairs have them: "1 for 96, 2 for 896".
 func byNumber(counts []int64) string {
 	var parts []string
 	for n, count := range counts {
@@ -173,7 +173,7 @@ func byNumber(counts []int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// endpointsValue is how many endpoints there are, in all and of each kind.
+// endpointsValue returns the numbers of endpoints, in total and of each kind.
 func endpointsValue(v *verify.Verdict) *starlark.Dict {
 	d := lang.DictOf("ports", starlark.MakeInt(v.Terminals), "cas", starlark.MakeInt(v.Counts.CAs), "routers", starlark.MakeInt(v.Counts.Routers), "switches", starlark.MakeInt(v.Counts.Switches))
 	classes := starlark.NewDict(len(v.Counts.Classes))
@@ -184,7 +184,7 @@ func endpointsValue(v *verify.Verdict) *starlark.Dict {
 	return d
 }
 
-// ruleWord is the parameter that gave the rule which x breaks.
+// ruleWord returns the parameter with the rule that x breaks.
 func ruleWord(x *verify.Violation) string {
 	if x.Must {
 		return "must_via"
@@ -200,7 +200,7 @@ func portNames(ports []*fabric.Port) []string {
 	return names
 }
 
-// brokenText is a pair that does not reach each other, and why.
+// brokenText describes a pair that does not reach each other, with the reason.
 func brokenText(b *verify.BrokenPair) string {
 	return fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why)
 }
@@ -212,17 +212,17 @@ var verifyMethod = lang.Builtin{
 	Returns: "verdict",
 	Params: []lang.Param{
 		endpointsParam,
-		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second (default: all must). It is called only for pairs that do not"},
-		{Name: "union", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes that may be in force together with these during a change: credit loops of any mixture count"},
-		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must not cross something, " + viaDoc},
-		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must cross one of several, in the same form"},
+		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports that returns whether the first must reach the second (default: all must); it is called only for pairs that do not reach each other"},
+		{Name: "union", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes that may be active together with these during a change: credit loops of any mixture count"},
+		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rules on what paths must not cross: " + viaDoc},
+		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rules on what paths must cross, at least one element of via; in the same form"},
 		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "maximum number of broken pairs to list, and of paths that break a rule"},
 		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice among minimal ports, or among the legal ports of up*/down* (default: not determined, with a note)`},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and returns whether all arrive and none can deadlock: a verdict.
-It judges static tables, and names the endpoints it assumed. It searches credit loops among links and virtual lanes, and lists one link by link.
-With adaptive="minimal" all minimal ports count at once, whatever the switches choose: without a credit loop among these, none is possible as long as packets keep their virtual lane.
-never_via and must_via are rules on what paths cross: nodes, ports or links (a port stands for its link, in both directions). Pairs that do not reach each other break no rule.`,
+It judges static tables, and lists the endpoints that it assumed. It searches for credit loops among links and virtual lanes, and lists one link by link.
+With adaptive="minimal", all minimal ports count at once, so the verdict holds for any choice of the switches, as long as packets keep their virtual lane.
+never_via and must_via are rules on the nodes, ports or links that paths cross (a port stands for its link, in both directions). Pairs that do not reach each other break no rule.`,
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops
@@ -274,7 +274,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 	}),
 }
 
-// verifyArgs are the arguments of verify. What is nil was not given.
+// verifyArgs are the arguments of verify; nil means not given.
 type verifyArgs struct {
 	endpointsArg
 	Require  starlark.Callable
@@ -285,8 +285,8 @@ type verifyArgs struct {
 	NeverVia, MustVia starlark.Value
 }
 
-// requirementOf calls the script's function require. After its first failure
-// it is not called again: the verdict is not returned then.
+// requirementOf calls the script's function require. After its first failure it is not
+// called again, since no verdict is returned then.
 func requirementOf(t *starlark.Thread, require starlark.Callable, failed *error) func(src, dst *graph.Terminal) bool {
 	return func(src, dst *graph.Terminal) bool {
 		if *failed != nil {

@@ -13,9 +13,9 @@ import (
 )
 
 // viaDoc is the help of a parameter of rules.
-const viaDoc = "or a list of such: (sources, destinations, via), each a node, a port, a name, or a list of these; None stands for all ports of CAs and routers, and via may be links"
+const viaDoc = "a tuple (sources, destinations, via), or a list of such tuples; each member is a node, a port, a name, or a list of these; None as sources or destinations means all ports of CAs and routers, and via can also be links"
 
-// viaRules are the rules of an argument: one tuple, or a list of them.
+// viaRules returns the rules of an argument: one tuple, or a list of them.
 func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]verify.ViaRule, error) {
 	if v == nil {
 		return nil, nil
@@ -46,8 +46,8 @@ func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]veri
 	return rules, nil
 }
 
-// targetsIn are the nodes and ports that v means in a fabric: one value, or an
-// iterable of them. A node stands with a port that is NoPortGiven.
+// targetsIn returns the nodes and ports of a fabric that v names: one value, or an
+// iterable of them. A node has the port NoPortGiven.
 func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
 	list := []starlark.Value{v}
 	if it, ok := v.(starlark.Iterable); ok {
@@ -70,7 +70,7 @@ func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
 	return out, nil
 }
 
-// terminalsOf are the ports with LIDs that v means; None: all of CAs and routers.
+// terminalsOf returns the ports with LIDs that v names; None means all of CAs and routers.
 func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
 	var list []int
 	if v == starlark.None {
@@ -100,7 +100,7 @@ func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
 	return list, nil
 }
 
-// viaOf puts the nodes and ports that v means in a rule.
+// viaOf adds the nodes and ports that v names to a rule.
 func viaOf(g *graph.Graph, v starlark.Value, rule *verify.ViaRule) error {
 	targets, err := targetsIn(g.Fabric(), v)
 	if err != nil {

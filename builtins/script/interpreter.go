@@ -92,7 +92,7 @@ type Script struct {
 	Globals starlark.StringDict
 }
 
-// Function returns the function of a name that the script defines, nil if there is none.
+// Function returns the function that the script defines by that name, nil without one.
 func (s *Script) Function(name string) *starlark.Function {
 	fn, _ := s.Globals[name].(*starlark.Function)
 	return fn

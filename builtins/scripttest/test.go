@@ -97,7 +97,7 @@ func Run(ctx context.Context, in *script.Interpreter, test Test) error {
 	return inScript(ctx, in, test.File, test.src, func(t *starlark.Thread, globals starlark.StringDict) error {
 		fn, ok := globals[test.Name].(*starlark.Function)
 		if !ok {
-			return fmt.Errorf("%s: %s is no longer defined: the script does not define the same tests each time", test.File, test.Name)
+			return fmt.Errorf("%s: test %s was not defined when the script ran again; define the same tests in each run", test.File, test.Name)
 		}
 		var kwargs []starlark.Tuple
 		if test.Fabric != "" {

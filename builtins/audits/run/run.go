@@ -39,8 +39,8 @@ type Options struct {
 	// they are still there. Nil: the fabric is swept.
 	Known *fabric.Fabric
 	Rails []Rail // of other ports of the host, that were audited before
-	// Begin gets the subnet as soon as it is known, and returns the acks. An
-	// error ends the run. Nil: no acks.
+	// Begin receives the subnet once the sweep has found it, and returns the acks. An
+	// error ends the run. Nil means no acks.
 	Begin func(fabric.Subnet) (audit.Acks, error)
 	// Job names the state of perf_rates(over="last"). With ReadOnly, the run compares with
 	// it without changing it.
