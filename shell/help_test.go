@@ -32,7 +32,7 @@ func library(t *testing.T) *help.Library {
 func TestHelpFinds(t *testing.T) {
 	l := library(t)
 	for _, test := range []struct{ question, topic, answer string }{
-		{"find a host's leaf", "names", `discover().node("node-0005 HCA-1").ports[1].peer.node.name`},
+		{"find a host's leaf", "names", `discover().node("node-0005").ports[1].peer.node.name`},
 		{"save links as CSV", "tables", "fabsh -o csv -c 'discover().links' > links.csv"},
 		{"acknowledge a finding", "acknowledge", "audit ack link.uplinks:leaf-3 --until"},
 		{"practise a change", "practise", "change apply twin.plan"},
