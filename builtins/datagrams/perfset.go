@@ -229,6 +229,10 @@ func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Valu
 	if err != nil {
 		return nil, err
 	}
+	var named []string
+	for _, f := range change.named {
+		named = append(named, f.Script)
+	}
 	for i := range after {
 		if !p.answered(i, after[i].Err) {
 			continue
@@ -238,7 +242,7 @@ func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Valu
 			err = sets[i].Err
 		}
 		if p.answered(i, err) {
-			p.values[i] = p.answer(i, records.NewAnswer(change.attr, change.modifier, after[i].Data()))
+			p.values[i] = p.answer(i, records.NewAnswer(change.attr, change.modifier, after[i].Data())).ChangedBy(records.Change{Before: before[i].Data(), Fields: named})
 		}
 	}
 	return p.results()

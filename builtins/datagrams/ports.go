@@ -128,7 +128,7 @@ func changePorts(c *lang.Call, action table.Action, a *linkArgs, force bool) (st
 			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only from its host", c.Name, targets[i].Label)
 		}
 	}
-	return portResults(c, targets, results, many)
+	return portResults(c, targets, results, many, records.Change{Link: true, Reset: action == table.Reset})
 }
 
 // portTargets returns the ports that the call names; Err is set for a port that cannot
@@ -153,14 +153,15 @@ func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []tab
 	return targets, at, many, nil
 }
 
-// portResults returns the results of the builtins.
-func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many bool) (starlark.Value, error) {
+// portResults returns the results of the builtins, which make a change.
+func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many bool, change records.Change) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
 			values[i] = topology.Failed(c, &targets[i], p.Err)
 		} else {
-			values[i] = targets[i].Answer(records.New(mad.AttrPortInfo, p.After), p.Num)
+			change.Before = p.Before
+			values[i] = targets[i].Answer(records.New(mad.AttrPortInfo, p.After), p.Num).ChangedBy(change)
 		}
 	}
 	return topology.Results(values, many)
@@ -225,7 +226,7 @@ It takes effect when the link trains again: port_reset(port). It fails if the po
 		if err := topology.Change(c, func(ctx context.Context) error { return table.SetLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
-		return portResults(c, targets, results, many)
+		return portResults(c, targets, results, many, records.Change{})
 	}),
 }
 

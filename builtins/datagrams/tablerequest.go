@@ -46,7 +46,7 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 	if err := c.Block(func(ctx context.Context) error { return table.Read(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	return k.results(c, targets, tables, many)
+	return k.results(c, targets, tables, many, false)
 }
 
 // set implements set_lft and similar functions. edit applies the requested change to a
@@ -67,7 +67,7 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (s
 	if err := topology.Change(c, func(ctx context.Context) error { return table.Write(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	return k.results(c, targets, tables, many)
+	return k.results(c, targets, tables, many, true)
 }
 
 // tables returns the tables of the targets; Err is set for a target that cannot be
@@ -146,14 +146,14 @@ func reached(tables []*table.Table) (open []*table.Table) {
 	return open
 }
 
-// results returns the result of the builtin.
-func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*table.Table, many bool) (starlark.Value, error) {
+// results returns the result of the builtin; set: it changes the tables.
+func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*table.Table, many, set bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
 		if t.Err != nil {
 			values[i] = topology.Failed(c, &targets[i], t.Err)
 		} else {
-			values[i] = &wholeTable{kind: k, t: t}
+			values[i] = &wholeTable{kind: k, t: t, of: targets[i].Origin(t.Port), set: set}
 		}
 	}
 	topology.Observe(c, k.table.Attr, targets, values)

@@ -40,6 +40,8 @@ type tableKind struct {
 type wholeTable struct {
 	kind *tableKind
 	t    *table.Table
+	of   records.Origin
+	set  bool // it is the result of a function that changes it
 }
 
 var (
@@ -48,6 +50,7 @@ var (
 	_ starlark.Container  = (*wholeTable)(nil)
 	_ starlark.Comparable = (*wholeTable)(nil)
 	_ lang.Factual        = (*wholeTable)(nil)
+	_ lang.Changed        = (*wholeTable)(nil)
 )
 
 func (v *wholeTable) String() string        { return v.kind.Name + "(" + v.kind.repr(v) + ")" }
@@ -63,6 +66,25 @@ func (v *wholeTable) Facts() []lang.Fact    { return v.kind.Type.Facts(v) }
 func (v *wholeTable) Display() string       { return v.kind.display(v) }
 
 func (v *wholeTable) Attr(name string) (starlark.Value, error) { return v.kind.Attr(v, name) }
+
+// Changes returns a line for each entry that changed, as many as are described.
+func (v *wholeTable) Changes() []string {
+	if !v.set {
+		return nil
+	}
+	label := v.of.Label() + ": "
+	if v.t.ChangedRows == 0 {
+		return []string{label + "unchanged"}
+	}
+	var lines []string
+	for _, c := range v.t.Changed {
+		lines = append(lines, label+c.Row+": "+c.Before+" -> "+c.After)
+	}
+	if n := v.t.ChangedRows - len(lines); n > 0 {
+		lines = append(lines, fmt.Sprintf("%s%d more changed", label, n))
+	}
+	return lines
+}
 
 // CompareSameType is only called for values of the same Type.
 func (v *wholeTable) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {

@@ -23,6 +23,11 @@ func RenderText(v starlark.Value) string { return renderText(v, 0) }
 // renderText is RenderText for a terminal of some width; 0: unlimited.
 func renderText(v starlark.Value, width int) string {
 	text := v.String() + "\n"
+	if c, ok := v.(Changed); ok {
+		if lines, ok := renderChanges([]starlark.Value{c}, width); ok {
+			return lines
+		}
+	}
 	switch v := v.(type) {
 	case starlark.String: // the whole result: a file, a report
 		if strings.Contains(string(v), "\n") {
@@ -40,7 +45,11 @@ func renderText(v starlark.Value, width int) string {
 		if tooMany(starlark.Len(v)) != nil {
 			break
 		}
-		if rows, ok := renderRows(Collect(v), width); ok {
+		list := Collect(v)
+		if lines, ok := renderChanges(list, width); ok {
+			return lines
+		}
+		if rows, ok := renderRows(list, width); ok {
 			return rows
 		}
 	}

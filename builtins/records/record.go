@@ -6,7 +6,7 @@
 //	ids.go       GUIDs and GIDs as scripts write them
 //	attrkind.go  parameters that name an attribute, or take its fields
 //	helpattr.go  help on attributes, fields, classes; helpspec.go, on methods, traps, statuses
-//	origin.go    where a record was read
+//	origin.go    where a record was read; change.go, what a function has changed in it
 //	datagram.go  a MAD as a value: decode
 //	annotate.go  a whole datagram, explained
 //	mask.go      keys kept out of a text
@@ -36,6 +36,7 @@ type Record struct {
 	// request.
 	Source mad.LID
 	origin *Origin // nil: it is not an answer of a target
+	change *Change // nil: no function has changed it
 }
 
 var (

@@ -68,6 +68,12 @@ func (t *Target) GUID() mad.GUID {
 // Answer returns r with its origin t; port is the port that it describes, or NoPortGiven
 // for that of t.
 func (t *Target) Answer(r *records.Record, port int) *records.Record {
+	return r.AskedOf(t.Origin(port))
+}
+
+// Origin returns t as the origin of an answer about port, or, for NoPortGiven, about that
+// of t.
+func (t *Target) Origin(port int) records.Origin {
 	o := records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None}
 	switch {
 	case t.Node != nil:
@@ -86,7 +92,7 @@ func (t *Target) Answer(r *records.Record, port int) *records.Record {
 	if port != NoPortGiven {
 		o.Port = starlark.MakeInt(port)
 	}
-	return r.AskedOf(o)
+	return o
 }
 
 // Read reports whether t, a node or a port, has answered r in this session, in the

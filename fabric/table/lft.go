@@ -13,6 +13,7 @@ import (
 var LinearKind = &Kind{
 	Attr:     mad.AttrLinearForwardingTable,
 	onSwitch: true,
+	blank:    mad.NoPort,
 	layout: func(t *Table) ([]uint32, error) {
 		if t.Rows > int(t.Switch.LinearFDBCap) {
 			return nil, unsupported("LID %d: the switch's table holds LIDs up to %d", t.Rows-1, int(t.Switch.LinearFDBCap)-1)

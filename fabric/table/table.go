@@ -44,8 +44,17 @@ type Table struct {
 	Data      []byte
 	// Written are the modifiers of the Sets that went out, in order.
 	Written []uint32
-	Err     error
+	// Changed are the first rows that Write changed, and ChangedRows is how many there are.
+	Changed     []RowChange
+	ChangedRows int
+	Err         error
 }
+
+// RowChange is a row of a table before and after a change, in words.
+type RowChange struct{ Row, Before, After string }
+
+// maxRowChanges is the maximum number of rows of a table that are described.
+const maxRowChanges = 8
 
 // NoPortNumber stands for a port where none is named.
 const NoPortNumber = -1
@@ -59,6 +68,7 @@ type Kind struct {
 	byReply  bool // of a CA it is that of the port where the request comes in
 	// layout lists the modifiers of the blocks.
 	layout func(t *Table) ([]uint32, error)
+	blank  byte // of an unused row
 	// used is how many bytes of the table are in use. Nil: all.
 	used func(t *Table) int
 	// row is the row that byte i is in: its name in messages, and its bytes.
@@ -116,6 +126,7 @@ func Write(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 		changed[i] = slices.DeleteFunc(t.blocks(), func(b int) bool {
 			return !t.unused(b) && bytes.Equal(t.block(old, b), t.block(t.Data, b))
 		})
+		t.describe(old, changed[i])
 	}
 	for i, t := range tables {
 		wanted[i] = slices.Clone(t.Data)
@@ -135,6 +146,30 @@ func Write(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 		}
 	}
 	return finish(ctx, e, tables)
+}
+
+// describe describes the rows of changed blocks whose content was old.
+func (t *Table) describe(old []byte, changed []int) {
+	t.Changed, t.ChangedRows = nil, 0
+	_, _, size := t.Kind.row(t, 0)
+	for _, b := range changed {
+		first := b * t.Kind.Attr.Size
+		for i := first; i < first+t.Kind.Attr.Size; i += size {
+			was, is := old[i:i+size], t.Data[i:i+size]
+			if t.unused(b) && bytes.Count(is, []byte{t.Kind.blank}) == size || !t.unused(b) && bytes.Equal(was, is) {
+				continue
+			}
+			if t.ChangedRows++; len(t.Changed) == maxRowChanges {
+				continue
+			}
+			name, _, _ := t.Kind.row(t, i)
+			before := "unused"
+			if !t.unused(b) {
+				before = t.Kind.text(was)
+			}
+			t.Changed = append(t.Changed, RowChange{name, before, t.Kind.text(is)})
+		}
+	}
 }
 
 // readNodes reads the attributes that the tables' sizes depend on.
