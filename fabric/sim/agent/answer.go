@@ -150,22 +150,21 @@ func (x *Exchange) inPartition(p *Packet) bool {
 	if p.QP == 0 || x.in.Node.Off || at == x.sender.Port.EndPort() { // or it stays on the host
 		return true
 	}
-	bad := notice.BadKey{From: x.sender.Port, At: at, SL: p.SL, QP: p.QP}
-	if p.HasGRH {
-		bad.SGID, bad.DGID = x.sender.Port.EndPort().GID(), p.GID
-	}
 	key := x.agents.Subnet.PKeyAt(x.sender.Port.EndPort(), int(p.PKeyIndex))
+	pKey := !x.agents.Subnet.TakesPKey(at, key)
 	switch {
 	case key&state.PKeyBase == 0: // the sender has no such entry, and sends nothing
 		return false
-	case !x.agents.Subnet.TakesPKey(at, key):
-		bad.PKey, bad.Key = true, uint32(key)
-	case p.QP == 1 && p.QKey != 0 && p.QKey != mad.GeneralQKey:
-		bad.Key = p.QKey
-	default:
+	case !pKey && (p.QP != 1 || p.QKey == 0 || p.QKey == mad.GeneralQKey):
 		return true
 	}
-	x.badKey = &bad
+	x.badKey = &notice.BadKey{From: x.sender.Port, At: at, SL: p.SL, QP: p.QP, PKey: pKey, Key: p.QKey}
+	if pKey {
+		x.badKey.Key = uint32(key)
+	}
+	if p.HasGRH {
+		x.badKey.SGID, x.badKey.DGID = x.sender.Port.EndPort().GID(), p.GID
+	}
 	return false
 }
 

@@ -173,9 +173,7 @@ func (s *Subnet) PKeyAt(p *Port, index int) uint16 {
 	if index >= int(nodeInfoPartitions.Uint(p.Node.Info[:])) {
 		return 0
 	}
-	var block [SMPSize]byte
-	s.ReadBlock(PKeyBlocks, p, uint32(index/mad.PKeyBlock), block[:])
-	return binary.BigEndian.Uint16(block[2*(index%mad.PKeyBlock):])
+	return binary.BigEndian.Uint16(s.pKeyBlock(p, uint32(index/mad.PKeyBlock))[2*(index%mad.PKeyBlock):])
 }
 
 // TakesPKey reports whether an end port takes packets with a P_Key: it is in the partition,
@@ -192,9 +190,8 @@ func (s *Subnet) TakesPKey(p *Port, pkey uint16) bool {
 // PKeys are the entries of the P_Key table of an end port.
 func (s *Subnet) PKeys(p *Port) iter.Seq[uint16] {
 	return func(yield func(uint16) bool) {
-		var block [SMPSize]byte
 		for i := range uint32(nodeInfoPartitions.Uint(p.Node.Info[:])) / mad.PKeyBlock {
-			s.ReadBlock(PKeyBlocks, p, i, block[:])
+			block := s.pKeyBlock(p, i)
 			for j := range mad.PKeyBlock {
 				if !yield(binary.BigEndian.Uint16(block[2*j:])) {
 					return
@@ -202,4 +199,23 @@ func (s *Subnet) PKeys(p *Port) iter.Seq[uint16] {
 			}
 		}
 	}
+}
+
+// Blocks of the P_Key table of an end port that were not Set: the first, and the others.
+var firstPKeys, emptyPKeys = func() (first, empty [SMPSize]byte) {
+	fillPKeys(nil, 0, false, first[:])
+	return first, empty
+}()
+
+// pKeyBlock is a block of the P_Key table of p, which is not copied: each packet of
+// general services reads it.
+func (s *Subnet) pKeyBlock(p *Port, block uint32) []byte {
+	content, written := s.Blocks[BlockKey{Port: p, Attr: mad.AttrPKeyTable, Block: block}]
+	switch {
+	case written:
+		return content[:]
+	case block == 0:
+		return firstPKeys[:]
+	}
+	return emptyPKeys[:]
 }
