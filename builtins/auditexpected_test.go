@@ -60,7 +60,7 @@ func TestExpected(t *testing.T) {
 func TestExpectedBroken(t *testing.T) {
 	for _, test := range []struct{ body, told, undone string }{
 		{`fail("no")`, "warning b.x fabric: found\n", "a: fail: no"},
-		{"exit(0)", "warning b.x fabric: found\n", "a: exit(0) ends a script, and so no audit: the findings set the exit status"},
+		{"exit(0)", "warning b.x fabric: found\n", "a: exit(0): not supported in an audit; its findings set the exit status"},
 		{`return "many"`, "warning b.x fabric: found\n", "a: a.star: datagrams(fabric) must return a number: got string, want int"},
 		{"while True: pass", "", "a: deadline of 2s passed, b: deadline of 2s passed"},
 	} {

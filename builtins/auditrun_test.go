@@ -226,7 +226,7 @@ func TestAuditOptions(t *testing.T) {
 		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
 		{"linkz", "audit \"linkz\": unknown (did you mean links?); use a .star file, or one of config, counters, health, identity, links, multicast, partitions, routing, self, sm, topology"},
 		{"bad.star", "bad.star: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)"},
-		{"ends.star", "ends.star: exit(0) ends a script, and so no audit: the findings set the exit status"},
+		{"ends.star", "ends.star: exit(0): not supported in an audit; its findings set the exit status"},
 		{"none.star", "none.star: not an audit; it does not define audit(fabric, ...)"},
 	} {
 		all, err := run.Load(context.Background(), f.Interpreter, strings.Fields(test.words), nil, false)

@@ -67,7 +67,7 @@ func (x *Explainer) Explain(err error) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// ExplainExit is Explain for code that exit() must not end; why gives the reason.
+// ExplainExit is Explain for code that exit() must not end; why is as for lang.NotExit.
 func (x *Explainer) ExplainExit(err error, why string) string {
 	var exit *lang.ExitError
 	if !errors.As(err, &exit) {

@@ -52,7 +52,7 @@ func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hin
 		var texts []*syntax.Literal // that are compared with a word
 		switch text, isText := stringLiteral(other); {
 		case isText && w.Mask && !membership:
-			found = append(found, WrongWord{text.TokenPos, fmt.Sprintf("%s is a tuple of words, never %s: write %[2]s in %[1]s", exprText(dot), text.Raw)})
+			found = append(found, WrongWord{text.TokenPos, fmt.Sprintf("%s is a tuple of words, never %s; write %[2]s in %[1]s", exprText(dot), text.Raw)})
 		case isText && (!membership || !left): // x.f == "a", or "a" in x.f
 			texts = append(texts, text)
 		case !isText && membership == (left && !w.Mask): // x.f in ("a", "b"), or x.f == ("a", "b")

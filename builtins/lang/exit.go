@@ -72,12 +72,12 @@ catch and parallel do not stop it. The status is nevertheless 3 if a request of 
 }
 
 // NotExit returns err, the error of a function that must return a value or continue.
-// exit() in it would end the command with the status of work that is not done, so it
-// becomes an ordinary error; why states what was expected instead.
+// exit() in it would end the command with the exit status of work that is not done, so it
+// becomes an ordinary error; why is the cause and the remedy.
 func NotExit(err error, why string) error {
 	var exit *ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("%v ends a script, %s", exit, why)
+		return fmt.Errorf("%v: %s", exit, why)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ var ExpectContains = Builtin{
 			return nil, Errorf("%w", err)
 		}
 		if !in.Truth() {
-			return nil, Errorf("not there\n  item: %s\n  in:   %s", shownValue(a.Item), shownValue(a.Container))
+			return nil, Errorf("not found\n  item: %s\n  in:   %s", shownValue(a.Item), shownValue(a.Container))
 		}
 		return starlark.None, nil
 	}),
@@ -198,7 +198,7 @@ func difference(got, want starlark.Value, depth int) string {
 		for _, item := range got.Items() {
 			w, found, err := other.Get(item[0])
 			if err != nil || !found {
-				return fmt.Sprintf("at [%s]: got %s, want no such key", Brief(item[0]), Brief(item[1]))
+				return fmt.Sprintf("at [%s]: unexpected key, got %s", Brief(item[0]), Brief(item[1]))
 			}
 			if equal, err := starlark.Equal(item[1], w); err != nil || !equal {
 				return within("["+Brief(item[0])+"]", item[1], w)
@@ -206,7 +206,7 @@ func difference(got, want starlark.Value, depth int) string {
 		}
 		for _, item := range other.Items() {
 			if _, found, err := got.Get(item[0]); err == nil && !found {
-				return fmt.Sprintf("at [%s]: got no such key, want %s", Brief(item[0]), Brief(item[1]))
+				return fmt.Sprintf("at [%s]: missing key, want %s", Brief(item[0]), Brief(item[1]))
 			}
 		}
 	case *starlark.List, starlark.Tuple:

@@ -113,5 +113,5 @@ func (p *Policy) parse(words, flags []string) (err error) {
 
 // notExit returns err of the policy's code.
 func (p *Policy) notExit(err error) error {
-	return lang.NotExit(err, "and "+p.script+" returns no routes; use fail(TEXT) to report why")
+	return lang.NotExit(err, p.script+" must return routes; use fail(TEXT) to report an error")
 }

@@ -122,5 +122,5 @@ func (k *TopologyKind) call(ctx context.Context, fn *starlark.Function, args sta
 
 // notExit returns err of the kind's code.
 func (k *TopologyKind) notExit(err error) error {
-	return lang.NotExit(err, "and "+k.script+" returns no topology; use fail(TEXT) to report why")
+	return lang.NotExit(err, k.script+" must return a topology; use fail(TEXT) to report an error")
 }

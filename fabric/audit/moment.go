@@ -22,7 +22,7 @@ func (m Moment) jump(now Moment) (by time.Duration, ok bool) {
 
 // Align moves the times in the state by as much as the clock was set since the previous
 // Align, in this run or an earlier one, so that they compare with now. If that is unknown,
-// they stay as they are.
+// they are unchanged.
 func (st *State) Align(now Moment) {
 	jump, ok := st.at.jump(now)
 	st.at = now

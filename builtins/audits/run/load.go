@@ -173,5 +173,5 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 
 // notExit returns err of an audit's code: exit() must not end the other audits and the report.
 func notExit(err error) error {
-	return lang.NotExit(err, "and so no audit: the findings set the exit status")
+	return lang.NotExit(err, "not supported in an audit; its findings set the exit status")
 }
