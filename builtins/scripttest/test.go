@@ -109,7 +109,9 @@ func Run(ctx context.Context, in *script.Interpreter, test Test) error {
 }
 
 // Explain renders the error that ended a test; exit() is one.
-func Explain(x *explain.Explainer, err error) string { return x.ExplainExit(err, "not supported in a test; use fail(TEXT) to fail it") }
+func Explain(x *explain.Explainer, err error) string {
+	return x.ExplainExit(err, "not supported in a test; use fail(TEXT) to fail it")
+}
 
 // inScript runs a script that may define tests, and calls fn with its globals.
 func inScript(ctx context.Context, in *script.Interpreter, path, src string, fn func(*starlark.Thread, starlark.StringDict) error) error {
