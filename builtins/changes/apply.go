@@ -15,7 +15,7 @@ var applyMethod = lang.Builtin{
 	Name:    "apply",
 	Returns: "bool",
 	Params:  []lang.Param{{Name: "confirm", Kind: lang.KindDuration, Default: `"60s"`, Doc: "how long the change may wait for fabsh change confirm"}},
-	Doc: `Applies the change, as fabsh change apply does: under a journal, round by round, each read back, with a guard process that reverts it. It waits until the change is confirmed, and returns True, or until it is reverted unconfirmed, and returns False. A change that cannot be applied, or that fails and is reverted, is an error.
+	Doc: `Applies the change like fabsh change apply: with a journal, in rounds that are read back, and with a guard process that can revert it. It returns True when the change is confirmed, and False if it was reverted because it was not confirmed in time. A change that cannot be applied, or that fails and is reverted, is an error.
 No other process can reach a fabric that is simulated in this process (-F sim): there a change is confirmed automatically when all checks have passed.`,
 	Example: `
 > plan(lambda: port_disable(discover().switches[0].ports[5])).apply(confirm="2m")

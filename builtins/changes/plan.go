@@ -48,7 +48,7 @@ func init() {
 			}
 			return lang.Texts(v.Report.NotJudged)
 		}},
-		lang.Member[*Value]{Name: "certificate", Type: "string", Column: true, Doc: "what its certificate proves, which fabsh change check verifies; None: it has none", Get: func(v *Value) starlark.Value {
+		lang.Member[*Value]{Name: "certificate", Type: "string", Column: true, Doc: "what its certificate proves, which fabsh change check verifies; None without a certificate", Get: func(v *Value) starlark.Value {
 			return lang.TextOrNone(certified(v.Certificate))
 		}},
 		lang.Member[*Value]{Name: "manager", Type: "string", Column: true, Doc: "the subnet manager that was in charge; None: no manager", Get: func(v *Value) starlark.Value {
@@ -252,7 +252,7 @@ var Plan = lang.Builtin{
 	Returns: "plan",
 	Group:   topology.GroupFabric,
 	Params: []lang.Param{
-		{Name: "fn", Kind: lang.KindFunction, Doc: "the function whose writes are wanted"},
+		{Name: "fn", Kind: lang.KindFunction, Doc: "the function whose writes are recorded"},
 		{Name: "*args", Kind: lang.KindAny, Doc: "its arguments"},
 	},
 	Doc: `Runs a function with its writes recorded instead of sent, and returns a plan.

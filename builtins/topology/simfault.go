@@ -142,10 +142,10 @@ var trapMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "number", Kind: lang.KindInt, Doc: "trap number: 128 to 131, 144, 145, 256 to 259"},
 		{Name: "where", Kind: KindTarget, Doc: "the agent that sends it: a node or a port, NAME or NAME/PORT"},
-		{Name: "**fields", Kind: records.KindFields, Doc: "fields of the notice and of what its trap number makes of data_details: lid_addr1=5, key=0x8001"},
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields of the notice, and of data_details for this trap number: lid_addr1=5, key=0x8001"},
 	},
 	Doc: `Makes an agent send a trap to its subnet manager, which reports it to subscribers.
-What is behind it did not happen; traps 257 to 259 name its own addresses, where fields do not say otherwise.`,
+The event itself does not happen. Traps 257 to 259 name the addresses of the agent, unless fields give others.`,
 	Example: `
 > sub = sa_subscribe(trap=130)
 > sim.trap(130, "leaf-1/2")
