@@ -103,7 +103,7 @@ Exit status:
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		io.WriteString(c.OutOrStdout(), lang.Reflow(command.HelpText(c), p.Console.Width()))
 	})
-	root.AddCommand(command.All(p)...)
+	root.AddCommand(command.All(p, rootCommand)...)
 	root.SetHelpCommand(command.Help(p, root))
 	p.Help = func() []help.Page { return command.Pages(p, root) }
 	return root
@@ -131,6 +131,9 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 	}
 	if hasCode && len(words) > 0 {
 		return fmt.Errorf("-c: takes no script, got %q", words[0])
+	}
+	if p.Line != nil {
+		return command.NotAtPrompt(root, words)
 	}
 	if err := p.Settings.Check(); err != nil {
 		return err
@@ -163,13 +166,13 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 			if isPrompt {
 				s.Runner.Statement = p.Settings.Deadline.Value
 			}
-			return prompt.Run(p, s, prompt.Options{Commands: command.AtPrompt(p, root)})
+			return prompt.Run(p, s, prompt.Options{Commands: command.AtPrompt(p, rootCommand)})
 		}
 	}
 	open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, opening) }
 	return p.Profiled(func() (status int, err error) {
 		if status, err = p.Evaluate(limit, what, open, evaluate); err == command.ErrTour {
-			return command.Tour(p, root, 0)
+			return command.Tour(p, rootCommand, 0)
 		}
 		return status, err
 	})

@@ -25,6 +25,9 @@ func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
 	return x, err
 }
 
+// Stop ends the recording without a plan.
+func (x *Recording) Stop() { x.stop() }
+
 // Finish makes a plan of the recorded writes, with a report. from is the origin of the
 // plan.
 func (x *Recording) Finish(ctx context.Context, from string) (made *plan.Plan, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ type Files struct {
 	out     *root           // nil: scripts may not write
 	named   map[string]bool // absolute: files that the command line names, in any directory
 	secrets []fs.FileInfo   // files that scripts may not read under any name
+	scoped  bool            // within Scope
 }
 
 type root struct {
@@ -76,12 +78,26 @@ func (f *Files) Confine(dir string) error {
 		return err
 	}
 	f.roots = slices.DeleteFunc(f.roots, func(r root) bool {
-		if !r.given && r.open != nil {
+		if !r.given && r.open != nil && !f.scoped {
 			r.open.Close()
 		}
 		return !r.given
 	})
 	return nil
+}
+
+// Scope lets a script have its own directories and files, until end is called.
+func (f *Files) Scope() (end func()) {
+	before := *f
+	f.roots, f.named, f.scoped = slices.Clone(f.roots), maps.Clone(f.named), true
+	return func() {
+		for _, r := range f.roots {
+			if r.open != nil && !slices.ContainsFunc(before.roots, func(old root) bool { return old.open == r.open }) {
+				r.open.Close()
+			}
+		}
+		f.roots, f.named, f.Home, f.scoped = before.roots, before.named, before.Home, before.scoped
+	}
 }
 
 // Forbid prevents scripts from reading a file under any name.

@@ -1,81 +1,132 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins/lang"
-	"fabsh/builtins/program"
-	"fabsh/builtins/script"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
 )
 
-// AtPrompt returns the commands of root that also run at the prompt.
-func AtPrompt(p *session.Program, root *cobra.Command) map[string]prompt.Command {
-	audit, _, _ := root.Find([]string{"audit"})
-	report, _, _ := root.Find([]string{"report"})
-	return map[string]prompt.Command{
-		"audit": {Words: auditWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
-			return promptAudit(ctx, p, s, audit, words, seen)
-		}},
-		"report": {Words: reportWords, Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
-			return promptReport(ctx, p, s, report, words, seen)
-		}},
+// atPrompt annotates a command that also runs at the prompt, with its subcommands: in the
+// session of the prompt. Its value is "", or direct.
+const atPrompt = "at the prompt"
+
+// direct is the value of atPrompt for a command that uses the terminal, or reports while
+// it runs. The output of others is shown when they have ended, in a pager if it is long.
+const direct = "direct"
+
+// AtPrompt returns the commands as the prompt runs them. newRoot returns the root command
+// of a program: each line has its own, because flags keep their values.
+func AtPrompt(p *session.Program, newRoot func(*session.Program) *cobra.Command) prompt.Commands {
+	root := func(l *session.Line) *cobra.Command {
+		typed := p.Typed(l)
+		c := newRoot(typed)
+		typed.Settings.Inherit(p.Settings)
+		return c
+	}
+	names := map[string]bool{} // whether the command runs at the prompt
+	for _, c := range newRoot(p.Typed(nil)).Commands() {
+		_, names[c.Name()] = c.Annotations[atPrompt]
+	}
+	return prompt.Commands{
+		Names: names,
+		Direct: func(words []string) bool {
+			how, _ := annotated(root(&session.Line{}), words)
+			return how == direct
+		},
+		Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
+			line := &session.Line{Context: ctx, Session: s}
+			err := runLine(root(line), words)
+			seen.Named, seen.Report = line.Named, line.Report
+			return err
+		},
+		Complete: func(s *session.Session, words []string, typed string) (list []string, files bool) {
+			return completeLine(root(&session.Line{Context: context.Background(), Session: s}), words, typed)
+		},
 	}
 }
 
-// promptAudit is the command audit at the prompt.
-func promptAudit(ctx context.Context, p *session.Program, s *session.Session, c *cobra.Command, words []string, seen *tour.Seen) error {
-	o, err := parseAudit(words)
-	switch {
-	case err != nil:
-		return err
-	case o.help:
-		return c.Help()
-	case o.list:
-		return listAudits(p)
-	case o.ack != nil:
-		return acknowledge(ctx, s, o)
-	case o.eachPort:
-		return errors.New("audit: --each-port is not available at the prompt, whose session has one port; run fabsh audit --each-port")
+// annotated returns the value of atPrompt of the command that words begin with.
+func annotated(root *cobra.Command, words []string) (value string, ok bool) {
+	c, _, err := root.Find(words)
+	if err != nil || c.Hidden {
+		return "", false
 	}
-	results := new(auditResults)
-	err = runAudit(ctx, s, o, results)
-	seen.Report = results.latest
-	if len(results.reports) == 0 {
-		return err
+	for ; c != nil; c = c.Parent() {
+		if value, ok = c.Annotations[atPrompt]; ok {
+			return value, true
+		}
 	}
-	return results.write(ctx, s.Console, s.Format, o.out)
+	return "", false
 }
 
-// promptReport is the command report at the prompt.
-func promptReport(ctx context.Context, p *session.Program, s *session.Session, c *cobra.Command, words []string, seen *tour.Seen) error {
-	switch {
-	case len(words) == 0 || lookup(reportFlags(), words[0]) != nil:
-		return writeDocs(p.Console.Out(), script.Reports.Shipped())
-	case words[0] == "-h" || words[0] == "--help":
-		return c.Help()
-	case words[0] != htmlReport:
-		seen.Named = words[0]
-		return program.RunReport(ctx, s.Interpreter, words[0], words[1:])
+// runLine runs the command that words are.
+func runLine(root *cobra.Command, words []string) error {
+	if c, _, err := root.Find(words); err == nil && c != root {
+		if _, ok := annotated(root, words); !ok {
+			return fmt.Errorf("%s is not available at the prompt; run `%s` in a shell", c.Name(), c.CommandPath())
+		}
 	}
-	seen.Named = htmlReport
-	o, err := parsePage(p.Settings, words[1:])
-	if err != nil {
-		return err
-	}
-	if o.help {
-		return c.Help()
-	}
-	var exit *lang.ExitError
-	seen.Report, err = writePage(ctx, s, o, commandLine(p.Settings, words[1:]))
-	if err == nil || errors.As(err, &exit) {
-		fmt.Fprintf(s.Console.Out(), "%s: a page for a browser\n", o.out)
+	root.SetArgs(append([]string{}, words...)) // not nil: cobra would take the program's own
+	err := root.Execute()
+	var fixed *session.FixedError
+	if errors.As(err, &fixed) {
+		return fixed
 	}
 	return err
+}
+
+// completeLine returns the words that may follow words and begin with typed, by cobra's
+// own completion; files reports that names of files may.
+func completeLine(root *cobra.Command, words []string, typed string) (list []string, files bool) {
+	if len(words) > 0 {
+		if _, ok := annotated(root, words); !ok {
+			return nil, false
+		}
+	}
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(slices.Concat([]string{cobra.ShellCompNoDescRequestCmd}, words, []string{typed}))
+	if root.Execute() != nil {
+		return nil, false
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	last := strings.TrimPrefix(lines[len(lines)-1], ":")
+	directive, err := strconv.Atoi(last)
+	if err != nil || cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveError != 0 {
+		return nil, false
+	}
+	for _, w := range lines[:len(lines)-1] {
+		w, _, _ = strings.Cut(w, "\t")
+		if len(words) == 0 {
+			if _, ok := annotated(root, []string{w}); !ok {
+				continue
+			}
+		}
+		list = append(list, w)
+	}
+	return prompt.Matching(list, typed), cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoFileComp == 0
+}
+
+// NotAtPrompt is the error of fabsh without a command at the prompt: words are a script
+// and its words, or a misspelt command.
+func NotAtPrompt(root *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return errors.New("this is the prompt; statements and commands run without the word fabsh")
+	}
+	if err := CheckScript(root, words[0]); err != nil {
+		return err
+	}
+	return fmt.Errorf("scripts are not available at the prompt; run `fabsh %s` in a shell", strings.Join(quotedForShell(words), " "))
 }

@@ -57,6 +57,7 @@ func auditCommand(p *session.Program) *cobra.Command {
   fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
   fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom`,
+		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
 		ValidArgsFunction:  completeAudit,
 		RunE: func(c *cobra.Command, words []string) error {
@@ -81,6 +82,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 			err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
 				return runAudit(ctx, s, o, results)
 			}})
+			p.Line.Audited(results.latest)
 			return results.writeAfter(p, limit, o, err)
 		},
 	}

@@ -12,6 +12,9 @@ import (
 
 // auditEachPort audits from each active InfiniBand port of the host.
 func auditEachPort(p *session.Program, o auditOptions) error {
+	if p.Line != nil {
+		return errors.New("audit: --each-port is not available at the prompt, whose session has one port; run `fabsh audit --each-port` in a shell")
+	}
 	if spec, _ := p.Settings.FabricSpec(); spec != "umad" || p.Settings.CA != "" || p.Settings.Port.IsSet {
 		return errors.New("audit: --each-port excludes -F, -C and -P: it is for all devices of the host")
 	}

@@ -62,7 +62,8 @@ fabric did not answer.`,
 		Example: `  fabsh --write change apply new.plan --confirm-within 5m
   fabsh -F sim:today.fab --write change apply new.plan
   fabsh --write change apply new.plan --stage lfts.dump --reload /run/opensm.pid`,
-		Args: oneFile("apply"),
+		Annotations: map[string]string{atPrompt: direct},
+		Args:        oneFile("apply"),
 		RunE: func(_ *cobra.Command, words []string) error {
 			if (o.stage == "") != (o.reload == "") {
 				return errors.New("change apply: --stage FILE and --reload PID|FILE require each other")
@@ -88,10 +89,11 @@ func oneFile(command string) cobra.PositionalArgs {
 
 func resumeCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
-		Use:     "resume",
-		Short:   "Complete a change that was interrupted",
-		Example: `  fabsh --write change resume`,
-		Args:    cobra.NoArgs,
+		Use:         "resume",
+		Short:       "Complete a change that was interrupted",
+		Example:     `  fabsh --write change resume`,
+		Annotations: map[string]string{atPrompt: direct},
+		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(s)

@@ -36,6 +36,7 @@ was applied.`,
 		Example: `  fabsh --write change revert
   fabsh --write change revert --from-fabric
   fabsh change revert --abandon`,
+		Annotations: map[string]string{atPrompt: direct},
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case fromFabric && abandon:
@@ -94,8 +95,9 @@ waits, the process that applies it checks this every 2 s, and reverts it. Only t
 who applied the change can confirm it. No other process can reach a fabric that is
 simulated in the process that applies the change (-F sim): there a change is confirmed
 automatically when all checks have passed.`,
-		Example: `  fabsh change confirm`,
-		Args:    cobra.NoArgs,
+		Example:     `  fabsh change confirm`,
+		Annotations: map[string]string{atPrompt: direct},
+		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(s)

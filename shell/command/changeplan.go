@@ -34,6 +34,7 @@ fabric: the writes of a script or a routing policy are recorded, ordered, and pr
 packets neither loop nor get lost nor deadlock at any step. A change is applied under a
 journal: round by round, each read back, with checks of the fabric between rounds. It is
 reverted automatically unless it is confirmed.`,
+		Annotations: map[string]string{atPrompt: ""},
 		Example: `  fabsh change plan --routes ftree --out new.plan
   fabsh change plan maintenance.star --out m.plan
   fabsh change show new.plan
@@ -117,6 +118,11 @@ refused; 3 fabric or host error (no answer, no device).`,
 					return err
 				}
 				opening.Script = o.words[0]
+			}
+			if p.Line != nil {
+				return onFabric(p, "change", func(ctx context.Context, s *session.Session) error {
+					return s.PlanWhile(ctx, o.out, o.from(), func() error { return runPlan(ctx, s, o) })
+				})
 			}
 			settings := *p.Settings
 			settings.PlanFile = o.out

@@ -38,13 +38,14 @@ With -o json, jsonl or csv before the word decode, the output has that format.`,
 		Example: `  fabsh decode 0101010100000000000000000000000100110000...
   xxd datagram | fabsh decode -
   fabsh -o json decode datagram`,
+		Annotations: map[string]string{atPrompt: ""},
 		RunE: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
 				return errors.New("decode: missing datagram; give its digits, a file, or - for standard input")
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
-			ctx := limit.Context()
+			ctx := p.TimeContext(limit)
 			m, err := datagram(ctx, p, words)
 			if err != nil {
 				return session.Late(fmt.Errorf("decode: %w", err))
@@ -112,7 +113,7 @@ func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, 
 		defer context.AfterFunc(ctx, func() {
 			p.Interrupts.Quit(func() { p.Console.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
 		})()
-		return readDump(p.Stdin, "standard input")
+		return readDump(session.NewKeyboard(ctx, p.Stdin), "standard input")
 	}
 	f, err := lang.OpenNamed(ctx, words[0])
 	if err == nil {

@@ -37,13 +37,14 @@ read, or a side is incomplete.`,
 		Example: `  fabsh diff yesterday.snap today.snap
   fabsh -F ibsim diff yesterday.snap
   fabsh -o csv diff plan.topo today.snap`,
+		Annotations: map[string]string{atPrompt: ""},
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:
 				return errors.New("diff: missing files; give OLD and NEW, or OLD alone to compare the fabric with it")
 			case len(words) > 2:
 				return fmt.Errorf("diff: unexpected argument %q; want OLD and NEW", words[2])
-			case len(words) == 2 && p.Settings.Given("fabric"):
+			case len(words) == 2 && p.Line == nil && p.Settings.Given("fabric"):
 				return errors.New("diff: -F and NEW exclude each other")
 			}
 			return nil
@@ -65,11 +66,11 @@ func diffFiles(p *session.Program, paths ...string) error {
 	limit := p.StartTime()
 	d := p.StartDeadline(limit)
 	defer d.Stop()
-	names, err := p.NodeNames(limit.Context(), "file")
+	names, err := p.NodeNames(p.TimeContext(limit), "file")
 	if err != nil {
 		return session.Late(err)
 	}
-	return p.Interrupts.Run(func(ctx context.Context) error {
+	return p.Run(func(ctx context.Context) error {
 		timed, cancel := d.Within(ctx)
 		defer cancel()
 		var sides [2]*fabric.Fabric

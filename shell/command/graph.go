@@ -43,7 +43,8 @@ other ends are drawn.`,
 		Example: `  fabsh graph -o svg --out tiers.svg
   fabsh graph leaf-3 -o dot | dot -Tpdf > leaf-3.pdf
   fabsh -F file:monday.snap graph -o svg --out monday.svg`,
-		Args: cobra.ArbitraryArgs,
+		Annotations: map[string]string{atPrompt: ""},
+		Args:        cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
 			case as == "":

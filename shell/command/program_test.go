@@ -26,9 +26,13 @@ func testProgram(t *testing.T, out io.Writer, flags ...string) *session.Program 
 
 // commands are all commands below a root.
 func commands() *cobra.Command {
-	p := &session.Program{Settings: new(session.Settings), Console: session.NewConsole(io.Discard, io.Discard)}
-	root := &cobra.Command{Use: "fabsh"}
+	return rootOf(&session.Program{Settings: new(session.Settings), Console: session.NewConsole(io.Discard, io.Discard)})
+}
+
+// rootOf is the root command of a program.
+func rootOf(p *session.Program) *cobra.Command {
+	root := &cobra.Command{Use: "fabsh", SilenceErrors: true, SilenceUsage: true, TraverseChildren: true}
 	p.Settings.AddFlags(root.PersistentFlags(), root.Flags())
-	root.AddCommand(All(p)...)
+	root.AddCommand(All(p, rootOf)...)
 	return root
 }

@@ -50,12 +50,16 @@ the page.`,
   fabsh report html --out fabric.html
   fabsh report html counters links --over 10s --out fabric.html
   fabsh report saquery PathRecord slid=5 dlid=12`,
+		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the report is known
 		ValidArgsFunction:  completeReport,
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeReport(p, words)
 			if err != nil {
 				return err
+			}
+			if len(words) == 0 && p.Line != nil {
+				return writeDocs(p.Console.Out(), script.Reports.Shipped())
 			}
 			if len(words) == 0 {
 				return errors.New(`report: missing report; give a name ("fabsh report --list" lists the shipped ones) or a .star file`)
@@ -79,6 +83,7 @@ the page.`,
 					return fmt.Errorf("report: %w", err)
 				}
 			}
+			p.Line.Ran(name)
 			run := func(ctx context.Context, s *session.Session) error {
 				return program.RunReport(ctx, s.Interpreter, name, words)
 			}
@@ -116,8 +121,14 @@ func reportPage(p *session.Program, c *cobra.Command, words []string) error {
 	if o.help {
 		return c.Help()
 	}
+	p.Line.Ran(htmlReport)
 	return onFabric(p, "report", func(ctx context.Context, s *session.Session) error {
-		_, err := writePage(ctx, s, o, command)
+		report, err := writePage(ctx, s, o, command)
+		p.Line.Audited(report)
+		var exit *lang.ExitError
+		if p.Line != nil && (err == nil || errors.As(err, &exit)) {
+			fmt.Fprintf(s.Console.Out(), "%s: a page for a browser\n", o.out)
+		}
 		return err
 	})
 }

@@ -40,6 +40,7 @@ and the new file was read back. --watch requires --write, and runs until Ctrl-C.
   fabsh -F ibsim route dmodk.star --verify --diff
   fabsh -F file:cluster.net -o json route updn --roots=roots.guids --verify
   fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid`,
+		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the policy is known
 		ValidArgsFunction:  completePolicy,
 		RunE: func(c *cobra.Command, words []string) error {

@@ -32,11 +32,11 @@ import (
 	"fabsh/shell/session"
 )
 
-// All returns the commands, without help.
-func All(p *session.Program) []*cobra.Command {
+// All returns the commands, without help. newRoot returns the root command of a program.
+func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
 		auditCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
-		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p), simCommand(p), decodeCommand(p),
+		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p, newRoot), simCommand(p), decodeCommand(p),
 		portsCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
 	}
 }
@@ -73,6 +73,9 @@ func execute(p *session.Program, t task) error {
 	if err := p.Settings.Check(); err != nil {
 		return err
 	}
+	if p.Line != nil {
+		return t.atPrompt(p)
+	}
 	if t.open == nil {
 		t.open = func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, session.Opening{}) }
 	}
@@ -83,4 +86,23 @@ func execute(p *session.Program, t task) error {
 			})
 		})
 	})
+}
+
+// atPrompt runs a task in the session of the prompt.
+func (t task) atPrompt(p *session.Program) error {
+	s := p.Line.Session
+	format, levels, risk := s.Format, s.Env.Levels, s.Env.AcceptCreditLoops
+	defer func() { s.Format, s.Env.Levels, s.Env.AcceptCreditLoops = format, levels, risk }()
+	s.Format = p.Settings.Output()
+	defer s.Files.Scope()() // a script of the command has its own
+	if s.Engine != nil {    // the command reads the current fabric
+		before := s.Env.Current
+		s.Env.Current = nil
+		defer func() {
+			if s.Env.Current == nil {
+				s.Env.Current = before
+			}
+		}()
+	}
+	return lang.Protect(t.name, func() error { return t.run(p.Line.Context, s) })
 }

@@ -33,6 +33,7 @@ administrator. For 11,664 hosts that takes millions of datagrams.`,
 		Example: `  fabsh snapshot monday.snap
   fabsh snapshot golden.snap --all
   fabsh -F file:monday.snap verify --lfts monday.snap`,
+		Annotations: map[string]string{atPrompt: ""},
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:

@@ -51,7 +51,8 @@ PageUp, PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
   fabsh top --by errors --every 30s --filter 'leaf-*'
   fabsh top --by ber --tier spine
   fabsh -F sim:traffic=10GB/s top --rounds 3 | cat`,
-		Args: cobra.NoArgs,
+		Annotations: map[string]string{atPrompt: direct},
+		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.Index(live.Words, by)
 			switch {
@@ -127,14 +128,10 @@ func runTop(ctx context.Context, p *session.Program, s *session.Session, o live.
 		return live.Plain(ctx, o, src, s.Clock, s.Console.Out())
 	}
 	var err error
+	undo := func() {}
 	s.Console.Lend(func() {
-		err = live.Live(ctx, o, src, s.Clock, p.Stdin, out, func(restore func()) {
-			p.Interrupts.OnExit(func() {
-				restore()
-				s.Leave()
-			})
-		})
+		err = live.Live(ctx, o, src, s.Clock, session.NewKeyboard(ctx, p.Stdin), out, func(restore func()) { undo = p.Interrupts.Also(restore) })
 	})
-	p.Interrupts.OnExit(s.Leave)
+	undo()
 	return err
 }

@@ -45,6 +45,7 @@ io, an, gateway, sm. By default "*storage*" is io.`,
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
   fabsh topology hostfile --slots 8 > hosts`,
+		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the kind is known
 		ValidArgsFunction:  completeTopology,
 		RunE: func(c *cobra.Command, words []string) error {

@@ -17,7 +17,7 @@ import (
 )
 
 // tourCommand is the prompt on the fabric of the tour, which package tour watches.
-func tourCommand(p *session.Program) *cobra.Command {
+func tourCommand(p *session.Program, newRoot func(*session.Program) *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tour [STEP]",
 		Short: "Learn fabsh in ten minutes, at its prompt, on a simulated fabric with a fault",
@@ -36,7 +36,7 @@ next fabsh tour continues there, or at STEP.`,
 					return fmt.Errorf("tour: %q: want the number of a step, from 1", words[0])
 				}
 			}
-			status, err := Tour(p, c.Root(), from)
+			status, err := Tour(p, newRoot, from)
 			if err != nil {
 				return err
 			}
@@ -45,8 +45,9 @@ next fabsh tour continues there, or at STEP.`,
 	}
 }
 
-// Tour runs the prompt on the fabric of the tour. Its clock is virtual: no user waits.
-func Tour(p *session.Program, root *cobra.Command, from int) (status int, err error) {
+// Tour runs the prompt on the fabric of the tour. newRoot returns the root command of a
+// program. Its clock is virtual: no user waits.
+func Tour(p *session.Program, newRoot func(*session.Program) *cobra.Command, from int) (status int, err error) {
 	switch {
 	case p.Settings.Given("command"):
 		return 0, errors.New("-c: not supported by commands; leave it out")
@@ -81,7 +82,7 @@ func Tour(p *session.Program, root *cobra.Command, from int) (status int, err er
 	defer func() { status = session.Worse(status, p.Console.Fail(s.Close())) }()
 	s.Runner.Statement = p.Settings.Deadline.Value
 	var t *tour.Tour
-	status = prompt.Run(p, s, prompt.Options{Commands: AtPrompt(p, root), Tour: func(at tour.Prompt) (*tour.Tour, error) {
+	status = prompt.Run(p, s, prompt.Options{Commands: AtPrompt(p, newRoot), Tour: func(at tour.Prompt) (*tour.Tour, error) {
 		t, err = tour.Open(at, p.Console.Out(), p.Console.Width, session.StateFile("tour"), from)
 		return t, err
 	}})

@@ -43,7 +43,8 @@ snapshot that the session reads. With --sl alone, the virtual lanes are read fro
 switches too.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
-		Args: cobra.NoArgs,
+		Annotations: map[string]string{atPrompt: ""},
+		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return onFabric(p, "verify", func(ctx context.Context, s *session.Session) error { return runVerify(ctx, s, o) })
 		},

@@ -37,6 +37,7 @@ const indentUnit = "    "
 type block struct {
 	rl      *readline.Instance
 	columns func() int
+	isLine  func(text string) bool // reports whether text is a command: one line
 
 	mu       sync.Mutex
 	prompt   int    // columns
@@ -138,7 +139,7 @@ func (b *block) filter(key rune) (rune, bool) {
 // statement is complete or comes unchanged from the history.
 func (b *block) ends() bool {
 	text := string(b.before.text)
-	return b.before.lineEnd() == len(b.before.text) && (text == b.recalled || isWhole(text))
+	return b.before.lineEnd() == len(b.before.text) && (text == b.recalled || isWhole(text) || b.isLine != nil && b.isLine(text))
 }
 
 // OnChange is called with the line after a key, and corrects what readline did as if it

@@ -28,10 +28,14 @@ type completer struct {
 	exports func(module string) []string
 	// reports returns the names of reports, each of which begins a line, and options
 	// those of one.
-	reports func() []string
-	options func(report string) []string
-	// commands are those that also run at the prompt.
-	commands map[string]Command
+	reports  func() []string
+	options  func(report string) []string
+	commands Commands
+	// follow returns the words that may follow those of a command; files reports that
+	// names of files may.
+	follow func(words []string, typed string) (list []string, files bool)
+	// own reports whether the user has defined a name.
+	own func(name string) bool
 }
 
 // argument is one argument of a call, a text that is being typed: by keyword, or else
@@ -90,25 +94,26 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	}
 	if start == 0 {
 		words = append(words, Matching(c.reports(), word)...)
+		words = append(words, Matching(c.commands.here(), word)...)
 	}
 	return append(words, Matching(c.names(), word)...), start
 }
 
-// inCommand proposes completions in the line of a command that also runs at the prompt;
-// ok reports whether text is such a line. A variable of that name makes it a statement.
+// inCommand proposes completions in the line of a command; ok reports whether text is
+// such a line. A variable of that name makes it a statement.
 func (c *completer) inCommand(text string) (words []string, start int, ok bool) {
-	name, rest, isLine := strings.Cut(text, " ")
-	command, ok := c.commands[name]
-	if !isLine || !ok || strings.HasPrefix(strings.TrimSpace(rest), "=") || name == "audit" && c.globals().Has(name) {
+	l, ok := c.commands.cutCommand(text)
+	if !ok || !strings.Contains(text, " ") || c.own(l.first) {
 		return nil, 0, false
 	}
 	start = strings.LastIndexByte(text, ' ') + 1
-	for _, w := range command.Words(strings.Fields(text[len(name):start])) {
-		w, _, _ = strings.Cut(w, "\t")
-		words = append(words, w)
+	before := strings.Fields(text[:start])
+	if l.first == commandWord {
+		before = before[1:]
 	}
-	if len(words) == 0 {
-		return c.files(text[start:]), start, true
+	words, files := c.follow(before, text[start:])
+	if len(words) == 0 && files {
+		words = c.files(text[start:])
 	}
 	return Matching(words, text[start:]), start, true
 }

@@ -26,16 +26,18 @@ func testCompleter(t *testing.T) *completer {
 	}
 	globals["d"].(*starlark.Dict).SetKey(starlark.String("leaf 1"), port)
 	return &completer{
-		globals: func() starlark.StringDict { return globals },
-		exports: func(module string) []string { return []string{"a of " + module, "b"} },
-		reports: func() []string { return []string{"iblinkinfo", "ibtracert", "d"} },
-		options: func(report string) []string { return []string{"--" + report, "--down"} },
-		commands: map[string]Command{"audit": {Words: func(words []string) []string {
+		globals:  func() starlark.StringDict { return globals },
+		exports:  func(module string) []string { return []string{"a of " + module, "b"} },
+		reports:  func() []string { return []string{"iblinkinfo", "ibtracert", "d"} },
+		options:  func(report string) []string { return []string{"--" + report, "--down"} },
+		commands: Commands{Names: map[string]bool{"audit": true, "sim": false}},
+		follow: func(words []string, typed string) ([]string, bool) {
 			if slices.Contains(words, "--baseline") {
-				return nil
+				return nil, true
 			}
-			return []string{"config\twhat it does", "counters", "--deep"}[len(words):]
-		}}},
+			return []string{"config", "counters", "--deep"}[len(words)-1:], false
+		},
+		own: func(name string) bool { return globals.Has(name) },
 		keywords: func(callee starlark.Value, args []string) []string {
 			return []string{"attr", "target", "port"}[min(2, len(args)):]
 		},
@@ -92,6 +94,8 @@ func TestComplete(t *testing.T) {
 		{"audit c", []string{"config", "counters"}, "c"},
 		{"audit config c", []string{"counters"}, "c"},
 		{"audit --baseline no", []string{"notes.star"}, "no"},
+		{"fabsh audit c", []string{"config", "counters"}, "c"},
+		{"audi", []string{"audit"}, "audi"},
 		{"audit = disc", []string{"discover"}, "disc"},
 
 		{"f.", []string{"nodes", "switches"}, ""},

@@ -28,6 +28,10 @@ func (r *repl) completer() *completer {
 		reports:  reportNames,
 		options:  reportOptions,
 		commands: r.commands,
+		follow: func(words []string, typed string) ([]string, bool) {
+			return r.commands.Complete(r.Session, words, typed)
+		},
+		own:      r.defined,
 		globals:  func() starlark.StringDict { return r.interp.globals },
 		keywords: keywordsOf,
 		words:    func(callee starlark.Value, arg argument) ([]string, bool) { return wordsFor(r.Session, callee, arg) },

@@ -23,7 +23,7 @@ func TestProposals(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p := testProgram(t, &out, "-F", "sim:ring:n=2")
-	r := newRepl(p, openSession(t, p), nil)
+	r := newRepl(p, openSession(t, p), Commands{})
 	r.read(&typist{[]string{"f = discover()", "def mine(first, *rest, second=2, **others): pass", ""}, &out}, true)
 	if status := r.loop(); status != 0 {
 		t.Fatal(out.String())

@@ -14,8 +14,6 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/builtins/tools"
-	"fabsh/shell/session"
-	"fabsh/shell/tour"
 )
 
 var (
@@ -40,10 +38,11 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if r.tour != nil && !r.interp.globals.Has(text) && r.tour.Word(text) {
 		return true, nil
 	}
-	if run := r.command(text); run != nil {
+	if c, ok := r.command(text); ok {
 		r.seen.Text = text
-		return true, r.showing(func() error { return run(ctx) })
+		return true, r.runCommand(ctx, c)
 	}
+	text = strings.TrimPrefix(text, "fabsh ") // before help
 	topic := ""
 	if m := helpWord().FindStringSubmatch(text); m != nil {
 		topic, asked = m[1], true
@@ -70,37 +69,6 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	return true, r.Console.Page(r.program.Interrupts, answer)
 }
 
-// Command is a command of the program that also runs at the prompt, in its session.
-type Command struct {
-	// Words returns the words that may follow words, each with a description after a
-	// tab, if it has one.
-	Words func(words []string) []string
-	// Run runs the command with the words after its name, and records in seen what the
-	// tour checks.
-	Run func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error
-}
-
-// command returns the command of text, with the words after its name; nil if text is
-// not a command. Valid Starlark is Starlark.
-func (r *repl) command(text string) (run func(context.Context) error) {
-	name, rest, _ := strings.Cut(text, " ")
-	c, ok := r.commands[name]
-	if !ok {
-		return nil
-	}
-	// Without a value, audit --list could only be a difference of nothing.
-	if _, err := r.interp.opts.Parse(promptFile, text, 0); err == nil && (r.interp.globals.Has(name) || strings.HasPrefix(strings.TrimSpace(rest), "=")) {
-		return nil
-	}
-	return func(ctx context.Context) error {
-		words, err := splitWords(rest)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return c.Run(ctx, r.Session, words, &r.seen)
-	}
-}
-
 // showing runs a command at the prompt. Long output is shown in a pager; findings do
 // not end the session.
 func (r *repl) showing(run func() error) error {
@@ -111,6 +79,11 @@ func (r *repl) showing(run func() error) error {
 	if paged := r.Console.Page(r.program.Interrupts, text.String()); paged != nil && err == nil {
 		err = paged
 	}
+	return finished(err)
+}
+
+// finished returns err without an exit status, which does not end the prompt.
+func finished(err error) error {
 	var exit *lang.ExitError
 	if errors.As(err, &exit) {
 		return nil

@@ -2,7 +2,7 @@
 // next is read. At a terminal it has editing, history, completion, questions and commands.
 //
 //	repl.go       Run: the loop
-//	question.go   lines that are not Starlark: questions, tools, commands
+//	question.go   lines that are not Starlark: questions, tools; command.go, commands
 //	statement.go  from lines to statements
 //	exec.go       statements run in one growing set of globals
 //	reader.go     sources of lines: readline, or a pipe; keys.go, the terminal's keys and
@@ -48,7 +48,7 @@ const (
 type repl struct {
 	*session.Session
 	program     *session.Program
-	commands    map[string]Command // that run here too
+	commands    Commands
 	interp      *interp
 	lines       *statements
 	interactive bool // a user sits at a terminal
@@ -67,8 +67,8 @@ type repl struct {
 
 // Options are the options of a prompt besides its session. The zero value is usable.
 type Options struct {
-	Commands map[string]Command // that also run here
-	Lines    LineReader         // typed lines; nil: standard input
+	Commands Commands
+	Lines    LineReader // typed lines; nil: standard input
 	// Tour starts a tour, without rc file and history; may be nil.
 	Tour func(tour.Prompt) (*tour.Tour, error)
 }
@@ -104,6 +104,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	restore := session.SaveTerminal(p.Stdin)
 	p.Interrupts.OnExit(func() { fmt.Print(pasteOff); restore(); p.Console.Fail(s.CloseEngine()) })
 	defer p.Interrupts.AtPrompt()()
+	in.block.isLine = func(text string) bool { _, ok := r.command(text); return ok }
 	r.read(in, true)
 	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so only at the prompt
@@ -120,7 +121,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	return r.loop()
 }
 
-func newRepl(p *session.Program, s *session.Session, commands map[string]Command) *repl {
+func newRepl(p *session.Program, s *session.Session, commands Commands) *repl {
 	r := &repl{Session: s, program: p, commands: commands}
 	r.interp = newInterp(lang.FileOptions(), maps.Clone(s.Interpreter.Globals), r.show)
 	s.Defined = r.interp.globals.Keys
@@ -166,6 +167,9 @@ func (r *repl) loop() int {
 		err = r.Runner.Attempt(func(ctx context.Context) error {
 			if asked, err := r.ask(ctx, text); asked {
 				return err
+			}
+			if l, ok := r.shadowed(text); r.interactive && ok {
+				fmt.Fprintf(r.Console.Err(), "note: %s is your own name here; the command is fabsh %s\n", l.first, l.line())
 			}
 			r.seen.Text = text
 			return r.run(ctx, r.file, line, text)

@@ -47,7 +47,7 @@ func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	p := testProgram(t, &out, flags...)
-	return newRepl(p, openSession(t, p), nil), &out
+	return newRepl(p, openSession(t, p), Commands{}), &out
 }
 
 // TestPromptText: which fabric it is, and whether it may be changed, on every

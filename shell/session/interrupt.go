@@ -175,6 +175,16 @@ func (i *Interrupts) Ignore(fn func()) {
 	fn()
 }
 
+// Also adds a function to call first before a signal ends the program, until undo is
+// called.
+func (i *Interrupts) Also(cleanup func()) (undo func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	others := i.cleanup
+	i.cleanup = func() { cleanup(); others() }
+	return func() { i.OnExit(others) }
+}
+
 // OnExit sets a function to call before a signal ends the program.
 func (i *Interrupts) OnExit(cleanup func()) { i.set(func() { i.cleanup = cleanup }) }
 

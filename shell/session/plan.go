@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"fabsh/builtins/changes"
@@ -37,6 +38,24 @@ func (s *Session) endPlan(status int, what string) int {
 	return Worse(status, s.Runner.Evaluate(func(ctx context.Context) error {
 		return lang.Protect("plan", func() error { return s.writePlan(ctx, what) })
 	}))
+}
+
+// PlanWhile records the writes of run in a plan file instead of sending them. what is
+// the origin of the plan.
+func (s *Session) PlanWhile(ctx context.Context, file, what string, run func() error) error {
+	if s.plan != nil {
+		return errors.New("--plan: this session already records its changes in " + s.plan.file)
+	}
+	defer func() { s.plan = nil }()
+	if err := s.startPlan(file); err != nil {
+		return err
+	}
+	var exit *lang.ExitError
+	if err := run(); err != nil && !(errors.As(err, &exit) && exit.Code < lang.StatusUsage) {
+		s.plan.planning.Stop()
+		return err
+	}
+	return s.writePlan(ctx, what)
 }
 
 func (s *Session) writePlan(ctx context.Context, what string) error {

@@ -30,6 +30,8 @@ type Program struct {
 	// StartGuard starts the guard process of a journal of changes that are made by an
 	// engine; nil: changes are not possible.
 	StartGuard func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error)
+	// Line is the command typed at the prompt; nil: the command opens its own session.
+	Line *Line
 	// Help returns the pages of help on commands; nil: none.
 	Help func() []help.Page
 }
@@ -57,7 +59,7 @@ func (p *Program) StdinIsTerminal() bool { return isTerminal(p.Stdin) }
 // StartTime starts the time of a run, limited by --deadline.
 func (p *Program) StartTime() TimeLimit {
 	after := p.Settings.Deadline.Value
-	if after == 0 {
+	if after == 0 || p.Line != nil { // the prompt limits the time of each statement
 		return TimeLimit{}
 	}
 	return TimeLimit{after, time.Now().Add(after)}
@@ -165,8 +167,8 @@ func (f *failing) Write(p []byte) (int, error) {
 // WriteAfter runs write when all sessions have ended. It has the time until the
 // deadline, and the grace: the reader of the output may hang.
 func (p *Program) WriteAfter(l TimeLimit, write func(context.Context) error) error {
-	ctx := l.Context()
-	if end, ok := ctx.Deadline(); ok {
+	ctx := p.TimeContext(l)
+	if end, ok := ctx.Deadline(); ok && p.Line == nil {
 		defer time.AfterFunc(max(time.Until(end), 0)+grace, func() { p.endLate(&lang.DeadlineError{After: l.after}) }).Stop()
 	}
 	return Late(write(ctx))

@@ -2,7 +2,8 @@
 // fabric to a builtins.Session whose evaluations are limited, and reported to people.
 //
 //	session.go    Session: opening and closing; plan.go, the plan of --plan
-//	program.go    Program: one run of the program, what its sessions have in common
+//	program.go    Program: one run of the program, what its sessions have in common;
+//	              line.go, a command typed at the prompt
 //	settings.go   Settings: the session flags; flagvalue.go, the types of their values
 //	runner.go     Runner: an evaluation, its limits and its exit status
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses

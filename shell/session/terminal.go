@@ -1,6 +1,8 @@
 package session
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -30,6 +32,33 @@ func SaveTerminal(f *os.File) (restore func()) {
 		return func() {}
 	}
 	return func() { term.Restore(int(f.Fd()), state) }
+}
+
+// Keyboard is what is typed at a terminal, or another input, until a context ends.
+// After that it takes nothing: what is typed then is for the next reader.
+type Keyboard struct {
+	*os.File
+	ctx context.Context
+}
+
+// NewKeyboard returns the keyboard of f until ctx ends.
+func NewKeyboard(ctx context.Context, f *os.File) *Keyboard { return &Keyboard{f, ctx} }
+
+// keyboardChecks is the interval of checks for the end of a keyboard, in milliseconds.
+const keyboardChecks = 100
+
+// Read waits for input with poll(2), because a read cannot be interrupted.
+func (k *Keyboard) Read(p []byte) (int, error) {
+	fds := []unix.PollFd{{Fd: int32(k.Fd()), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, keyboardChecks)
+		switch {
+		case k.ctx.Err() != nil:
+			return 0, context.Cause(k.ctx)
+		case n != 0 && !errors.Is(err, unix.EINTR): // input, its end, or no poll for such files
+			return k.File.Read(p)
+		}
+	}
 }
 
 // hideTyping disables the echo of the terminal f, until restore.

@@ -26,7 +26,7 @@ type screen struct {
 // Live draws the table on the terminal out, until q or Ctrl-C is typed on in or ctx
 // ends; then the former content of the terminal is restored. leave is called with a
 // function that restores it, for an end that does not wait for Live.
-func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out *os.File, leave func(restore func())) error {
+func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in Keyboard, out *os.File, leave func(restore func())) error {
 	term, err := takeTerminal(in, out)
 	if err != nil {
 		return err

@@ -2,12 +2,19 @@ package top
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/term"
 )
+
+// Keyboard is what users type: a terminal, whose mode may be changed, or another input.
+type Keyboard interface {
+	io.Reader
+	Fd() uintptr
+}
 
 // terminal is a terminal that only the table uses.
 type terminal struct {
@@ -28,7 +35,7 @@ const resizeEvery = 200 * time.Millisecond
 
 // takeTerminal takes over the terminal out, and in as its keyboard if that is a
 // terminal.
-func takeTerminal(in, out *os.File) (*terminal, error) {
+func takeTerminal(in Keyboard, out *os.File) (*terminal, error) {
 	t := &terminal{typed: make(chan []string), resized: make(chan struct{})}
 	back := func() {}
 	if fd := int(in.Fd()); term.IsTerminal(fd) {
@@ -52,8 +59,8 @@ func takeTerminal(in, out *os.File) (*terminal, error) {
 	return t, nil
 }
 
-// read passes on typed bytes. Its last read may never return.
-func (t *terminal) read(in *os.File, done chan struct{}) {
+// read passes on typed bytes. Its last read returns when the keyboard ends.
+func (t *terminal) read(in Keyboard, done chan struct{}) {
 	buf := make([]byte, 256)
 	rest := ""
 	for {

@@ -1,0 +1,81 @@
+//go:build linux
+
+package shell
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestTerminalCommands: commands run in the session of the prompt, on its fabric, and
+// Ctrl-C stops them alone.
+func TestTerminalCommands(t *testing.T) {
+	home := t.TempDir()
+	slow := "def main():\n    smp_get('NodeInfo', 1)\n    sleep('1h')\n"
+	if err := errors.Join(os.Mkdir(filepath.Join(home, "sub"), 0o700), os.WriteFile(filepath.Join(home, "sub", "slow.star"), []byte(slow), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := startTerminalOf(t, terminalOf{home: home, columns: 120, pager: "cat"}, "-F", "sim:fattree:k=4,levels=2,traffic=1GB/s")
+	run := func(line, want string) string {
+		t.Helper()
+		s.expect("> ")
+		s.send(line + "\r")
+		return s.expect(want)
+	}
+	run("f = discover(); d = port_disable('leaf-1/3')", "\r\n")
+	run("snapshot before.fab", "15 links, complete, the tables of 6 switches\r\n") // this session's fabric, as it is now
+	run("verify", "\nverdict      ok")
+	run("fabsh route ftree --verify", "\nverdict      ok")
+	run("diff before.fab", "nothing differs\r\n")
+	run("topology slurm --levels 1", "tree:")
+	run("decode 0101010100000000000000000000000100110000aabbccdd", "SubnGet(NodeInfo)")
+	run("graph leaf-1 -o dot", "graph ")
+	run("change plan --routes minhop --exact --out p.plan", "\r\nok: ")
+	run("change show p.plan", "made from: --routes minhop")
+	run("change apply p.plan --confirm-within 5s", "ok: the change is confirmed\r\n")
+	run("verify", "\nverdict      ok")
+	run("exporter --listen :1", "exporter is not available at the prompt; run `fabsh exporter` in a shell\r\n")
+	run("audit links --write", "--write: cannot be changed in an open session; start another one with fabsh --write\r\n")
+	run("gra\t node-9 -o dot", "graph: unknown node \"node-9\"") // the name is completed
+	for _, line := range []string{"top --every 2s", "top --every 2s"} {
+		run(line, "first read; rates follow in 2s")
+		s.send("q")
+		run("6*7", "\n42\r\n") // not one key is lost
+	}
+	run("top --every 2s", "first read; rates follow in 2s")
+	s.send(ctrlC)
+	s.expect("interrupted\r\n")
+	run("decode -", "\n")
+	s.send("01 01\r")
+	s.send(ctrlC)
+	s.expect("interrupted\r\n")
+	run("report sub/slow.star", "1 MAD sent, 1 answered (")
+	s.send(ctrlC)
+	s.expect("interrupted")
+	run("fs.exists('before.fab')", "\nTrue\r\n") // the directory of the script is not that of the prompt
+	run("graph = 5", "> ")
+	s.send("graph\r")
+	s.expect("note: graph is your own name here; the command is fabsh graph\r\n5\r\n")
+	s.expect("> ")
+	s.send(ctrlD)
+	s.exit(0)
+}
+
+// TestTerminalCommandsReadOnly: commands have no more rights than their session.
+func TestTerminalCommandsReadOnly(t *testing.T) {
+	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 200, pager: "cat"}, "-F", "sim:fattree:k=4,levels=2", "--read-only")
+	s.expect("> ")
+	s.send("change plan --routes updn --out p.plan\r")
+	s.expect("ok: nothing to change\r\n")
+	s.expect("> ")
+	s.send("change apply p.plan\r")
+	s.expect("change: it would change the fabric, which requires --write (before the word change)\r\n")
+	s.expect("> ")
+	s.send("route ftree --watch --out x\r")
+	s.expect("it requires --write")
+	s.expect("> ")
+	s.send(ctrlD)
+	s.exit(0)
+}
