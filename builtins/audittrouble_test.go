@@ -88,7 +88,7 @@ func TestTroubles(t *testing.T) {
 		rows    []audit.Row
 	}{
 		{"a cut table of nodes", &troubled{attr: mad.AttrNodeRecord, cut: true}, nil,
-			"critical sa.answers fabric: the subnet administrator did not return its NodeRecords: table cut by the transport, which cannot carry a long one: ask for fewer records\n", 3,
+			"critical sa.answers fabric: the subnet administrator did not return its NodeRecords: table cut by the transport, which cannot carry long tables; request fewer records\n", 3,
 			[]audit.Row{{Audit: "sm", Attribute: "NodeRecord", Asked: 1, Failed: 1}}},
 		{"no records of groups", &troubled{attr: mad.AttrMCMemberRecord}, nil, "", 1,
 			[]audit.Row{{Audit: "multicast", Attribute: "MCMemberRecord", Asked: 1, Unsupported: 1}}},

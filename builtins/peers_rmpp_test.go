@@ -29,8 +29,8 @@ func TestCutTables(t *testing.T) {
 		{fmt.Sprintf(`len(sa_gettable("LinkRecord", from_lid=%d))`, leaf.LID()), "6\n", "", 0},
 		{`len(sa_gettable("NodeRecord", lid=1000))`, "0\n", "", 0},
 		{`print("first"); len(sa_gettable("NodeRecord")); print("second")`, "first\n", "sa_gettable: NodeRecord of the subnet administrator: " +
-			"SubnAdmGetTable(NodeRecord) to LID 1: table cut by the transport, which cannot carry a long one: ask for fewer records", 3},
-		{`catch(sa_gettable, "PathRecord", slid=1).status`, "\"table cut by the transport, which cannot carry a long one: ask for fewer records\"\n", "", 0},
+			"SubnAdmGetTable(NodeRecord) to LID 1: table cut by the transport, which cannot carry long tables; request fewer records", 3},
+		{`catch(sa_gettable, "PathRecord", slid=1).status`, "\"table cut by the transport, which cannot carry long tables; request fewer records\"\n", "", 0},
 		{`len(sa_gettable("PathRecord", slid=1, dlid=2))`, "1\n", "", 0},
 	} {
 		f.Format = lang.FormatText

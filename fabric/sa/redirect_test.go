@@ -80,12 +80,12 @@ func TestResolve(t *testing.T) {
 		"no subnet manager but the client's": {redirecting{class: mad.ClassPerf, noSM: true}, sa.Client{SMLID: 3, SL: &sl},
 			[]string{"Perf to LID 1 SL 0", "SubnAdm to LID 3 SL 7 from us to us", "Perf to LID 3 SL 0"}, ""},
 		"no P_Key": {redirecting{class: mad.ClassPerf}, sa.Client{PKey: 0x8002},
-			[]string{"Perf to LID 1 SL 0"}, redirected + "asking for one failed: the local port is not in the partition of --pkey 0x8002: it has 0xffff; the subnet manager sets them (OpenSM: partitions.conf)"},
+			[]string{"Perf to LID 1 SL 0"}, redirected + "the query of the LID failed: the local port is not in the partition of --pkey 0x8002: it has 0xffff; the subnet manager sets them (OpenSM: partitions.conf)"},
 		"no subnet manager": {redirecting{class: mad.ClassPerf, noSM: true}, sa.Client{},
-			[]string{"Perf to LID 1 SL 0"}, redirected + "there is no subnet administrator to ask for one"},
+			[]string{"Perf to LID 1 SL 0"}, redirected + "no subnet administrator can resolve it"},
 		"silent": {redirecting{class: mad.ClassPerf, silent: mad.ClassSubnAdm}, sa.Client{},
 			[]string{"Perf to LID 1 SL 0", "SubnAdm to LID 3 SL 0 from us to us"},
-			redirected + "asking for one failed: SubnAdmGet(PathRecord) to LID 3: timed out after 1 attempt in 1s after 1 attempt"},
+			redirected + "the query of the LID failed: SubnAdmGet(PathRecord) to LID 3: timed out after 1 attempt in 1s after 1 attempt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -150,7 +150,7 @@ func TestReplay(t *testing.T) {
 				list[1].MAD[mad.RMPPOffset+1], list[1].MAD[mad.RMPPOffset+3] = byte(mad.RMPPTypeAbort), byte(mad.RMPPStatusResourcesExhausted)
 				p.after(ms, list[1])
 			}
-		}, "SubnAdmGetTable(NodeRecord) to LID 3: the sender aborted the table: RMPP status 1, resources exhausted: ask again later, or for less at once"},
+		}, "SubnAdmGetTable(NodeRecord) to LID 3: the sender aborted the table: RMPP status 1, resources exhausted: retry later, or request less at once"},
 		{"malformed table", engine.Traits{}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				s := segments(d, big)[0]
@@ -182,7 +182,7 @@ func TestReplay(t *testing.T) {
 			d = respond(d, 0)
 			d.Cut = true
 			p.after(ms, d)
-		}, "SubnAdmGetTable(NodeRecord) to LID 3: table cut by the transport, which cannot carry a long one: ask for fewer records"},
+		}, "SubnAdmGetTable(NodeRecord) to LID 3: table cut by the transport, which cannot carry long tables; request fewer records"},
 		{"refused table", engine.Traits{RMPP: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
 			binary.BigEndian.PutUint16(d.MAD[mad.StatusOffset:], 0x0200)

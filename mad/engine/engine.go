@@ -258,7 +258,7 @@ func (e *Engine) checkPayload(c *Call) error {
 	case n > maxRequest:
 		return fmt.Errorf("a request of %d bytes, more than %d", n, maxRequest)
 	case n > mad.SegmentData && e.traits.NoACK && !e.receiver.policy.wholeRequests():
-		return fmt.Errorf("a request of %d bytes, but to this fabric none is carried that does not fit in one MAD, %d bytes: ask for less at once", n, mad.SegmentData)
+		return fmt.Errorf("a request of %d bytes; this transport carries only requests that fit in one MAD (%d bytes); request less at once", n, mad.SegmentData)
 	}
 	return nil
 }

@@ -16,14 +16,14 @@ var (
 	ErrTimeout = errors.New("timed out")
 	// ErrReadOnly means that the request would change the fabric, which
 	// Options.Write does not allow. It was not sent.
-	ErrReadOnly = errors.New("refused, for it would change the fabric and the engine is read-only")
+	ErrReadOnly = errors.New("refused: the request would change the fabric, and the engine is read-only")
 	// ErrRegister means that the request would write a register of a device, or
 	// clear its counters. No option allows that. It was not sent.
-	ErrRegister = errors.New("refused, for it would write a register of the device, or may: registers are only read, and only those that are known (help(reg_get))")
+	ErrRegister = errors.New("refused: the request may write a register of the device; registers are only read, and only known ones (help(reg_get))")
 	// ErrNotRecorded means that the replayed recording does not have the request.
 	ErrNotRecorded = errors.New("not in the recording")
 	// ErrCut means that the transport lost a part of the answer's table.
-	ErrCut = errors.New("table cut by the transport, which cannot carry a long one: ask for fewer records")
+	ErrCut = errors.New("table cut by the transport, which cannot carry long tables; request fewer records")
 )
 
 // Error is why a Call failed. All errors in Call.Err are of this type.

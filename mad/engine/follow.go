@@ -36,9 +36,9 @@ func redirection(c *Call, m []byte) *redirect {
 
 func (r *redirect) Error() string {
 	if r.info.RedirectLID == 0 {
-		return fmt.Sprintf("ask GID %v instead", r.info.RedirectGID)
+		return fmt.Sprintf("query GID %v instead", r.info.RedirectGID)
 	}
-	return fmt.Sprintf("ask LID %d, queue pair %#x, instead", r.info.RedirectLID, r.info.RedirectQP)
+	return fmt.Sprintf("query LID %d, queue pair %#x, instead", r.info.RedirectLID, r.info.RedirectQP)
 }
 
 // follow redirects the calls that were redirected, and returns them. If that is
@@ -111,7 +111,7 @@ func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (
 type resolving struct{}
 
 // ErrNoSA is returned by Options.Resolve without a subnet administrator.
-var ErrNoSA = errors.New("there is no subnet administrator to ask for one")
+var ErrNoSA = errors.New("no subnet administrator can resolve it")
 
 // resolve returns the LID of a GID.
 func (e *Engine) resolve(ctx context.Context, gid mad.GID) (mad.LID, error) {
@@ -123,7 +123,7 @@ func (e *Engine) resolve(ctx context.Context, gid mad.GID) (mad.LID, error) {
 	case errors.Is(err, ErrNoSA):
 		return 0, fmt.Errorf("the agent redirects to GID %v without a LID, and %w", gid, ErrNoSA)
 	case err != nil:
-		return 0, fmt.Errorf("the agent redirects to GID %v without a LID, and asking for one failed: %w", gid, err)
+		return 0, fmt.Errorf("the agent redirects to GID %v without a LID, and the query of the LID failed: %w", gid, err)
 	}
 	return lid, nil
 }

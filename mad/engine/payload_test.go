@@ -257,7 +257,7 @@ func TestPayloadRefused(t *testing.T) {
 		{perf, Traits{}, "PerfGet(PortCounters) to LID 1: only requests to subnet administration may be longer than one MAD"},
 		{report, Traits{}, "SubnAdmReport(MultiPathRecord) to LID 1: only requests that are answered may be longer than one MAD"},
 		{getMulti(make([]byte, maxRequest+1)), Traits{RMPP: true}, "SubnAdmGetMulti(MultiPathRecord) to LID 1: a request of 1073741825 bytes, more than 1073741824"},
-		{getMulti(make([]byte, 201)), Traits{NoACK: true}, "SubnAdmGetMulti(MultiPathRecord) to LID 1: a request of 201 bytes, but to this fabric none is carried that does not fit in one MAD, 200 bytes: ask for less at once"},
+		{getMulti(make([]byte, 201)), Traits{NoACK: true}, "SubnAdmGetMulti(MultiPathRecord) to LID 1: a request of 201 bytes; this transport carries only requests that fit in one MAD (200 bytes); request less at once"},
 	} {
 		f := newFake(func(*fakeTransport, Datagram) { t.Error("it was sent") })
 		f.traits = test.traits

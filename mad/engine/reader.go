@@ -157,7 +157,7 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	case c.MAD[mad.ClassVersionOffset] == 1:
 		table, ok := mad.SA1Table(c.MAD[:])
 		if !ok {
-			return nil, errors.New("the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2")
+			return nil, errors.New("the table comes in several datagrams in class version 1, whose transfers have no public specification; request less at once, or use version 2")
 		}
 		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():

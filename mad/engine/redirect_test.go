@@ -101,14 +101,14 @@ func TestRedirection(t *testing.T) {
 			name:      "by GID: nobody to ask",
 			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
 			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
-			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and there is no subnet administrator to ask for one",
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and no subnet administrator can resolve it",
 		},
 		{
 			name:      "by GID: the resolver has nobody to ask",
 			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
 			resolve:   func(context.Context, *Engine, mad.GID) (mad.LID, error) { return 0, ErrNoSA },
 			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
-			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and there is no subnet administrator to ask for one",
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and no subnet administrator can resolve it",
 		},
 		{
 			name:      "by GID: the resolver is redirected by GID",
@@ -120,7 +120,7 @@ func TestRedirection(t *testing.T) {
 				return 0, cmp.Or(e.Do(ctx, c), c.Err)
 			},
 			came: []string{"LID 9 " + plain, "LID 2 " + plain, "LID 9 " + plain, "LID 2 " + plain},
-			err:  "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and asking for one failed: SubnAdmGet(PathRecord) to LID 2: redirection required (status 0x0002): ask GID fe80::77 instead",
+			err:  "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and the query of the LID failed: SubnAdmGet(PathRecord) to LID 2: redirection required (status 0x0002): query GID fe80::77 instead",
 		},
 		{
 			name:      "twice",

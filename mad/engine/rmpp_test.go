@@ -293,7 +293,7 @@ func TestEndlessTable(t *testing.T) {
 			}{
 				{0, "<nil>"},
 				{1 << 16, "<nil>"},
-				{1 << 15, "SubnAdmGetTable(NodeRecord) to LID 1: the table is longer than 32768 bytes: ask for less at once"},
+				{1 << 15, "SubnAdmGetTable(NodeRecord) to LID 1: the table is longer than 32768 bytes; request less at once"},
 			} {
 				c := getTable(1)
 				c.MaxTable = test.most

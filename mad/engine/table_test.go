@@ -32,15 +32,15 @@ func TestTableErrors(t *testing.T) {
 		{name: "aborted", size: 1000, change: func(s []Datagram) []Datagram {
 			s[2].MAD[mad.RMPPTypeOffset], s[2].MAD[mad.RMPPStatusOffset] = byte(mad.RMPPTypeAbort), 126
 			return s[:3]
-		}, err: "the sender aborted the table: RMPP status 126, too many retries: datagrams are lost on the way: look for errors on its links, or ask again"},
+		}, err: "the sender aborted the table: RMPP status 126, too many retries: datagrams are lost; check the links of the path for errors, or retry"},
 		{name: "stopped", size: 1000, change: func(s []Datagram) []Datagram {
 			s[0].MAD[mad.RMPPTypeOffset], s[0].MAD[mad.RMPPStatusOffset] = byte(mad.RMPPTypeStop), 1
 			return s[:1]
-		}, err: "the sender stopped the table: RMPP status 1, resources exhausted: ask again later, or for less at once"},
+		}, err: "the sender stopped the table: RMPP status 1, resources exhausted: retry later, or request less at once"},
 		{name: "unknown status", size: 1000, change: func(s []Datagram) []Datagram {
 			s[0].MAD[mad.RMPPTypeOffset], s[0].MAD[mad.RMPPStatusOffset] = byte(mad.RMPPTypeAbort), 77
 			return s[:1]
-		}, err: "the sender aborted the table: RMPP status 77, unknown: ask again"},
+		}, err: "the sender aborted the table: RMPP status 77, unknown: retry"},
 		{name: "end missing", size: 1000, change: func(s []Datagram) []Datagram { return s[:3] },
 			err: "table incomplete, segment 4" + timedOut, abort: mad.RMPPStatusTotalTimeTooLong},
 		{name: "middle missing", size: 1000, change: func(s []Datagram) []Datagram { return append(s[:2], s[3:]...) },
@@ -279,8 +279,8 @@ func TestTableOfVersion1(t *testing.T) {
 		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 24, 3, ""},
 		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 0, 0, ""},
 		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 1 << 31, 24, ""},
-		{mad.FragmentFlagFirst, 400, 0, "the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2"},
-		{0, 24, 0, "the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2"},
+		{mad.FragmentFlagFirst, 400, 0, "the table comes in several datagrams in class version 1, whose transfers have no public specification; request less at once, or use version 2"},
+		{0, 24, 0, "the table comes in several datagrams in class version 1, whose transfers have no public specification; request less at once, or use version 2"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := New(newFake(func(f *fakeTransport, d Datagram) {

@@ -62,8 +62,8 @@ func (p *moments) fake() *fakeTransport {
 // TestBrokenOff: at each moment of a transfer the peer stops it, aborts it, or
 // dies. The last is in the middle of the answer.
 func TestBrokenOff(t *testing.T) {
-	const exhausted = ": RMPP status 1, resources exhausted: ask again later, or for less at once, 0s []"
-	const retries = ": RMPP status 126, too many retries: datagrams are lost on the way: look for errors on its links, or ask again, 0s []"
+	const exhausted = ": RMPP status 1, resources exhausted: retry later, or request less at once, 0s []"
+	const retries = ": RMPP status 126, too many retries: datagrams are lost; check the links of the path for errors, or retry, 0s []"
 	noACK := func(n, of, attempts int) string {
 		return fmt.Sprintf("request incomplete, no ACK of segment %d of %d: timed out after %d in 3s, 3s [126]", n, of, attempts)
 	}

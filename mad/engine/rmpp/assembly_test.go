@@ -61,7 +61,7 @@ func TestAssembly(t *testing.T) {
 	a := NewAssembly(m, maxTable)
 	a.next = maxTable/mad.SegmentData + 2
 	binary.BigEndian.PutUint32(m[mad.SegmentNumberOffset:], a.next)
-	if _, _, err := a.Add(m); err == nil || err.Error() != "the table is longer than 67108864 bytes: ask for less at once" {
+	if _, _, err := a.Add(m); err == nil || err.Error() != "the table is longer than 67108864 bytes; request less at once" {
 		t.Errorf("endless table: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func badTable(status mad.RMPPStatus, format string, args ...any) error {
 
 // TooLong returns the error of a table longer than most bytes.
 func TooLong(most int) error {
-	return &AbortError{mad.RMPPStatusResourcesExhausted, fmt.Sprintf("the table is longer than %d bytes: ask for less at once", most)}
+	return &AbortError{mad.RMPPStatusResourcesExhausted, fmt.Sprintf("the table is longer than %d bytes; request less at once", most)}
 }
 
 // badACK is one by the receiver of a request.
@@ -49,17 +49,17 @@ func (e *PeerError) Error() string {
 func (e *PeerError) remedy() string {
 	switch e.status {
 	case mad.RMPPStatusResourcesExhausted:
-		return "ask again later, or for less at once"
+		return "retry later, or request less at once"
 	case mad.RMPPStatusTotalTimeTooLong:
-		return "ask again, with a longer timeout or for less at once"
+		return "retry with a longer timeout, or request less at once"
 	case mad.RMPPStatusTooManyRetries:
-		return "datagrams are lost on the way: look for errors on its links, or ask again"
+		return "datagrams are lost; check the links of the path for errors, or retry"
 	case mad.RMPPStatusInconsistentLastAndPayloadLength, mad.RMPPStatusInconsistentFirstAndSegmentNumber,
 		mad.RMPPStatusBadRMPPType, mad.RMPPStatusNewWindowLastTooSmall, mad.RMPPStatusSegmentNumberTooBig,
 		mad.RMPPStatusIllegalStatus, mad.RMPPStatusUnsupportedVersion:
-		return "one end does not keep to the protocol: a recording shows which"
+		return "one end violates the protocol; record the session to find which (--record FILE)"
 	}
-	return "ask again"
+	return "retry"
 }
 
 // NewPeerError returns the error of a STOP or ABORT with header h; who sent it: the
