@@ -277,7 +277,7 @@ func TestSubscribeRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Subscribe(t.Context(), trap(128)); err == nil || !strings.HasPrefix(err.Error(), "another program takes each Report") {
+		if _, err := s.Subscribe(t.Context(), trap(128)); err == nil || !strings.HasPrefix(err.Error(), "another program receives each Report") {
 			t.Errorf("taken: %v", err)
 		}
 		stop()

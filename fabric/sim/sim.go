@@ -19,9 +19,9 @@
 //   - cable and edit break a subnet while it runs
 //   - server lets other programs in, through ibsim's sockets
 //
-// Nothing depends on the order of goroutines: the same requests get the same
-// answers. Of time only the lease of an M_Key, the repetition of traps, and rates of
-// counters depend.
+// Nothing depends on the order of goroutines: the same requests get the same answers.
+// Only the lease of an M_Key, the repetition of traps, and rates of counters depend on
+// time.
 package sim
 
 import (
@@ -58,7 +58,7 @@ type End = state.End
 // Flow is traffic from one port to another.
 type Flow = traffic.Flow
 
-// A foreign program at a port, and what it and the subnet send each other.
+// A foreign program at a port, and the messages between it and the subnet.
 type (
 	Client        = client.Client
 	ClientOptions = client.ClientOptions
@@ -74,8 +74,8 @@ func ParseFiles(text string, open, included format.Opener) (*fabric.Fabric, Opti
 	return spec.ParseFiles(text, open, included)
 }
 
-// Subnet is a simulated subnet, and what can be done with it while it runs. Its methods
-// and those of its parts may be called from any goroutine, but for what Programs says.
+// Subnet is a simulated subnet, and the operations on it while it runs. Its methods and
+// those of its parts are safe for concurrent use, except as Programs states.
 type Subnet struct {
 	Programs *client.Clients   // the programs at its ports
 	Cables   *cable.Cables     // cables, the power of nodes, the speed of links
@@ -90,9 +90,9 @@ type Subnet struct {
 	state *state.Subnet
 }
 
-// New brings up a subnet with f's topology, but for Options.Bare: each end port has a LID
-// (that of f, if it is valid and unique), each cable is an active link, each switch has
-// the forwarding tables to all LIDs.
+// New brings up a subnet with f's topology, except with Options.Bare: each end port has a
+// LID (that of f, if it is valid and unique), each cable is an active link, and each
+// switch has forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
 	state := bringup.New(f, &o)
 	s := &Subnet{state: state, Traffic: traffic.New(state), Notices: notice.New(state)}
@@ -109,13 +109,13 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	return s
 }
 
-// Attach connects a program to a port of a node; port 0 of a CA stands for its first one
-// that has a link. There may be several attachments, on one port too; each draws its own
+// Attach connects a program to a port of a node; port 0 of a CA stands for its first port
+// with a link. There may be several attachments, even on one port; each draws its own
 // faults.
 func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	return s.Programs.Attach(node, port)
 }
 
-// SetClock gives the subnet a clock of its own, by which leases expire and counters
-// grow. Its time goes on from where it was.
+// SetClock sets the clock by which leases expire and counters grow. The subnet's time
+// continues without a jump.
 func (s *Subnet) SetClock(clock func() time.Time) { s.state.SetClock(clock) }

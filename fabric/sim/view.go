@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// PortView is what there is to see of a port.
+// PortView is the visible state of a port.
 type PortView struct {
 	Num     int
 	GUID    mad.GUID
@@ -20,7 +20,7 @@ type PortView struct {
 	Attr    mad.AttributeID
 }
 
-// NodeView is what there is to see of a node. Ports begin with number 0.
+// NodeView is the visible state of a node. Ports begin with number 0.
 type NodeView struct {
 	Info   mad.NodeInfo
 	Switch *mad.SwitchInfo // of switches

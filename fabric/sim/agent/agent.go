@@ -1,5 +1,5 @@
-// Package agent has each request in a simulated subnet answered by the agent that it
-// is for. The agents are packages of their own, one for each class.
+// Package agent passes each request in a simulated subnet to the agent that answers it.
+// The agents are packages of their own, one for each class.
 //
 //	agent.go   Agents: those of a subnet, by class
 //	answer.go  Exchange: a request, on its way to the agent and back
@@ -22,7 +22,7 @@ import (
 	"fabsh/mad"
 )
 
-// Agents are those of a subnet, and what they work on.
+// Agents are those of a subnet, and the state that they share.
 type Agents struct {
 	Subnet     *state.Subnet
 	Faults     *fault.Faults
@@ -91,7 +91,7 @@ func runDevMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	return devmgt.Handlers.Run(&r, attr, set)
 }
 
-// runComMgt answers for ports that announce communication management: there are no
+// runComMgt answers for ports that announce communication management, which have no
 // connections.
 func runComMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	capabilities := mad.CapabilityMask(portInfoCapabilities.Uint(x.in.EndPort().Info[:]))

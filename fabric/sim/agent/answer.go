@@ -15,13 +15,13 @@ import (
 	"fabsh/mad/engine"
 )
 
-// reply says how a request is answered.
+// reply states how a request is answered.
 type reply uint8
 
 const (
 	ReplyMAD   reply = iota // by one MAD
 	ReplyTable              // by an RMPP transfer
-	replyNone               // not at all
+	replyNone               // without an answer
 )
 
 // Packet is one MAD with the address of its far end.
@@ -34,11 +34,11 @@ type Packet struct {
 type Sender struct {
 	Port  *state.Port
 	Model *fault.Model
-	Cut   bool // it sees 224 bytes of each MAD, as libumad2sim hands them over
+	Cut   bool // the program receives 224 bytes of each MAD, as through libumad2sim
 }
 
-// Exchange is a request on its way to an agent and back. One is used for the requests of
-// a program, one after the other, so that none allocates.
+// Exchange is a request on its way to an agent and back. One is reused for the requests
+// of a program, so that they do not allocate.
 type Exchange struct {
 	agents  *Agents
 	sender  Sender
@@ -52,7 +52,7 @@ type Exchange struct {
 	route      fault.Route    // from the sender's port to where it came in
 	in         *state.Port    // where it came in
 	access     sma.Access     // what its M_Key allows
-	badKey     *notice.BadKey // the packet is dropped, for its P_Key or Q_Key; nil: both are right
+	badKey     *notice.BadKey // the wrong P_Key or Q_Key for which the packet is dropped; nil: both are right
 	perfNode   *state.Node    // of performance management: the node that it is about
 	redirectTo *state.Node    // of performance management: the node that it is redirected to; nil: none
 
@@ -62,9 +62,9 @@ type Exchange struct {
 	sa  sa.Request
 }
 
-// Answer forwards p from the sender's port, has the agent there execute it, and turns p
-// into the answer; of a table, into the header of its segments. payload is the data of a
-// request that came in segments; busy: its agent answers BUSY.
+// Answer forwards p from the sender's port, lets the agent there execute it, and turns p
+// into the answer; for a table, into the header of its segments. payload is the data of a
+// request that came in segments. If busy is set, the agent answers BUSY.
 func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, busy bool) (reply, []byte) {
 	x.agents, x.sender, x.header, x.mad, x.payload = a, from, mad.ParseHeader(p.MAD[:]), p.MAD[:], payload
 	x.reply, x.table, x.access, x.badKey, x.perfNode, x.redirectTo = ReplyMAD, nil, sma.Access{}, nil, nil, nil
@@ -73,7 +73,7 @@ func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, bus
 	smp := h.Class.Family() == mad.ClassSubn
 	switch {
 	case p.MAD[mad.BaseVersionOffset] != 1, h.Method&mad.Response != 0,
-		h.Method == mad.MethodSend, h.Method == mad.MethodReport: // no agent takes them
+		h.Method == mad.MethodSend, h.Method == mad.MethodReport: // no agent accepts them
 		return replyNone, nil
 	case h.Method == mad.MethodTrapRepress, h.Method == mad.MethodTrap:
 		a.Subnet.Lock()
@@ -106,7 +106,7 @@ func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, bus
 	return x.reply, x.table
 }
 
-// execute has p executed by its agent, and makes p the answer, if there is one.
+// execute lets the agent execute p, and turns p into the answer, if there is one.
 func (x *Exchange) execute(p *Packet, busy bool) {
 	if !x.forward(p) || !x.survives(p, false) || !x.inPartition(p) || !x.authorise(p) {
 		x.reply = replyNone
@@ -136,15 +136,16 @@ func (x *Exchange) forward(p *Packet) bool {
 	return x.in != nil
 }
 
-// survives reports whether the request, or with back its answer, is not lost at a port
-// on its way.
+// survives reports whether the request, or with back its answer, is not lost at a port on
+// its path.
 func (x *Exchange) survives(p *Packet, back bool) bool {
 	return x.sender.Model.Survives(x.route, x.header, x.mad, &p.MAD, back)
 }
 
-// inPartition reports whether the keys of a packet of general services are right: its P_Key
-// is of a partition of the destination, where one of both is a full member, and its Q_Key
-// that of queue pair 1 (IBA 9.6.1, 10.9.3). Redirected agents check their own Q_Key.
+// inPartition reports whether the keys of a packet of general services are right. Its
+// P_Key must be that of a partition of the destination in which one of the two ports is a
+// full member, and its Q_Key that of queue pair 1 (IBA 9.6.1, 10.9.3). Redirected agents
+// check their own Q_Key.
 func (x *Exchange) inPartition(p *Packet) bool {
 	at := x.in.EndPort()
 	if p.QP == 0 || x.in.Node.Off || at == x.sender.Port.EndPort() { // or it stays on the host
@@ -168,8 +169,8 @@ func (x *Exchange) inPartition(p *Packet) bool {
 	return false
 }
 
-// authorise reports whether somebody answers the request: there is an agent, and its
-// M_Key allows it.
+// authorise reports whether the request is answered: there is an agent, and the M_Key
+// allows the request.
 func (x *Exchange) authorise(p *Packet) bool {
 	switch {
 	case x.in.Node.Off, x.agents.SA.Muted && x.header.Class == mad.ClassSubnAdm:
@@ -184,7 +185,8 @@ func (x *Exchange) authorise(p *Packet) bool {
 	return true
 }
 
-// run has the agent execute the request. The lock is held: by a Get for reading.
+// run lets the agent execute the request. The caller holds the lock; for a Get, for
+// reading.
 func (x *Exchange) run(busy bool) mad.Status {
 	h, agent := &x.header, classes[x.header.Class.Family()]
 	sa := h.Class == mad.ClassSubnAdm && x.in.EndPort() == x.agents.Subnet.SM
@@ -222,7 +224,7 @@ func (x *Exchange) runSA() mad.Status {
 	return status
 }
 
-// returns reports whether an answer gets back to the sender.
+// returns reports whether an answer reaches the sender.
 func (x *Exchange) returns(p *Packet) bool {
 	from := x.sender.Port
 	if x.header.Class == mad.ClassSubnDirected {
@@ -235,7 +237,7 @@ func (x *Exchange) returns(p *Packet) bool {
 	return x.survives(p, true)
 }
 
-// respond makes p the answer of the agent.
+// respond turns p into the answer of the agent.
 func (x *Exchange) respond(p *Packet, status mad.Status) {
 	m := x.mad
 	m[mad.MethodOffset] = byte(x.header.Method | mad.Response)
@@ -249,8 +251,8 @@ func (x *Exchange) respond(p *Packet, status mad.Status) {
 	p.HasGRH = false
 }
 
-// notice has a TrapRepress end the repetition of a trap, or the subnet manager in this
-// process receive a Trap, which it answers by TrapRepress.
+// notice ends the repetition of a trap on TrapRepress, or passes a Trap to the subnet
+// manager in this process, which answers by TrapRepress.
 func (x *Exchange) notice(p *Packet) {
 	x.reply = replyNone
 	h, s, notices := &x.header, x.agents.Subnet, x.agents.Notices

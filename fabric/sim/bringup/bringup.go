@@ -14,9 +14,9 @@ import (
 	"fabsh/mad"
 )
 
-// New brings up a subnet with f's topology: each end port has a LID (that of f, if
-// it is valid and unique), each cable is an active link, and each switch has the
-// forwarding tables to all LIDs; but for Options.Bare.
+// New brings up a subnet with f's topology, except with Options.Bare: each end port has a
+// LID (that of f, if it is valid and unique), each cable is an active link, and each
+// switch has forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 	s := addNodes(f)
 	for i := range f.Ports() {
@@ -43,7 +43,7 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 	if o.Registers {
 		s.GiveRegisters()
 		for _, f := range o.RegisterFaults {
-			s.Nodes[f.Node.ID()].Hardware.Break(f.Fault, f.Num) // what fails, options has refused
+			s.Nodes[f.Node.ID()].Hardware.Break(f.Fault, f.Num) // options has refused faults that fail
 		}
 	}
 	for _, r := range o.Redirects {
@@ -101,8 +101,8 @@ func addNodes(f *fabric.Fabric) *state.Subnet {
 	return s
 }
 
-// chooseSM is the port of the subnet manager: that of node, or of the first CA
-// with a cable, or of the first switch.
+// chooseSM returns the port of the subnet manager: that of node, or of the first CA with
+// a cable, or of the first switch.
 func chooseSM(s *state.Subnet, on *fabric.Node) *state.Port {
 	if on != nil {
 		p, err := s.Nodes[on.ID()].Attachment(0)

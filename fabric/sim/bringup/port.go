@@ -86,7 +86,7 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Op
 	p.SetInfo(&info)
 }
 
-// andSlower is the mask of the fastest speed and all slower ones.
+// andSlower returns the mask of the fastest speed and all slower ones.
 func andSlower[T ~uint8](fastest T) T {
 	set := fastest
 	for ; fastest != 0; fastest >>= 1 {
@@ -101,8 +101,7 @@ func isWhole(i *mad.PortInfo) bool {
 	return i != nil && i.MTUCap != 0 && i.LinkWidthSupported != 0 && i.VLCap != 0
 }
 
-// twinPort is the PortInfo of a port that was read, where that of a new port would
-// be own.
+// twinPort returns the PortInfo of a port that was read; own is that of a new port.
 func twinPort(p *state.Port, known, own *mad.PortInfo) mad.PortInfo {
 	info := *known
 	info.LocalPortNum, info.MKey, info.MKeyProtectBits = own.LocalPortNum, own.MKey, own.MKeyProtectBits

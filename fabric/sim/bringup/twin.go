@@ -9,9 +9,9 @@ import (
 	"fabsh/mad"
 )
 
-// A fabric that was read with its settings, tables and counters, as from a snapshot,
-// is brought up with them. Keys are in no snapshot, the subnet manager is this one's,
-// and the subnet prefix is the default one.
+// A fabric that was read with its settings, tables and counters, such as a snapshot, is
+// brought up with them. Snapshots contain no keys; the subnet manager is that of this
+// subnet, and the subnet prefix is the default one.
 
 // twinTables takes over the tables and counters that came with f.
 func twinTables(s *state.Subnet, f *fabric.Fabric) {

@@ -30,15 +30,15 @@ type MKey struct {
 	Level uint8
 }
 
-// New returns what changes the cables of a subnet.
+// New returns the cables of a subnet.
 func New(s *state.Subnet, t *traffic.Traffic, m *sm.Manager, keys MKey) *Cables {
 	return &Cables{subnet: s, traffic: t, sm: m, keys: keys}
 }
 
-// Unlink unplugs the cable of a port of the node with that GUID; Link plugs it
-// in again. The agents of the switches at its ends send traps to the subnet
-// manager, which reports them to its subscribers and sweeps: it makes the links
-// that came up active, and computes the forwarding tables of all switches again.
+// Unlink unplugs the cable of a port of the node with that GUID; Link plugs it in again.
+// The agents of the switches at its ends send traps to the subnet manager, which reports
+// them to its subscribers and sweeps: it activates the links that came up, and computes
+// the forwarding tables of all switches again.
 func (c *Cables) Unlink(node mad.GUID, num int) error {
 	return c.changeCable(node, num, func(p *state.Port) {
 		c.unplug(p)
@@ -67,7 +67,7 @@ func (c *Cables) Link(node mad.GUID, num int) error {
 }
 
 // Silence makes a port lose all MADs, in both directions, while its link stays up
-// (Options.Dead); or ends that.
+// (Options.Dead), or ends this.
 func (c *Cables) Silence(node mad.GUID, num int, silent bool) error {
 	return c.changeCable(node, num, func(p *state.Port) { p.Dead = silent })
 }
@@ -108,7 +108,7 @@ func (c *Cables) Recable(pairs ...[2]state.Cable) error {
 			case p.Num == 0:
 				return fmt.Errorf("port 0 of %s takes no cable", p.Node.Label)
 			case taken[p]:
-				return fmt.Errorf("port %d of %s takes one end of a cable, and is to get two", p.Num, p.Node.Label)
+				return fmt.Errorf("port %d of %s is named twice, but takes one end of a cable", p.Num, p.Node.Label)
 			}
 			ends[i], taken[p] = p, true
 		}

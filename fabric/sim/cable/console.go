@@ -71,7 +71,7 @@ func (c *Cables) plug(p, q *state.Port) {
 	}
 }
 
-// handle has a function change a port; the lowest number is least.
+// handle changes a port by a function; least is the lowest valid port number.
 func (c *Cables) handle(at state.End, least int, change func(*state.Port) error) error {
 	return c.traffic.Change(func() (*state.Port, error) { return c.subnet.PortByIndex(at, least) }, change)
 }

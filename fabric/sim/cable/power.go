@@ -49,8 +49,8 @@ func (c *Cables) power(node mad.GUID, again bool) error {
 	return nil
 }
 
-// linksChanged changes the links of a node, and notifies the nodes at the other ends,
-// all at once.
+// linksChanged changes the links of a node, and notifies the nodes at the other ends, in
+// one step.
 func (c *Cables) linksChanged(n *state.Node, change func(*state.Port) bool) {
 	var changed []*state.Port
 	for i := range n.Ports {
@@ -61,8 +61,8 @@ func (c *Cables) linksChanged(n *state.Node, change func(*state.Port) bool) {
 	c.sm.LinksChanged(changed...)
 }
 
-// forget resets what a node keeps in memory: tables, counters, LIDs, M_Keys. A
-// subnet manager in this process gives it its LIDs again.
+// forget resets the memory of a node: tables, counters, LIDs, M_Keys. A subnet manager in
+// this process assigns its LIDs again.
 func (c *Cables) forget(n *state.Node) {
 	n.Measurement = nil
 	for i := range n.Ports {

@@ -8,9 +8,9 @@ import (
 	"fabsh/mad"
 )
 
-// SetLink has the link at a port train to a speed, such as "hdr", and a width, such
-// as "2x", that both ends then support; "": as before. Of a port without a link, it
-// is what the next one will have.
+// SetLink trains the link at a port to a speed, such as "hdr", and a width, such as "2x",
+// that both ends then support; "": unchanged. For a port without a link, they apply to
+// its next link.
 func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
 	if speed != "" && (state.LaneRate(speed) == 0 || !slices.Contains(mad.Speeds(), speed)) {
 		return fmt.Errorf("unknown speed %q; speeds: %q", speed, mad.Speeds())

@@ -13,23 +13,23 @@ import (
 	"fabsh/mad"
 )
 
-// Client is a foreign program at a port of the subnet. Unlike what Attach gives,
-// it also gets requests of others that no agent answers: it may be a subnet
+// Client is a foreign program at a port of the subnet. Unlike an attachment of Attach, it
+// also receives requests of other programs that no agent answers: it may be a subnet
 // manager, or serve a class.
 //
-// The clients of a subnet are used from one goroutine at a time; Receive is called
+// The clients of a subnet are used from one goroutine at a time; Receive may be called
 // from any.
 type Client struct {
 	*Conn
 	clients *Clients
 	slot    int
-	qp      uint32 // its own; 0: it has not said
+	qp      uint32 // its own; 0: not announced
 	asks0   bool   // it takes requests to queue pairs 0 and 1
 	isSM    bool
 	accepts *notice.Receiver
 	classes [256]bool // of MADs that it has sent
 	spoke   bool      // it has sent a MAD
-	since   time.Time // it is attached, or last asked for facts of its port, as programs do that start
+	since   time.Time // when it was attached, or last queried facts of its port, as programs do at start
 	traps   bool      // it has sent a trap
 	receive func(*Message)
 	sent    *Message // that Send executes
@@ -39,7 +39,7 @@ type Client struct {
 	waiting []waiting    // requests that it has not answered, by time; under the subnet's lock, or by its user
 }
 
-// ClientOptions are what a client says of itself.
+// ClientOptions are what a client announces.
 type ClientOptions struct {
 	Node int
 	// QP, above 1, is a queue pair of the client alone: requests to it are for the
@@ -49,8 +49,8 @@ type ClientOptions struct {
 	QP uint32
 	// General takes requests to queue pairs 0 and 1: one client of a node can.
 	General bool
-	// Receive takes what comes for the client. It may be called from any goroutine,
-	// must not call the subnet, and must not keep the message.
+	// Receive is called with messages for the client. It may be called from any
+	// goroutine, must not call the subnet, and must not keep the message.
 	Receive func(*Message)
 }
 
@@ -61,7 +61,7 @@ type Clients struct {
 	list   []*Client // by number; nil: the place is free
 }
 
-// New returns no clients yet.
+// New returns an empty Clients.
 func New(a *agent.Agents) *Clients { return &Clients{agents: a} }
 
 // MaxClients is how many clients a subnet may have.
@@ -86,7 +86,7 @@ func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
 	}
 	if c.slot = slices.Index(h.list, nil); c.slot < 0 {
 		if c.slot = len(h.list); c.slot == MaxClients {
-			return nil, fmt.Errorf("attach to %s: there are %d programs on the simulated subnet, and no more may be", c.sender.Port.Node.Label, MaxClients)
+			return nil, fmt.Errorf("attach to %s: %d programs are attached to the simulated subnet, the maximum", c.sender.Port.Node.Label, MaxClients)
 		}
 		h.list = append(h.list, nil)
 	}
@@ -102,7 +102,7 @@ func (c *Client) Starting() { c.since = time.Now() }
 // Slot is the client's number.
 func (c *Client) Slot() int { return c.slot }
 
-// Detach removes the client. A port whose subnet manager it was is one no more.
+// Detach removes the client. Its port is no longer that of a subnet manager.
 func (c *Client) Detach() {
 	c.SetSM(false)
 	c.Conn.Close()
@@ -116,8 +116,8 @@ func (c *Client) Detach() {
 	c.clients.acceptAgain()
 }
 
-// SetSM says whether the client is a subnet manager: its port's CapabilityMask
-// shows it, and it takes traps and requests to queue pairs 0 and 1.
+// SetSM sets whether the client is a subnet manager: its port's CapabilityMask shows it,
+// and it receives traps and requests to queue pairs 0 and 1.
 func (c *Client) SetSM(is bool) {
 	c.subnet.Lock()
 	defer c.subnet.Unlock()
@@ -178,7 +178,7 @@ func (c *Client) Port() (mad.LID, mad.PortState) {
 	return c.sender.Port.LID, c.sender.Port.State
 }
 
-// NodeInfo is what the agent of the port says.
+// NodeInfo returns the answer of the port's agent.
 func (c *Client) NodeInfo() (info mad.NodeInfo) {
 	c.subnet.RLock()
 	defer c.subnet.RUnlock()

@@ -79,8 +79,8 @@ func (c *Conn) Send(d *engine.Datagram) error {
 	return nil
 }
 
-// TrySend is Send, but of queries, which may be long work: an agent answers in less
-// time than it takes to wake another goroutine.
+// TrySend is Send without requests that may take long to execute: an agent answers in
+// less time than it takes to wake another goroutine.
 func (c *Conn) TrySend(d *engine.Datagram) (sent bool, err error) {
 	if len(d.MAD) == mad.Size && mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm {
 		return false, nil
@@ -192,8 +192,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Traits returns the traits of the transport: it does nothing for the engine, and the
-// fabric is simulated.
+// Traits returns the traits of the transport: the fabric is simulated.
 func (c *Conn) Traits() engine.Traits { return engine.Traits{Name: "sim", Simulated: true} }
 
 // Port reads the port from the tables of its agent.
@@ -216,18 +215,18 @@ func (c *Conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 	return c.agents.Notices.Accept(c.sender.Port.EndPort(), class, m, c.receiver())
 }
 
-// receiver delivers what comes for the program unasked.
+// receiver delivers requests of others to the program.
 func (c *Conn) receiver() *notice.Receiver {
 	return &notice.Receiver{Deliver: func(from engine.Address, m *[mad.Size]byte) {
 		c.deliver(&agent.Packet{Address: from, MAD: *m})
 	}}
 }
 
-// manyNodes is from how many nodes on the tables take longer than a program likes to
-// wait in Send.
+// manyNodes is the number of nodes from which computing the tables takes too long for a
+// program to wait for in Send.
 const manyNodes = 5000
 
-// Waiting returns how many MADs wait for Recv. Only who calls Recv may call it.
+// Waiting returns how many MADs wait for Recv. Only the caller of Recv may call it.
 func (c *Conn) Waiting() int { return len(c.queue.taken) - c.queue.next + c.queue.waiting() }
 
 // Transfers returns how many answers of several segments are on their way.

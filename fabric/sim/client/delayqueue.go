@@ -16,8 +16,8 @@ import (
 type delayQueue struct {
 	closed atomic.Bool
 
-	// Of the receiver alone: the packets that it took from ready, the next one that
-	// it returns, and what it calls before it waits; again: it is to look once more.
+	// Used by the receiver alone: the packets that it took from ready, the next one that
+	// it returns, and what it calls before it waits; again: it must check once more.
 	taken  []agent.Packet
 	next   int
 	before func() (again bool)
@@ -52,14 +52,14 @@ func (q *delayQueue) push(p *agent.Packet, delay time.Duration) {
 	q.wake.Signal()
 }
 
-// waiting is the number of packets that the receiver has not taken yet.
+// waiting returns the number of packets that the receiver has not taken yet.
 func (q *delayQueue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.ready) + len(q.delayed)
 }
 
-// pop waits for a packet. The pointer is good until the next pop.
+// pop waits for a packet. The pointer is valid until the next pop.
 func (q *delayQueue) pop() (*agent.Packet, error) {
 	if q.closed.Load() {
 		return nil, engine.ErrClosed
@@ -91,7 +91,7 @@ func (q *delayQueue) refill() error {
 			q.mu.Unlock()
 			asked = !q.before()
 			q.mu.Lock()
-			continue // something may have come meanwhile
+			continue // packets may have come meanwhile
 		case wait > 0:
 			q.setTimer(wait)
 		}

@@ -10,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// forwarded is what became of a MAD that may be for another client.
+// forwarded is the result of forward.
 type forwarded uint8
 
 const (
@@ -54,7 +54,7 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	case to == nil && (method.IsResponse() || class.HasOUI()): // ibsysstat would take any answer for its server's
 		return undeliverable
 	case to == nil:
-		return forAgent // which says that it is not supported
+		return forAgent // which answers that it is not supported
 	}
 	route := fault.Route{From: from.sender.Port, In: at, Turn: turn}
 	if response {
@@ -84,7 +84,7 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 // does, because OpenSM waits for it when it has sent a trap.
 func answers(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
 
-// route is the port where m, sent from c's port, arrives; nil if it does not. Of a
+// route returns the port where m, sent from c's port, arrives; nil if it does not. For a
 // directed route, turn is where its directed part ended, or that of the request did.
 func (c *Client) route(m *Message, response bool) (at, turn *state.Port) {
 	b := m.MAD[:]
@@ -154,20 +154,20 @@ func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method ma
 // recipientRule reports whether a client gets a request to queue pair qp, of a class.
 type recipientRule func(c *Client, qp uint32, class mad.Class) bool
 
-// For whom a request is, of the clients at a port: the first one for which the first
-// rule holds, or else the second rule, and so on. libumad2sim crashes with what its
-// program has not registered for.
+// Rules that select the client at a port that receives a request: the first client for
+// which the first rule holds, else the second rule, and so on. libumad2sim crashes on
+// messages that its program has not registered for.
 var (
 	ofQueuePair = []recipientRule{
 		func(c *Client, qp uint32, _ mad.Class) bool { return c.qp == qp },
 	}
-	// ofManager are the rules for what is for a subnet manager.
+	// ofManager are the rules for requests to a subnet manager.
 	ofManager = []recipientRule{
 		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM && !c.asks0 },
 		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM || c.asks0 },
 	}
-	// ofClass are those for all else: the client has used the class; has been there for
-	// a while and sent nothing, as servers do; or takes all requests.
+	// ofClass are the rules for all other requests: the client has used the class; or has
+	// been attached for a while without sending, as servers do; or accepts all requests.
 	ofClass = []recipientRule{
 		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] && !c.isSM },
 		func(c *Client, _ uint32, _ mad.Class) bool {

@@ -1,5 +1,5 @@
-// Package client attaches programs to the ports of a simulated subnet, and delivers what is
-// for them.
+// Package client attaches programs to the ports of a simulated subnet, and delivers
+// messages to them.
 //
 //	client.go       Client: a foreign program; Clients: all of them
 //	send.go         what a foreign program sends, and its answers

@@ -13,19 +13,19 @@ const (
 	receiveWindow   = 8        // in segments
 )
 
-// reassembly is a request of several segments as far as it has come.
+// reassembly is a request of several segments, as far as it has been received.
 type reassembly struct {
 	id       uint64
 	segments map[uint32][]byte // the segments by number
 	next     uint32            // the first segment that is missing
-	window   uint32            // the last segment that is taken
+	window   uint32            // the last segment that is accepted
 	acked    uint32
 	last     uint32 // the number of segments; 0: not known yet
 	complete bool   // all have come
 }
 
-// receiveSegment takes a segment of a request and acknowledges it (IBA 13.6).
-// When all have come it gives the data of the request.
+// receiveSegment receives a segment of a request and acknowledges it (IBA 13.6). After
+// the last one it returns the data of the request.
 func (c *Conn) receiveSegment(p *agent.Packet) (data []byte, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

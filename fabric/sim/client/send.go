@@ -18,7 +18,7 @@ type Message struct {
 	MAD         [mad.Size]byte
 }
 
-// unasked takes what the subnet sends the client by itself: traps and Reports.
+// unasked receives what the subnet sends without a request: traps and Reports.
 func (c *Client) unasked(p *agent.Packet) {
 	m := Message{SLID: p.LID, DLID: c.sender.Port.EndPort().LID, SQP: p.QP, DQP: p.QP, Length: mad.Size, MAD: p.MAD}
 	if p.QP == 1 && c.qp > 1 {
@@ -27,9 +27,9 @@ func (c *Client) unasked(p *agent.Packet) {
 	c.receive(&m)
 }
 
-// Send makes the subnet forward m, and answer it. A request without an answer returns to
-// the client, as undelivered, at once: the protocol cannot make the client wait. m belongs
-// to the subnet: the answer is written in it.
+// Send forwards m, and answers it. A request without an answer returns to the client, as
+// undelivered, at once: the protocol cannot make the client wait. m belongs to the
+// subnet: the answer is written into it.
 func (c *Client) Send(m *Message) {
 	method := mad.Method(m.MAD[mad.MethodOffset])
 	response := answers(method)
@@ -88,7 +88,7 @@ func (c *Client) bounce(after time.Duration) {
 	c.later(c.sent, after)
 }
 
-// answered sends the client an answer to what it has sent.
+// answered sends the client the answer to its request.
 func (c *Client) answered(p *agent.Packet, length int) {
 	f := c.sender.Model.Draw(p.LID, p.QP, &p.MAD, true)
 	if f.Lost {
@@ -120,17 +120,17 @@ func (c *Client) later(m *Message, after time.Duration) {
 	})
 }
 
-// What is kept for a client that asks for more than it takes: bytes of tables, beyond
-// which the subnet administrator is busy, and answers that wait for their delay,
-// beyond which they are lost, as those that wait for its socket.
+// Limits of what is kept for a client that requests more than it receives: bytes of
+// tables, beyond which the subnet administrator is busy, and answers that wait for their
+// delay, beyond which they are lost like those that wait for its socket.
 const (
 	maxHeld = 64 << 20
 	maxLate = 1 << 14
 )
 
-// sendTable sends a table: as much as one MAD holds to a client that knows no
-// segments, as OpenSM's tables come through libumad2sim; else all segments, as
-// More asks for them.
+// sendTable sends a table: to a client that does not know segments, as much as one MAD
+// holds, as OpenSM's tables arrive through libumad2sim; otherwise all segments, as More
+// requests them.
 func (c *Client) sendTable(p *agent.Packet, data []byte) {
 	if c.qp <= 1 {
 		const active = uint8(mad.RMPPFlagsActive)
@@ -152,8 +152,8 @@ func (c *Client) sendTable(p *agent.Packet, data []byte) {
 	c.More(1)
 }
 
-// More sends the client up to n segments of tables that it has asked for. More are
-// left, if it returns true.
+// More sends the client up to n segments of tables that it has requested. It returns true
+// if segments are left.
 func (c *Client) More(n int) bool {
 	for ; n > 0 && len(c.tables) > 0; n-- {
 		t := c.tables[0]

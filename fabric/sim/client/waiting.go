@@ -7,16 +7,16 @@ import (
 	"fabsh/mad"
 )
 
-// A host's kernel returns a request to its program when there is no answer in time.
-// libumad2sim does not, and OpenSM waits for ever for what is lost. So requests that
-// clients have not answered come back when these detach, or take too long.
+// A host's kernel returns a request to its program if there is no answer in time.
+// libumad2sim does not, and OpenSM waits for ever for lost answers. So requests that
+// clients have not answered are returned when these clients detach, or take too long.
 
 const (
 	// waitFor is how long a client may take to answer. OpenSM takes seconds for
 	// tables of large subnets.
 	waitFor = 10 * time.Second
-	// maxWaiting is how many requests may wait for one client; before there are more
-	// the oldest one comes back.
+	// maxWaiting is how many requests may wait for one client; beyond it the oldest one
+	// is returned.
 	maxWaiting = 1024
 )
 
@@ -37,9 +37,9 @@ func (c *Client) expect(m *Message, from *Client) *waiting {
 	return &c.waiting[len(c.waiting)-1]
 }
 
-// takeEarly gives c what came for it before it had sent anything. OpenSM says that it
-// is a subnet manager, and loses what it is asked in the milliseconds until its first
-// sweep begins: another one, which asks for its SMInfo, would wait for the answer.
+// takeEarly gives c the requests that came for it before it had sent anything. OpenSM
+// announces that it is a subnet manager, and loses requests in the milliseconds until its
+// first sweep begins: another OpenSM that requests its SMInfo would wait for the answer.
 func (c *Client) takeEarly() {
 	for i := range c.waiting {
 		if w := &c.waiting[i]; w.early {

@@ -23,7 +23,7 @@ type Key struct {
 	Element int
 }
 
-// Value is a counter's value now.
+// Value returns the current value of a counter.
 func (c *Counters) Value(key Key, now time.Time) uint64 {
 	v := c.values[key]
 	if c.growth == nil {
@@ -37,8 +37,8 @@ func (c *Counters) Value(key Key, now time.Time) uint64 {
 	return v
 }
 
-// growth is how counters of a port grow with time. A counter's value is what was
-// counted until since, and the rate times the time from then on.
+// growth is how counters of a port grow with time. A counter's value is what was counted
+// until since, plus the rate times the time from then on.
 type growth struct {
 	since time.Time
 	rates []growingCounter // by key
@@ -99,7 +99,7 @@ func (c *Counters) Grow(key Key, rate float64, traffic bool, now time.Time) {
 // Grows reports whether a counter grows.
 func (c *Counters) Grows() bool { return c.growth != nil }
 
-// Stop ends the growth of a counter, but for that by traffic. The counters have
+// Stop ends the growth of a counter, except that caused by traffic. The counters have
 // settled.
 func (c *Counters) Stop(key Key) {
 	c.stopGrowing(func(g *growingCounter) bool { return g.key == key && !g.traffic })

@@ -6,9 +6,9 @@ import (
 	"fabsh/mad"
 )
 
-// Measurement is a measurement of counters of one port (IBA 16.1.3.2). Each node can do
-// one at a time. Its times are past or to come: what the counters were then is found
-// out before something changes their growth, or when somebody asks.
+// Measurement is a measurement of counters of one port (IBA 16.1.3.2). Each node can run
+// one at a time. Its two times are in the past or the future: the counters at these times
+// are computed before a change of their growth, or when they are read.
 type Measurement struct {
 	Of         *Counters
 	Control    mad.PortSamplesControl
@@ -36,7 +36,7 @@ var sampleKeys = map[mad.SampleSelect]Key{
 	mad.SampleSelectPortXmitWait: {"PortXmitWait", 0},
 }
 
-// Status is where the measurement is.
+// Status returns the phase of the measurement.
 func (m *Measurement) Status(now time.Time) mad.SampleStatus {
 	switch {
 	case now.Before(m.Begin):

@@ -48,5 +48,5 @@ func KeyByName(name string) (Key, error) {
 		}
 	}
 	known := slices.Sorted(maps.Keys(names()))
-	return Key{}, fmt.Errorf("there is no counter %q%s", name, fabric.DidYouMean(name, known))
+	return Key{}, fmt.Errorf("unknown counter %q%s", name, fabric.DidYouMean(name, known))
 }

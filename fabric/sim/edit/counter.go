@@ -16,20 +16,20 @@ import (
 	"fabsh/mad"
 )
 
-// Counters changes counters of a subnet's ports.
+// Counters changes the counters of a subnet's ports.
 type Counters struct {
 	subnet  *state.Subnet
 	traffic *traffic.Traffic
 	notices *notice.Notices
 }
 
-// NewCounters returns what changes counters of a subnet's ports.
+// NewCounters returns the Counters of a subnet.
 func NewCounters(s *state.Subnet, t *traffic.Traffic, n *notice.Notices) *Counters {
 	return &Counters{subnet: s, traffic: t, notices: n}
 }
 
-// Set sets counters of a port, by the script names of their fields.
-// What an attribute has no room for shows as its largest value.
+// Set sets counters of a port, by the script names of their fields. Values too large for
+// an attribute show as its largest value.
 func (c *Counters) Set(node mad.GUID, num int, values map[string]uint64) error {
 	return eachCounter(c, node, num, values, func(p *state.Port, key counter.Key, v uint64) {
 		c.putCounter(p, key, v)
@@ -48,8 +48,8 @@ func (c *Counters) SetRates(node mad.GUID, num int, rates map[string]float64) er
 	})
 }
 
-// eachCounter does something to counters of a port: to all that are named, or to
-// none. (A method has no type parameters.)
+// eachCounter applies a function to all named counters of a port or, if one is invalid,
+// to none. (A method has no type parameters.)
 func eachCounter[T uint64 | float64](c *Counters, node mad.GUID, num int, values map[string]T, do func(p *state.Port, key counter.Key, v T)) error {
 	c.subnet.Lock()
 	defer c.subnet.Unlock()
@@ -60,9 +60,9 @@ func eachCounter[T uint64 | float64](c *Counters, node mad.GUID, num int, values
 	}
 	switch {
 	case num == 0 && !p.Node.IsSwitch:
-		return fmt.Errorf("%s has ports from 1 on, and no counters of a port 0", p.Node.Label)
+		return fmt.Errorf("port 0 of %s has no counters; ports begin with 1", p.Node.Label)
 	case len(values) == 0:
-		return errors.New("which counters? none is named")
+		return errors.New("no counter is named")
 	}
 	names := slices.Sorted(maps.Keys(values)) // traps of several go out in one order
 	keys := make([]counter.Key, len(names))
@@ -77,8 +77,8 @@ func eachCounter[T uint64 | float64](c *Counters, node mad.GUID, num int, values
 	return nil
 }
 
-// Add adds to a counter of a port, by the name of its field: "PortRcvErrors". Of
-// several in a field it is the first. Nothing passes the largest value.
+// Add adds to a counter of a port, by the name of its field: "PortRcvErrors". If a field
+// holds several, it is the first. Counters stop at their largest value.
 func (c *Counters) Add(node mad.GUID, num int, name string, by uint64) error {
 	for _, list := range counter.Views() {
 		for _, known := range list {
@@ -103,8 +103,8 @@ func (c *Counters) Reset(node mad.GUID, num int) error {
 	})
 }
 
-// putCounter sets a counter of a port. Where it grows by that, its port has exceeded
-// a threshold.
+// putCounter sets a counter of a port. If that increases the counter, the port has
+// exceeded a threshold.
 func (c *Counters) putCounter(p *state.Port, key counter.Key, v uint64) {
 	before := p.Counters.Value(key, c.subnet.Now())
 	p.Settle(c.subnet.Now())

@@ -27,19 +27,19 @@ type Editor struct {
 	CongestionSettings cc.Settings
 }
 
-// New returns what changes settings of a subnet.
+// New returns the Editor of a subnet.
 func New(s *state.Subnet, t *traffic.Traffic, congestion cc.Settings) *Editor {
 	return &Editor{subnet: s, traffic: t, CongestionSettings: congestion}
 }
 
-// Port changes what the agent of a port says of it. Nothing is checked. Packets
-// reach the port by its old LIDs.
+// Port changes what the agent of a port reports. Nothing is checked. Packets still reach
+// the port by its old LIDs.
 func (e *Editor) Port(node mad.GUID, num int, change func(*mad.PortInfo)) error {
 	return e.traffic.ChangePort(node, num, func(p *state.Port) { p.EditInfo(change) })
 }
 
-// Node changes what the agent of a node says of it: its name, NodeInfo, and
-// SwitchInfo, which is not used of other nodes. Nothing is checked.
+// Node changes what the agent of a node reports: its name, NodeInfo, and SwitchInfo,
+// which only switches use. Nothing is checked.
 func (e *Editor) Node(node mad.GUID, change func(name *string, info *mad.NodeInfo, sw *mad.SwitchInfo)) error {
 	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
 		n := p.Node
@@ -67,11 +67,11 @@ func (e *Editor) LFT(node mad.GUID, lid mad.LID, to uint8) error {
 	})
 }
 
-// MKey gives the end ports of a node an M_Key, a protection level, and a lease
-// in seconds; 0: it has no end.
+// MKey gives the end ports of a node an M_Key, a protection level, and a lease in
+// seconds; 0: unlimited.
 func (e *Editor) MKey(node mad.GUID, key uint64, protect uint8, lease uint16) error {
 	if protect > 3 {
-		return fmt.Errorf("there is no protection level %d: there are 0 to 3", protect)
+		return fmt.Errorf("invalid protection level %d; want 0 to 3", protect)
 	}
 	return e.traffic.ChangePort(node, 0, func(at *state.Port) {
 		for _, p := range at.Node.EndPorts() {
@@ -83,7 +83,7 @@ func (e *Editor) MKey(node mad.GUID, key uint64, protect uint8, lease uint16) er
 	})
 }
 
-// Congestion changes what an end port says of its congestion control.
+// Congestion changes what an end port reports of its congestion control.
 func (e *Editor) Congestion(a *mad.Attribute, node mad.GUID, num int, modifier uint32, change func(data []byte)) error {
 	return e.traffic.ChangePort(node, num, func(p *state.Port) {
 		key := state.BlockKey{Port: p.EndPort(), Attr: a, Block: modifier}
@@ -94,8 +94,8 @@ func (e *Editor) Congestion(a *mad.Attribute, node mad.GUID, num int, modifier u
 	})
 }
 
-// Hardware changes what the registers of a node show; num is the port that it
-// is about, or 0. All devices have registers from then on, unless it fails.
+// Hardware changes what the registers of a node show; num is the port concerned, or 0. If
+// it succeeds, all devices have registers from then on.
 func (e *Editor) Hardware(node mad.GUID, num int, change func(h *registers.Hardware) error) error {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()

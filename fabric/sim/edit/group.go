@@ -9,9 +9,9 @@ import (
 	"fabsh/mad"
 )
 
-// AddGroup makes a multicast group, whatever its properties, with members, each a
-// port by its cable. One that has the MGID goes. The forwarding tables carry the
-// group, along a tree, to all members that receive.
+// AddGroup creates a multicast group, whatever its properties, with members, each a port
+// by its cable. It replaces a group with the same MGID. The forwarding tables carry the
+// group along a tree to all members that receive.
 func (e *Editor) AddGroup(rec mad.MCMemberRecord, as mad.JoinState, members ...state.Cable) error {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()
@@ -30,14 +30,15 @@ func (e *Editor) AddGroup(rec mad.MCMemberRecord, as mad.JoinState, members ...s
 	return e.routeGroup(g)
 }
 
-// DropGroup takes a multicast group away; its forwarding tables stay.
+// DropGroup removes a multicast group; its forwarding tables stay.
 func (e *Editor) DropGroup(mgid mad.GID) {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()
 	e.subnet.Groups = slices.DeleteFunc(e.subnet.Groups, func(x *state.Group) bool { return x.MGID == mgid })
 }
 
-// receives reports whether members of the state get the packets of the group (IBA 15.2.5.17).
+// receives reports whether members of the state receive the packets of the group (IBA
+// 15.2.5.17).
 func receives(state mad.JoinState) bool {
 	return state&(mad.JoinStateFullMember|mad.JoinStateNonMember) != 0
 }
@@ -61,7 +62,7 @@ func (e *Editor) routeGroup(g *state.Group) error {
 	return nil
 }
 
-// Multicast has a switch forward a multicast LID through a port, or not.
+// Multicast sets whether a switch forwards a multicast LID through a port.
 func (e *Editor) Multicast(node mad.GUID, lid mad.LID, num uint8, on bool) error {
 	e.subnet.Lock()
 	defer e.subnet.Unlock()

@@ -1,5 +1,5 @@
-// Package fault is what a simulated subnet does wrong by chance: MADs that are lost, late
-// or doubled, and agents that answer BUSY.
+// Package fault contains the random faults of a simulated subnet: MADs that are lost,
+// late or duplicated, and agents that answer BUSY.
 //
 //	fault.go  Faults: the settings of all MADs, and those of nodes and ports
 //	model.go  Model: the faults of each MAD, which follow from a seed
@@ -49,8 +49,8 @@ func (f *Faults) change(change func(*Settings)) {
 // active reports whether some MAD may have a fault.
 func (o *Settings) active() bool { return o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0 }
 
-// SetLoss has MADs be lost with a probability, in each direction: all of them, or
-// with a node those that cross its ports; a num of 0 or more: that port.
+// SetLoss sets the probability that a MAD is lost, in each direction: of all MADs, or
+// with a node of those that cross its ports; with a num of 0 or more, only that port.
 func (f *Faults) SetLoss(p float64, node mad.GUID, num int) error {
 	if p < 0 || p > 1 || p != p {
 		return fmt.Errorf("invalid probability %v; want 0 to 1", p)
@@ -74,7 +74,7 @@ func (f *Faults) SetLoss(p float64, node mad.GUID, num int) error {
 // random.
 func (f *Faults) SetDelay(delay, jitter time.Duration) error {
 	if delay < 0 || jitter < 0 {
-		return fmt.Errorf("a delay of %v is not possible", min(delay, jitter))
+		return fmt.Errorf("invalid delay %v; want 0 or more", min(delay, jitter))
 	}
 	f.change(func(o *Settings) { o.Delay, o.Jitter = delay, jitter })
 	return nil
@@ -83,7 +83,7 @@ func (f *Faults) SetDelay(delay, jitter time.Duration) error {
 // SetBusy has the agents of a node answer BUSY to the next requests.
 func (f *Faults) SetBusy(node mad.GUID, requests int) error {
 	if requests < 0 {
-		return fmt.Errorf("%d requests are not possible", requests)
+		return fmt.Errorf("invalid number of requests %d; want 0 or more", requests)
 	}
 	return f.subnet.WithPort(node, 0, func(p *state.Port) { p.Node.Busy.Store(int64(requests)) })
 }

@@ -15,18 +15,18 @@ func (f *Faults) lose(p *state.Port, l state.Loss) {
 	}
 }
 
-// lossySalt is the salt of what is lost at a port.
+// lossySalt is the salt of losses at a port.
 const lossySalt = 4
 
-// Route is the way of a request through the subnet.
+// Route is the path of a request through the subnet.
 type Route struct {
-	From *state.Port // where it was sent
-	In   *state.Port // where it came in; nil: it did not arrive
+	From *state.Port // where the request was sent
+	In   *state.Port // where it arrived; nil: it did not arrive
 	Turn *state.Port // of a directed route: where its directed part ended
 }
 
-// Survives reports whether request m, which takes the route, or with back its answer,
-// is not lost at a port on the way. drawn is the MAD that chance depends on.
+// Survives reports whether request m, which takes the route, or with back its answer, is
+// not lost at a port on the way. drawn is the MAD that determines the random choice.
 func (f *Model) Survives(r Route, h mad.Header, m []byte, drawn *[mad.Size]byte, back bool) bool {
 	if !f.faults.lossy || r.In == nil {
 		return true
@@ -51,7 +51,7 @@ func (f *Model) Survives(r Route, h mad.Header, m []byte, drawn *[mad.Size]byte,
 	return d.uniform() < arrive
 }
 
-// crossed are the ports that a request went through, or its answer; true: it came in
+// crossed returns the ports that a request went through, or its answer; true: it came in
 // through the port.
 func (r Route) crossed(h mad.Header, m []byte, back bool) iter.Seq2[*state.Port, bool] {
 	from, to, lid := r.From, r.In, r.In.EndPort().LID

@@ -52,8 +52,8 @@ func (f *Model) Draw(lid mad.LID, qp uint32, m *[mad.Size]byte, back bool) Outco
 	return drawn
 }
 
-// chance is the chance of a MAD: by the seed, its content and the salt, and how many
-// there were before.
+// chance returns the random number of a MAD: determined by the seed, its content and the
+// salt, and the number of earlier MADs with that content.
 func (f *Model) chance(seed int64, salt uint64, m *[mad.Size]byte) splitMix64 {
 	content := digest(uint64(seed)^mix(salt), m)
 	f.mu.Lock()
@@ -66,14 +66,14 @@ func (f *Model) chance(seed int64, salt uint64, m *[mad.Size]byte) splitMix64 {
 	return splitMix64{content ^ mix(n)}
 }
 
-// maxSeen bounds what is remembered of MADs.
+// maxSeen is the largest number of MADs that are remembered.
 const maxSeen = 1 << 20
 
 // splitMix64 is a random number generator that is cheap to seed for each MAD
 // (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 type splitMix64 struct{ state uint64 }
 
-// uniform gives a number in [0, 1).
+// uniform returns a number in [0, 1).
 func (d *splitMix64) uniform() float64 { return float64(d.next()>>11) / (1 << 53) }
 
 func (d *splitMix64) next() uint64 {

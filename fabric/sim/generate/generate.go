@@ -10,9 +10,9 @@
 //	regular.go    Regular: random regular graphs
 //	remove.go     Remove: a fabric without some switches and cables
 //
-// The same arguments, a seed among them, give the same fabric. What does not fit
-// into a subnet is an error. Arguments are numbers of things: the caller sees to
-// it that none is negative or above MaxLIDs, and no number of switches 0.
+// The same arguments, including the seed, give the same fabric. A topology that does not
+// fit into a subnet is an error. Arguments are counts: the caller ensures that none is
+// negative or above MaxLIDs, and that no number of switches is 0.
 package generate
 
 import (
@@ -25,7 +25,7 @@ import (
 // Limits of a subnet.
 const (
 	MaxLIDs        = int(mad.MaxUnicastLID) // 49,151
-	MaxSwitchPorts = 254                    // IBA 14.2.5.3: 255 is no port number
+	MaxSwitchPorts = 254                    // IBA 14.2.5.3: 255 is not a port number
 	maxHops        = mad.MaxHops
 )
 

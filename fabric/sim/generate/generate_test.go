@@ -87,7 +87,7 @@ func TestLimits(t *testing.T) {
 		{Lattice{Dims: []int{252}, Hosts: 4, Links: 1, Shape: HyperX}.Build, "switches with 255 ports, more than 254"},
 		{func() (*fabric.Fabric, error) { return Dragonfly(4, 2, 2, 10) }, "10 groups, but the 8 cables of one lead to no more than 8"},
 		{func() (*fabric.Fabric, error) { return Regular(4, 4, 0, 1) }, "4 switches, but cables from each to 4 others"},
-		{func() (*fabric.Fabric, error) { return Regular(5, 3, 0, 1) }, "5 switches with 3 cables: half a cable would be left"},
+		{func() (*fabric.Fabric, error) { return Regular(5, 3, 0, 1) }, "5 switches with 3 cables each: the product must be even"},
 		{func() (*fabric.Fabric, error) { return Regular(2, 0, 0, 1) }, "switches without ports"},
 		{Lattice{Dims: []int{1, 1}, Links: 1, Shape: Torus}.Build, "switches without ports"},
 		{func() (*fabric.Fabric, error) { return Dragonfly(1, 0, 0, 0) }, "switches without ports"},

@@ -9,14 +9,14 @@ import (
 	"fabsh/fabric"
 )
 
-// Regular makes a random regular graph of n switches, each with cables to degree
+// Regular returns a random regular graph of n switches, each with cables to degree
 // others, and its hosts.
 func Regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	switch {
 	case degree >= n:
 		return nil, fmt.Errorf("%d switches, but cables from each to %d others", n, degree)
 	case n*degree%2 != 0:
-		return nil, fmt.Errorf("%d switches with %d cables: half a cable would be left", n, degree)
+		return nil, fmt.Errorf("%d switches with %d cables each: the product must be even", n, degree)
 	}
 	if err := checkSize(n, hosts, degree+hosts, 0); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	var cables [][2]int
 	for try, paired := 0, false; !paired; try++ {
 		if try == 100 {
-			return nil, errors.New("chance finds no such network; try another seed")
+			return nil, errors.New("no such network was found; try another seed")
 		}
 		cables, paired = pairRandomly(r, n, degree)
 	}

@@ -7,10 +7,10 @@ import (
 	"fabsh/fabric"
 )
 
-// Remove is f without some switches and cables between switches, chosen by the
-// seed, and without the hosts that lost their last cable with a switch. Of how many
-// there are, switches and cables return how many to remove, from 0 to all of them;
-// cables counts those that the switches have left.
+// Remove returns f without some switches and cables between switches, chosen by the seed,
+// and without hosts that have no cable left. switches and cables return, for the number
+// that exists, how many to remove, from 0 to all; cables is called with the number of
+// cables between the remaining switches.
 func Remove(f *fabric.Fabric, seed int64, switches, cables func(all int) int) *fabric.Fabric {
 	r := rand.New(rand.NewPCG(uint64(seed), 2))
 	gone := map[*fabric.Node]bool{}

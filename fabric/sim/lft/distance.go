@@ -12,8 +12,8 @@ type distances struct {
 	dist []int16    // length of the route to it; -1: no route
 	path []pathType // type of this route
 
-	// Of each group, once a switch of it has gone up: the ports up that are on
-	// shortest routes, and the distance behind them; -1: it has not been asked for.
+	// Of each group, once one of its switches was routed up: the ports up that are on
+	// shortest routes, and the distance behind them; -1: not computed yet.
 	choices [][]uint8
 	nearest []int16
 
@@ -39,8 +39,8 @@ func (w *distances) compute(d int) {
 		for _, at := range w.queue {
 			w.path[at] = downPath
 		}
-		// A switch without a way down goes up, to the nearest switch that has a
-		// route; from the highest rank on, so that the switches above have theirs.
+		// A switch without a route down goes up, to the nearest switch that has a route.
+		// The highest ranks come first, so that the switches above have their routes.
 		for i := range w.nearest {
 			w.nearest[i] = -1
 		}

@@ -79,8 +79,8 @@ const (
 	upDownPath           // up first, then down
 )
 
-// Links are the links from one switch to others, by port. They are kept small,
-// for they are read for each destination.
+// Links are the links from one switch to others, by port. They are small, because they
+// are read for each destination.
 type Links struct {
 	to   []uint16 // the switch; there are fewer than LIDs
 	port []uint8
@@ -173,7 +173,7 @@ func (r *router) fillUp(lft []uint8, load []int32, ports []uint8, digits []int32
 	for _, t := range to {
 		switch next := digits[t.Number]; next {
 		case digit:
-		case digit + 1: // as of neighbours: without a division
+		case digit + 1: // as for neighbours: without a division
 			digit = next
 			if i++; i == len(ports) {
 				i = 0

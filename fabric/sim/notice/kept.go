@@ -5,8 +5,9 @@ import (
 	"fabsh/mad"
 )
 
-// An agent that announces IsNoticeSupported keeps its latest notice, for who polls it by
-// Get(Notice), until a Set(Notice) with the toggle of that notice clears it (IBA 13.4.9).
+// An agent that announces IsNoticeSupported keeps its latest notice, for programs that
+// poll it by Get(Notice), until a Set(Notice) with the toggle of that notice clears it
+// (IBA 13.4.9).
 
 // keptNotice is what the agent of an end port keeps.
 type keptNotice struct {
@@ -17,7 +18,7 @@ type keptNotice struct {
 
 const maxCount = 1<<15 - 1 // of NoticeCount
 
-// keep has the agent of an end port keep a notice.
+// keep stores a notice in the agent of an end port.
 func (n *Notices) keep(at *state.Port, notice *mad.Notice) {
 	k := n.kept[at]
 	if k == nil {
@@ -30,8 +31,7 @@ func (n *Notices) keep(at *state.Port, notice *mad.Notice) {
 	}
 }
 
-// Kept is the notice that the agent of an end port keeps; one of type "empty" if there is
-// none.
+// Kept returns the notice that the agent of an end port keeps, or one of type "empty".
 func (n *Notices) Kept(at *state.Port) mad.Notice {
 	k := n.kept[at]
 	if k == nil || k.count == 0 {
@@ -46,7 +46,7 @@ func (n *Notices) Kept(at *state.Port) mad.Notice {
 	return notice
 }
 
-// Clear has the agent of an end port drop the notice with that toggle.
+// Clear drops the notice with that toggle from the agent of an end port.
 func (n *Notices) Clear(at *state.Port, toggle bool) {
 	if k := n.kept[at]; k != nil && k.count > 0 && k.toggle == toggle {
 		k.count, k.toggle = 0, !k.toggle

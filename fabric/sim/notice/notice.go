@@ -1,6 +1,5 @@
-// Package notice sends what happens in a simulated subnet to who wants to know it: agents
-// send traps to their subnet manager, and the subnet administrator Reports to its
-// subscribers.
+// Package notice sends notices of events in a simulated subnet: agents send traps to
+// their subnet manager, and the subnet administrator sends Reports to its subscribers.
 //
 //	notice.go  Notices: who accepts traps and Reports; Reports to subscribers
 //	trap.go    traps, their repetition, TrapRepress
@@ -28,7 +27,7 @@ type Notices struct {
 	kept          map[*state.Port]*keptNotice
 }
 
-// New makes the notices of a subnet.
+// New returns the notices of a subnet.
 func New(s *state.Subnet) *Notices {
 	return &Notices{subnet: s, Repeated: map[trapKey]*repeatedTrap{}, Accepting: map[RequestKey]*Receiver{}, kept: map[*state.Port]*keptNotice{}}
 }
@@ -74,7 +73,8 @@ func (n *Notices) report(notice *mad.Notice) {
 	}
 }
 
-// ForgetSubscriptions drops all subscriptions, as a subnet manager that starts does not know them.
+// ForgetSubscriptions drops all subscriptions: a subnet manager that starts does not know
+// them.
 func (n *Notices) ForgetSubscriptions() { n.Subscriptions, n.lastTID = nil, 0 }
 
 // ReportGID reports that the GID of an end port came into service (trap 64) or
@@ -89,7 +89,8 @@ func (n *Notices) ReportGID(trap uint16, gid mad.GID) {
 	n.report(&notice)
 }
 
-// Subscription is a subscription to Reports: who gets them, and which.
+// Subscription is a subscription to Reports: the subscriber, and the notices that it
+// subscribed to.
 type Subscription struct {
 	To   *state.Port
 	Info mad.InformInfo // as the subscriber sent it, QPN 0
@@ -104,7 +105,7 @@ func (n *Notices) Accept(at *state.Port, class mad.Class, m mad.Method, r *Recei
 	key := RequestKey{at, class.Family(), m}
 	switch {
 	case n.Accepting[key] != nil:
-		return nil, fmt.Errorf("another program takes each %s of class %v that comes to this port of the simulated fabric already", m.Name(class, class.Version()), class)
+		return nil, fmt.Errorf("another program receives each %s of class %v at this port of the simulated fabric", m.Name(class, class.Version()), class)
 	case m == mad.MethodTrap && at == n.subnet.SM:
 		return nil, fmt.Errorf("the simulated subnet manager is on this port, and takes its traps; attach to another node (-C)")
 	}

@@ -8,9 +8,9 @@ import (
 	"fabsh/mad"
 )
 
-// thresholdTraps are the traps of counters that count how often a threshold was
-// exceeded: LocalPhyErrors and OverrunErrors of PortInfo (IBA 14.2.5.1, 14.2.5.6), and
-// the time in which each lane of a switch's port is to hear of flow control.
+// thresholdTraps are the traps of counters that count how often a threshold was exceeded:
+// LocalPhyErrors and OverrunErrors of PortInfo (IBA 14.2.5.1, 14.2.5.6), and the time
+// within which each lane of a switch's port must receive a flow control packet.
 var thresholdTraps = map[string]uint16{
 	"LocalLinkIntegrityErrors":      129,
 	"ExcessiveBufferOverrunErrors":  130,
@@ -20,7 +20,7 @@ var thresholdTraps = map[string]uint16{
 // ThresholdTrap sends the trap of a counter that grows, if it has one.
 func (n *Notices) ThresholdTrap(p *state.Port, key counter.Key) {
 	number := thresholdTraps[key.Name]
-	if number == 131 && !p.Node.IsSwitch { // it is of switches alone
+	if number == 131 && !p.Node.IsSwitch { // only switches have it
 		return
 	}
 	if end := p.EndPort(); number != 0 && !p.Node.Off && end.LID != 0 {
@@ -31,9 +31,9 @@ func (n *Notices) ThresholdTrap(p *state.Port, key counter.Key) {
 // Traps are the numbers that SendTrap takes.
 var Traps = [...]int{128, 129, 130, 131, 144, 145, 256, 257, 258, 259}
 
-// SendTrap has the agent of a port send a trap to its subnet manager: 128, 131 and 259
-// of switches, the others of all nodes. Keys and addresses in it are made up; fields, if
-// not nil, changes them in the notice, whose layout it gets.
+// SendTrap sends a trap from the agent of a port to its subnet manager: 128, 131 and 259
+// from switches, the others from all nodes. Keys and addresses in it are invented;
+// fields, if not nil, changes the notice, whose layout it receives.
 func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layout *mad.Attribute, notice []byte) error) error {
 	n.subnet.Lock()
 	defer n.subnet.Unlock()
@@ -82,7 +82,7 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layou
 		kind = mad.NoticeTypeSecurity
 		details = &mad.NoticeSwitchBadPKey{LIDAddr1: end.LID, LIDAddr2: end.LID, PKey: wrongKey, QP1: 1, QP2: 1, GIDAddr1: end.GID(), GIDAddr2: end.GID(), SwLIDAddr: end.LID, PortNo: p.Num}
 	default:
-		return fmt.Errorf("there is no trap %d to send: there are %v", number, Traps)
+		return fmt.Errorf("unsupported trap %d; supported: %v", number, Traps)
 	}
 	notice := newNotice(end, kind, uint16(number), details)
 	if fields != nil {
@@ -102,7 +102,7 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layou
 
 // BadKey is a packet of general services whose P_Key or Q_Key its destination does not have.
 type BadKey struct {
-	PKey     bool // it is the P_Key; else the Q_Key
+	PKey     bool // the P_Key is wrong; else the Q_Key
 	Key      uint32
 	From, At *state.Port // the sender's port, and the end port where the packet arrived
 	SL       uint8
@@ -111,8 +111,8 @@ type BadKey struct {
 	DGID     mad.GID
 }
 
-// BadKey counts a packet with a wrong key, and sends the trap of it: 257 for a P_Key, 258
-// for a Q_Key.
+// BadKey counts a packet with a wrong key, and sends its trap: 257 for a P_Key, 258 for a
+// Q_Key.
 func (n *Notices) BadKey(b *BadKey) {
 	number, counter := uint16(258), portInfoBadQKeys
 	if b.PKey {

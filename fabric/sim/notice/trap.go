@@ -8,12 +8,12 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Agents send a trap to the LID that PortInfo.MasterSMLID of their port names,
-// and again until it is repressed (IBA 13.4.9, 14.3.10). The subnet manager in
-// this process needs no second one.
+// Agents send a trap to the LID that PortInfo.MasterSMLID of their port contains, and
+// repeat it until it is repressed (IBA 13.4.9, 14.3.10). The subnet manager in this
+// process represses it at once.
 
 // maxRepeats is the largest number of repetitions of a trap. The specification has no
-// limit; here it is possible that no program listens.
+// limit; here it is possible that no program receives traps.
 const maxRepeats = 8
 
 var (
@@ -118,8 +118,8 @@ func (n *Notices) stopTrap(key trapKey) {
 	}
 }
 
-// ReceiveTrap has the subnet manager in this process receive a trap that a program at
-// from sends it. An OpenSM that stands by sends such ones.
+// ReceiveTrap passes a trap that a program at from has sent to the subnet manager in this
+// process. An OpenSM in standby sends such traps.
 func (n *Notices) ReceiveTrap(from *state.Port, data []byte) {
 	notice := parseNotice(data)
 	notice.IssuerGID = from.EndPort().GID()

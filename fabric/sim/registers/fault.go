@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// fault is something that the key registers= of a simulated fabric can break.
+// fault is a fault that the key registers= of a simulated fabric can cause.
 type fault struct {
 	name   string
-	atPort func(m *Module)        // nil: no port has it
-	atNode func(h *Hardware) bool // nil: no node has it; false: this one has not
+	atPort func(m *Module)        // nil: not a fault of ports
+	atNode func(h *Hardware) bool // nil: not a fault of nodes; false: this node cannot have it
 }
 
 var faults = []fault{
@@ -40,11 +40,11 @@ func FaultNames() (names []string) {
 	return names
 }
 
-// Break breaks something, by its name, at a port or, with 0, at the node.
+// Break causes a fault, by its name, at a port or, with 0, at the node.
 func (h *Hardware) Break(name string, num int) error {
 	i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no fault %q: there are %s", name, strings.Join(FaultNames(), ", "))
+		return fmt.Errorf("unknown fault %q; faults: %s", name, strings.Join(FaultNames(), ", "))
 	}
 	switch f := &faults[i]; {
 	case num > 0 && f.atPort == nil:

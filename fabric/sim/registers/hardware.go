@@ -1,5 +1,5 @@
-// Package registers is what the registers of simulated devices show: their
-// temperature, fans and supplies, firmware, and what is plugged into their ports.
+// Package registers contains the registers of simulated devices: temperature, fans and
+// supplies, firmware, and the modules in their ports.
 //
 //	hardware.go  Hardware and Module: the state, healthy until somebody changes it
 //	query.go     Query: a register of it
@@ -7,8 +7,7 @@
 //	eeprom.go    the EEPROM of a module
 //	fault.go     what can be broken by name
 //
-// It knows registers and nothing of the subnet: package sim says which ports there
-// are.
+// It knows only registers, not the subnet: package sim decides which ports exist.
 package registers
 
 import (
@@ -27,10 +26,10 @@ type Hardware struct {
 	PSID        string
 	serial      string
 	isSwitch    bool
-	modules     map[int]Module // those that are not as they come, by port
+	modules     map[int]Module // by port: modules that were changed
 }
 
-// Module is what is plugged into a port, and what the port knows of its link.
+// Module is the module in a port, and what the port knows of its link.
 type Module struct {
 	VendorName, PartNumber, Serial string
 	Length                         float64 // m
@@ -41,7 +40,7 @@ type Module struct {
 	Status                         mad.TroubleshootingStatus
 }
 
-// Port is what a register has to know of a port.
+// Port is what a register needs to know of a port.
 type Port struct {
 	Cabled, Up bool
 	Rate       float64 // of the link, bits a second
@@ -49,14 +48,14 @@ type Port struct {
 	CMIS       bool // the module is of a generation with CMIS
 }
 
-// View is what a query has to know of the node.
+// View is what a query needs to know of the node.
 type View struct {
 	Info   mad.NodeInfo
 	Port   func(num int) Port
 	Uptime time.Duration
 }
 
-// New makes the hardware of a node, by its GUID.
+// New returns the hardware of a node with that GUID.
 func New(guid mad.GUID, isSwitch bool) *Hardware {
 	h := &Hardware{isSwitch: isSwitch, serial: fmt.Sprintf("MT%010d", uint64(guid)%1e10)}
 	spread := float64(uint64(guid) % 5)
@@ -69,7 +68,7 @@ func New(guid mad.GUID, isSwitch bool) *Hardware {
 	return h
 }
 
-// Module is what is in a port.
+// Module returns the module in a port.
 func (h *Hardware) Module(num int) Module {
 	if m, ok := h.modules[num]; ok {
 		return m
@@ -81,7 +80,7 @@ func (h *Hardware) Module(num int) Module {
 	return m
 }
 
-// SetModule changes what is in a port.
+// SetModule changes the module in a port.
 func (h *Hardware) SetModule(num int, m Module) {
 	if h.modules == nil {
 		h.modules = map[int]Module{}

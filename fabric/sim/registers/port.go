@@ -38,10 +38,10 @@ func (h *Hardware) counters(content []byte, view View) mad.RegisterStatus {
 	return mad.RegisterStatusOK
 }
 
-// portNumber is the port that a register means.
+// portNumber returns the port that a register selects.
 func portNumber(local, msb uint8) int { return int(msb)<<8 | int(local) }
 
-// fec are the blocks that FEC has seen.
+// fec are the blocks that FEC has received.
 type fec struct {
 	bits, wrongBits, corrected, uncorrectable uint64
 	bins                                      [16]uint64
@@ -53,8 +53,8 @@ const (
 	mends     = 15
 )
 
-// errors are what has come in up to a time, in seconds: blocks whose wrong symbols
-// are distributed as chance does it (Poisson).
+// errors returns what was received up to a time, in seconds: blocks whose wrong symbols
+// follow a Poisson distribution.
 func (m *Module) errors(port Port, seconds float64) (f fec) {
 	if !port.Up {
 		return f
@@ -74,13 +74,13 @@ func (m *Module) errors(port Port, seconds float64) (f fec) {
 			f.corrected += f.bins[n]
 		}
 	}
-	if m.BER > 1e-5 { // below, rest is what rounding leaves
+	if m.BER > 1e-5 { // below, rest is only rounding error
 		f.uncorrectable = uint64(blocks * max(rest, 0))
 	}
 	return f
 }
 
-// diagnostics are what a port knows of its trouble.
+// diagnostics are what a port knows of its faults.
 func (h *Hardware) diagnostics(content []byte, view View) mad.RegisterStatus {
 	var d mad.PDDR
 	d.Decode(content)
@@ -123,7 +123,7 @@ var messages = map[mad.TroubleshootingStatus]string{
 	mad.TroubleshootingStatusBadSignalIntegrity: "Bad signal integrity",
 }
 
-// page is the module as the device has read it.
+// page is the data of the module as the device has read it.
 func (m *Module) page(port Port) mad.PDDRModule {
 	p := mad.PDDRModule{CableType: mad.CableTypeUnplugged}
 	if !port.Cabled {

@@ -11,8 +11,8 @@ import (
 // reg.h reg_mtmp_sensor_index).
 const moduleSensors = 64
 
-// Query answers a query of a register, whose content says what is meant; it is
-// afterwards what the register holds.
+// Query answers a query of a register: data selects what is read, and afterwards contains
+// the register.
 func (h *Hardware) Query(id uint16, content []byte, view View) mad.RegisterStatus {
 	switch id {
 	case mad.LayoutMTMP.Register:
@@ -111,7 +111,7 @@ func (h *Hardware) sensor(content []byte, view View) mad.RegisterStatus {
 // eighths is a temperature in MTMP: two's complement of 0.125 degrees.
 func eighths(celsius float64) uint16 { return uint16(int16(math.Round(8 * celsius))) }
 
-// general is what the device is and runs.
+// general identifies the device and its firmware.
 func (h *Hardware) general(content []byte, view View) {
 	g := mad.MGIR{
 		HWRevision: uint16(view.Info.Revision), DeviceID: view.Info.DeviceID, Uptime: uint32(view.Uptime.Seconds()),

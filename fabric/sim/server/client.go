@@ -11,7 +11,7 @@ type client struct {
 	*sim.Client
 	socket  socket
 	id      int32   // of its sockets
-	control address // where its control requests come from
+	control address // the source of its control requests
 	node    string  // where it is attached
 	index   int     // of that node
 
@@ -27,9 +27,9 @@ type client struct {
 const (
 	// batchSize is how many datagrams one system call reads or writes.
 	batchSize = 64
-	// maxQueued is how many messages may wait for a client; what is for it beyond is
-	// lost, as in the buffers of a port. Its own requests are left in its socket while
-	// throttle messages wait.
+	// maxQueued is how many messages may wait for a client; further ones are lost, as in
+	// the buffers of a port. While throttle messages wait, its own requests are left in
+	// its socket.
 	maxQueued = 4096
 	throttle  = maxQueued / 2
 )
@@ -63,7 +63,7 @@ func (s *Server) readClient(c *client) int {
 	}
 	n, err := c.socket.read(&s.in)
 	switch {
-	case errors.Is(err, errAgain), errors.Is(err, errGone): // who has gone, push and dropDead find out
+	case errors.Is(err, errAgain), errors.Is(err, errGone): // push and dropDead notice when the other end is gone
 		return 0
 	case err != nil:
 		s.drop(c, err.Error())
@@ -122,8 +122,8 @@ func (s *Server) pending(c *client) bool {
 	return c.head < len(c.queue)
 }
 
-// watch has the poller wait for c to take messages, or not; and to send some, if
-// not too much waits for it.
+// watch makes the poller wait until c takes messages, or stops that; and until c sends
+// some, if not too many wait for it.
 func (s *Server) watch(c *client, writes bool) {
 	s.mu.Lock()
 	reads := len(c.queue)-c.head < throttle
@@ -136,7 +136,7 @@ func (s *Server) watch(c *client, writes bool) {
 	}
 }
 
-// dropDead drops the clients that have ended without a word.
+// dropDead drops the clients whose programs have ended without detaching.
 func (s *Server) dropDead() {
 	for _, c := range s.clients {
 		if c != nil && c.socket.connect(s.clientSocket(c.id)) != nil {
@@ -145,7 +145,7 @@ func (s *Server) dropDead() {
 	}
 }
 
-// drop ends a client's attachment; why it is, unless it asked for it.
+// drop ends a client's attachment, and logs the reason unless the client detached.
 func (s *Server) drop(c *client, why string) {
 	if c.gone {
 		return

@@ -14,10 +14,10 @@ import (
 	"fabsh/mad"
 )
 
-// ErrQuit is what Serve returns when the console has ended it.
+// ErrQuit is returned by Serve when the console has ended it.
 var ErrQuit = errors.New("quit")
 
-// maxCommand is how long a line of the console may be.
+// maxCommand is the longest line of the console, in bytes.
 const maxCommand = 4096
 
 // console executes the commands of ibsim's console (linux-rdma/ibsim
@@ -34,7 +34,7 @@ type command struct {
 	run         func(c *console, args string) error
 }
 
-// commands are all of them.
+// commands lists all commands.
 func commands() []command {
 	return []command{
 		{"Help", "Help", (*console).help},
@@ -123,10 +123,10 @@ func (c *console) help(string) error {
 	return nil
 }
 
-// nothing is what commands do that have no meaning here.
+// nothing is the function of commands that have no effect here.
 func (c *console) nothing(string) error { return nil }
 
-// target is a node, perhaps with a port (-1: none), and what stands behind it.
+// target returns a node, a port (-1: not given), and the rest of the line.
 func (c *console) target(args string) (at sim.End, id, rest string, err error) {
 	if !strings.HasPrefix(args, `"`) {
 		return at, "", "", fmt.Errorf("expected a node id in quotes: %q", fabric.Clip(args))
@@ -150,8 +150,8 @@ func (c *console) target(args string) (at sim.End, id, rest string, err error) {
 	return at, id, strings.TrimSpace(rest), nil
 }
 
-// each calls f for the port that args name, or for all of the node. Of several,
-// those for which it fails are left out.
+// each calls f for the port that args name, or for all ports of the node; in the latter
+// case it skips ports for which f fails.
 func (c *console) each(args string, f func(sim.End) error) error {
 	at, id, _, err := c.target(args)
 	if err != nil {
@@ -306,7 +306,7 @@ func (c *console) detach(args string) error {
 	return nil
 }
 
-// wait stops the whole subnet, as ibsim's does.
+// wait stops the whole subnet, like ibsim's.
 func (c *console) wait(args string) error {
 	sec, err := strconv.Atoi(args)
 	if err != nil || sec <= 0 || sec > 3600 {

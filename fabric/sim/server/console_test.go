@@ -154,7 +154,7 @@ func TestConsoleMistakes(t *testing.T) {
 		`Set "switch-1"[1] PortCounters.X=1`: "# field X cannot be found in attribute PortCounters\n",
 		`Set "switch-1"[1] PortCounter.X=1`:  "# attribute PortCounter not found (did you mean PortCounters?)\n",
 		`Set "switch-1"[1] PortCounters.PortXmitWait=x`: "# value \"x\" is not valid integer\n",
-		`Baselid "switch-1"[0] 49152`:                   "# LID 49152, LMC 0: is no range of unicast LIDs\n",
+		`Baselid "switch-1"[0] 49152`:                   "# LID 49152, LMC 0: not a range of unicast LIDs\n",
 		`Wait 0`:                                        "# wait: bad param \"0\"\n",
 		`Verbose 2`:                                     "",
 		`Start`:                                         "",

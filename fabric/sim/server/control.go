@@ -10,8 +10,8 @@ import (
 	"fabsh/mad/ibsim/wire"
 )
 
-// readControl answers control requests, some of them. Those that are malformed get
-// no answer, as from ibsim.
+// readControl answers some control requests. Malformed ones are not answered, as by
+// ibsim.
 func (s *Server) readControl() {
 	for range batchSize {
 		var m [wire.CtlSize + 1]byte
@@ -40,7 +40,7 @@ func (s *Server) readControl() {
 	}
 }
 
-// execute makes a control request its answer. An error refuses it.
+// execute turns a control request into its answer. An error refuses it.
 func (s *Server) execute(m []byte, from *address) error {
 	kind, info := binary.NativeEndian.Uint32(m[wire.OffType:]), m[wire.OffInfo:]
 	if kind == wire.CtlConnect {
@@ -114,7 +114,7 @@ func (s *Server) connect(info []byte, from *address) error {
 		Receive: func(m *sim.Message) { s.receive(c, m) },
 	}
 	if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
-		s.dropDead() // they may hold the place
+		s.dropDead() // dead clients may occupy the slot
 		if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
 			return fmt.Errorf("a client is refused: %w", err)
 		}

@@ -23,7 +23,7 @@ func (m *message) decode(to *sim.Message) {
 	copy(to.MAD[:], m[wire.OffMAD:])
 }
 
-// encode makes m a message to a client.
+// encode writes m as a message to a client.
 func (m *message) encode(from *sim.Message) {
 	clear(m[:wire.OffMAD])
 	wire.PutLID(m[wire.OffDLID:], from.DLID)

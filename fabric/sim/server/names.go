@@ -8,16 +8,16 @@ import (
 	"fabsh/fabric/sim/spec"
 )
 
-// names finds nodes by what clients and the console call them.
+// names finds nodes by the names that clients and the console use.
 type names struct {
 	ids      []string // by node: the id in the net file, else the name
 	byID     map[string]int
 	byName   map[string]int
 	byGUID   map[string]int // as fabric writes it
-	standard int            // where clients are that name no node
+	standard int            // the node of clients that name no node
 }
 
-// newNames has sm as the node of the subnet's own subnet manager, or -1.
+// newNames creates names; sm is the node of the subnet's own subnet manager, or -1.
 func newNames(f *fabric.Fabric, sm int) *names {
 	n := &names{byID: map[string]int{}, byName: map[string]int{}, byGUID: map[string]int{}, standard: -1}
 	for i := range f.Nodes() {
@@ -45,9 +45,9 @@ func newNames(f *fabric.Fabric, sm int) *names {
 	return n
 }
 
-// find is a node by its id in the net file, its name, its GUID, or as ibnetdiscover
-// writes that: H- or S- and 16 digits. "" is the first channel adapter
-// with a cable and without the subnet's own subnet manager.
+// find returns a node by its id in the net file, its name, its GUID, or the form of
+// ibnetdiscover: H- or S- and 16 digits. "" is the first channel adapter with a cable and
+// without the subnet's own subnet manager.
 func (n *names) find(name string) (int, error) {
 	if name == "" {
 		return n.standard, nil
@@ -62,5 +62,5 @@ func (n *names) find(name string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("there is no node %q%s", name, fabric.DidYouMean(name, n.ids))
+	return 0, fmt.Errorf("unknown node %q%s", name, fabric.DidYouMean(name, n.ids))
 }

@@ -1,6 +1,6 @@
-// Package server lets other programs onto a simulated subnet, through the sockets
-// of ibsim, the simulator of linux-rdma: OpenSM and the tools of infiniband-diags
-// with libumad2sim preloaded (ibsim-run), and fabsh itself (-F ibsim:NAME).
+// Package server connects other programs to a simulated subnet, through the sockets of
+// ibsim, the simulator of linux-rdma: OpenSM and the tools of infiniband-diags with
+// libumad2sim preloaded (ibsim-run), and fabsh itself (-F ibsim:NAME).
 //
 //	server.go   Server: one loop for all clients, without a goroutine for any
 //	client.go   a client: its socket, and what waits for it
@@ -27,11 +27,11 @@ import (
 	"fabsh/mad/ibsim/wire"
 )
 
-// Options say how a subnet is served.
+// Options control how a subnet is served.
 type Options struct {
-	// Name is of the sockets: what clients have in IBSIM_SOCKNAME. "": "sim".
+	// Name is the name of the sockets: the IBSIM_SOCKNAME of clients. "": "sim".
 	Name string
-	// Log reports clients that come and go, and those that are refused. Nil: no log.
+	// Log receives lines on clients that attach, detach, or are refused. Nil: no log.
 	Log func(text string)
 	// AnyUser serves programs of all users, not only of the user who runs the server.
 	AnyUser bool
@@ -44,14 +44,14 @@ type Server struct {
 	names    *names
 	poll     *poller
 	control  socket
-	user     int       // who is served
+	user     int       // the user who is served
 	clients  []*client // by number; nil: the place is free
-	checked  time.Time // when clients were last looked after
+	checked  time.Time // when dead clients were last dropped
 	in, out  batch
 	incoming sim.Message
 	quitting bool
-	busy     *client // that was read from last; nil: there was nothing more
-	rounds   int     // since others had their turn
+	busy     *client // that was read from last; nil: it had nothing more
+	rounds   int     // since the others were served
 
 	mu      sync.Mutex // guards all below, and the queues of clients
 	working bool       // the loop will send what is queued
@@ -60,10 +60,10 @@ type Server struct {
 	closed  bool
 }
 
-// DefaultName is the name of the sockets where nothing says otherwise.
+// DefaultName is the name of the sockets if none is given.
 const DefaultName = "sim"
 
-// ErrName is the error of a name that is invalid for a socket.
+// ErrName reports a name that is invalid for a socket.
 var ErrName = fmt.Errorf("a socket's name has at most %d bytes", wire.MaxName)
 
 var errInUse = errors.New("the socket name is in use")
@@ -71,8 +71,8 @@ var errInUse = errors.New("the socket name is in use")
 // checkEvery is how soon a client that died is noticed.
 const checkEvery = 250 * time.Millisecond
 
-// Listen makes the sockets of the subnet that was made of f. Clients wait until
-// Serve runs.
+// Listen creates the sockets of the subnet that was made from f. Clients wait until Serve
+// runs.
 func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
@@ -99,7 +99,7 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	return srv, nil
 }
 
-// noUser is the ID of a user who is not known.
+// noUser is the ID of an unknown user.
 const noUser = -1
 
 // serves reports whether the datagrams of a user are served.
@@ -139,8 +139,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// readAgain reads from the client that was read from last, without asking the poller:
-// it often has sent more. The others have their turn after some rounds.
+// readAgain reads from the client that was read from last, without querying the poller:
+// it has often sent more. After some rounds the others are served.
 func (s *Server) readAgain() bool {
 	const rounds = 16
 	c := s.busy
@@ -159,7 +159,7 @@ func (s *Server) readAgain() bool {
 	return true
 }
 
-// wait waits until there is something to do.
+// wait waits until there is work.
 func (s *Server) wait() error {
 	timeout := time.Duration(-1)
 	if len(s.clients) > 0 {
@@ -184,8 +184,8 @@ func (s *Server) rest() bool {
 	return !s.working
 }
 
-// Do has the loop call f, between the requests of clients; not once Serve has
-// returned.
+// Do makes the loop call f, between the requests of clients; it does nothing after Serve
+// has returned.
 func (s *Server) Do(f func()) (done bool) {
 	finished := make(chan struct{})
 	s.mu.Lock()

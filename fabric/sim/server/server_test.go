@@ -195,7 +195,7 @@ func TestRefused(t *testing.T) {
 	if want := fmt.Sprintf("ibsim at %q: node \"switch-9\" is not in its net file", s.Name); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if want := "a client is refused: there is no node \"switch-9\" (did you mean switch-1?)"; !strings.Contains(s.log(), want) {
+	if want := "a client is refused: unknown node \"switch-9\" (did you mean switch-1?)"; !strings.Contains(s.log(), want) {
 		t.Errorf("log %q, want %q", s.log(), want)
 	}
 	s.attach(t, ibsim.Options{Node: "node-0002 HCA-1", ISSM: true})

@@ -11,17 +11,17 @@ import (
 	"fabsh/mad/ibsim/wire"
 )
 
-// socket is a non-blocking socket of datagrams. Its calls that cannot block are raw
-// ones: Go's scheduler need not know of them (see package mad/internal/nowait).
+// socket is a non-blocking socket of datagrams. Calls that cannot block are raw system
+// calls: Go's scheduler need not know of them (see package mad/internal/nowait).
 type socket int
 
-// errAgain means that there is nothing to read, or no room to write.
+// errAgain reports that there is nothing to read, or no room to write.
 var errAgain = errors.New("not now")
 
-// errGone means that no process has the other end.
+// errGone reports that the other end is closed.
 var errGone = errors.New("the other end is gone")
 
-// bind makes a socket with an abstract name, which counts a NUL at its end.
+// bind creates a socket with an abstract name, which has a NUL at its end.
 func bind(name string) (socket, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -43,8 +43,8 @@ func bind(name string) (socket, error) {
 
 func abstract(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name + "\x00"} }
 
-// connect connects s to the socket of that name, so that only its owner can send
-// to s; again, to learn whether it is still there.
+// connect connects s to the socket of that name, so that only its owner can send to s.
+// Calling it again shows whether the socket still exists.
 func (s socket) connect(name string) error {
 	switch err := unix.Connect(int(s), abstract(name)); err {
 	case nil, unix.EAGAIN:
@@ -58,17 +58,17 @@ func (s socket) connect(name string) error {
 
 func (s socket) close() { unix.Close(int(s)) }
 
-// address is the name of a socket as the kernel has it.
+// address is the name of a socket in the form of the kernel.
 type address struct {
 	raw  unix.RawSockaddrUnix
 	size uint32
 }
 
-// credentials is room for the control message that says who has sent a datagram
-// (SCM_CREDENTIALS of unix(7)), and for no other: file descriptors are not taken.
+// credentials is room for the control message that identifies the sender of a datagram
+// (SCM_CREDENTIALS of unix(7)), and for no other: file descriptors are not accepted.
 type credentials [4]uint64
 
-// user returns the ID of the user who sent the datagram; noUser where it is not known.
+// user returns the ID of the user who sent the datagram; noUser if it is unknown.
 func (c *credentials) user() int {
 	h := (*unix.Cmsghdr)(unsafe.Pointer(c))
 	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_CREDENTIALS || int(h.Len) != unix.CmsgLen(unix.SizeofUcred) {
@@ -77,14 +77,14 @@ func (c *credentials) user() int {
 	return int((*unix.Ucred)(unsafe.Add(unsafe.Pointer(c), unix.CmsgLen(0))).Uid)
 }
 
-// receive has m take credentials.
+// receive makes m receive credentials.
 func (c *credentials) receive(m *unix.Msghdr) {
 	*c = credentials{}
 	m.Control = (*byte)(unsafe.Pointer(c))
 	m.SetControllen(len(c) * 8)
 }
 
-// readFrom reads one datagram, and who has sent it.
+// readFrom reads one datagram, and returns its sender.
 func (s socket) readFrom(b []byte, from *address) (n, user int, err error) {
 	*from = address{}
 	var who credentials
@@ -139,14 +139,14 @@ func (b *batch) forReading() {
 
 // read reads up to batchSize datagrams into the batch, which is for reading.
 func (s socket) read(b *batch) (int, error) {
-	for i := range b.headers { // the kernel has written the lengths of the last time
+	for i := range b.headers { // the kernel has written the lengths of the last call
 		b.users[i].receive(&b.headers[i].Msghdr)
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(s), uintptr(unsafe.Pointer(&b.headers[0])), batchSize, 0, 0, 0)
 	return int(n), outcome(errno)
 }
 
-// message is the i-th that read has read; nil if it has not the size of one.
+// message returns the i-th message that read has read; nil if its size is wrong.
 func (b *batch) message(i int) *message {
 	if b.headers[i].n != wire.MessageSize {
 		return nil
@@ -205,7 +205,7 @@ func (p *poller) close() {
 	unix.Close(p.epoll)
 }
 
-// add waits for s to be readable; the token says in wait whose it is.
+// add waits for s to be readable; wait reports it by the token.
 func (p *poller) add(s socket, token int32) error {
 	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: token}
 	return unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, int(s), &e)
@@ -232,8 +232,8 @@ func (p *poller) wake() {
 // yield lets other processes run.
 func yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// wait calls ready with the token of each socket that is readable or writable,
-// once there are some, or the time is over; below 0: no time.
+// wait calls ready with the token of each socket that is readable or writable, as soon as
+// there is one, or until the time has elapsed; below 0: unlimited.
 func (p *poller) wait(timeout time.Duration, ready func(token int32, read, write bool)) error {
 	ms := -1
 	if timeout >= 0 {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Only Linux has sockets with abstract names, by which the programs find each
-// other; and only there is libumad2sim.
+// Only Linux has sockets with abstract names, by which the programs find each other, and
+// libumad2sim.
 
-var errNotLinux = errors.New("only on Linux: the programs find a simulated fabric by an abstract socket name, which other systems have not")
+var errNotLinux = errors.New("only on Linux: the programs find a simulated fabric by an abstract socket name, which other systems do not have")
 
 var errAgain, errGone = errors.New("not now"), errors.New("the other end is gone")
 

@@ -5,15 +5,14 @@ import (
 	"fabsh/mad"
 )
 
-// LinksChanged makes the nodes at ports whose links changed report it: the switches send
-// their traps, one each, and the subnet manager sweeps. An agent repeats
-// its trap until the subnet manager gets it: so one that had no route to it before the
-// sweep is sent again afterwards.
+// LinksChanged reports changed links: the switches at their ports send their traps, one
+// each, and the subnet manager sweeps. An agent repeats its trap until the subnet manager
+// receives it: a trap that had no route before the sweep is sent again afterwards.
 func (m *Manager) LinksChanged(changed ...*state.Port) {
 	told := map[*state.Node]bool{}
 	var undelivered []*state.Node
 	for _, p := range changed {
-		if p == nil { // a port without a cable has no far end
+		if p == nil { // a port without a cable has no peer
 			continue
 		}
 		if n := p.Node; n.IsSwitch && !n.Off && !told[n] {

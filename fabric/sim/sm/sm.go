@@ -27,10 +27,10 @@ type Manager struct {
 	traffic  *traffic.Traffic
 	notices  *notice.Notices
 	Sweeps   uint32                     // since its start
-	otherSMs map[*state.Port]mad.SMInfo // that say they are subnet managers too
+	otherSMs map[*state.Port]mad.SMInfo // ports that announce a subnet manager too
 }
 
-// New makes the subnet manager of a subnet that is up.
+// New returns the subnet manager of a subnet that is up.
 func New(s *state.Subnet, t *traffic.Traffic, n *notice.Notices) *Manager {
 	m := &Manager{subnet: s, traffic: t, notices: n, Sweeps: 1, otherSMs: map[*state.Port]mad.SMInfo{}}
 	m.discover()
@@ -45,7 +45,7 @@ func (m *Manager) Restart(node mad.GUID) error {
 	defer m.subnet.Unlock()
 	at := m.subnet.SM
 	if at == nil {
-		return errors.New("the simulated fabric has no subnet manager of its own, which could be restarted")
+		return errors.New("the simulated fabric has no subnet manager of its own to restart")
 	}
 	if node != 0 {
 		n := m.subnet.NodeByGUID(node)
@@ -97,8 +97,7 @@ func (m *Manager) moveSM(to *state.Port) {
 	}
 }
 
-// Add has a port answer for a subnet manager that says this of itself. It does
-// nothing else.
+// Add makes a port answer for a subnet manager with this SMInfo. It does nothing else.
 func (m *Manager) Add(node mad.GUID, num int, info mad.SMInfo) error {
 	return m.subnet.WithPort(node, num, func(p *state.Port) {
 		p.EditInfo(func(info *mad.PortInfo) { info.CapabilityMask |= mad.CapabilityMaskIsSM })

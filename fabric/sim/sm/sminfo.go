@@ -5,12 +5,12 @@ import (
 	"fabsh/mad"
 )
 
-// Info is what the subnet manager says of itself.
+// Info returns the SMInfo of the subnet manager.
 func (m *Manager) Info() mad.SMInfo {
 	return mad.SMInfo{GUID: m.subnet.SM.GUID, ActCount: m.Sweeps, Priority: priority, SMState: mad.SMStateMaster}
 }
 
-// What one subnet manager asks of another: the modifier of a Set (IBA 14.4.1).
+// Requests between subnet managers: the modifier of a Set (IBA 14.4.1).
 const (
 	smHandover    = 1
 	smAcknowledge = 2
@@ -19,10 +19,9 @@ const (
 	smDiscover    = 5
 )
 
-// transitions are the states that a subnet manager goes to, by its own and by what
-// it is asked; what is not here it refuses (IBA 14.4.1; opensm osm_sm_state_mgr.c
-// osm_sm_state_mgr_check_legality). One that has not offered its mastership stays
-// master.
+// transitions are the state changes of a subnet manager, its own and requested ones; it
+// refuses others (IBA 14.4.1; opensm osm_sm_state_mgr.c osm_sm_state_mgr_check_legality).
+// A subnet manager that has not offered its mastership stays master.
 var transitions = map[mad.SMState]map[uint32]mad.SMState{
 	mad.SMStateNotActive:   {smStandby: mad.SMStateStandby},
 	mad.SMStateDiscovering: {smHandover: mad.SMStateDiscovering},
@@ -43,9 +42,9 @@ func (m *Manager) RunsAt(p *state.Port) bool {
 	return other || p == m.subnet.SM
 }
 
-// InfoAt is what the subnet manager of an end port says of itself. OpenSM takes no
-// notice of one that does not show the SM_Key, and would be a second master (opensm
-// osm_sminfo_rcv.c smi_rcv_process_get_response, osm_sminfo_rcv_process).
+// InfoAt returns the SMInfo of the subnet manager at an end port. OpenSM ignores one that
+// does not show the SM_Key, and would become a second master (opensm osm_sminfo_rcv.c
+// smi_rcv_process_get_response, osm_sminfo_rcv_process).
 func (m *Manager) InfoAt(p *state.Port, showKey bool) mad.SMInfo {
 	if info, other := m.otherSMs[p]; other {
 		return info
@@ -57,10 +56,10 @@ func (m *Manager) InfoAt(p *state.Port, showKey bool) mad.SMInfo {
 	return info
 }
 
-// Transition has the subnet manager of an end port do what another one, in state
-// asker, asks by a modifier; it returns false if that is not legal. Only masters ask,
-// but for ACKNOWLEDGE, which who takes over from one sends (opensm osm_sminfo_rcv.c
-// smi_rcv_check_set_req_legality).
+// Transition executes a request, given by a modifier, of another subnet manager in state
+// asker at the subnet manager of an end port; it returns false if that is not legal. Only
+// masters send requests, except ACKNOWLEDGE, which a subnet manager sends that takes over
+// from another (opensm osm_sminfo_rcv.c smi_rcv_check_set_req_legality).
 func (m *Manager) Transition(p *state.Port, modifier uint32, asker mad.SMState) bool {
 	info := m.InfoAt(p, false)
 	next, legal := transitions[info.SMState][modifier]
@@ -76,7 +75,7 @@ func (m *Manager) Transition(p *state.Port, modifier uint32, asker mad.SMState) 
 		info.ActCount++
 		m.otherSMs[p] = info
 	} else {
-		m.sweep() // it has a subnet to configure that was another's
+		m.sweep() // it must now configure the subnet of the other one
 	}
 	return true
 }

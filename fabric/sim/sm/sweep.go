@@ -50,7 +50,7 @@ func (m *Manager) discover() (appeared, disappeared []*state.Port) {
 		n := queue[0]
 		for i := range n.Ports {
 			p := &n.Ports[i]
-			if !n.IsSwitch && p != m.subnet.SM { // it does not forward
+			if !n.IsSwitch && p != m.subnet.SM { // CAs do not forward
 				continue
 			}
 			if far := p.Neighbour(); far != nil && !far.Node.Found {

@@ -37,35 +37,34 @@ type Options struct {
 	MKeyLevel uint8
 	// Redirects are nodes whose performance management is on another node.
 	Redirects []Redirect
-	// Speed and Width, such as "edr" and "2x", are those of all links; "": as the
-	// fabric has them.
+	// Speed and Width, such as "edr" and "2x", are those of all links; "": those of the
+	// fabric.
 	Speed, Width string
 	// Errors are ports whose SymbolErrorCounter grows, by a number a second.
 	Errors []PortRate
-	// Traffic, if not 0, is what each CA sends to the one that is half of all further
-	// on, in bytes a second.
+	// Traffic, if not 0, is what each CA sends to the CA that is half of all CAs further
+	// on, in bytes per second.
 	Traffic float64
-	// Registers: the devices have registers, as those of Mellanox, and RegisterFaults
-	// say what of them is broken.
+	// Registers gives the devices registers, as those of Mellanox; RegisterFaults are the
+	// faults that they show.
 	Registers      bool
 	RegisterFaults []RegisterFault
-	// Bare is set if no subnet manager has brought the subnet up. Links are in state Initialize, ports
-	// have no LIDs, switches no routes, and there is no subnet manager in this
-	// process.
+	// Bare is set if no subnet manager has brought the subnet up: links are in state
+	// Initialize, ports have no LIDs, switches have no routes, and this process has no
+	// subnet manager.
 	Bare bool
 }
 
-// WithoutFaults are the options of the same subnet without what hides a part of it
-// from who sweeps it, or makes the sweep long.
+// WithoutFaults returns the options of the same subnet without faults that hide a part of
+// it from a sweep, or make the sweep long.
 func (o Options) WithoutFaults() Options {
 	o.Loss, o.Dup, o.Busy, o.Delay, o.Jitter, o.VL15 = 0, 0, 0, 0, 0, 0
 	o.Dead, o.MKey = nil, 0
 	return o
 }
 
-// Redirect redirects requests for the performance management of Node to a queue
-// pair of At. If both are one node, it redirects to itself: such requests never
-// get an answer.
+// Redirect redirects requests for the performance management of Node to a queue pair of
+// At. If both are one node, it redirects to itself: such requests never get an answer.
 type Redirect struct{ Node, At *fabric.Node }
 
 // RegisterFault is a fault of registers.FaultNames at a port, or with Num 0 at the
@@ -76,7 +75,7 @@ type RegisterFault struct {
 	Num   int
 }
 
-// PortRate is a number a second at a port.
+// PortRate is a number per second at a port.
 type PortRate struct {
 	Port *fabric.Port
 	Rate float64

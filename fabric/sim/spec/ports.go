@@ -66,7 +66,7 @@ func (v *values) registers(f *fabric.Fabric, o *Options) {
 	}
 }
 
-// ports are the ports that a key means: NODE/PORT, several with +; or a number or a
+// ports returns the ports that a key selects: NODE/PORT, several with +; or a number or a
 // share of those with a cable, which the seed chooses.
 func (v *values) ports(key, text string, f *fabric.Fabric, seed int64) (ports []*fabric.Port) {
 	var all []*fabric.Port

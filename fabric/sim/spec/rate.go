@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ParseRate reads a number a second: "2/s", "5/m" (in a minute), "1/h", or "2".
+// ParseRate reads a number per second: "2/s", "5/m" (per minute), "1/h", or "2".
 func ParseRate(text string) (float64, bool) {
 	number, unit, given := strings.Cut(text, "/")
 	seconds, ok := map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
@@ -17,8 +17,8 @@ func ParseRate(text string) (float64, bool) {
 	return f / seconds, ok && err == nil && ValidRate(f/seconds)
 }
 
-// ParseBandwidth reads a number of bytes a second: "10GB/s", "100Gb/s" of bits,
-// "1e9", with k, M, G or T.
+// ParseBandwidth reads a number of bytes per second: "10GB/s", "100Gb/s" (bits), "1e9",
+// with k, M, G or T.
 func ParseBandwidth(text string) (float64, bool) {
 	text, unit := strings.CutSuffix(text, "/s")
 	per := 1.0

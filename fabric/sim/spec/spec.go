@@ -58,7 +58,7 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, Options{}, err
-	case strings.Contains(name, "="): // the kind was left out
+	case strings.Contains(name, "="): // the kind was omitted
 		return kinds[0].generate(spec)
 	default:
 		var names []string
@@ -86,7 +86,7 @@ func (k *Kind) generate(keys string) (*fabric.Fabric, Options, error) {
 	return v.finish(f)
 }
 
-// load reads the file that spec names, with keys behind a colon or without.
+// load reads the file that spec names, with keys behind a colon or without keys.
 func load(spec string, open, included format.Opener) (f *fabric.Fabric, keys string, err error) {
 	path := spec
 	r, err := open(path)

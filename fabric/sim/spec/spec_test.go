@@ -136,7 +136,7 @@ func TestErrors(t *testing.T) {
 		"dragonfly:groups=10":      `dragonfly: 10 groups, but the 8 cables of one lead to no more than 8`,
 		"dragonfly:a=254,groups=1": `dragonfly: switches with 257 ports, more than 254`,
 		"random:n=4":               `random: 4 switches, but cables from each to 4 others`,
-		"random:n=5,degree=3":      `random: 5 switches with 3 cables: half a cable would be left`,
+		"random:n=5,degree=3":      `random: 5 switches with 3 cables each: the product must be even`,
 		"random:seed=x":            `random: seed=x is not a number`,
 		"remove_links=33":          `remove_links=33 is not a number or a share of cables between switches, of which there are 32`,
 		"ring:remove_switches=-1":  `remove_switches=-1 is not a number or a share of switches, of which there are 4`,

@@ -25,7 +25,7 @@ func (v *values) lattice(s generate.Shape) (*fabric.Fabric, error) {
 	return l.Build()
 }
 
-// remove is f without what remove_switches and remove_links take out.
+// remove returns f without what remove_switches and remove_links remove.
 func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
 		return f

@@ -60,7 +60,7 @@ func unknown(what, name string, valid []string) error {
 func (v *values) fail(key, why string) {
 	if v.err == nil {
 		text := v.text[key]
-		if quoted := strconv.Quote(text); strings.Contains(quoted, `\`) { // it may do something to a terminal
+		if quoted := strconv.Quote(text); strings.Contains(quoted, `\`) { // it may contain terminal escapes
 			text = quoted
 		}
 		v.err = fmt.Errorf("%s=%s %s", key, text, why)
@@ -135,7 +135,7 @@ func (v *values) countOrShare(key, what string, all int) int {
 	return n
 }
 
-// finish is f without the parts to remove, and the options.
+// finish returns f without the parts to remove, and the options.
 func (v *values) finish(f *fabric.Fabric) (*fabric.Fabric, Options, error) {
 	f = v.remove(f)
 	if v.err != nil {

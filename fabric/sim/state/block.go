@@ -7,8 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// BlockTable is a table of subnet management in blocks, each of which holds
-// what was Set, or until then what a subnet manager would have set up.
+// BlockTable is a table of subnet management in blocks, each of which contains what was
+// Set or, before that, what a subnet manager would have set up.
 type BlockTable struct {
 	Attr *mad.Attribute
 	// locate finds the port and the number of the block that the modifier
@@ -53,7 +53,7 @@ func (s *Subnet) WriteBlock(t *BlockTable, p *Port, block uint32, data []byte) {
 	s.Blocks[BlockKey{Port: p, Attr: t.Attr, Block: block}] = content
 }
 
-// Block is a block of a table.
+// Block returns a block of a table.
 func (s *Subnet) Block(t *BlockTable, p *Port, block uint32) []byte {
 	var data [SMPSize]byte
 	s.ReadBlock(t, p, block, data[:])
@@ -176,8 +176,8 @@ func (s *Subnet) PKeyAt(p *Port, index int) uint16 {
 	return binary.BigEndian.Uint16(s.pKeyBlock(p, uint32(index/mad.PKeyBlock))[2*(index%mad.PKeyBlock):])
 }
 
-// TakesPKey reports whether an end port takes packets with a P_Key: it is in the partition,
-// and it or the sender is a full member (IBA 10.9.1.1).
+// TakesPKey reports whether an end port accepts packets with a P_Key: it is in the
+// partition, and it or the sender is a full member (IBA 10.9.1.1).
 func (s *Subnet) TakesPKey(p *Port, pkey uint16) bool {
 	for key := range s.PKeys(p) {
 		if key&PKeyBase == pkey&PKeyBase && (key|pkey)&^uint16(PKeyBase) != 0 {

@@ -6,12 +6,12 @@ import (
 	"fabsh/mad"
 )
 
-// DirectionBit is D, the top bit of a directed-route SMP's status: it returns
-// (IBA 14.2.1.2).
+// DirectionBit is D, the top bit of a directed-route SMP's status: the SMP is on its way
+// back (IBA 14.2.1.2).
 const DirectionBit = 0x80
 
-// MaxLIDHops is when a packet in a forwarding loop is dropped. Switches drop it
-// by its time in the fabric (IBA 18.2.5.4), also without a message.
+// MaxLIDHops is the number of hops after which a packet in a forwarding loop is dropped.
+// Real switches drop it by its time in the fabric (IBA 18.2.5.4), also without a notice.
 const MaxLIDHops = 64
 
 // DRLIDs are DrSLID and DrDLID of a directed-route SMP: the LIDs of the ports at
@@ -68,8 +68,9 @@ func ForwardDirected(from *Port, lid mad.LID, m []byte) (in, end *Port) {
 	return at, end
 }
 
-// CanReturn reports whether the answer to SMP m, which forwardDirected took from from to
-// in, past end, can go back. It cannot if the Set itself took down a link of the route.
+// CanReturn reports whether the answer to SMP m, which ForwardDirected forwarded from
+// from to in, past end, can return. It cannot if the Set itself took down a link of the
+// route.
 func CanReturn(from, in, end *Port, m []byte) bool {
 	drSLID, drDLID := DRLIDs(m)
 	if drDLID != mad.PermissiveLID && !Arrives(in, end) {
@@ -129,8 +130,8 @@ func ForwardLID(from *Port, dlid mad.LID, smp bool) *Port {
 	return nil
 }
 
-// NextHop is where a packet to dlid goes that came in through p, or is sent from
-// there: it has arrived, or it leaves through out; nil: it is dropped.
+// NextHop returns where a packet to dlid goes that came in through p, or is sent from p:
+// it has arrived, or it leaves through out; nil: it is dropped.
 func (p *Port) NextHop(dlid mad.LID, sent bool) (out *Port, arrived bool) {
 	n := p.Node
 	if !n.IsSwitch {

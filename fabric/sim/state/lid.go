@@ -49,7 +49,7 @@ func (s *Subnet) ReserveLIDs(p *Port) bool {
 	return true
 }
 
-// topLID is the highest LID in use.
+// topLID returns the highest LID in use.
 func (s *Subnet) topLID() mad.LID {
 	top := mad.LID(0)
 	for i := range s.Ports { // the table of LIDs is mostly empty, and large
@@ -81,7 +81,7 @@ func (s *Subnet) EndPortsWith(ok func(*Port) bool) (ports []*Port) {
 	return ports
 }
 
-// EndPorts are the end ports of a part of the table of LIDs, each once.
+// EndPorts returns the end ports of a part of the table of LIDs, each once.
 func EndPorts(lids []*Port) iter.Seq[*Port] {
 	return func(yield func(*Port) bool) {
 		var before *Port

@@ -2,7 +2,7 @@ package state
 
 import "fabsh/mad"
 
-// Neighbour is the port at the other end of p's cable; nil if the link is down, or
+// Neighbour returns the port at the other end of p's cable; nil if the link is down, or
 // one of its ends loses all MADs.
 func (p *Port) Neighbour() *Port {
 	if !p.Up || p.Dead || p.Peer.Dead {

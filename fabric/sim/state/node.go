@@ -17,7 +17,7 @@ type Node struct {
 	IsSwitch       bool
 	Found          bool          // reached by the last sweep
 	Off            bool          // it has no power
-	Busy           atomic.Int64  // how many requests it will answer by BUSY
+	Busy           atomic.Int64  // how many requests it will answer with BUSY
 	Ports          []Port        // by number; a CA's port 0 is not used
 	Info           [SMPSize]byte // NodeInfo, but for PortGUID and LocalPortNum
 	Description    [SMPSize]byte
@@ -27,7 +27,7 @@ type Node struct {
 	Measurement    *counter.Measurement // the measurement of counters of a port, or nil
 	RedirectTo     *Node                // its performance management is there; nil: here
 	RedirectedHere *Node                // the node whose performance management is here too; nil: none
-	Hardware       *registers.Hardware  // what its registers show; nil: it has none
+	Hardware       *registers.Hardware  // what its registers show; nil: it has no registers
 }
 
 func (n *Node) GUID() mad.GUID { return mad.GUID(NodeInfoGUID.Uint(n.Info[:])) }
@@ -112,8 +112,8 @@ func (n *Node) ReadLFT(first int, data []byte) {
 	}
 }
 
-// lftEntry is the port through which switch n forwards packets to dlid: 0 for its
-// own LID, mad.NoPort where it drops them (IBA 18.2.4.3.1).
+// lftEntry returns the port through which switch n forwards packets to dlid: 0 for its
+// own LID, mad.NoPort if it drops them (IBA 18.2.4.3.1).
 func (n *Node) lftEntry(dlid mad.LID) uint8 {
 	n.Subnet.EnsureTables()
 	if dlid > n.FDBTop || int(dlid) >= len(n.LFT) {
@@ -135,7 +135,7 @@ func (n *Node) TakeBusy() bool {
 	}
 }
 
-// GiveRegisters gives registers to the devices that have none.
+// GiveRegisters gives registers to all devices that lack them.
 func (s *Subnet) GiveRegisters() {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Hardware == nil {

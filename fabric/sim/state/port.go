@@ -26,7 +26,7 @@ type Port struct {
 	Rate      uint16  // of the link, in units of half a Gb/s
 	LID       mad.LID
 	MKey      uint64
-	LeaseEnd  time.Time // of the M_Key, if somebody tried a wrong one
+	LeaseEnd  time.Time // of the M_Key, if a wrong one was sent
 	GUID      mad.GUID
 	Info      [SMPSize]byte
 	Light     bool // LedInfo.LedMask
@@ -70,7 +70,7 @@ func (p *Port) CountViolation(counter *mad.Field) {
 	}
 }
 
-// EditInfo changes what the port's agent says of it. Packets reach the port by its old
+// EditInfo changes what the port's agent reports. Packets still reach the port by its old
 // LIDs.
 func (p *Port) EditInfo(change func(*mad.PortInfo)) {
 	lid, lmc := p.LID, p.LMC
@@ -119,7 +119,7 @@ func (p *Port) ReadNodeInfo(data []byte) {
 // GID is the GID of an end port.
 func (p *Port) GID() mad.GID { return mad.MakeGID(GIDPrefix, p.GUID) }
 
-// ManagedPorts are the ports that end port p answers for: of a switch all.
+// ManagedPorts returns the ports that end port p answers for: all ports of a switch.
 func (p *Port) ManagedPorts() []Port {
 	if p.Node.IsSwitch {
 		return p.Node.Ports
@@ -155,12 +155,12 @@ func LaneRate(speed string) uint16 {
 	return 0
 }
 
-// Capacity is what p's link carries, in bytes a second.
+// Capacity returns the capacity of p's link, in bytes per second.
 func (p *Port) Capacity() float64 { return float64(p.Rate) * 0.5e9 / 8 }
 
 // Loss is what a port loses of the MADs that cross its link.
 type Loss struct {
 	Share    float64         // the probability that a MAD is lost
-	Arriving bool            // those that come in through the port; else those that leave through it, too
+	Arriving bool            // those that come in through the port; else also those that leave through it
 	Attr     mad.AttributeID // only requests of that attribute, which end at the port; 0: all
 }

@@ -28,12 +28,12 @@ import (
 
 // Subnet is the state of a simulated subnet.
 //
-// Its lock guards the subnet and all its nodes and ports, and what other packages of
-// the simulator keep of it: whoever changes something holds the lock, whoever reads
-// holds it for reading. Functions here expect it to be held, unless they say
-// otherwise. Apart from it, two things are computed by the first reader that needs
-// them: the forwarding tables (Tables) and the growth of counters by traffic
-// (package traffic); each has a mutex of its own, which is taken after this lock.
+// Its lock guards the subnet, all its nodes and ports, and what other packages of the
+// simulator store of it: a change needs the lock, a read needs it for reading. Functions
+// here expect it to be held, unless they state otherwise. Two things are computed by the
+// first reader that needs them: the forwarding tables (Tables) and the growth of counters
+// by traffic (package traffic); each has a mutex of its own, which is locked after this
+// lock.
 type Subnet struct {
 	sync.RWMutex
 	Nodes  []Node // in the order of the fabric
@@ -50,12 +50,12 @@ type Subnet struct {
 
 	poweredAt time.Time // when the devices began, less upBefore
 
-	TablesStale atomic.Bool // the forwarding tables are to be computed
-	tablesMu    sync.Mutex  // held by who computes them
+	TablesStale atomic.Bool // the forwarding tables must be computed
+	tablesMu    sync.Mutex  // held while they are computed
 	tableTop    mad.LID     // the highest LID in them
 }
 
-// New makes a subnet of that many nodes and ports, without links.
+// New returns a subnet of that many nodes and ports, without links.
 func New(nodes, ports int) *Subnet {
 	return &Subnet{Nodes: make([]Node, nodes), Ports: make([]Port, ports), LIDs: make([]*Port, mad.MaxUnicastLID+1), Blocks: map[BlockKey]*[SMPSize]byte{}, Groups: []*Group{broadcastGroup()}, poweredAt: time.Now()}
 }
@@ -73,8 +73,8 @@ const (
 	LifeTime     = 18                    // 4.096 us << 18: 1.07 s
 )
 
-// SetClock gives the subnet a clock of its own, by which leases expire and counters
-// grow. Its time goes on from where it was.
+// SetClock sets the clock by which leases expire and counters grow. The subnet's time
+// continues without a jump.
 func (s *Subnet) SetClock(clock func() time.Time) {
 	s.Lock()
 	defer s.Unlock()
@@ -121,7 +121,7 @@ func (s *Subnet) PortByGUID(node mad.GUID, num int) (*Port, error) {
 	return PortOfNode(s.NodeByGUID(node), node, num)
 }
 
-// PortOfNode is portAt of n, which has that GUID; nil: no node has.
+// PortOfNode returns the port of n, which has that GUID; nil: the node does not exist.
 func PortOfNode(n *Node, guid mad.GUID, num int) (*Port, error) {
 	switch {
 	case n == nil:
@@ -134,7 +134,7 @@ func PortOfNode(n *Node, guid mad.GUID, num int) (*Port, error) {
 
 // Index is the index of a node.
 func (s *Subnet) Index(n *Node) int {
-	for i := range s.Nodes { // the console alone asks
+	for i := range s.Nodes { // only the console needs it
 		if &s.Nodes[i] == n {
 			return i
 		}
@@ -142,7 +142,7 @@ func (s *Subnet) Index(n *Node) int {
 	return -1
 }
 
-// PortOf returns the port that was made of p.
+// PortOf returns the port that was made from p.
 func (s *Subnet) PortOf(p *fabric.Port) *Port {
 	return &s.Nodes[p.Node().ID()].Ports[p.Num()]
 }
@@ -159,7 +159,7 @@ type Cable struct {
 // PortByIndex returns a port by the index of its node; its number is at least least.
 func (s *Subnet) PortByIndex(at End, least int) (*Port, error) {
 	if at.Node < 0 || at.Node >= len(s.Nodes) || at.Num < least || at.Num >= len(s.Nodes[at.Node].Ports) {
-		return nil, errors.New("is no port")
+		return nil, errors.New("is not a port")
 	}
 	return &s.Nodes[at.Node].Ports[at.Num], nil
 }

@@ -5,8 +5,8 @@ import (
 	"fabsh/mad"
 )
 
-// InvalidateTables gives all switches tables for the links that are up, which are computed
-// when somebody needs one.
+// InvalidateTables gives all switches tables for the links that are up, which are
+// computed when they are needed.
 func (s *Subnet) InvalidateTables() {
 	s.tableTop = s.topLID()
 	for i := range s.Nodes {
@@ -40,7 +40,7 @@ func (s *Subnet) computeTables() {
 	s.TablesStale.Store(false)
 }
 
-// network returns the switches, and what their tables follow from.
+// network returns the switches, and what determines their tables.
 func (s *Subnet) network() (switches []*Node, network []lft.Switch) {
 	index := map[*Node]uint16{}
 	for i := range s.Nodes {

@@ -1,5 +1,5 @@
 // Package traffic moves the counters of a simulated subnet's ports by flows between its
-// hosts, which take the way of the forwarding tables.
+// hosts, along the paths of the forwarding tables.
 //
 //	traffic.go  Traffic: the flows, and when their ways are found again
 //	way.go      the way of a flow, and the counters on it
@@ -25,7 +25,7 @@ type Traffic struct {
 	stale  atomic.Bool
 }
 
-// New makes the traffic of a subnet, at first none.
+// New returns the traffic of a subnet, initially empty.
 func New(s *state.Subnet) *Traffic { return &Traffic{subnet: s} }
 
 // Flow is traffic from one port to another.
@@ -43,10 +43,10 @@ type flow struct {
 	rate     float64
 }
 
-// Set replaces the traffic of the subnet. It goes the way that the
-// forwarding tables say, now and after each change of them, and moves the counters
-// of the ports on it. A link carries no more than its rate: flows through it get
-// less, each the same share, and the ports before it wait.
+// Set replaces the traffic of the subnet. It takes the paths of the forwarding tables,
+// also after each change of them, and moves the counters of the ports on these paths. A
+// link carries no more than its rate: flows through it get less, each the same share, and
+// the ports before it wait.
 func (t *Traffic) Set(flows []Flow) error {
 	if len(flows) > maxFlows {
 		return fmt.Errorf("%d flows are more than %d", len(flows), maxFlows)
@@ -79,7 +79,7 @@ func (t *Traffic) Set(flows []Flow) error {
 	return nil
 }
 
-// endPortAt is the end port that c names.
+// endPortAt returns the end port that c names.
 func endPortAt(nodes map[mad.GUID]*state.Node, c state.Cable) (*state.Port, error) {
 	p, err := state.PortOfNode(nodes[c.Node], c.Node, c.Num)
 	switch {
@@ -93,9 +93,9 @@ func endPortAt(nodes map[mad.GUID]*state.Node, c state.Cable) (*state.Port, erro
 	return p.Node.Attachment(0)
 }
 
-// BeforeChange makes ready for a change of links, LIDs, or tables. What went until
-// now is counted on its path, also if no counter was read since the last change; but of
-// many changes in a row, each of which would compute all paths again for an instant, the
+// BeforeChange prepares for a change of links, LIDs, or tables. Traffic until now is
+// counted on its path, even if no counter was read since the last change; but of many
+// changes in a row, each of which would compute all paths again for an instant, only the
 // last path counts.
 func (t *Traffic) BeforeChange() {
 	t.subnet.EnsureTables()
@@ -110,8 +110,8 @@ func (t *Traffic) waysTake() time.Duration {
 	return time.Duration(len(t.flows))*10*time.Microsecond + time.Duration(len(t.subnet.Ports))*time.Microsecond
 }
 
-// Suspend counts the traffic until now, and ends it, because routes or links are
-// about to change: the next who reads a counter finds out how it goes on.
+// Suspend counts the traffic until now, and ends it, because routes or links will change:
+// the next reader of a counter computes the new paths.
 func (t *Traffic) Suspend() {
 	if len(t.flows) == 0 || t.stale.Load() {
 		return
@@ -127,7 +127,7 @@ func (t *Traffic) Suspend() {
 	t.stale.Store(true)
 }
 
-// Update finds the ways of the traffic, if they have changed.
+// Update finds the paths of the traffic, if they have changed.
 func (t *Traffic) Update() {
 	if !t.stale.Load() {
 		return
@@ -138,7 +138,7 @@ func (t *Traffic) Update() {
 		return
 	}
 	ways := make([]way, len(t.flows))
-	load := map[*state.Port]float64{} // bytes a second out of a port, if all got what they want
+	load := map[*state.Port]float64{} // bytes per second out of a port, without limits of links
 	for i, f := range t.flows {
 		ways[i] = wayOf(f)
 		for _, out := range ways[i].outs {
@@ -153,8 +153,8 @@ func (t *Traffic) Update() {
 	t.stale.Store(false)
 }
 
-// HostPairs pairs each CA's first port that has a cable with that of the CA half of
-// them further on.
+// HostPairs pairs each CA's first port that has a cable with that of the CA half of them
+// further on.
 func (t *Traffic) HostPairs(rate float64) (flows []Flow) {
 	t.subnet.RLock()
 	defer t.subnet.RUnlock()
@@ -174,7 +174,7 @@ func (t *Traffic) HostPairs(rate float64) (flows []Flow) {
 	return slices.Clip(flows)
 }
 
-// ChangePort has a function change a port, with the lock held.
+// ChangePort changes a port by a function, with the lock held.
 func (t *Traffic) ChangePort(node mad.GUID, num int, change func(*state.Port)) error {
 	return t.Change(func() (*state.Port, error) { return t.subnet.PortByGUID(node, num) }, func(p *state.Port) error {
 		change(p)
@@ -182,7 +182,7 @@ func (t *Traffic) ChangePort(node mad.GUID, num int, change func(*state.Port)) e
 	})
 }
 
-// Change is ChangePort of the port that find finds.
+// Change is ChangePort for the port that find finds.
 func (t *Traffic) Change(find func() (*state.Port, error), change func(*state.Port) error) error {
 	t.subnet.Lock()
 	defer t.subnet.Unlock()

@@ -8,9 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// way is the way of a flow: the ports that it leaves through. Where it is lost, in
-// is the port of the switch that drops it, or out the one that it cannot leave
-// through.
+// way is the path of a flow: the ports that it leaves through. If it is lost, in is the
+// port of the switch that drops it, or out the one that it cannot leave through.
 type way struct {
 	outs    []*state.Port
 	in, out *state.Port
@@ -53,11 +52,11 @@ var (
 	relayErrKey = counter.Key{Name: "PortRcvSwitchRelayErrors", Element: 0}
 )
 
-// trafficUnit is the unit of PortXmitData, and what a tick of PortXmitWait takes at
+// trafficUnit is the unit of PortXmitData, and the amount of a tick of PortXmitWait at
 // the rate of the link, in bytes.
 const trafficUnit = 4
 
-// add counts a flow of a rate, which the links on its way may not have room for.
+// add counts a flow of a rate, which the links on its path may not be able to carry.
 func (t *trafficCounter) add(w *way, rate float64, load map[*state.Port]float64) {
 	share, bottleneck := 1.0, -1
 	packet := 4096.0
@@ -100,5 +99,5 @@ func (t *trafficCounter) addWaits() {
 	}
 }
 
-// mtuBytes is the size of an MTU.
+// mtuBytes returns the size of an MTU.
 func mtuBytes(m mad.MTU) int { return 128 << min(max(m, 1), 5) }

@@ -34,7 +34,7 @@ func (r *Request) getClassPortInfo() mad.Status {
 	return handler.Answer(r.Data, handler.ClassPortInfo(mad.ClassBM), r.Modifier)
 }
 
-// getBKey shows the key to who has it (IBA 16.2.4).
+// getBKey returns the key to requesters that have it (IBA 16.2.4).
 func (r *Request) getBKey() mad.Status {
 	clear(r.Data)
 	copy(r.Data, r.Settings[r.At])
@@ -44,7 +44,7 @@ func (r *Request) getBKey() mad.Status {
 	return handler.CheckModifier(r.Modifier)
 }
 
-// setBKey changes the key, for who has the one in force.
+// setBKey changes the key, for requesters that have the current one.
 func (r *Request) setBKey() mad.Status {
 	if r.Modifier != 0 || !r.hasKey() {
 		r.getBKey()

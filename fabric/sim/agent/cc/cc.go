@@ -1,5 +1,5 @@
-// Package cc is the agent of congestion control of a simulated node. What is Set is kept
-// and shown; it does not slow anything down.
+// Package cc is the agent of congestion control of a simulated node. It stores what is
+// Set and returns it; it does not slow down traffic.
 //
 //	cc.go       Request, and the attributes that the agent has; the CC_Key
 //	setting.go  what the attributes are at first, and what a Set changes of them
@@ -45,10 +45,10 @@ var Handlers = handler.Table[*Request]{
 // initial content.
 type setting struct {
 	attr    *mad.Attribute
-	on      func(r *Request) bool               // as of a handler
+	on      func(r *Request) bool               // see handler.Handler
 	blocks  func(n *state.Node) uint32          // how many blocks the modifier numbers; nil: 1
 	initial func(p *state.Port) handler.Encoder // nil: all 0
-	apply   func(image, data []byte)            // changes image as a Set with data asks; nil: applySet
+	apply   func(image, data []byte)            // changes image as a Set with data requests; nil: applySet
 }
 
 func (c setting) handler() handler.Handler[*Request] {
@@ -110,7 +110,7 @@ func (c *setting) content(r *Request) []byte {
 	return image
 }
 
-// congestionKey is the CongestionKeyInfo of the port that r came to.
+// congestionKey returns the CongestionKeyInfo of the port that r came to.
 func (r *Request) congestionKey() *mad.CongestionKeyInfo {
 	key := &mad.CongestionKeyInfo{}
 	key.Decode(r.Settings[state.BlockKey{Port: r.At, Attr: mad.AttrCongestionKeyInfo, Block: 0}])

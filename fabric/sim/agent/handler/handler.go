@@ -1,6 +1,6 @@
-// Package handler is the table of what an agent of a simulated subnet answers for, and
-// what handlers of several classes share. Each class has its own request, with what its
-// handlers may read and change.
+// Package handler is the table of the attributes that an agent of a simulated subnet
+// answers, and functions that several classes share. Each class has its own request type,
+// with what its handlers may read and change.
 //
 //	handler.go  Handler, Table, and how answers are made
 package handler
@@ -12,9 +12,9 @@ import (
 	"fabsh/mad"
 )
 
-// Handler answers for one attribute. R is the request of the class: its data is the
-// attribute of the request, and afterwards that of the answer. Gets run at the same
-// time, a Set alone.
+// Handler answers requests for one attribute. R is the request type of the class: its
+// data is the attribute of the request, and afterwards that of the answer. Gets run
+// concurrently; a Set runs alone.
 type Handler[R any] struct {
 	Attr *mad.Attribute       // nil: each attribute of the class that on admits
 	On   func(r R) bool       // the requests that it answers; nil: all of the attribute
@@ -42,7 +42,7 @@ func (t Table[R]) Run(r R, attr *mad.Attribute, set bool) mad.Status {
 	return mad.StatusBadMethodAttribute
 }
 
-// Lookup is mad.Lookup, without its map for what has a handler.
+// Lookup is mad.Lookup, without its map for attributes with a handler.
 func (t Table[R]) Lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
 	for i := range t {
 		if attr := t[i].Attr; attr != nil && attr.ID == id {
@@ -58,7 +58,7 @@ func Allowed(a *mad.Attribute, m mad.Method) bool { return a != nil && slices.Co
 // Encoder is a struct of an attribute.
 type Encoder interface{ Encode([]byte) }
 
-// Answer makes an attribute the data of an answer, and returns its status.
+// Answer encodes an attribute as the data of an answer, and returns its status.
 func Answer(data []byte, e Encoder, modifier uint32) mad.Status {
 	clear(data)
 	e.Encode(data)

@@ -17,16 +17,16 @@ import (
 type Request struct {
 	Subnet   *state.Subnet
 	Traffic  *traffic.Traffic
-	Node     *state.Node // that the request is about
+	Node     *state.Node // the node that the request is about
 	Attr     *mad.Attribute
 	Modifier uint32
 	Data     []byte // the attribute; afterwards that of the answer
-	Cut      bool   // the requester sees the beginning of the answer alone
+	Cut      bool   // the requester receives only the beginning of the answer
 }
 
-// Handlers are the attributes of performance management (IBA 16.1.3). All
-// attributes with counters have one handler: their declarations in package mad
-// say which counters they show.
+// Handlers are the attributes of performance management (IBA 16.1.3). All attributes with
+// counters have one handler: their declarations in package mad list the counters that
+// they show.
 var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrPerfClassPortInfo, Get: (*Request).getPerfClassPortInfo},
 	{Attr: mad.AttrPortSamplesControl, Get: (*Request).getSamplesControl, Set: (*Request).setSamplesControl},
@@ -42,14 +42,14 @@ func (r *Request) getPerfClassPortInfo() mad.Status {
 		CapabilityMask: uint16(mad.PerfCapabilityMaskAllPortSelect | mad.PerfCapabilityMaskIsExtendedWidthSupported |
 			mad.PerfCapabilityMaskPortCountersXmitWaitSupported | mad.PerfCapabilityMaskIsQP1DroppedSupported),
 	}
-	if !r.Cut { // else ibqueryerrors finds errors in what is its own memory
+	if !r.Cut { // otherwise ibqueryerrors would read errors from its own memory
 		info.CapabilityMask2 = uint32(mad.PerfCapabilityMask2IsAdditionalPortCountersExtendedSupported)
 	}
 	return handler.Answer(r.Data, &info, r.Modifier)
 }
 
-// getCounters reads counters; of all ports, their sums. Those of one operation
-// code are the same for all codes.
+// getCounters reads counters; for all ports, their sums. Counters of one operation code
+// are the same for all codes.
 func (r *Request) getCounters() mad.Status {
 	ports := r.selectedPorts()
 	if len(ports) == 0 || r.Modifier != 0 {
@@ -96,7 +96,8 @@ func (r *Request) setCounters() mad.Status {
 	return r.getCounters()
 }
 
-// selectedPorts are the ports that PortSelect means; none if there is no such port.
+// selectedPorts returns the ports that PortSelect selects; empty if the port does not
+// exist.
 func (r *Request) selectedPorts() []state.Port {
 	ports, num := r.Node.Ports, int(r.Attr.Field("port_select").Uint(r.Data))
 	switch {

@@ -14,9 +14,8 @@ const (
 	RedirectQKey = 0x11
 )
 
-// agentAt returns the node that a request which came to node n, at a queue pair, is
-// about, and the one that the agent there redirects it to, if any; nil: there is no such
-// agent.
+// agentAt returns the node whose agent answers requests that come to node n at a queue
+// pair, and the node that this agent redirects them to, if any; nil: no such agent.
 func AgentAt(n *state.Node, qp, qkey uint32) (about, redirectTo *state.Node) {
 	switch {
 	case qp == 1 && (qkey == 0 || qkey == mad.GeneralQKey):

@@ -9,7 +9,8 @@ import (
 	"fabsh/mad"
 )
 
-// getSamplesControl reads the measurement of a port; of another one, while that runs.
+// getSamplesControl reads the measurement of a port; while one of another port runs, that
+// one.
 func (r *Request) getSamplesControl() mad.Status {
 	ports := r.selectedPorts()
 	if len(ports) != 1 || r.Modifier != 0 {
@@ -28,7 +29,8 @@ func (r *Request) getSamplesControl() mad.Status {
 	return handler.Answer(r.Data, &c, 0)
 }
 
-// setSamplesControl begins a measurement, unless one is running; the answer shows which.
+// setSamplesControl begins a measurement, unless one is running; the answer shows the one
+// that runs.
 func (r *Request) setSamplesControl() mad.Status {
 	ports := r.selectedPorts()
 	if len(ports) != 1 || r.Modifier != 0 {
@@ -51,8 +53,8 @@ func (r *Request) setSamplesControl() mad.Status {
 	return r.getSamplesControl()
 }
 
-// getSamplesResult reads what was measured; zeros until it is complete, as qib_mad.c
-// pma_get_portsamplesresult.
+// getSamplesResult reads the result of a measurement; zeros until it is complete, as
+// qib_mad.c pma_get_portsamplesresult.
 func (r *Request) getSamplesResult() mad.Status {
 	clear(r.Data)
 	if r.Modifier != 0 {

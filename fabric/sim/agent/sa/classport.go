@@ -6,9 +6,10 @@ import (
 	"fabsh/mad"
 )
 
-// Capabilities of the subnet administrator: those of OpenSM's that it has (opensm
-// osm_sa_class_port_info.c cpi_rcv_respond). OpenSM also announces IsGetSetNoticeSupported,
-// and answers no such request, and with use_mfttop IsMulticastTopSupported.
+// Capabilities of the subnet administrator: those of OpenSM that are implemented here
+// (opensm osm_sa_class_port_info.c cpi_rcv_respond). OpenSM also announces
+// IsGetSetNoticeSupported, without answering such requests, and with use_mfttop
+// IsMulticastTopSupported.
 const (
 	capabilities = mad.SubnAdmCapabilityMaskIsUDMulticastSupported |
 		mad.SubnAdmCapabilityMaskIsMultiPathSupported |

@@ -17,8 +17,8 @@ var (
 	// Components of a query that are not simply compared.
 	notCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
 		"packet_life_time_selector", "packet_life_time")
-	// Components of a join that are not simply compared: those of the member, and
-	// those above.
+	// Components of a join that are not simply compared: those of the member, and those
+	// listed before.
 	notComparedInJoin = notCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
 )
 
@@ -112,7 +112,7 @@ func (r *Request) leave(p *state.Port, asked *mad.MCMemberRecord) mad.Status {
 	}
 	before := m.State
 	m.State &^= asked.JoinState
-	// Without full members the group is deleted, other members or not.
+	// Without full members the group is deleted, even if it has other members.
 	stays := m.State&mad.JoinStateFullMember != 0 || m.State != 0 && g.FullMembers() > 0
 	asked.Scope, asked.JoinState = g.Scope, m.State
 	if !stays {
@@ -166,8 +166,8 @@ func (r *Request) findGroups(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// addGroup adds a record, if it matches; for requesters that are not trusted,
-// without the member.
+// addGroup adds a record, if it matches; without the member for requesters that are not
+// trusted.
 func (q *query) addGroup(rec mad.MCMemberRecord) {
 	before := len(q.records)
 	q.add(&rec)

@@ -7,7 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// makeGroup creates the group that p asks for.
+// makeGroup creates the group that p requests.
 func (r *Request) makeGroup(p *state.Port, asked mad.MCMemberRecord, mask uint64) (*state.Group, mad.Status) {
 	switch {
 	case asked.JoinState&state.FullMemberStates == 0:
@@ -64,7 +64,8 @@ func (r *Request) validMGID(g mad.GID) bool {
 	return g[1]&0xe0 == 0 && (signature != 0xa01b || g[1]&0xf != byte(mad.ScopeLinkLocal))
 }
 
-// freeMLID is the wanted MLID if it is free, else the lowest free one; 0: none is.
+// freeMLID returns the wanted MLID if it is free, else the lowest free one; 0: all are in
+// use.
 func (r *Request) freeMLID(want mad.LID) mad.LID {
 	used := map[mad.LID]bool{}
 	for _, g := range r.SA.subnet.Groups {
@@ -81,8 +82,8 @@ func (r *Request) freeMLID(want mad.LID) mad.LID {
 	return 0
 }
 
-// chooseMTUAndRate gives a new group the MTU and the rate of p, or those that the
-// request asks for; false if no value matches.
+// chooseMTUAndRate gives a new group the MTU and the rate of p, or those that the request
+// contains. It returns false if no value matches.
 func chooseMTUAndRate(g *mad.MCMemberRecord, mask uint64, p *state.Port) bool {
 	mtu := p.MTU
 	if hasBoth(mask, groupMTU) {

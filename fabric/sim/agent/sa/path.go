@@ -38,7 +38,7 @@ type pathQuery struct {
 	maxPaths int // paths of one pair
 }
 
-// findPaths finds the paths that q asks for, by following the forwarding tables.
+// findPaths finds the requested paths by following the forwarding tables.
 func (r *Request) findPaths(q *query) mad.Status {
 	pq := &pathQuery{query: q, maxPaths: 127}
 	pq.asked.Decode(q.want)
@@ -164,8 +164,8 @@ func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8,
 	return selectorHolds(mad.Selector(selector), value, asked)
 }
 
-// tracePath follows the tables from a to dlid of b, and gives the smallest MTU and
-// rate of the links. The subnet manager does not know dead ports.
+// tracePath follows the tables from a to dlid of b, and returns the smallest MTU and rate
+// of the links. The subnet manager does not know dead ports.
 func tracePath(a, b *state.Port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
 	at := a
 	mtu, rate = a.MTU, a.Rate

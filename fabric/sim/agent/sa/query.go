@@ -11,13 +11,13 @@ import (
 	"fabsh/mad"
 )
 
-// query is a search for records by any of their components. The declaration of
-// the attribute says where these are.
+// query is a search for records by any of their components, whose positions are in the
+// declaration of the attribute.
 type query struct {
 	mask       uint64      // ComponentMask
 	want       []byte      // the attribute of the request
 	compare    []mad.Field // the fields that the mask selects
-	maskFields []string    // the names of those of these that match if they have all the bits of want
+	maskFields []string    // names of the fields that match if they have all the bits of want
 	size       int         // of a record in a table: a multiple of 8 bytes
 	records    []byte      // that were found
 	record     []byte      // scratch
@@ -109,5 +109,5 @@ func (q *query) mayMatch(rec handler.Encoder) bool {
 	return true
 }
 
-// ridBits is the size of what says which block a record is of, in bits.
+// ridBits returns the size of the block number in a record, in bits.
 const ridBits = 64

@@ -13,7 +13,7 @@ var rates = []struct {
 	{400, mad.Rate200}, {600, mad.Rate300}, {800, mad.Rate400}, {1200, mad.Rate600}, {1600, mad.Rate800}, {2400, mad.Rate1200}, {3200, mad.Rate1600},
 }
 
-// RateCode is the code of the highest rate up to half.
+// RateCode returns the code of the highest rate that is at most half.
 func RateCode(half uint16) mad.Rate {
 	code := rates[0].code
 	for _, r := range rates {
@@ -24,7 +24,7 @@ func RateCode(half uint16) mad.Rate {
 	return code
 }
 
-// halfGbps is the rate of a code in units of half a Gb/s; 0 if it is unknown.
+// halfGbps returns the rate of a code in units of half a Gb/s; 0 if the code is unknown.
 func halfGbps(code mad.Rate) int {
 	for _, r := range rates {
 		if r.code == code {

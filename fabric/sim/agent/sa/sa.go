@@ -1,5 +1,5 @@
-// Package sa is the subnet administrator in the process of a simulated subnet, as far as
-// possible like OpenSM's.
+// Package sa is the subnet administrator in the process of a simulated subnet. It follows
+// OpenSM's as far as possible.
 //
 //	sa.go            Administrator, Request, and the records that it has
 //	classport.go     ClassPortInfo: the capabilities
@@ -39,7 +39,7 @@ type Administrator struct {
 	Services  []Service
 }
 
-// New makes the subnet administrator of a subnet.
+// New returns the subnet administrator of a subnet.
 func New(s *state.Subnet, n *notice.Notices, m *sm.Manager) *Administrator {
 	return &Administrator{subnet: s, notices: n, sm: m}
 }
@@ -104,8 +104,8 @@ var recordHandlers = []recordHandler{
 	{attr: mad.AttrSubnAdm1NoticeRecord, find: (*Request).findNothing}, // of version 1
 }
 
-// ofEndPorts finds the records that add makes of each end port that the latest
-// sweep reached: OpenSM drops the others (opensm osm_drop_mgr.c).
+// ofEndPorts finds the records that add creates for each end port that the latest sweep
+// reached: OpenSM drops the others (opensm osm_drop_mgr.c).
 func ofEndPorts(add func(q *query, p *state.Port)) func(*Request, *query) mad.Status {
 	return func(r *Request, q *query) mad.Status {
 		for p := range q.endPorts(r.SA.subnet) {
@@ -117,9 +117,8 @@ func ofEndPorts(add func(q *query, p *state.Port)) func(*Request, *query) mad.St
 	}
 }
 
-// Run executes a request to the subnet administrator. Of a table, the MAD
-// becomes the header of its segments. A request with a wrong SM_Key gets no
-// answer.
+// Run executes a request to the subnet administrator. For a table, the MAD becomes the
+// header of its segments. A request with a wrong SM_Key is not answered.
 func (r *Request) Run() mad.Status {
 	places := mad.SAPlacesIn(r.ClassVersion)
 	key := binary.BigEndian.Uint64(r.MAD[places.Key:])

@@ -6,8 +6,8 @@ import (
 	"fabsh/mad"
 )
 
-// maxKept bounds what requesters can have the subnet administrator keep: subscriptions,
-// and services.
+// maxKept is the largest number of subscriptions, and of services, that requesters can
+// store.
 const maxKept = 1 << 16
 
 // changeSubscription begins or ends a subscription of the requester (IBA 13.4.8.3,
@@ -19,9 +19,9 @@ func (r *Request) changeSubscription(_ uint64, trusted bool) mad.Status {
 	return r.subscribe(r.From.EndPort(), &info, trusted)
 }
 
-// changeSubscriptionRecord begins or ends the subscription in an InformRecord, as version 1
-// of the class has it (Shanley, InfiniBand Network Architecture, table 33-5). Only trusted
-// requesters may change that of another port.
+// changeSubscriptionRecord begins or ends the subscription in an InformRecord, which
+// version 1 of the class has (Shanley, InfiniBand Network Architecture, table 33-5). Only
+// trusted requesters may change that of another port.
 func (r *Request) changeSubscriptionRecord(_ uint64, trusted bool) mad.Status {
 	var rec mad.InformInfoRecord
 	rec.Decode(r.Data)

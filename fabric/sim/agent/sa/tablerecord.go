@@ -7,7 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// Records of tables in blocks. They show what the agents have.
+// Records of tables in blocks. They show the tables of the agents.
 
 // addSL2VLs adds the mappings of an end port: of a switch one for each pair of
 // ports; of others the one that leaves through it, with input port 0 (opensm
@@ -72,8 +72,7 @@ func (q *query) addGUIDs(s *state.Subnet, p *state.Port) {
 	}
 }
 
-// addMFT adds the blocks of a switch's multicast forwarding table that hold
-// something.
+// addMFT adds the blocks of a switch's multicast forwarding table that are not empty.
 func (q *query) addMFT(s *state.Subnet, p *state.Port) {
 	if !p.Node.IsSwitch {
 		return
@@ -103,7 +102,7 @@ func (r *Request) findPKeys(q *query) mad.Status {
 // findNothing finds no records: switches have no such table.
 func (r *Request) findNothing(*query) mad.Status { return mad.StatusOK }
 
-// withTables makes a finder of records of tables.
+// withTables returns a function that finds records of tables.
 func withTables(add func(q *query, s *state.Subnet, p *state.Port)) func(*Request, *query) mad.Status {
 	return func(r *Request, q *query) mad.Status {
 		return ofEndPorts(func(q *query, p *state.Port) { add(q, r.SA.subnet, p) })(r, q)
@@ -131,7 +130,7 @@ func (r *Request) changeGUIDs(mask uint64, _ bool) mad.Status {
 	entries := guidRecordEntries(mask)
 	data := r.SA.subnet.Block(state.GUIDBlocks, p, uint32(asked.BlockNum))
 	for e := range mad.GUIDBlock {
-		if entries>>e&1 == 0 || e == 0 && asked.BlockNum == 0 { // the port's own stays
+		if entries>>e&1 == 0 || e == 0 && asked.BlockNum == 0 { // the port's own GUID cannot be changed
 			continue
 		}
 		guid := asked.GUIDInfo.GUIDBlock[e]

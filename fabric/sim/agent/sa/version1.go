@@ -6,10 +6,11 @@ import (
 	"fabsh/mad"
 )
 
-// check1 returns the status of a request of class version 1 that is not served. Served are
-// those that fit one MAD, of attributes whose layout two public sources give, and tables
-// of records that there are never any of. GetBulk is optional (Shanley, InfiniBand Network
-// Architecture, table 33-3); the values of Config's EditModifier are not public.
+// check1 returns the status of a request of class version 1 that is not supported.
+// Supported are requests that fit in one MAD, of attributes whose layout two public
+// sources give, and tables of records that never exist here. GetBulk is optional
+// (Shanley, InfiniBand Network Architecture, table 33-3); the values of Config's
+// EditModifier are not public.
 func (r *Request) check1() mad.Status {
 	switch r.Method {
 	case mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodInform:
@@ -25,8 +26,8 @@ func (r *Request) check1() mad.Status {
 	return mad.StatusOK
 }
 
-// answer1 answers in version 1 of the class with records, as many as one MAD holds:
-// how that version sends more is not public.
+// answer1 answers in version 1 of the class with as many records as fit in one MAD: how
+// that version sends more is not public.
 func (r *Request) answer1(records []byte, size int) mad.Status {
 	if len(records) > len(r.Data) {
 		return mad.StatusNoResources

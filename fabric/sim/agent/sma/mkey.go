@@ -14,15 +14,15 @@ var (
 	portInfoLease      = mad.AttrPortInfo.Field("m_key_lease_period")
 )
 
-// Access is what the M_Key of an SMP allows.
+// Access is what the M_Key of an SMP permits.
 type Access struct {
 	Denied   bool // the M_Key is wrong: there is no answer
 	HideKey  bool // the requester may not read the M_Key
 	EndLease bool // the M_Key is right, and its lease was running out
 }
 
-// CheckMKey returns what an SMP with a key may at an end port: its M_Key is right, or
-// the port's protection level allows the method without (IBA 14.2.4).
+// CheckMKey returns what an SMP with a key is permitted at an end port: its M_Key is
+// right, or the port's protection level allows the method without it (IBA 14.2.4).
 func CheckMKey(s *state.Subnet, p *state.Port, m mad.Method, key uint64) Access {
 	if p.MKey == 0 || key == p.MKey {
 		return Access{EndLease: !p.LeaseEnd.IsZero()}
@@ -34,8 +34,8 @@ func CheckMKey(s *state.Subnet, p *state.Port, m mad.Method, key uint64) Access 
 	return Access{Denied: m != mad.MethodGet || level >= 2, HideKey: level > 0}
 }
 
-// leaseOver reports whether the lease of p's M_Key ran out, so that everybody may read
-// it (IBA 14.2.4.2).
+// leaseOver reports whether the lease of p's M_Key has expired, so that every requester
+// may read it (IBA 14.2.4.2).
 func leaseOver(s *state.Subnet, p *state.Port) bool {
 	return !p.LeaseEnd.IsZero() && !s.Now().Before(p.LeaseEnd)
 }
@@ -48,11 +48,10 @@ type CheckedSMP struct {
 	From   *state.Port
 }
 
-// AfterMKey does what follows from a wrong M_Key at an end port, and from a right one
-// while the lease runs out: the lease begins with a wrong one, and ends with a right
-// one. It needs the lock for changes.
+// AfterMKey updates the lease of an end port's M_Key: a wrong M_Key starts it, and a
+// right one, while the lease runs, ends it. It needs the lock for changes.
 func AfterMKey(s *state.Subnet, n *notice.Notices, end *state.Port, a Access, m CheckedSMP) {
-	if leaseOver(s, end) { // PortInfo shows it from now on
+	if leaseOver(s, end) { // PortInfo then shows it
 		end.ChangeInfo(func(info *mad.PortInfo) { info.MKeyProtectBits = 0 })
 		end.LeaseEnd = time.Time{}
 	}
@@ -68,7 +67,7 @@ func AfterMKey(s *state.Subnet, n *notice.Notices, end *state.Port, a Access, m 
 	n.Trap(end, mad.NoticeTypeSecurity, 256, &details)
 }
 
-// notice returns trap 256 of an SMP with a wrong M_Key.
+// notice returns trap 256 for an SMP with a wrong M_Key.
 func (m *CheckedSMP) notice() mad.NoticeBadMKey {
 	r := m.Header
 	details := mad.NoticeBadMKey{

@@ -90,8 +90,8 @@ func (r *Request) getSMInfo() mad.Status {
 	return handler.Answer(r.Data, &info, r.Modifier)
 }
 
-// setSMInfo has the subnet manager of the port do what another one asks. The answer
-// says what it was before.
+// setSMInfo passes the request of another subnet manager to the subnet manager of the
+// port. The answer contains the state before it.
 func (r *Request) setSMInfo() mad.Status {
 	var asker mad.SMInfo
 	asker.Decode(r.Data)

@@ -5,7 +5,7 @@ import (
 	"fabsh/mad"
 )
 
-// getNotice reads the latest notice, whether its trap was received or not.
+// getNotice reads the latest notice, whether or not its trap was received.
 func (r *Request) getNotice() mad.Status {
 	kept := r.Notices.Kept(r.In.EndPort())
 	var data [noticeSize]byte

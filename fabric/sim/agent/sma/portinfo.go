@@ -50,8 +50,8 @@ func (r *Request) readPortInfo(p *state.Port) {
 	}
 }
 
-// applyPortInfo does what a Set asks for: all of it or, when a part is not
-// valid, nothing (IBA 14.2.5.6).
+// applyPortInfo applies a Set completely or, if a part is invalid, not at all (IBA
+// 14.2.5.6).
 func (r *Request) applyPortInfo(p *state.Port) mad.Status {
 	var next, asked mad.PortInfo
 	old := p.PortInfo()
@@ -111,7 +111,7 @@ func (r *Request) applyPortInfo(p *state.Port) mad.Status {
 	return 0
 }
 
-// enableSupported replaces the values that mean all that is supported.
+// enableSupported replaces values that stand for all that is supported.
 func enableSupported(i *mad.PortInfo) {
 	if i.LinkWidthEnabled == mad.LinkWidthSupported {
 		i.LinkWidthEnabled = i.LinkWidthSupported

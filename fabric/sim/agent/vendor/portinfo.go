@@ -7,15 +7,15 @@ import (
 	"fabsh/mad"
 )
 
-// HasExtPortInfo reports whether a node has Mellanox' ExtendedPortInfo. OpenSM asks
-// each that may.
+// HasExtPortInfo reports whether a node has Mellanox' ExtendedPortInfo. OpenSM queries
+// each node that may have it.
 func HasExtPortInfo(n *state.Node) bool {
 	info := n.NodeInfo()
 	return fabric.HasExtPortInfo(&info)
 }
 
-// GetExtPortInfo reads whether the link of a port runs FDR10; nil: there is no such
-// port.
+// GetExtPortInfo reads whether the link of a port runs at FDR10; nil: the port does not
+// exist.
 func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
 	if p == nil {
 		return mad.StatusBadValue

@@ -1,6 +1,6 @@
-// Package vendor is the agents of a simulated node that are Mellanox': registers, which
-// are read by an SMP or by a class of the vendor, and ExtendedPortInfo. Package
-// registers has what the registers show.
+// Package vendor contains the agents of Mellanox' devices: registers, which are read by
+// an SMP or by a class of the vendor, and ExtendedPortInfo. Package registers has the
+// contents of the registers.
 //
 //	register.go  AccessRegister
 //	portinfo.go  ExtendedPortInfo
@@ -17,14 +17,14 @@ import (
 // HasRegisters reports whether a node has registers (the key registers= of a spec).
 func HasRegisters(n *state.Node) bool { return n.Hardware != nil }
 
-// queryRegister has the node answer a query of a register.
+// queryRegister lets the node answer a query of a register.
 func queryRegister(n *state.Node, uptime time.Duration, id uint16, content []byte) mad.RegisterStatus {
 	view := registers.View{Uptime: uptime, Port: func(num int) registers.Port { return registerPort(n, num) }}
 	view.Info.Decode(n.Info[:])
 	return n.Hardware.Query(id, content, view)
 }
 
-// registerPort is what registers have to know of a port.
+// registerPort returns what registers need of a port.
 func registerPort(n *state.Node, num int) registers.Port {
 	if num < 1 || num >= len(n.Ports) {
 		return registers.Port{}
