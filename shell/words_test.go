@@ -30,8 +30,6 @@ var wordExceptions = []wordException{}
 
 // wordsPending are paths whose texts have not been revised yet.
 var wordsPending = []string{
-	"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "examples/",
-	"shell/GUIDE.md",
 }
 
 // revised reports whether the rules apply to a file. FABSH_WORDS limits them to

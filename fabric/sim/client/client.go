@@ -102,7 +102,7 @@ func (c *Client) Starting() { c.since = time.Now() }
 // Slot is the client's number.
 func (c *Client) Slot() int { return c.slot }
 
-// Detach removes the client. Its port is no longer that of a subnet manager.
+// Detach removes the client, and the subnet manager that it was from its port.
 func (c *Client) Detach() {
 	c.SetSM(false)
 	c.Conn.Close()

@@ -172,7 +172,7 @@ func toolCommands(f *fabric.Fabric) (list [][]string) {
 // toolDifferences are what tools print differently on ibsim and here, and why. The
 // README of fabric/sim has the reasons; they must be the same ones.
 var toolDifferences = []struct{ reason, pattern string }{
-	{"Widths and speeds supported and enabled: ibsim's ports have all, ours what their link in the file runs at, and less. So iblinkinfo reports on ibsim that every link could be faster.", `(?m)^\s*Link(Width|Speed|SpeedExt)(Supported|Enabled):.*`},
+	{"Widths and speeds supported and enabled: ibsim's ports have all, ours those of their link in the file, and lower ones. So iblinkinfo reports on ibsim that every link could be faster.", `(?m)^\s*Link(Width|Speed|SpeedExt)(Supported|Enabled):.*`},
 	{"", `\((Could be [^)]*| *)\)`},
 	{"LinkSpeedActive of a link at an extended speed: 10 Gb/s on ibsim, 0 here.", `(?m)^\s*LinkSpeedActive:.*| s=\d`},
 	{"LinkSpeedExtActive of ports without a link, port 0 among them.", `(?m)^\s*LinkSpeedExtActive:.*`},
@@ -187,7 +187,7 @@ var toolDifferences = []struct{ reason, pattern string }{
 	{"", `(?m)^\s*Is[A-Z]\w+$`},
 	{"MTU of paths: ibsim's CAs have 2048 bytes, ours 4096; the rate of a path to oneself follows from the speed.", `\t(mtu|rate)\.+0x\w+`},
 	{"Counters of data and packets: ibsim's count each datagram, ours what sim.traffic sends.", `(?m)^Port(Xmit|Rcv|UnicastXmit|UnicastRcv)(Data|Pkts):.*`},
-	{"PerfMgt's CapabilityMask: ours knows more, and AllPortSelect on CAs, so that ibqueryerrors counts all their ports.", `\(CapMask: 0x\w+|\d+ ports checked`},
+	{"PerfMgt's CapabilityMask: ours has more bits, and AllPortSelect on CAs, so that ibqueryerrors counts all their ports.", `\(CapMask: 0x\w+|\d+ ports checked`},
 	{"The GID prefix of ports that no subnet manager has reached: 0 on ibsim, fe80:: here.", `(?m)^GidPrefix:.*`},
 	{"Directed routes with a LID-routed part (ibportstate of a switch's port shows the peer): only here.", `(?s:Peer PortInfo:.*)|\S*ibportstate: iberror:.*|(?m)^ibwarn: \[\d+\] .*|^exit status 255|^<nil>$`},
 	{"LocalPort of PortInfo of another port: ibsim returns the number of that port.", `(?m)^\s*LocalPort:.*`},
