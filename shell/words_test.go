@@ -29,8 +29,7 @@ type wordException struct{ file, text, reason string }
 var wordExceptions = []wordException{}
 
 // wordsPending are paths whose texts have not been revised yet.
-var wordsPending = []string{
-}
+var wordsPending = []string{}
 
 // revised reports whether the rules apply to a file. FABSH_WORDS limits them to
 // paths that begin so, pending ones included.
