@@ -99,13 +99,13 @@ func groupHelp(group []*mad.Attribute) string {
 		fmt.Fprintf(&b, "Layout unconfirmed: its only source is %s.\n", strings.Join(a.Sources, "; "))
 	}
 	b.WriteString("\nFields\n" + fieldRows(a, "  ."))
-	var told []mad.Variant
+	var shown []mad.Variant
 	for _, a := range group {
 		for _, v := range a.Variants {
-			if slices.ContainsFunc(told, func(w mad.Variant) bool { return sameVariant(v, w) }) {
+			if slices.ContainsFunc(shown, func(w mad.Variant) bool { return sameVariant(v, w) }) {
 				continue
 			}
-			told = append(told, v)
+			shown = append(shown, v)
 			fmt.Fprintf(&b, "\nVariant %s of .%s%s%s\n", v.Name, v.Field, ownerWords(group, v), whenWords(a, v))
 			b.WriteString(v.Layout.Doc + "\n")
 			if a.Confirmed && !v.Layout.Confirmed {

@@ -82,10 +82,10 @@ func writeChanges(b *strings.Builder, changes []*diff.Change, indent string) {
 			writeAlike(b, part, indent)
 		}
 	}
-	told := map[string]bool{}
+	shown := map[string]bool{}
 	for _, g := range groups {
-		if n := left[g.key[0]]; n > 0 && !told[g.key[0]] {
-			told[g.key[0]] = true
+		if n := left[g.key[0]]; n > 0 && !shown[g.key[0]] {
+			shown[g.key[0]] = true
 			fmt.Fprintf(b, "%s%s  and %d more; -o json and csv show all\n", indent, g.key[0], n)
 		}
 	}
