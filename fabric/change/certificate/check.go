@@ -97,25 +97,25 @@ type proof struct {
 // each follows the packets to all LIDs through all rounds.
 func (p *proof) each(ctx context.Context) error {
 	n := len(p.switches)
-	p.now, p.then, p.final, p.ranks = make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint32, n)
-	columns := make([]uint8, mad.LFTBlock*n)
-	for b, list := range p.blocks {
-		for s, sw := range p.switches {
-			for i, port := range block(p.sub.Table(sw), b) {
-				columns[i*n+s] = port
+	p.old, p.now, p.then, p.final, p.ranks = make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint32, n)
+	tables := make([][]uint8, n)
+	for s, sw := range p.switches {
+		tables[s] = p.sub.Table(sw)
+	}
+	for p.lid = range p.byLID {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if p.to = p.endOf(p.lid); p.to == noEnd {
+			continue
+		}
+		for s, table := range tables {
+			if p.old[s] = mad.NoPort; p.lid < len(table) {
+				p.old[s] = table[p.lid]
 			}
 		}
-		for i := range mad.LFTBlock {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			p.lid, p.old = b*mad.LFTBlock+i, columns[i*n:][:n]
-			if p.to = p.endOf(p.lid); p.to == noEnd {
-				continue
-			}
-			if err := p.follow(list, i); err != nil {
-				return err
-			}
+		if err := p.follow(p.blocks[p.lid/mad.LFTBlock], p.lid%mad.LFTBlock); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package certificate
 // delivery is the fate of packets to the LID, by switch.
 type delivery struct {
 	before, after []bool // they arrive before and after the change
-	loops         []bool // the switch is on a loop of the tables in force; nil: unknown
 	seen          []int32
 	path          []int32
 }
@@ -12,7 +11,7 @@ type delivery struct {
 // where hosts have a path to a host before.
 func (p *proof) judge() error {
 	d := &p.delivery
-	d.before, d.after, d.loops = p.arriving(p.old, d.before), p.arriving(p.final, d.after), nil
+	d.before, d.after = p.arriving(p.old, d.before), p.arriving(p.final, d.after)
 	if p.ends[p.to].out == 0 {
 		return nil
 	}
@@ -82,32 +81,9 @@ func (p *proof) descends(s int32, port uint8, round int32) error {
 		return nil
 	}
 	to := p.channels[lead].to
-	if p.ranks[to] > p.ranks[s] || p.ranks[to] == p.ranks[s] && !p.loopsAlready(s, port) {
+	mayLoop := port == p.old[s] && p.ranks[s] >= p.fails() // if all entries of a loop are old, it is not one of the change
+	if p.ranks[to] > p.ranks[s] || p.ranks[to] == p.ranks[s] && !mayLoop {
 		return failure("round %d, LID %d: packets go from %s (rank %d) to %s (rank %d): the rank does not decrease, so they may loop", round+1, p.lid, p.switches[s].Label(), p.ranks[s], p.switches[to].Label(), p.ranks[to])
 	}
 	return nil
-}
-
-// loopsAlready reports whether an entry is one of a loop of the tables in force.
-func (p *proof) loopsAlready(s int32, port uint8) bool {
-	if port != p.old[s] || p.ranks[s] < p.fails() {
-		return false
-	}
-	d := &p.delivery
-	if d.loops == nil {
-		d.loops = make([]bool, len(p.old))
-		clear(d.seen)
-		for first := range d.loops {
-			s := int32(first)
-			for d.seen[s] == 0 && p.lead(s, p.old[s]) >= 0 {
-				d.seen[s] = int32(first) + 1
-				s = p.channels[p.lead(s, p.old[s])].to
-			}
-			for d.seen[s] == int32(first)+1 && !d.loops[s] { // it came back to its own walk
-				d.loops[s] = true
-				s = p.channels[p.lead(s, p.old[s])].to
-			}
-		}
-	}
-	return d.loops[s]
 }
