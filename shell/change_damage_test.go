@@ -5,6 +5,7 @@ package shell
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,4 +82,13 @@ func TestChangeDamaged(t *testing.T) {
 		}
 		want("0", []string{"in the fabric: " + s.states(old, made)}, "change", "status")
 	}
+	// A journal that cannot be read does not mean that there is no change.
+	found, _ := filepath.Glob(filepath.Join(s.dir, "*", "change.journal"))
+	if err := errors.Join(os.Remove(found[0]), os.Symlink(file, found[0])); err != nil {
+		t.Fatal(err)
+	}
+	const unreadable = "a change may be open; its journal cannot be read: open "
+	want("2", []string{"change: " + unreadable + found[0]}, "change", "status")
+	want("2", []string{"change: " + unreadable + found[0]}, "--write", "change", "revert")
+	want("2", []string{"warning: " + unreadable + found[0]}, "--write", "change", "apply", file)
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func (h *Host) Latest() (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, unknown := journalsOf(dir, &port)
+	dirs, unknown, unreadable := journalsOf(dir, &port)
 	if len(dirs) == 0 {
 		for _, damage := range unknown {
 			dirs = append(dirs, filepath.Dir(damage.Path))
@@ -38,6 +39,9 @@ func (h *Host) Latest() (*Run, error) {
 	case 0:
 		if path := hidden(dir); path != "" {
 			return nil, fmt.Errorf("change: no readable change of this fabric was applied from this host; %s belongs to another user, and only that user can confirm or revert it", path)
+		}
+		if unreadable != nil {
+			return nil, fmt.Errorf("change: %w", unreadable)
 		}
 		return nil, fmt.Errorf("change: no change of this fabric was applied from this host (searched below %s; --state DIR selects another directory)", dir)
 	case 1:
@@ -82,8 +86,8 @@ func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
 				damaged = append(damaged, errors.New(damage.ofUnknown()))
 			}
 		case err != nil && damage == nil:
-			if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) { // hidden reports those of others
-				damaged = append(damaged, fmt.Errorf("a change may be open; its journal cannot be read: %w", err))
+			if err := unreadable(err); err != nil {
+				damaged = append(damaged, err)
 			}
 		case !j.Begin().of(port):
 		case damage != nil:
@@ -100,6 +104,15 @@ func (e *DamageError) ofUnknown() string {
 	return "a change of this fabric may be open and hidden: " + e.Error()
 }
 
+// unreadable returns the message for a journal that cannot be read; nil: it is gone, or
+// belongs to another user (hidden reports those).
+func unreadable(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return nil
+	}
+	return fmt.Errorf("a change may be open; its journal cannot be read: %w", err)
+}
+
 // journalsBelow returns the journals in the directories of dir.
 func journalsBelow(dir string) []string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
@@ -109,8 +122,9 @@ func journalsBelow(dir string) []string {
 // journalsOf returns the directories below dir that contain a journal of the subnet of a
 // local port: created from this port, or from one of a subnet with the same GID prefix,
 // unless that is the default prefix. unknown are the journals whose first line, which has
-// the port and the prefix, is damaged.
-func journalsOf(dir string, port *engine.Port) (found []string, unknown []*DamageError) {
+// the port and the prefix, is damaged. failed is the first error of journals that cannot be
+// read.
+func journalsOf(dir string, port *engine.Port) (found []string, unknown []*DamageError, failed error) {
 	for _, path := range journalsBelow(dir) {
 		j, err := ReadJournal(path)
 		var damage *DamageError
@@ -119,11 +133,13 @@ func journalsOf(dir string, port *engine.Port) (found []string, unknown []*Damag
 			if mayBeOf(path, port) {
 				unknown = append(unknown, damage)
 			}
-		case (err == nil || damage != nil) && j.Begin().of(port):
+		case err != nil && damage == nil:
+			failed = cmp.Or(failed, unreadable(err))
+		case j.Begin().of(port):
 			found = append(found, filepath.Dir(path))
 		}
 	}
-	return found, unknown
+	return found, unknown, failed
 }
 
 // portFolder begins the name of a directory of journals of which only the local port is
