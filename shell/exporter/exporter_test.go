@@ -277,6 +277,9 @@ func TestOnePeer(t *testing.T) {
 		n, piece := 0, make([]byte, pieceSize)
 		for {
 			m, err := slow.Read(piece)
+			if waited := time.Since(began); n == 0 && waited >= time.Second {
+				t.Errorf("another client waits for %v", waited)
+			}
 			if n += m; err == io.EOF {
 				break
 			} else if err != nil {
