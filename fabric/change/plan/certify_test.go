@@ -204,6 +204,9 @@ func TestEditedPlans(t *testing.T) {
 			c.Rounds = []certificate.Round{all}
 		}, ""},
 		{"a round less", func(p *plan.Plan, c *certificate.Certificate) { c.Rounds = c.Rounds[1:] }, ""},
+		{"no rounds", func(p *plan.Plan, c *certificate.Certificate) {
+			c.Rounds, c.Ranks, c.Orders = nil, certificate.Pack(nil), nil
+		}, "differs from the plan"},
 		{"a rank", func(p *plan.Plan, c *certificate.Certificate) { c.Ranks = edited(c.Ranks, zero) }, "the rank does not decrease"},
 		{"a LID less", func(p *plan.Plan, c *certificate.Certificate) {
 			c.Ranks = edited(c.Ranks, func(all []uint32) []uint32 { return all[len(g.Switches()):] })
