@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/afero"
 
 	"fabsh/builtins/program"
+	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/mad/engine"
 )
@@ -54,6 +55,36 @@ func BenchmarkPolicy(b *testing.B) {
 				}
 				if _, err := policy.Compute(b.Context(), s.Env.Fabric()); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkComparisons compiles all shipped scripts, and examines their comparisons.
+func BenchmarkComparisons(b *testing.B) {
+	for _, test := range []struct {
+		name string
+		on   bool
+	}{{"compile", false}, {"compile and examine", true}} {
+		b.Run(test.name, func(b *testing.B) {
+			s, err := NewSession(Options{FS: afero.NewMemMapFs(), Dir: "/work"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			s.Quiet = !test.on
+			sources := map[string]string{}
+			for _, name := range script.Embedded() {
+				if sources[name], err = s.Interpreter.Read(b.Context(), name); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				for name, src := range sources {
+					if _, _, err := s.Interpreter.Compile(name, src); err != nil {
+						b.Fatal(err)
+					}
 				}
 			}
 		})

@@ -38,13 +38,14 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"sync"
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
+	"fabsh/builtins/check"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/explain"
 	"fabsh/builtins/help"
@@ -53,7 +54,6 @@ import (
 	"fabsh/builtins/page"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
-	"fabsh/builtins/types"
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/export"
@@ -149,10 +149,9 @@ func NewSession(o Options) (*Session, error) {
 	in := script.New(r, o.Include, o.Flags)
 	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
 	r.Measure = func(v starlark.Value) error { return metrics.Show(r, v) }
-	words := sync.OnceValue(types.FieldWords)
-	r.FieldWords = func(name string) (lang.FieldWords, bool) {
-		w, ok := words()[name]
-		return w, ok
+	known := check.NewAttributes()
+	r.Comparisons = func(f *syntax.File, globals starlark.StringDict) []lang.WrongWord {
+		return check.Comparisons(in, known, f, globals)
 	}
 	*lang.StateOf[page.Settings](r) = page.Settings{State: o.State, Version: o.Version}
 	*lang.StateOf[help.Program](r) = help.Program{Pages: o.Help}

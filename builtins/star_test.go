@@ -75,7 +75,7 @@ func runChunk(t *testing.T, f *fixture, path, src string) {
 	thread := f.newThread(context.Background(), path)
 	file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, env.Has)
 	if err == nil {
-		f.WarnWords(file)
+		f.WarnComparisons(file, env)
 		_, err = prog.Init(thread, env)
 	}
 	switch {

@@ -137,7 +137,7 @@ var MetricType = &lang.ResultType{
 	Name: "metric",
 	Doc:  "A figure with a name, for Prometheus.",
 	Members: []lang.ResultMember{
-		{Name: "name", Doc: "the name"},
+		{Name: "name", Type: "string", Doc: "the name"},
 		{Name: "value", Doc: "a float"},
 		{Name: "labels", Doc: "a dict of names to texts"},
 		{Name: "help", Doc: "the description, None without one"},

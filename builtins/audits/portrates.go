@@ -27,13 +27,16 @@ type portRates struct {
 var PortRatesType *lang.Type[*portRates]
 
 func init() {
+	typed := func(name, typ, doc string, column bool, get func(*portRates) starlark.Value) lang.Member[*portRates] {
+		return lang.Member[*portRates]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
+	}
 	member := func(name, doc string, column bool, get func(*portRates) starlark.Value) lang.Member[*portRates] {
-		return lang.Member[*portRates]{Name: name, Doc: doc, Column: column, Get: get}
+		return typed(name, "", doc, column, get)
 	}
 	PortRatesType = lang.NewType("port_rates", "The rates of the counters of a port between two reads. Unknown rates are absent, never 0.",
-		member("port", "the port", true, func(r *portRates) starlark.Value { return topology.PortOf(r.port) }),
-		member("guid", "its port GUID", true, func(r *portRates) starlark.Value { return topology.GUIDValue(r.port.GUID()) }),
-		member("num", "its number", true, func(r *portRates) starlark.Value { return starlark.MakeInt(r.port.Num()) }),
+		typed("port", "port", "the port", true, func(r *portRates) starlark.Value { return topology.PortOf(r.port) }),
+		typed("guid", "string", "its port GUID", true, func(r *portRates) starlark.Value { return topology.GUIDValue(r.port.GUID()) }),
+		typed("num", "int", "its number", true, func(r *portRates) starlark.Value { return starlark.MakeInt(r.port.Num()) }),
 		member("window", "seconds between the two reads, None without an earlier read", true, (*portRates).window),
 		member("port_xmit_bytes", "bytes sent, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_xmit_bytes") }),
 		member("port_rcv_bytes", "bytes received, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_rcv_bytes") }),

@@ -92,8 +92,8 @@ var SetType = &lang.ResultType{
 	Doc:  "One Set of a plan.",
 	Members: []lang.ResultMember{
 		{Name: "attribute", Doc: `"LinearForwardingTable"`},
-		{Name: "target", Doc: "the name of the node"},
-		{Name: "guid", Doc: "its GUID"},
+		{Name: "target", Type: "string", Doc: "the name of the node"},
+		{Name: "guid", Type: "string", Doc: "its GUID"},
 		{Name: "modifier", Doc: "the attribute modifier: the block, the port"},
 		{Name: "change", Doc: `the change: "64..127: 3 entries", "port_physical_state 5 to 3"`},
 		{Name: "line", Doc: "the position in the script; None: unknown"},

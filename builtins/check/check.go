@@ -2,6 +2,7 @@
 // it.
 //
 //	check.go       the script; call.go: the arguments of its calls
+//	comparison.go  comparisons that are never true; dict.go: the keys of dicts
 //	definition.go  the definitions of its variables
 package check
 
@@ -42,8 +43,7 @@ func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	if err := in.Runtime.Files.Confine(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	c := &checker{scripts: in, definitions: map[*syntax.Ident][]definition{}, grown: map[*syntax.Ident]bool{}, active: map[*syntax.Ident]bool{}, known: map[[2]string]bool{}}
-	c.inference = types.Inference{Value: c.value, Variable: c.variable, Certain: true}
+	c := newChecker(in)
 	if err := lang.PlainText(path, 1, src); err != nil {
 		return c.syntax(err), nil
 	}
@@ -60,10 +60,10 @@ func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 			c.report(e.Pos, "%s", spelling.Spell(path, e.Msg))
 		}
 	}
-	for _, w := range lang.WrongWords(file, in.Runtime.FieldWords, fabric.DidYouMean) {
+	syntax.Walk(file, c.define)
+	for _, w := range c.comparisons(file, NewAttributes()) {
 		c.report(w.Pos, "%s", w.Text)
 	}
-	syntax.Walk(file, c.define)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if ctx.Err() != nil {
 			return false
@@ -87,9 +87,17 @@ func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	return slices.Compact(c.problems), context.Cause(ctx)
 }
 
+// newChecker returns the check of a script.
+func newChecker(in *script.Interpreter) *checker {
+	c := &checker{scripts: in, globals: in.Globals, definitions: map[*syntax.Ident][]definition{}, grown: map[*syntax.Ident]bool{}, active: map[*syntax.Ident]bool{}, known: map[[2]string]bool{}}
+	c.inference = types.Inference{Value: c.value, Variable: c.variable, Certain: true}
+	return c
+}
+
 // checker is one check of a script.
 type checker struct {
 	scripts     *script.Interpreter
+	globals     starlark.StringDict // names that the script does not define
 	inference   types.Inference
 	definitions map[*syntax.Ident][]definition // by a variable's first place
 	grown       map[*syntax.Ident]bool         // variables whose elements change
@@ -184,7 +192,7 @@ func (c *checker) value(e syntax.Expr) starlark.Value {
 	case b.Scope == resolve.Universal:
 		return starlark.Universe[id.Name]
 	case b.Scope == resolve.Predeclared:
-		return c.scripts.Globals[id.Name]
+		return c.globals[id.Name]
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ var GroupType = &lang.ResultType{
 	Name: "host_group",
 	Doc:  "Hosts that are near each other: on level 0 those at a leaf or at the leaves of a scalable unit, on other levels groups.",
 	Members: []lang.ResultMember{
-		{Name: "name", Doc: "at most 63 letters, digits, - and _; unique, ignoring case"},
+		{Name: "name", Type: "string", Doc: "at most 63 letters, digits, - and _; unique, ignoring case"},
 		{Name: "level", Doc: "0 for a leaf or a unit"},
 		{Name: "hosts", Doc: "names of all hosts in the group; on level 0 in natural order"},
 		{Name: "groups", Type: "list of host_group", Doc: "groups of the level below"},

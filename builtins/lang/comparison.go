@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
 
@@ -78,13 +79,13 @@ func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hin
 	return found
 }
 
-// WarnWords warns once of each comparison with a wrong word in a script that is about
-// to run.
-func (r *Runtime) WarnWords(f *syntax.File) {
-	if r.FieldWords == nil {
+// WarnComparisons warns once of each comparison that always has the same result in a script
+// that is about to run; globals are the names that it does not define.
+func (r *Runtime) WarnComparisons(f *syntax.File, globals starlark.StringDict) {
+	if r.Comparisons == nil || r.Quiet {
 		return
 	}
-	for _, w := range WrongWords(f, r.FieldWords, r.hint) {
+	for _, w := range r.Comparisons(f, globals) {
 		r.WarnOnce("%s: %s", w.Pos, w.Text)
 	}
 }

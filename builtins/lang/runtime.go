@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // Runtime is the state that all code of a session shares: streams, clock, files, and
@@ -27,9 +28,9 @@ type Runtime struct {
 	// DidYouMean returns " (did you mean x?)" with the candidate nearest to name, "" if
 	// none is near. Nil: no hints.
 	DidYouMean func(name string, candidates []string) string
-	// FieldWords returns the possible words of attributes of a name; false: any value is
-	// possible. Nil: any value is possible for all names.
-	FieldWords func(name string) (FieldWords, bool)
+	// Comparisons returns the comparisons of a script that always have the same result;
+	// globals are the names that the script does not define. Nil: none is known.
+	Comparisons func(f *syntax.File, globals starlark.StringDict) []WrongWord
 	// Load runs the load statement.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
@@ -49,7 +50,7 @@ type Runtime struct {
 func (r *Runtime) Beside() *Runtime {
 	return &Runtime{
 		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
-		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, FieldWords: r.FieldWords, Load: r.Load, Activity: r.Activity,
+		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, Comparisons: r.Comparisons, Load: r.Load, Activity: r.Activity,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // TestBeside: a runtime beside another has all its settings, and keeps for itself.
@@ -13,8 +14,8 @@ func TestBeside(t *testing.T) {
 	r := &Runtime{
 		Stdout: io.Discard, Stderr: io.Discard, Format: FormatJSON, Quiet: true, Progress: func(string) {}, Width: func() int { return 7 }, Blocks: func() bool { return true },
 		Measure: func(starlark.Value) error { return nil }, Clock: RealClock{}, Files: new(Files), DidYouMean: func(string, []string) string { return "" },
-		FieldWords: func(string) (FieldWords, bool) { return FieldWords{}, false },
-		Load:       func(*starlark.Thread, string) (starlark.StringDict, error) { return nil, nil }, Activity: new(Activity),
+		Comparisons: func(*syntax.File, starlark.StringDict) []WrongWord { return nil },
+		Load:        func(*starlark.Thread, string) (starlark.StringDict, error) { return nil, nil }, Activity: new(Activity),
 	}
 	*StateOf[int](r) = 7
 	b := r.Beside()

@@ -19,12 +19,12 @@ func RunCode(ctx context.Context, in *script.Interpreter, name, code string) err
 		if err != nil {
 			return err
 		}
-		in.Runtime.WarnWords(file)
 		last := captureLast(file)
 		prog, err := starlark.FileProgram(file, in.Globals.Has)
 		if err != nil {
 			return err
 		}
+		in.Runtime.WarnComparisons(file, in.Globals)
 		globals, err := prog.Init(t, in.Globals)
 		if err != nil || !last || globals[lastName] == starlark.None {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -14,14 +15,20 @@ import (
 
 // AttributesNamed returns the attributes and headers with a name, an older name, or a
 // type's name; several if classes share it.
-func AttributesNamed(name string) (list []*mad.Attribute) {
+func AttributesNamed(name string) []*mad.Attribute { return slices.Clone(attributesByName()[name]) }
+
+// attributesByName returns the attributes and headers by all their names.
+var attributesByName = sync.OnceValue(func() map[string][]*mad.Attribute {
+	all := map[string][]*mad.Attribute{}
 	for _, a := range append(mad.Attributes(), mad.Headers()...) {
-		if a.Name == name || TypeName(a) == name || slices.Contains(a.Aliases, name) {
-			list = append(list, a)
+		names := append([]string{a.Name, TypeName(a)}, a.Aliases...)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			all[name] = append(all[name], a)
 		}
 	}
-	return list
-}
+	return all
+})
 
 // FieldNamed finds a field by either of its names, in any notation of the
 // specification's.

@@ -22,8 +22,8 @@ func (r *Record) AskedOf(o Origin) *Record {
 // OriginMembers is the help of the origin.
 var OriginMembers = []lang.MemberDoc{
 	{Name: "of", Doc: "the target that it was read from: its node if known, else the route or name that was given; None for a LID"},
-	{Name: "lid", Doc: "the LID of the target, unless the attribute has such a field; None if unknown"},
-	{Name: "port", Doc: "number of the port that it describes; None if it is not about a port"},
+	{Name: "lid", Type: "int", Doc: "the LID of the target, unless the attribute has such a field; None if unknown"},
+	{Name: "port", Type: "int", Doc: "number of the port that it describes; None if it is not about a port"},
 }
 
 // originFacts returns the columns of the origin, which come first. Text leaves out those

@@ -59,8 +59,8 @@ func init() {
 		lang.Member[*graphValue]{Name: "switches", Type: "list of node", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
 			return v.list("switches", v.switches)
 		}},
-		lang.Member[*graphValue]{Name: "num_switches", Column: true, Doc: "number of switches", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Switches())) }},
-		lang.Member[*graphValue]{Name: "num_links", Column: true, Doc: "number of links between switches that may be used", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Channels()) / 2) }},
+		lang.Member[*graphValue]{Name: "num_switches", Type: "int", Column: true, Doc: "number of switches", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Switches())) }},
+		lang.Member[*graphValue]{Name: "num_links", Type: "int", Column: true, Doc: "number of links between switches that may be used", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Channels()) / 2) }},
 		lang.Member[*graphValue]{Name: "top", Column: true, Doc: "the highest LID", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(int(v.g.Top())) }},
 		lang.Member[*graphValue]{Name: "notes", Column: true, Doc: "differences from the fabric, and parts left out", Get: func(v *graphValue) starlark.Value {
 			return v.list("notes", func() []starlark.Value { return lang.Collect(lang.Texts(slices.Concat(v.g.Notes(), v.g.LeftOut()))) })

@@ -12,8 +12,8 @@ var FailureType = &lang.ResultType{
 	Name: "link_failure",
 	Doc:  "The effects of the failure of one link between switches.",
 	Members: []lang.ResultMember{
-		{Name: "link", Doc: "one of its ports"},
-		{Name: "peer", Doc: "the other"},
+		{Name: "link", Type: "string", Doc: "one of its ports"},
+		{Name: "peer", Type: "string", Doc: "the other"},
 		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another whose packets are lost until tables are changed"},
 		{Name: "cuts", Doc: "True if no tables can replace it: it is the only link between two parts of the network"},
 		{Name: "lost", Doc: "in that case, number of pairs of endpoints that it separates"},

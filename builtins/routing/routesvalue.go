@@ -38,7 +38,7 @@ func init() {
 	RoutesType = lang.NewType("routes", "Forwarding tables of all switches, and the service levels and virtual lanes of paths: routes[switch] is a row, and it iterates over the switches.",
 		lang.Member[*Routes]{Name: "graph", Type: "graph", Doc: "their graph", Get: func(v *Routes) starlark.Value { return v.graph }},
 		lang.Member[*Routes]{Name: "fabric", Type: "fabric", Doc: "their fabric", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
-		lang.Member[*Routes]{Name: "num_switches", Column: true, Doc: "number of switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
+		lang.Member[*Routes]{Name: "num_switches", Type: "int", Column: true, Doc: "number of switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
 		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None: unknown`, Get: func(v *Routes) starlark.Value { return lang.TextOrNone(v.Tables.Engine) }},
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "number of entries with a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},

@@ -18,10 +18,10 @@ var PathType = &lang.ResultType{
 	Doc:  "The path of packets from one LID to another. It iterates over its ports.",
 	Members: []lang.ResultMember{
 		{Name: "source", Type: "port", Doc: "the first port"},
-		{Name: "lid", Doc: "destination"},
+		{Name: "lid", Type: "int", Doc: "destination"},
 		{Name: "ok", Doc: "True if packets arrive"},
 		{Name: "broken", Type: "string", Doc: "the reason why they do not arrive, or None"},
-		{Name: "sl", Doc: "service level"},
+		{Name: "sl", Type: "int", Doc: "service level"},
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
 		{Name: "ports", Type: "list of port", Doc: "all ports on it, in order", Long: true},
 	},

@@ -81,7 +81,7 @@ func (in *Interpreter) Compile(path, src string) (*syntax.File, *starlark.Progra
 	}
 	file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, in.Globals.Has)
 	if err == nil {
-		in.Runtime.WarnWords(file)
+		in.Runtime.WarnComparisons(file, in.Globals)
 	}
 	return file, prog, err
 }

@@ -27,13 +27,13 @@ var ChangeType = &lang.ResultType{
 	Name: "change",
 	Doc:  "One difference between two snapshots of a fabric.",
 	Members: []lang.ResultMember{
-		{Name: "kind", Doc: `kind of difference: "node.gone", "node.new", "node.replaced" (another GUID at the same cables), "node.name", "link.gone", "link.new", "link.moved" (one end of a cable), "link.swapped" (ends exchanged), "link.width", "link.speed", "routes", "table.lft" and other tables, or "node.", "switch." or "port." and a field of NodeInfo, SwitchInfo or PortInfo: "port.neighbor_mtu"`},
+		{Name: "kind", Type: "string", Doc: `kind of difference: "node.gone", "node.new", "node.replaced" (another GUID at the same cables), "node.name", "link.gone", "link.new", "link.moved" (one end of a cable), "link.swapped" (ends exchanged), "link.width", "link.speed", "routes", "table.lft" and other tables, or "node.", "switch." or "port." and a field of NodeInfo, SwitchInfo or PortInfo: "port.neighbor_mtu"`},
 		{Name: "subject", Doc: `the node "leaf-3", the port "leaf-3/7", the link "leaf-3/7 - spine-1/2", by the names of the newer side; odd names are quoted`},
 		{Name: "before", Doc: "the old value, a string; None: it did not exist"},
 		{Name: "after", Doc: "the new value, a string; None: it no longer exists"},
 		{Name: "effect", Doc: `the effects, counted, or the remedy: "12 pairs rerouted, max load +1", "swap the cables at leaf-3/7 and leaf-3/9"; None without either`},
 		{Name: "cause", Doc: "the subject of the change that caused this one; None: this change is a cause"},
-		{Name: "guid", Doc: "node GUID of the subject, or of the first end of a link; None if it has none"},
+		{Name: "guid", Type: "string", Doc: "node GUID of the subject, or of the first end of a link; None if it has none"},
 		{Name: "port", Doc: "port number on that node; None if the subject has none"},
 	},
 }

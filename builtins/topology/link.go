@@ -38,9 +38,9 @@ func init() {
 	}
 	LinkType = lang.NewType("link", "A cable between two ports. Links of two fabrics are equal if both ends are equal.",
 		end("a", "port", "the first port, in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
-		end("a_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
+		end("a_num", "int", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
 		end("b", "port", "the port at the other end", true, func(l Link) starlark.Value { return Port{l.B} }),
-		end("b_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
+		end("b_num", "int", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, records.WordsOf(mad.WordsPortState), portState),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),

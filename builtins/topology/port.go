@@ -37,10 +37,10 @@ func init() {
 	}
 	PortType = lang.NewType("port", "A port of a node. Ports of two fabrics are equal if node GUID and number are equal.",
 		member("name", "string", "name of the node and number: leaf-1/3", true, func(p Port) starlark.Value { return starlark.String(p.Name()) }),
-		member("num", "", "port number", true, func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }),
+		member("num", "int", "port number", true, func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }),
 		member("node", "node", "its node", false, func(p Port) starlark.Value { return Node{p.Node()} }),
-		member("lid", "", "base LID; for all ports of a switch, that of port 0; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
-		member("lmc", "", "number of low bits of the LID that the port ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
+		member("lid", "int", "base LID; for all ports of a switch, that of port 0; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
+		member("lmc", "int", "number of low bits of the LID that the port ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, true, records.WordsOf(mad.WordsPortState), portState),
 		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return known(p, p.PhysicalState()) }),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
@@ -62,7 +62,7 @@ func init() {
 				return Link{p.Port, q}
 			}
 		}),
-		member("peer_num", "", "number of the peer", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
+		member("peer_num", "int", "number of the peer", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
 		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
 		member("node_guid", "string", "GUID of its node", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
 		member("peer_guid", "string", "GUID of the node of the peer", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),

@@ -1,6 +1,7 @@
 package types
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type Shape struct {
 	Type  string // "node", "list of node"
 	Call  *lang.Builtin
 	elem  *Shape // shape of the elements of a list, if known
+	key   *Shape // shape of the keys of a dict, if known
 }
 
 // Inference infers shapes of expressions from the shapes of the names in them.
@@ -81,6 +83,33 @@ func (s Shape) Element() Shape {
 	return Shape{}
 }
 
+// Key returns the shape of the keys of a dict.
+func (s Shape) Key() Shape {
+	if s.key != nil {
+		return *s.key
+	}
+	return Shape{}
+}
+
+// WithKey returns s, a dict, with another shape of its keys.
+func (s Shape) WithKey(key Shape) Shape {
+	s.key = &key
+	return s
+}
+
+// TypeName returns the name of the type of the value; empty: unknown.
+func (s Shape) TypeName() string {
+	switch {
+	case s.Value == starlark.None:
+		return ""
+	case s.Value != nil:
+		return s.Value.Type()
+	case s.IsList():
+		return "list"
+	}
+	return s.Type
+}
+
 // isText reports whether it is a string, whose parts are strings too.
 func (s Shape) isText() bool {
 	_, ok := s.Value.(starlark.String)
@@ -109,8 +138,11 @@ func (in *Inference) infer(e syntax.Expr) Shape {
 	case *syntax.Ident:
 		return in.Variable(e)
 	case *syntax.Literal:
-		if s, ok := e.Value.(string); ok {
-			return Shape{Value: starlark.String(s)}
+		switch v := e.Value.(type) {
+		case string:
+			return Shape{Value: starlark.String(v)}
+		case int64, *big.Int:
+			return OfType("int")
 		}
 	case *syntax.ParenExpr:
 		return in.Infer(e.X)
@@ -136,10 +168,23 @@ func (in *Inference) infer(e syntax.Expr) Shape {
 		}
 		return Shape{elem: &first}
 	case *syntax.DictExpr:
-		return OfType("dict")
+		d := OfType("dict")
+		for i, entry := range e.List {
+			key := in.Infer(entry.(*syntax.DictEntry).Key)
+			if i > 0 {
+				key = in.Either(*d.key, key)
+			}
+			d.key = &key
+		}
+		return d
 	case *syntax.Comprehension:
 		if e.Curly {
-			return OfType("dict")
+			d := OfType("dict")
+			if entry, ok := e.Body.(*syntax.DictEntry); ok {
+				key := in.Infer(entry.Key)
+				d.key = &key
+			}
+			return d
 		}
 		body := in.Infer(e.Body)
 		return Shape{elem: &body}

@@ -3,6 +3,7 @@ package types
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -75,12 +76,8 @@ func HasAttr(typ, name string) bool {
 // AttrType returns the declared type of an attribute of the values of a type, or its
 // method. Both are empty if nothing is declared.
 func AttrType(typ, name string) (string, *lang.Builtin) {
-	for _, d := range All() {
-		for _, m := range d.Members {
-			if d.Name == typ && m.ShortName() == name {
-				return m.Type, m.Method
-			}
-		}
+	if m, ok := declared()[[2]string{typ, name}]; ok {
+		return m.Type, m.Method
 	}
 	for _, a := range records.AttributesNamed(typ) {
 		if v, err := Example(a).Attr(name); err == nil && v != nil && v != starlark.None {
@@ -89,6 +86,17 @@ func AttrType(typ, name string) (string, *lang.Builtin) {
 	}
 	return "", nil
 }
+
+// declared returns the members of all types, by type and name.
+var declared = sync.OnceValue(func() map[[2]string]lang.MemberDoc {
+	all := map[[2]string]lang.MemberDoc{}
+	for _, d := range All() {
+		for _, m := range d.Members {
+			all[[2]string{d.Name, m.ShortName()}] = m
+		}
+	}
+	return all
+})
 
 // ElementType returns the declared type of the elements of a value of a type.
 func ElementType(typ string) string {

@@ -3,7 +3,7 @@
 //
 //	types.go   all types
 //	member.go  the attributes of a type by its name
-//	words.go   the possible words of an attribute
+//	words.go   the possible words, and types, of an attribute
 //	infer.go   the inferred type of an expression
 package types
 
@@ -53,10 +53,10 @@ func failureDoc() lang.TypeDoc {
 		Schema: "error/1",
 		Doc:    "The failure of a target. It is falsy; reading any attribute except these raises the failure.",
 		Members: []lang.MemberDoc{
-			{Name: "op", Column: true, Doc: `the operation: "SubnGet(NodeInfo)"`},
+			{Name: "op", Type: "string", Column: true, Doc: `the operation: "SubnGet(NodeInfo)"`},
 			{Name: "target", Column: true, Doc: "the target, in the words of the script"},
-			{Name: "status", Column: true, Doc: `the cause: "timed out", "no records"`},
-			{Name: "message", Column: true, Doc: "the whole failure in one line"},
+			{Name: "status", Type: "string", Column: true, Doc: `the cause: "timed out", "no records"`},
+			{Name: "message", Type: "string", Column: true, Doc: "the whole failure in one line"},
 		},
 	}
 }

@@ -3,6 +3,10 @@ package types
 import (
 	"slices"
 
+	libmath "go.starlark.net/lib/math"
+	libtime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/mad"
@@ -52,6 +56,93 @@ func FieldWords() map[string]lang.FieldWords {
 		delete(all, name)
 	}
 	return all
+}
+
+// AttributeTypes returns the types of the values of all attributes of one name, by the name.
+// Names of which a value may be of an unknown type are left out. None is not a type here:
+// any attribute may be unknown.
+func AttributeTypes() map[string][]string {
+	all := map[string][]string{}
+	add := func(name, typ string) {
+		if !slices.Contains(all[name], typ) {
+			all[name] = append(all[name], typ)
+		}
+	}
+	for _, a := range layouts() {
+		for i := range a.Flat() {
+			f := &a.Flat()[i]
+			for _, name := range append([]string{f.Script}, f.Also...) {
+				add(name, fieldType(f))
+				if f.Words != nil {
+					add(name+"_code", codeType(f))
+				}
+			}
+		}
+		for i := range a.Fields {
+			add(a.Fields[i].Script, fieldType(&a.Fields[i]))
+		}
+	}
+	add("data", "bytes")
+	add("source", "int")
+	for _, d := range All() {
+		for _, m := range d.Members {
+			switch {
+			case m.Method != nil:
+				add(m.ShortName(), methodType)
+			case m.Words != nil:
+				add(m.Name, "string")
+			default:
+				add(m.Name, m.Type)
+			}
+		}
+	}
+	for _, v := range []starlark.HasAttrs{starlark.String(""), starlark.Bytes(""), new(starlark.List), new(starlark.Dict), new(starlark.Set)} {
+		for _, name := range v.AttrNames() {
+			add(name, methodType)
+		}
+	}
+	for _, v := range []starlark.HasAttrs{libtime.Time{}, libtime.Duration(0), libtime.Module, libmath.Module} {
+		for _, name := range v.AttrNames() {
+			add(name, "")
+		}
+	}
+	for name, types := range all {
+		if slices.Contains(types, "") {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// methodType is the type of methods.
+const methodType = "builtin_function_or_method"
+
+// fieldType returns the type of a field of a record.
+func fieldType(f *mad.Field) string {
+	switch {
+	case f.Count > 1, f.Type == mad.FieldTypeMask:
+		return "tuple"
+	case f.Type == mad.FieldTypeStruct:
+		return records.TypeName(f.Struct)
+	case f.Key:
+		return "string"
+	case f.Type == mad.FieldTypeBytes:
+		return "bytes"
+	case f.Type == mad.FieldTypeUint || f.Type == mad.FieldTypeLID:
+		if f.Scale > 0 {
+			return "float"
+		}
+		return "int"
+	}
+	return "string" // texts, GUIDs, GIDs, words
+}
+
+// codeType returns the type of the number of a word.
+func codeType(f *mad.Field) string {
+	if f.Count > 1 {
+		return "tuple"
+	}
+	return "int"
 }
 
 // layouts returns all attributes, headers, and the variants of both.

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/metrics"
@@ -125,7 +126,7 @@ func newRepl(p *session.Program, s *session.Session, commands Commands) *repl {
 	r := &repl{Session: s, program: p, commands: commands}
 	r.interp = newInterp(lang.FileOptions(), maps.Clone(s.Interpreter.Globals), r.show)
 	s.Defined = r.interp.globals.Keys
-	r.interp.check = s.WarnWords
+	r.interp.check = func(f *syntax.File) { s.WarnComparisons(f, r.interp.globals) }
 	r.interp.made = r.made
 	return r
 }
