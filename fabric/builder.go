@@ -191,7 +191,7 @@ func (f *Fabric) place(b *Builder, order []int32) {
 	for id, h := range order {
 		from := &b.nodes[h]
 		n := &f.nodes[id]
-		*n = Node{fabric: f, info: from.Info, name: from.Name, fileID: from.FileID, route: from.Route, id: int32(id), first: int32(len(f.ports)), sw: -1}
+		*n = Node{fabric: f, info: from.Info, name: from.Name, fileID: from.FileID, route: from.Route, kind: kindOf(&from.Info, from.Name), id: int32(id), first: int32(len(f.ports)), sw: -1}
 		if from.Switch != nil {
 			n.sw = int32(len(f.switches))
 			f.switches = append(f.switches, *from.Switch)

@@ -11,7 +11,7 @@
 //	derived.go  values computed once from a fabric
 //	reading.go  attributes read beyond a sweep
 //	label.go    nodes and ports in messages
-//	tier.go     how far nodes are from the hosts
+//	kind.go     hosts, gateways, aggregation nodes; tier.go, how far nodes are from the hosts
 //	find.go     nodes and hosts by name
 //	rename.go   names from a node name map; nearest.go, the name that was meant;
 //	            nameorder.go, the order of names
@@ -189,6 +189,7 @@ type Node struct {
 	name   string
 	fileID string
 	route  mad.DirectedRoute
+	kind   NodeKind
 	id     int32
 	first  int32 // id of port 0 of a switch, of port 1 of others
 	sw     int32 // index in Fabric.switches, or -1

@@ -22,7 +22,7 @@ var SelectMethod = lang.Builtin{
 	Doc: `Returns the nodes of a class, or those of a name.
 Classes: cn, compute nodes; io, file servers; an, aggregation nodes of switches (SHARP); gateway, gateways to other networks, and routers; sm, nodes that can also run a subnet manager.
 It warns if no node is selected.
-Names determine the class: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway, "*storage*" is io, all other CAs are cn. classes replaces these rules.`,
+The kind of a node determines the class (node.kind); hosts named "*storage*" are io, all others cn. classes replaces these rules.`,
 	Example: `
 > f = discover()
 > len(f.select("cn")), len(f.select("cn", classes={"io": "node-000?*"}))

@@ -33,6 +33,7 @@ func init() {
 	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal if their GUIDs are equal.",
 		lang.Member[Node]{Name: "name", Type: "string", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
 		lang.Member[Node]{Name: "type", Type: "string", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
+		lang.Member[Node]{Name: "kind", Type: "string", Doc: `"switch", "router", or of a CA "host", "gateway" (to another network), "aggregation_node" (inside a switch, for SHARP); by device and description`, Words: fabric.NodeKinds, Get: func(n Node) starlark.Value { return starlark.String(n.Kind().String()) }},
 		lang.Member[Node]{Name: "lid", Type: "int", Column: true, Doc: "LID of port 0 of a switch, else of the first port with a LID; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
 		lang.Member[Node]{Name: "num_ports", Type: "int", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
 		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},

@@ -65,7 +65,7 @@ func (l *Ladder) hosts(of []int) {
 			continue
 		}
 		slices.Sort(at[i])
-		key := strconv.Itoa(int(n.Type())) + fmt.Sprint(slices.Compact(at[i]))
+		key := strconv.Itoa(int(n.Kind())) + fmt.Sprint(slices.Compact(at[i]))
 		if _, ok := first[key]; !ok {
 			first[key] = i
 		}

@@ -9,14 +9,13 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
-	"fabsh/mad"
 )
 
 // TierName is a tier in words.
 func TierName(t int) string {
 	switch t {
 	case -1:
-		return "no path to a host"
+		return "outside of the tiers"
 	case 0:
 		return "hosts"
 	case 1:
@@ -27,14 +26,16 @@ func TierName(t int) string {
 
 // Counted is how many nodes of which kind a group has; "" for one that is alone.
 func (g *Group) Counted() string {
-	var switches, cas, routers, others int
+	var switches, cas, aggregation, routers, others int
 	for _, n := range g.Nodes {
-		switch n.Type() {
-		case mad.NodeTypeSwitch:
+		switch n.Kind() {
+		case fabric.KindSwitch:
 			switches++
-		case mad.NodeTypeCA:
+		case fabric.KindHost, fabric.KindGateway:
 			cas++
-		case mad.NodeTypeRouter:
+		case fabric.KindAggregation:
+			aggregation++
+		case fabric.KindRouter:
 			routers++
 		default:
 			others++
@@ -44,7 +45,7 @@ func (g *Group) Counted() string {
 	for _, c := range []struct {
 		n         int
 		one, many string
-	}{{switches, "switch", "switches"}, {cas, "CA", "CAs"}, {routers, "router", "routers"}, {others, "node", "nodes"}} {
+	}{{switches, "switch", "switches"}, {cas, "CA", "CAs"}, {aggregation, "aggregation node", "aggregation nodes"}, {routers, "router", "routers"}, {others, "node", "nodes"}} {
 		if c.n > 0 {
 			parts = append(parts, plural.Count(c.n, c.one, c.many))
 		}

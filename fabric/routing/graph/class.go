@@ -50,13 +50,14 @@ func (c Class) String() string {
 // Rule gives a class to the terminals that fit all its conditions.
 type Rule struct {
 	Class  Class
-	Name   string       // of the node; * stands for any text, ? for any byte, case does not matter. "": any
-	Type   mad.NodeType // 0: any
-	Vendor uint32       // 0: any
-	Device uint16       // 0: any
-	GUIDs  []mad.GUID   // of nodes or ports; nil: any
-	SM     bool         // only ports that can run a subnet manager
-	Also   bool         // the rules that follow are tried too
+	Name   string          // of the node; * stands for any text, ? for any byte, case does not matter. "": any
+	Type   mad.NodeType    // 0: any
+	Vendor uint32          // 0: any
+	Device uint16          // 0: any
+	Kind   fabric.NodeKind // KindUnknown: any
+	GUIDs  []mad.GUID      // of nodes or ports; nil: any
+	SM     bool            // only ports that can run a subnet manager
+	Also   bool            // the rules that follow are tried too
 
 	text string // of a Name that is this text between stars; set by quick
 	has  uint64 // its letters
@@ -91,14 +92,13 @@ func (r *Rule) names(s string, has uint64) bool {
 
 // DefaultRules are the rules where none are given. The first that fits decides,
 // except for rules with Also, which add their class and go on. Only its name distinguishes
-// an aggregation node from a host, and a storage host from a compute node.
+// a storage host from a compute node.
 func DefaultRules() []Rule {
 	return []Rule{
 		{Class: ClassSM, SM: true, Also: true},
-		{Class: ClassAN, Name: "*aggregation node*"},
-		{Class: ClassGateway, Type: mad.NodeTypeRouter},
-		{Class: ClassGateway, Name: "*gateway*"},
-		{Class: ClassGateway, Name: "*skyway*"},
+		{Class: ClassAN, Kind: fabric.KindAggregation},
+		{Class: ClassGateway, Kind: fabric.KindRouter},
+		{Class: ClassGateway, Kind: fabric.KindGateway},
 		{Class: ClassIO, Name: "*storage*"},
 		{Class: ClassCN},
 	}
@@ -112,6 +112,7 @@ func (r *Rule) fits(p *fabric.Port, has uint64) bool {
 	case r.Type != 0 && r.Type != n.Type():
 	case r.Vendor != 0 && r.Vendor != n.Info().VendorID:
 	case r.Device != 0 && r.Device != n.Info().DeviceID:
+	case r.Kind != fabric.KindUnknown && r.Kind != n.Kind():
 	case r.SM && (p.Info() == nil || p.Info().CapabilityMask&mad.CapabilityMaskIsSM == 0):
 	case r.GUIDs != nil && !slices.Contains(r.GUIDs, p.GUID()) && !slices.Contains(r.GUIDs, n.GUID()):
 	case !r.names(n.Name(), has):
