@@ -29,6 +29,12 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	}
 	n := node{at: r.at, id: id, name: id}
 	g := r.guids[t]
+	if system := g.next; r.portGUID != nil && system != *r.portGUID && r.ofSystem(id) {
+		g.next = *r.portGUID
+		if r.image == nil {
+			r.image = &system
+		}
+	}
 	n.info = mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: t, NumPorts: uint8(ports), NodeGUID: g.next,
 		VendorID: r.vendor, DeviceID: r.device, PartitionCap: 1,
@@ -56,6 +62,17 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	r.add(n)
 	r.inRecord = true
 	return nil
+}
+
+// ofSystem reports whether the first GUID of the line above is that of the system, and the one
+// in parentheses that of the node: ibdiagnet writes switchguid=0xSYSTEM(NODE), and
+// ibnetdiscover switchguid=0xNODE(PORT). The node id, which has the GUID of the node, shows which.
+func (r *recordReader) ofSystem(id string) bool {
+	if !isGUIDID(id) {
+		return false
+	}
+	guid, _, ok := hexDigits([]byte(id[2:18]))
+	return ok && mad.GUID(guid) == *r.portGUID
 }
 
 // comment parses what follows # in the first line of a record: the name, with
