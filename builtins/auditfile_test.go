@@ -106,8 +106,8 @@ func TestSnapshotAudits(t *testing.T) {
 				if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
 					t.Errorf("-live +file\n%s", diff)
 				}
-				if live.Complete() != stored.Complete() {
-					t.Errorf("complete: %v live, %v of the file: %v, %v", live.Complete(), stored.Complete(), live.Coverage.Missing(), stored.Coverage.Missing())
+				if live.Answered() != stored.Answered() {
+					t.Errorf("answered: %v live, %v of the file: %v, %v", live.Answered(), stored.Answered(), live.Coverage.Missing(), stored.Coverage.Missing())
 				}
 			})
 		})

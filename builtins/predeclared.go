@@ -34,7 +34,7 @@ func functions() []*lang.Builtin {
 		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
-		&audits.Finding, &audits.Metric, &audits.LoadThresholds,
+		&audits.Finding, &audits.NotJudged, &audits.Detail, &audits.Metric, &audits.LoadThresholds,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
 		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,

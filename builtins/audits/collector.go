@@ -12,6 +12,7 @@ import (
 type collector struct {
 	audit   string // the one that runs
 	found   audit.Collection
+	skipped []audit.Unjudged // by not_judged()
 	metrics []audit.Metric
 	index   map[string]int // of metrics, by name and labels
 }

@@ -1,7 +1,7 @@
 // Package audits has the values of audits: findings, metrics and rates of counters; and the
 // report of a run.
 //
-//	finding.go   finding(): its arguments, and the value
+//	finding.go   finding(): its arguments, and the value; unjudged.go, not_judged() and detail()
 //	subject.go   makes a subject from a value
 //	collector.go collects findings while audits run
 //	metric.go    metric(): its arguments, and the value
@@ -46,6 +46,9 @@ var Finding = lang.Builtin{
 		{Name: "message", Kind: lang.KindText, Doc: "the fact for people, with the values that led to it"},
 		{Name: "severity", Kind: kindSeverity, Default: `"error"`, Keyword: true, Doc: `"critical": data or management is broken now; "error": something does not work as it should; "warning"; "info"`},
 		{Name: "cause", Kind: kindCause, Default: "None", Keyword: true, Doc: "the finding that causes this one, or its id; this one is listed below it"},
+		{Name: "covers", Kind: lang.KindAny, Default: "[]", Keyword: true, Doc: "other subjects for which the finding stands: acknowledging one of them acknowledges it"},
+		{Name: "absorbs", Kind: lang.KindAny, Default: "[]", Keyword: true, Doc: "ids of findings about the same fault, which are not reported besides this one"},
+		{Name: "parts", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "number of faults: so many findings must name this one in absorbs before it is left out"},
 		{Name: "**data", Kind: lang.KindAny, Doc: "figures for programs, with the unit in the name: rate_gbps=100"},
 	},
 	Doc: `Reports a fault, and returns it as a finding.
@@ -71,6 +74,9 @@ type findingArgs struct {
 	Message  string
 	Severity string
 	Cause    starlark.Value
+	Covers   starlark.Value
+	Absorbs  starlark.Value
+	Parts    int
 	Data     []starlark.Tuple
 }
 
@@ -101,6 +107,21 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 	default:
 		return f, lang.ParamError("cause", "got %s, want a finding, or the id of one", cause.Type())
 	}
+	f.Parts = a.Parts
+	for _, v := range listed(a.Covers) {
+		s, err := subjectOf(v)
+		if err != nil {
+			return f, lang.ParamError("covers", "%w", err)
+		}
+		f.Absorbed = append(f.Absorbed, f.Check+":"+s.Key())
+	}
+	for _, v := range listed(a.Absorbs) {
+		id, ok := starlark.AsString(v)
+		if !ok {
+			return f, lang.ParamError("absorbs", "got %s, want ids of findings", v.Type())
+		}
+		f.Absorbs = append(f.Absorbs, id)
+	}
 	for _, kv := range a.Data {
 		name := string(kv[0].(starlark.String))
 		if _, err := lang.Render(kv[1], lang.FormatJSONL); err != nil {
@@ -110,6 +131,14 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 		f.Data = append(f.Data, audit.Datum{Name: name, Value: kv[1]})
 	}
 	return f, nil
+}
+
+// listed returns the elements of a list, none of another value.
+func listed(v starlark.Value) []starlark.Value {
+	if list, ok := v.(starlark.Iterable); ok {
+		return lang.Collect(list)
+	}
+	return nil
 }
 
 // FindingType is the type of the result of finding().
@@ -132,6 +161,7 @@ var FindingType = &lang.ResultType{
 		{Name: "data", Doc: "a dict of figures, with the unit in their names"},
 		{Name: "ack", Doc: "its acknowledgement: a dict of by, reason, until; None if it is not acknowledged"},
 		{Name: "since", Doc: "time of the first of the consecutive runs that found it, in RFC 3339; None if runs keep no state"},
+		{Name: "absorbed", Doc: "ids for which this finding also stands: of the same fault, or of other nodes of a model"},
 	},
 }
 
@@ -167,7 +197,7 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 	return &findingValue{f: f, Result: lang.NewResult(FindingType,
 		starlark.String(f.Severity.String()), starlark.String(f.Check), starlark.String(f.Subject.Name()), starlark.String(f.Message),
 		lang.TextOrNone(f.Audit), lang.TextOrNone(f.Cause), starlark.String(f.Subject.Kind), port, peerPort, guid, peerGUID,
-		starlark.String(f.ID()), data, ack, since)}
+		starlark.String(f.ID()), data, ack, since, lang.Texts(f.Absorbed))}
 }
 
 // String returns the finding in one line.

@@ -16,13 +16,14 @@ var ReportType = &lang.ResultType{
 		{Name: "port", Doc: "the local port of the run; None for a file"},
 		{Name: "subnet", Doc: "key of the subnet for its state and acks"},
 		{Name: "audits", Doc: "names of the audits of the run"},
-		{Name: "complete", Doc: "True if all requests were answered, except for attributes that agents or the file do not support, and all audits ran"},
+		{Name: "complete", Doc: "True if all requests were answered, except for attributes that agents do not support, and all checks of all audits were done"},
 		{Name: "findings", Doc: "a list of finding, the most severe first"},
 		{Name: "acked", Doc: "acknowledged findings: a list of finding, with ack"},
 		{Name: "in_baseline", Doc: "number of findings that the baseline has too"},
 		{Name: "silent", Doc: "names of nodes acknowledged as not answering, which the coverage omits"},
 		{Name: "coverage", Doc: "a list of audit_coverage"},
 		{Name: "not_done", Doc: "audits that did not finish: dicts of audit, why, skipped (it needs a live fabric)"},
+		{Name: "not_judged", Doc: "checks that were not done, or not for all of the fabric: dicts of audit, check, needs, lacked"},
 		{Name: "notes", Doc: "other remarks"},
 		{Name: "datagrams", Doc: "number of datagrams sent, with answers to other requests"},
 	},
@@ -103,7 +104,13 @@ func WrapReport(r *audit.Report, format lang.Format) starlark.Value {
 	return &report{r: r, Result: lang.NewResult(ReportType,
 		starlark.String(r.Fabric), lang.TextOrNone(r.Port), starlark.String(r.Subnet.Key()), lang.Texts(r.Audits), starlark.Bool(r.Complete()),
 		starlark.NewList(findings), starlark.NewList(acked), starlark.MakeInt(r.Known), lang.Texts(silent),
-		starlark.NewList(coverage), starlark.NewList(failures), lang.Texts(r.Notes), starlark.MakeUint64(r.Datagrams))}
+		starlark.NewList(coverage), starlark.NewList(failures), unjudgedOf(r), lang.Texts(r.Notes), starlark.MakeUint64(r.Datagrams))}
+}
+
+func unjudgedOf(r *audit.Report) *starlark.List {
+	return lang.List(r.Unjudged, func(u audit.Unjudged) starlark.Value {
+		return lang.DictOf("audit", starlark.String(u.Audit), "check", starlark.String(u.Check), "needs", starlark.String(u.Needs), "lacked", starlark.String(u.Lacked))
+	})
 }
 
 func coverageOf(r *audit.Report) (list []starlark.Value) {

@@ -3,18 +3,21 @@ package audits
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 )
 
 // Limits of the text, which should fit a screen: findings of one check, effects of one cause,
-// notes. Other formats have all.
+// notes, checks. Other formats have all.
 const (
 	maxOfCheck = 8
 	maxEffects = 3
 	maxNotes   = 8
+	maxChecks  = 8 // that lack the same
 )
 
 // Display returns the report as text: the coverage, then the findings, each with its effects.
@@ -29,16 +32,15 @@ func (v *report) Display() string {
 	}
 	line("fabric", "%s", strings.TrimPrefix(r.Fabric, "fabric: "))
 	line("audits", "%s", strings.Join(r.Audits, " "))
-	line("coverage", "%s", coverageText(&r.Coverage))
+	line("coverage", "%s", checksText(r)+coverageText(&r.Coverage))
 	for _, s := range r.Silent {
 		line("silent", "%s: acknowledged, left out of the coverage", s.Name())
 	}
 	for _, f := range r.Failures {
-		why := firstLine(f.Err.Error())
-		if f.Skipped {
-			why = "it needs a live fabric; this is a file"
-		}
-		line("not done", "%s: %s", f.Audit, why)
+		line("not done", "%s: %s", f.Audit, f.Why())
+	}
+	for _, u := range unjudgedText(r) {
+		line("not judged", "%s", u)
 	}
 	for i, n := range r.Notes {
 		if i == maxNotes {
@@ -126,7 +128,39 @@ func countText(r *audit.Report) string {
 	return text
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+// checksText returns how many checks were done, if any was not.
+func checksText(r *audit.Report) string {
+	left := map[[2]string]bool{}
+	for _, u := range r.Unjudged {
+		left[[2]string{u.Audit, u.Check}] = true
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s; ", max(r.Checks-len(left), 0), plural.Count(max(r.Checks, len(left)), "check", "checks"))
+}
+
+// unjudgedText returns the checks that were not done, by what the run lacked. Those of audits
+// that did not run are left out: the text has a line for each audit.
+func unjudgedText(r *audit.Report) (lines []string) {
+	checks := map[string][]string{}
+	var order []string
+	for _, u := range r.Unjudged {
+		if slices.ContainsFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == u.Audit }) {
+			continue
+		}
+		if checks[u.Lacked] == nil {
+			order = append(order, u.Lacked)
+		}
+		if !slices.Contains(checks[u.Lacked], u.Check) {
+			checks[u.Lacked] = append(checks[u.Lacked], u.Check)
+		}
+	}
+	for _, lacked := range order {
+		if n := len(checks[lacked]); n > maxChecks {
+			checks[lacked] = append(checks[lacked][:maxChecks], fmt.Sprintf("and %d more", n-maxChecks))
+		}
+		lines = append(lines, fmt.Sprintf("%s (%s)", strings.Join(checks[lacked], " "), lacked))
+	}
+	return lines
 }

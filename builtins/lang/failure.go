@@ -127,19 +127,24 @@ timed out
 		Args   starlark.Tuple
 		Kwargs []starlark.Tuple
 	}) (starlark.Value, error) {
-		f := c.Fiber()
-		outer := f.Account
-		f.Account = new(Account)
-		v, err := starlark.Call(c.Thread, a.FN, a.Args, a.Kwargs)
-		f.Account = outer
-		if err == nil {
-			return v, nil
-		}
-		if !Catchable(f, err) {
-			return nil, err
-		}
-		return NewFailure(err), nil
+		return CallCatching(c, a.FN, a.Args, a.Kwargs)
 	}),
+}
+
+// CallCatching calls fn as catch() does.
+func CallCatching(c *Call, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	f := c.Fiber()
+	outer := f.Account
+	f.Account = new(Account)
+	v, err := starlark.Call(c.Thread, fn, args, kwargs)
+	f.Account = outer
+	if err == nil {
+		return v, nil
+	}
+	if !Catchable(f, err) {
+		return nil, err
+	}
+	return NewFailure(err), nil
 }
 
 // NewFailure returns the value of a caught error. A value that was raised again by its

@@ -14,6 +14,8 @@ import (
 // if there is no observer.
 type Observer struct {
 	Report func(a *mad.Attribute, t *Target, err error)
+	// Detail is above 0 during detail(): the requests only add detail to findings.
+	Detail int
 	// Swept is the fabric that the current run of audits has swept; nil: none.
 	Swept *fabric.Fabric
 

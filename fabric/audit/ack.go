@@ -23,10 +23,11 @@ func (a *Ack) InForce(now time.Time) bool {
 	return now.Before(a.Until.AddDate(0, 0, 1))
 }
 
-// Covers reports whether a is about f. A finding about a link is named by either
-// end.
+// Covers reports whether a is about f, or about a finding that f has absorbed. A finding
+// about a link is named by either end.
 func (a *Ack) Covers(f *Finding) bool {
-	return slices.ContainsFunc(f.Subject.keys(), func(key string) bool { return matches(a.Pattern, f.Check+":"+key) })
+	match := func(id string) bool { return matches(a.Pattern, id) }
+	return slices.ContainsFunc(f.ids(), match) || slices.ContainsFunc(f.Absorbed, match)
 }
 
 // matches reports whether pattern, in which * stands for any text, is all of text. Both

@@ -14,7 +14,7 @@ type Outcome uint8
 
 const (
 	Answered    Outcome = iota
-	Unsupported         // the agent does not have the attribute; or the file does not have it
+	Unsupported         // the agent, the file or the transport does not have the attribute
 	TimedOut
 	Failed // the answer was another error
 )

@@ -4,7 +4,8 @@
 //
 //	finding.go   Finding, with an id that is the same next run; Severity
 //	subject.go   Subject: the fabric, a node, a port or a link
-//	fold.go      Fold: effects under their causes
+//	fold.go      Fold: effects under their causes; merge.go, Merge: findings of one fault
+//	need.go      Need: information that checks need; Unjudged, a check that was not done
 //	coverage.go  Coverage: the requests of a run, and their outcomes
 //	ack.go       Ack: an acknowledged finding, by whom, and until when; ackfile.go, their file
 //	report.go    Report: all of one run; sweep.go, the requests of its sweep
@@ -43,6 +44,12 @@ type Finding struct {
 	// Cause is the ID of the finding that it follows from; empty: it is
 	// unknown.
 	Cause string
+	// Absorbs are the IDs of findings that are the same fault, if the run has them; Parts is
+	// how many others must name this one before it is absorbed (Merge).
+	Absorbs []string
+	Parts   int
+	// Absorbed are the IDs that this finding also stands for: acks of them apply to it.
+	Absorbed []string
 	// Since is the run from which on it has been found each time; zero where no
 	// state is kept.
 	Since time.Time
@@ -122,6 +129,8 @@ func (c *Collection) Add(f Finding) {
 	if old.Cause == "" {
 		old.Cause = f.Cause
 	}
+	old.Absorbs, old.Absorbed = append(old.Absorbs, f.Absorbs...), append(old.Absorbed, f.Absorbed...)
+	old.Parts = max(old.Parts, f.Parts)
 	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {
 		c.said[id] = append(said, f.Message)
 		old.Message += "; " + f.Message

@@ -98,13 +98,16 @@ type Down struct {
 	ToSwitch bool          // that was a switch
 }
 
-// Down are the ports of f that are down, and were up in a run of the last seven days. Both
-// ends of a link are one, the first of them.
+// Down are the ports of f that are down, and were up in a run of the last seven days, unless
+// what was behind them now has another link. Both ends of a link are one, the first of them.
 func (h *History) Down(f *fabric.Fabric, now time.Time) (list []Down) {
 	for i := range f.Ports() {
 		p := &f.Ports()[i]
 		x := h.wasUp(p, now)
 		if x == nil {
+			continue
+		}
+		if x.recabled(f) {
 			continue
 		}
 		q := h.otherEnd(f, p, x, now)
@@ -113,6 +116,17 @@ func (h *History) Down(f *fabric.Fabric, now time.Time) (list []Down) {
 		}
 	}
 	return list
+}
+
+// recabled reports whether what was behind the port now has another link: the cable was moved,
+// and nothing is missing.
+func (x *portPast) recabled(f *fabric.Fabric) bool {
+	nodes := f.NodeByGUID(x.peer)
+	if x.peer == 0 || len(nodes) != 1 {
+		return false
+	}
+	q := nodes[0].Port(int(x.peerNum))
+	return q != nil && q.Peer() != nil
 }
 
 // wasUp is the past of a port that is down, and was up; nil: it is not, or was not.

@@ -23,8 +23,10 @@ type Report struct {
 	Known     int       // how many the baseline has too
 	Silent    []Subject // known not to answer, and left out of Coverage
 	Failures  []Failure // audits that did not run
-	Notes     []string  // other remarks
-	Datagrams uint64    // that were sent
+	Checks    int       // how many checks the audits have
+	Unjudged  []Unjudged
+	Notes     []string // other remarks
+	Datagrams uint64   // that were sent
 
 	// For programs that want figures: the fabric, or nil; the
 	// counters that were read; what audits measured; and when.
@@ -47,6 +49,15 @@ type Failure struct {
 	Skipped bool // its input is missing, and it was not requested by name
 }
 
+// Why returns the reason in one line.
+func (f *Failure) Why() string {
+	if f.Skipped {
+		return "it needs a live fabric; this is a file"
+	}
+	line, _, _ := strings.Cut(f.Err.Error(), "\n")
+	return line
+}
+
 // ErrCut is why audits do not run on a part of a fabric: missing nodes could not be
 // distinguished from nodes that were not read.
 var ErrCut = errors.New("the sweep was cut short; a part of a fabric is not judged")
@@ -64,6 +75,12 @@ func (r *Report) Fail(audit string, err error) {
 // silence are the checks whose subjects are known not to answer.
 var silence = map[string]bool{"port.unresponsive": true, "node.silent": true}
 
+// silent reports whether id is of such a check.
+func silent(id string) bool {
+	check, _, _ := strings.Cut(id, ":")
+	return silence[check]
+}
+
 // Settle selects what of found to report: not what is acknowledged, nor
 // what the baseline has. A node without answers that is acknowledged no longer counts as
 // missing. baseline are the IDs of the findings that the baseline has.
@@ -74,7 +91,7 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, no
 		switch {
 		case inForce:
 			r.Acked = append(r.Acked, Acked{*f, a})
-			if silence[f.Check] {
+			if silence[f.Check] || slices.ContainsFunc(f.Absorbed, silent) {
 				r.Silent = append(r.Silent, f.Subject)
 			}
 			continue
@@ -96,12 +113,18 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, no
 		}
 	}
 	r.Coverage.Excuse(func(s Subject) bool {
-		return slices.ContainsFunc(r.Silent, func(silent Subject) bool { return silent.Covers(s) })
+		return slices.ContainsFunc(r.Silent, func(known Subject) bool { return known.Covers(s) })
 	})
 }
 
-// Complete reports whether everything was read and all audits ran.
+// Complete reports whether everything was read, and all checks of all audits were done.
 func (r *Report) Complete() bool {
+	return r.Answered() && len(r.Failures) == 0 && len(r.Unjudged) == 0
+}
+
+// Answered reports whether all requests were answered, and all audits ran that could run on
+// this fabric.
+func (r *Report) Answered() bool {
 	failed := slices.ContainsFunc(r.Failures, func(f Failure) bool { return !f.Skipped })
 	return !failed && r.Coverage.Complete()
 }

@@ -23,13 +23,13 @@ func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
 	}
 	d.Counters(s, ports)
 	took := r.Ended.Sub(r.Began)
-	d.run(s, ports, r.Complete(), r.Began, took, totals)
+	d.run(s, ports, r.Answered(), r.Began, took, totals)
 
 	findings(s, r.Findings)
 	coverage(s, &r.Coverage)
 	ended := float64(r.Ended.UnixMilli()) / 1e3
 	s.Add("fabsh_audit_timestamp_seconds", Gauge, "When the run ended, in Unix time", s.Labels(), ended)
-	if r.Complete() {
+	if r.Answered() {
 		s.Add("fabsh_audit_last_success_timestamp_seconds", Gauge, "When the last run ended in which all requests were answered, in Unix time", s.Labels(), ended)
 	}
 	s.Add("fabsh_audit_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())

@@ -24,9 +24,54 @@ type Audit struct {
 	own       []string // the parameters that the command fills, of ownOptions
 	events    bool     // its findings are past events, not current states
 	entry     *script.Entry
+	checks    []check
 	datagrams *starlark.Function // returns how many it will send; nil: unknown
 	given     map[string]starlark.Value
 	kwargs    []starlark.Tuple
+}
+
+// check is a check of an audit, and the information without which it is not done.
+type check struct {
+	name  string
+	needs []*audit.Need
+}
+
+// Checks returns the names of the checks that the audit declares in its global needs.
+func (a *Audit) Checks() []string {
+	names := make([]string, len(a.checks))
+	for i := range a.checks {
+		names[i] = a.checks[i].name
+	}
+	return names
+}
+
+// checksOf reads the global needs of an audit: a dict of checks to the names of what they need,
+// separated by blanks.
+func checksOf(v starlark.Value) (list []check, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	d, ok := v.(*starlark.Dict)
+	if !ok {
+		return nil, fmt.Errorf("needs: got %s, want a dict of checks to what they need", v.Type())
+	}
+	for _, kv := range d.Items() {
+		name, ok1 := starlark.AsString(kv[0])
+		words, ok2 := starlark.AsString(kv[1])
+		if !ok1 || !ok2 || !audit.CheckName().MatchString(name) {
+			return nil, fmt.Errorf("needs: invalid entry %s: %s; want a check and the names of what it needs", kv[0], kv[1])
+		}
+		c := check{name: name}
+		for word := range strings.FieldsSeq(words) {
+			n, err := audit.NeedByName(word)
+			if err != nil {
+				return nil, fmt.Errorf("needs: %s: %w", name, err)
+			}
+			c.needs = append(c.needs, n)
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // Set is the audits of a run.
@@ -156,6 +201,9 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 		}
 		a.datagrams = s.Function("datagrams")
 		a.events = s.Globals["events"] == starlark.True
+		if a.checks, err = checksOf(s.Globals["needs"]); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 		a.entry = script.NewEntry(a.Name, fn, s.Doc)
 		a.entry.Options = slices.DeleteFunc(a.entry.Options, func(p script.Param) bool {
 			own := slices.Contains(ownOptions, p.Name)

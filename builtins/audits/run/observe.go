@@ -6,6 +6,7 @@ import (
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -15,6 +16,51 @@ import (
 type observer struct {
 	coverage *audit.Coverage
 	audit    string // the audit that runs; "" if requests do not count
+	state    *topology.Observer
+	details  details
+}
+
+// details counts requests of detail() without an answer.
+type details struct {
+	rows  []detail
+	index map[detail]int // by audit and attribute
+}
+
+type detail struct {
+	audit, attribute string
+	n                int
+}
+
+func (d *details) count(audit, attribute string) {
+	key := detail{audit, attribute, 0}
+	i, ok := d.index[key]
+	if !ok {
+		if d.index == nil {
+			d.index = map[detail]int{}
+		}
+		i = len(d.rows)
+		d.index[key] = i
+		d.rows = append(d.rows, key)
+	}
+	d.rows[i].n++
+}
+
+// forget drops those of an audit, which runs again.
+func (d *details) forget(audit string) {
+	for i := range d.rows {
+		if d.rows[i].audit == audit {
+			d.rows[i].n = 0
+		}
+	}
+}
+
+// notes adds a note for each attribute.
+func (d *details) notes(r *audit.Report) {
+	for _, x := range d.rows {
+		if x.n > 0 {
+			r.Note("%s of %s: no answer to %s; only details of findings are missing", x.attribute, x.audit, plural.Count(x.n, "request", "requests"))
+		}
+	}
 }
 
 // observe counts a request of the audit that runs.
@@ -23,6 +69,10 @@ func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
 		return
 	}
 	outcome := outcomeOf(err)
+	if o.state != nil && o.state.Detail > 0 && (outcome == audit.TimedOut || outcome == audit.Failed) {
+		o.details.count(o.audit, a.Name)
+		return
+	}
 	s := audit.OfFabric()
 	if t.Node != nil && (outcome == audit.TimedOut || outcome == audit.Failed) { // else the subject is not needed
 		s = audit.OfNode(t.Node)
@@ -43,7 +93,7 @@ func outcomeOf(err error) audit.Outcome {
 	switch {
 	case err == nil:
 		return audit.Answered
-	case errors.As(err, &unsupported), errors.As(err, &register) && register.Unsupported(), errors.Is(err, topology.ErrNotInFile):
+	case errors.As(err, &unsupported), errors.As(err, &register) && register.Unsupported(), errors.Is(err, topology.ErrNotInFile), errors.Is(err, engine.ErrCut):
 		return audit.Unsupported
 	case engine.Unanswered(err):
 		return audit.TimedOut

@@ -7,6 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
@@ -45,6 +46,8 @@ func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, err
 	for _, a := range list {
 		again[a.Name] = true
 		x.report.Coverage.Forget(a.Name)
+		x.judge.requests.details.forget(a.Name)
+		audits.ForgetUnjudged(x.runtime, a.Name)
 	}
 	x.report.Failures = slices.DeleteFunc(x.report.Failures, func(f audit.Failure) bool { return again[f.Audit] })
 	second, err := x.judge.all(f, list, starlark.None)

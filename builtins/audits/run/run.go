@@ -69,7 +69,7 @@ func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*au
 	}
 	report.Coverage.Begin(append([]string{audit.Sweep}, report.Audits...)...)
 	x := &run{Options: o, ctx: ctx, runtime: r, env: env, report: report}
-	x.judge = judge{ctx: ctx, runtime: r, report: report, requests: &observer{coverage: &report.Coverage}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
+	x.judge = judge{ctx: ctx, runtime: r, report: report, requests: &observer{coverage: &report.Coverage, state: lang.StateOf[topology.Observer](r)}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
 	defer lang.StateOf[topology.Observer](r).Begin(x.judge.requests.observe)()
 	defer r.Progress("")
 	if clock := r.Clock; env.Engine != nil && env.Engine.Traits().Simulated {
@@ -165,9 +165,12 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 		}
 		changed = compareSM(manager, findSM(x.ctx, x.env), x.env.Engine.Traits().Simulated)
 	}
+	x.unjudged(f, list)
+	x.judge.requests.details.notes(x.report)
 	if found, err = x.judgeRun(f, list, found, changed); err != nil {
 		return err
 	}
+	found = audit.Merge(found)
 	x.report.Rates, x.report.Metrics = audits.RunRates(x.runtime), audits.TakeMetrics(x.runtime)
 	x.keep(f, found)
 	x.report.Notes = append(x.report.Notes, x.missed...)
@@ -224,6 +227,36 @@ func (x *run) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Finding,
 	return append(found, more...), err
 }
 
+// unjudged lists the checks that were not done: those that need what the fabric does not have,
+// those of audits that did not run, and those that scripts named.
+func (x *run) unjudged(f *topology.Fabric, list []*Audit) {
+	r := x.report
+	lacks := map[string]string{} // by name of a need
+	for _, a := range list {
+		r.Checks += len(a.checks)
+		i := slices.IndexFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == a.Name })
+		for _, c := range a.checks {
+			if i >= 0 {
+				r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: "the audit", Lacked: r.Failures[i].Why()})
+				continue
+			}
+			for _, n := range c.needs {
+				lack, ok := lacks[n.Name]
+				if !ok {
+					if lack = n.Lack(f.Fabric); n.Name == "counters" {
+						lack = audits.Uncompared(x.runtime)
+					}
+					lacks[n.Name] = lack
+				}
+				if lack != "" {
+					r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: n.Doc, Lacked: lack})
+				}
+			}
+		}
+	}
+	r.Unjudged = append(r.Unjudged, audits.TakeUnjudged(x.runtime)...)
+}
+
 // settled returns the report as it would be with these findings.
 func (x *run) settled(found []audit.Finding) *audit.Report {
 	report := &audit.Report{Coverage: x.report.Coverage.Clone(), Failures: x.report.Failures}
@@ -233,7 +266,7 @@ func (x *run) settled(found []audit.Finding) *audit.Report {
 
 // keep ends the run, and keeps its reads and findings for the next one.
 func (x *run) keep(f *topology.Fabric, found []audit.Finding) {
-	gone, err := audits.EndRun(x.runtime, f.Fabric, found, x.settled(found).Complete())
+	gone, err := audits.EndRun(x.runtime, f.Fabric, found, x.settled(found).Answered())
 	if err != nil {
 		x.report.Fail("state", err)
 	}

@@ -13,7 +13,7 @@ func Status(r *audit.Report, failOn audit.Severity) int {
 	if r.Worst() >= failOn {
 		code = lang.StatusFindings
 	}
-	if !r.Complete() {
+	if !r.Answered() {
 		code = lang.StatusFabric
 	}
 	for _, f := range r.Failures {

@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/plural"
+)
+
+// Need is information that checks need and a fabric may lack: files have less than a sweep.
+type Need struct {
+	Name string // in scripts: "state"
+	Doc  string // in reports: "states of ports"
+	// count returns how many items of the fabric have it, and how many there are.
+	count func(f *fabric.Fabric) (have, of int)
+	what  [2]string // items, in the singular and plural
+}
+
+var (
+	ofLinks    = [2]string{"end of a link", "ends of links"}
+	ofPorts    = [2]string{"switch port without a link", "switch ports without a link"}
+	ofSwitches = [2]string{"switch", "switches"}
+	ofNodes    = [2]string{"node", "nodes"}
+)
+
+// Needs are all of them.
+var Needs = []Need{
+	{"guids", "GUIDs", nodes(func(n *fabric.Node) bool { return !assigned(n.Fabric(), fabric.ProblemAssignedGUIDs) }), ofNodes},
+	{"lids", "LIDs", nodes(func(n *fabric.Node) bool { return !assigned(n.Fabric(), fabric.ProblemAssignedLIDs) }), ofNodes},
+	{"names", "names of nodes", all(func(n *fabric.Node) bool { return n.Name() != "" }), ofNodes},
+	{"model", "vendors and devices", all(func(n *fabric.Node) bool { return n.Info().DeviceID != 0 }), ofNodes},
+	{"revision", "revisions of devices", all(func(n *fabric.Node) bool { return n.Info().Revision != 0 }), ofNodes},
+	{"system", "SystemImageGUIDs", all(func(n *fabric.Node) bool { return n.Info().SystemImageGUID != 0 }), ofNodes},
+	{"state", "states of ports", linked(func(p *fabric.Port) bool { return p.State() != 0 }), ofLinks},
+	{"rate", "widths and speeds in use", linked(func(p *fabric.Port) bool { return p.Width() != "" && p.Speed() != "" }), ofLinks},
+	{"supported", "supported and enabled widths and speeds", linked(func(p *fabric.Port) bool { return p.Info().LinkWidthSupported != 0 && p.Info().LinkSpeedSupported != 0 }), ofLinks},
+	{"portinfo", "PortInfo beyond states and rates", linked(func(p *fabric.Port) bool { return p.Info().MTUCap != 0 }), ofLinks},
+	{"unlinked", "PortInfo of ports without a link", unlinked, ofPorts},
+	{"switchinfo", "SwitchInfo", switches, ofSwitches},
+	{"counters", "counters of two reads", nil, [2]string{}}, // the run knows whether there are two
+}
+
+func assigned(f *fabric.Fabric, k fabric.ProblemKind) bool {
+	return slices.ContainsFunc(f.Problems(), func(p fabric.Problem) bool { return p.Kind == k })
+}
+
+// nodes counts the nodes that have something.
+func nodes(has func(n *fabric.Node) bool) func(f *fabric.Fabric) (have, of int) {
+	return func(f *fabric.Fabric) (have, of int) {
+		for i := range f.Nodes() {
+			if has(&f.Nodes()[i]) {
+				have++
+			}
+		}
+		return have, len(f.Nodes())
+	}
+}
+
+// all is for what a node may lack by itself: if a node of a file has it, the file has it.
+func all(has func(n *fabric.Node) bool) func(f *fabric.Fabric) (have, of int) {
+	return func(f *fabric.Fabric) (have, of int) {
+		of = len(f.Nodes())
+		for i := range f.Nodes() {
+			if n := &f.Nodes()[i]; n.Route() != nil || has(n) {
+				return of, of
+			}
+		}
+		return 0, of
+	}
+}
+
+// linked counts the ends of links that have something. PortInfo that a sweep read is complete,
+// whatever is 0 in it.
+func linked(has func(p *fabric.Port) bool) func(f *fabric.Fabric) (have, of int) {
+	return func(f *fabric.Fabric) (have, of int) {
+		for i := range f.Ports() {
+			p := &f.Ports()[i]
+			if p.Peer() == nil {
+				continue
+			}
+			if of++; p.Info() != nil && (p.Node().Route() != nil || has(p)) {
+				have++
+			}
+		}
+		return have, of
+	}
+}
+
+func unlinked(f *fabric.Fabric) (have, of int) {
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if p.Peer() != nil || p.Num() == 0 || !p.Node().IsSwitch() {
+			continue
+		}
+		if of++; p.Info() != nil && (p.Node().Route() != nil || p.PhysicalState() != 0) {
+			have++
+		}
+	}
+	return have, of
+}
+
+func switches(f *fabric.Fabric) (have, of int) {
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if !n.IsSwitch() {
+			continue
+		}
+		if of++; n.SwitchInfo() != nil && (n.Route() != nil || n.SwitchInfo().LinearFDBCap != 0) {
+			have++
+		}
+	}
+	return have, of
+}
+
+// NeedByName returns the need of that name, or an error that lists all.
+func NeedByName(name string) (*Need, error) {
+	i := slices.IndexFunc(Needs, func(n Need) bool { return n.Name == name })
+	if i < 0 {
+		var names []string
+		for _, n := range Needs {
+			names = append(names, n.Name)
+		}
+		return nil, fmt.Errorf("unknown need %q%s; supported: %s", name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
+	}
+	return &Needs[i], nil
+}
+
+// Unjudged is a check that was not done, or not for all of the fabric.
+type Unjudged struct {
+	Audit, Check string
+	Needs        string // what it needs, in words
+	Lacked       string // what of that the run did not have
+}
+
+// Lack returns what f lacks of n, in words; "" if it lacks nothing.
+func (n *Need) Lack(f *fabric.Fabric) string {
+	if n.count == nil {
+		return ""
+	}
+	have, of := n.count(f)
+	switch {
+	case have == of:
+		return ""
+	case have == 0:
+		return "not read: " + n.Doc
+	}
+	return fmt.Sprintf("%s: not read of %d of %s", n.Doc, of-have, plural.Count(of, n.what[0], n.what[1]))
+}
