@@ -100,7 +100,7 @@ func TestFECCounters(t *testing.T) {
 		}
 		time.Sleep(15 * time.Minute)
 		normal()
-		if r := ran(t, f, run.Options{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Complete() {
+		if r := ran(t, f, run.Options{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Answered() {
 			t.Errorf("healthy: %v, %v", told(r), r.Coverage.Rows())
 		}
 		time.Sleep(15 * time.Minute)

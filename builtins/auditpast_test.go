@@ -44,12 +44,11 @@ func TestPast(t *testing.T) {
 		b.must(b.subnet.Cables.Unlink(at("leaf-2", 1).Node, 1))
 		down := func(ago string) string {
 			return "critical link.down leaf-3/7 - spine-3/3: the link is down; it was up " + ago + " ago\n" +
-				"warning link.uplinks leaf-3: links to spines: 3; most leaves: 4\n" +
 				"warning node.gone 0x0002c90310000040: the node was at leaf-2/1, now down\n" +
 				"  warning link.down leaf-2/1: the link is down; it was up " + ago + " ago\n"
 		}
 		expect("down", again("x", true), down("1h0m10s"))
-		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3; most leaves: 4\n")
+		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3; most similar leaves: 4; fewer than most to spine-3 (0 of 1)\n")
 		expect("at a terminal nothing was kept", again("x", false), down("3h0m10s"))
 		b.must(b.subnet.Cables.Link(at("leaf-3", 7).Node, 7))
 		b.must(b.subnet.Cables.Link(at("leaf-2", 1).Node, 1))

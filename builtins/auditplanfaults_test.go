@@ -30,6 +30,14 @@ var planFaults = []fault{
 		b.must(b.subnet.Cables.Unlink(up.Node().GUID(), up.Num()))
 		return []string{id("link.down", audit.OfLink(up, up.Peer()))}
 	}),
+	// What links finds there is the same fault.
+	planned("link.slower", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.words = []string{"topology", "links"}
+		for _, p := range []*fabric.Port{ca, leaf} {
+			b.port(p, func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth1x })
+		}
+		return []string{id("link.slower", audit.OfLink(ca, leaf))}
+	}),
 	planned("topo.unverifiable", func(b *bench, _, _ *fabric.Port) []string {
 		up := b.upLink()
 		if up == nil {

@@ -56,7 +56,7 @@ func TestSelf(t *testing.T) {
 			t.Helper()
 			time.Sleep(5 * time.Minute)
 			r := ran(t, f, run.Options{Job: "x", ReadOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
-			if diff := cmp.Diff(want, told(r)); diff != "" || !r.Complete() {
+			if diff := cmp.Diff(want, told(r)); diff != "" || !r.Answered() {
 				t.Errorf("%s: %v, -want +got\n%s", what, r.Failures, diff)
 			}
 		}

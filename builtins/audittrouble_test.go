@@ -88,8 +88,7 @@ func TestTroubles(t *testing.T) {
 		rows    []audit.Row
 	}{
 		{"a cut table of nodes", &troubled{attr: mad.AttrNodeRecord, cut: true}, nil,
-			"critical sa.answers fabric: the subnet administrator did not return its NodeRecords: table cut by the transport, which cannot carry long tables; request fewer records\n", 3,
-			[]audit.Row{{Audit: "sm", Attribute: "NodeRecord", Asked: 1, Failed: 1}}},
+			"", 1, []audit.Row{{Audit: "sm", Attribute: "NodeRecord", Asked: 1, Unsupported: 1}}},
 		{"no records of groups", &troubled{attr: mad.AttrMCMemberRecord}, nil, "", 1,
 			[]audit.Row{{Audit: "multicast", Attribute: "MCMemberRecord", Asked: 1, Unsupported: 1}}},
 		{"P_Key tables time out", &troubled{attr: mad.AttrPKeyTable, lose: true}, nil, "", 3,
@@ -108,8 +107,7 @@ func TestTroubles(t *testing.T) {
 			[]audit.Row{{Audit: "config", Attribute: "VLArbitrationTable", Asked: 127, Unsupported: 127}}},
 		{"no congestion control", &troubled{attr: mad.AttrCongestionInfo}, []string{"config", "--deep"}, "", 1,
 			[]audit.Row{{Audit: "config", Attribute: "CongestionInfo", Asked: 44, Unsupported: 44}}},
-		{"congestion control times out", &troubled{attr: mad.AttrCACongestionSetting, lose: true}, []string{"config", "--deep"}, "", 3,
-			[]audit.Row{{Audit: "config", Attribute: "CACongestionSetting", Asked: 32, TimedOut: 32}}},
+		{"congestion control times out", &troubled{attr: mad.AttrCACongestionSetting, lose: true}, []string{"config", "--deep"}, "", 1, nil},
 		{"no counters", &troubled{attr: mad.AttrPortCounters}, []string{"config", "mine.star"}, "", 1,
 			[]audit.Row{{Audit: "mine", Attribute: "PortCounters", Asked: 32, Unsupported: 32}}},
 	} {
@@ -132,7 +130,7 @@ def audit(fabric):
 				f.Env.Sim.Edit.Port(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
 				r := audited(t, f, run.Options{}, test.words...)
 				want := test.told + other
-				if !r.Complete() && test.words == nil { // the audit self is in the standard set
+				if !r.Answered() && test.words == nil { // the audit self is in the standard set
 					for _, row := range test.rows {
 						want += fmt.Sprintf("warning audit.coverage fabric: requests without an answer: %s of %s: %d of %d\n", row.Attribute, row.Audit, row.TimedOut+row.Failed, row.Asked)
 					}

@@ -148,6 +148,22 @@ func (c *Coverage) Share() string {
 	return fmt.Sprintf("%.2f %% of %d requests", min(100*float64(t.Answered)/float64(max(wanted, 1)), 99.99), wanted)
 }
 
+// lack returns what answers to requests of an audit for an attribute are missing, in words; ""
+// if none is, or it was not requested.
+func (c *Coverage) lack(audit, attribute string) string {
+	i, ok := c.index[[2]string{audit, attribute}]
+	if !ok {
+		return ""
+	}
+	switch r := &c.rows[i]; {
+	case r.TimedOut+r.Failed > 0:
+		return fmt.Sprintf("%s: no answer to %d of %s", attribute, r.TimedOut+r.Failed, plural.Count(r.Asked, "request", "requests"))
+	case r.Asked > 0 && r.Unsupported == r.Asked:
+		return attribute + ": not supported"
+	}
+	return ""
+}
+
 // Missing are the subjects that did not answer, each once.
 func (c *Coverage) Missing() (list []Subject) {
 	seen := map[string]bool{}

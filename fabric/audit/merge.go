@@ -43,6 +43,8 @@ func Merge(list []Finding) []Finding {
 		f := &out[root]
 		f.Severity = max(f.Severity, list[i].Severity)
 		f.Absorbed = slices.Clone(f.Absorbed)
+		f.parts = append(slices.Clone(f.parts), list[i].Subject)
+		f.parts = append(f.parts, list[i].parts...)
 		for _, id := range append(list[i].ids(), list[i].Absorbed...) {
 			if !slices.Contains(f.Absorbed, id) {
 				f.Absorbed = append(f.Absorbed, id)
@@ -63,6 +65,9 @@ func Merge(list []Finding) []Finding {
 		if id, ok := renamed[kept[i].Cause]; ok && id != kept[i].ID() {
 			kept[i].Cause = id
 		}
+	}
+	if len(kept) == len(list) {
+		return list
 	}
 	slices.SortStableFunc(kept, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
 	return kept

@@ -68,7 +68,7 @@ func TestMerge(t *testing.T) {
 	acks := audit.Acks{{Pattern: "port.unresponsive:" + leaf + "/7", Until: now, Reason: "off"}}
 	var r audit.Report
 	r.Settle(audit.Merge([]audit.Finding{port, silent, gone, uplinks}), acks, nil, now)
-	if len(r.Acked) != 1 || r.Acked[0].Check != "node.gone" || len(r.Findings) != 1 || len(r.Silent) != 1 {
+	if len(r.Acked) != 1 || r.Acked[0].Check != "node.gone" || len(r.Findings) != 1 || len(r.Silent) != 3 {
 		t.Errorf("acked %v, reported %v, silent %v", r.Acked, r.Findings, r.Silent)
 	}
 }

@@ -16,6 +16,8 @@ type Need struct {
 	// count returns how many items of the fabric have it, and how many there are.
 	count func(f *fabric.Fabric) (have, of int)
 	what  [2]string // items, in the singular and plural
+	// attribute reports whether it is answers to requests of the audit.
+	attribute bool
 }
 
 var (
@@ -27,19 +29,20 @@ var (
 
 // Needs are all of them.
 var Needs = []Need{
-	{"guids", "GUIDs", nodes(func(n *fabric.Node) bool { return !assigned(n.Fabric(), fabric.ProblemAssignedGUIDs) }), ofNodes},
-	{"lids", "LIDs", nodes(func(n *fabric.Node) bool { return !assigned(n.Fabric(), fabric.ProblemAssignedLIDs) }), ofNodes},
-	{"names", "names of nodes", all(func(n *fabric.Node) bool { return n.Name() != "" }), ofNodes},
-	{"model", "vendors and devices", all(func(n *fabric.Node) bool { return n.Info().DeviceID != 0 }), ofNodes},
-	{"revision", "revisions of devices", all(func(n *fabric.Node) bool { return n.Info().Revision != 0 }), ofNodes},
-	{"system", "SystemImageGUIDs", all(func(n *fabric.Node) bool { return n.Info().SystemImageGUID != 0 }), ofNodes},
-	{"state", "states of ports", linked(func(p *fabric.Port) bool { return p.State() != 0 }), ofLinks},
-	{"rate", "widths and speeds in use", linked(func(p *fabric.Port) bool { return p.Width() != "" && p.Speed() != "" }), ofLinks},
-	{"supported", "supported and enabled widths and speeds", linked(func(p *fabric.Port) bool { return p.Info().LinkWidthSupported != 0 && p.Info().LinkSpeedSupported != 0 }), ofLinks},
-	{"portinfo", "PortInfo beyond states and rates", linked(func(p *fabric.Port) bool { return p.Info().MTUCap != 0 }), ofLinks},
-	{"unlinked", "PortInfo of ports without a link", unlinked, ofPorts},
-	{"switchinfo", "SwitchInfo", switches, ofSwitches},
-	{"counters", "counters of two reads", nil, [2]string{}}, // the run knows whether there are two
+	// Of nodes.
+	{"guids", "GUIDs", nodes(func(n *fabric.Node) bool { return !assigned(n.Fabric(), fabric.ProblemAssignedGUIDs) }), ofNodes, false},
+	{"lids", "LIDs", nodes(func(n *fabric.Node) bool { return !assigned(n.Fabric(), fabric.ProblemAssignedLIDs) }), ofNodes, false},
+	{"names", "names of nodes", all(func(n *fabric.Node) bool { return n.Name() != "" }), ofNodes, false},
+	{"model", "vendors and devices", all(func(n *fabric.Node) bool { return n.Info().DeviceID != 0 }), ofNodes, false},
+	{"revision", "revisions of devices", all(func(n *fabric.Node) bool { return n.Info().Revision != 0 }), ofNodes, false},
+	{"system", "SystemImageGUIDs", all(func(n *fabric.Node) bool { return n.Info().SystemImageGUID != 0 }), ofNodes, false},
+	{"state", "states of ports", linked(func(p *fabric.Port) bool { return p.State() != 0 }), ofLinks, false},
+	{"rate", "widths and speeds in use", linked(func(p *fabric.Port) bool { return p.Width() != "" && p.Speed() != "" }), ofLinks, false},
+	{"supported", "supported and enabled widths and speeds", linked(func(p *fabric.Port) bool { return p.Info().LinkWidthSupported != 0 && p.Info().LinkSpeedSupported != 0 }), ofLinks, false},
+	{"portinfo", "PortInfo beyond states and rates", linked(func(p *fabric.Port) bool { return p.Info().MTUCap != 0 }), ofLinks, false},
+	{"unlinked", "PortInfo of ports without a link", unlinked, ofPorts, false},
+	{"switchinfo", "SwitchInfo", switches, ofSwitches, false},
+	{"counters", "counters of two reads", nil, [2]string{}, false}, // the run knows whether there are two
 }
 
 func assigned(f *fabric.Fabric, k fabric.ProblemKind) bool {
@@ -114,8 +117,12 @@ func switches(f *fabric.Fabric) (have, of int) {
 	return have, of
 }
 
-// NeedByName returns the need of that name, or an error that lists all.
+// NeedByName returns the need of that name, or an error that lists all. A name that begins with
+// an upper-case letter is that of an attribute, which the audit requests.
 func NeedByName(name string) (*Need, error) {
+	if name != "" && 'A' <= name[0] && name[0] <= 'Z' {
+		return &Need{Name: name, Doc: name, attribute: true}, nil
+	}
 	i := slices.IndexFunc(Needs, func(n Need) bool { return n.Name == name })
 	if i < 0 {
 		var names []string
@@ -134,8 +141,12 @@ type Unjudged struct {
 	Lacked       string // what of that the run did not have
 }
 
-// Lack returns what f lacks of n, in words; "" if it lacks nothing.
-func (n *Need) Lack(f *fabric.Fabric) string {
+// Lack returns what a run of an audit lacks of n, in words; "" if it lacks nothing. An attribute
+// that nothing supports is lacking, one that some do not support is not.
+func (n *Need) Lack(f *fabric.Fabric, audit string, c *Coverage) string {
+	if n.attribute {
+		return c.lack(audit, n.Name)
+	}
 	if n.count == nil {
 		return ""
 	}

@@ -165,7 +165,7 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 		}
 		changed = compareSM(manager, findSM(x.ctx, x.env), x.env.Engine.Traits().Simulated)
 	}
-	x.unjudged(f, list)
+	x.unjudged(f, list, &x.settled(found).Coverage)
 	x.judge.requests.details.notes(x.report)
 	if found, err = x.judgeRun(f, list, found, changed); err != nil {
 		return err
@@ -227,26 +227,34 @@ func (x *run) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Finding,
 	return append(found, more...), err
 }
 
-// unjudged lists the checks that were not done: those that need what the fabric does not have,
-// those of audits that did not run, and those that scripts named.
-func (x *run) unjudged(f *topology.Fabric, list []*Audit) {
+// unjudged lists the checks that were not done: those that scripts named, those of audits that
+// did not run, and those that need what the run did not have.
+func (x *run) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.Coverage) {
 	r := x.report
-	lacks := map[string]string{} // by name of a need
+	r.Unjudged = audits.TakeUnjudged(x.runtime)
+	named := map[[2]string]bool{}
+	for _, u := range r.Unjudged {
+		named[[2]string{u.Audit, u.Check}] = true
+	}
+	lacks := map[*audit.Need]string{}
 	for _, a := range list {
 		r.Checks += len(a.checks)
-		i := slices.IndexFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == a.Name })
+		failed := slices.IndexFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == a.Name })
 		for _, c := range a.checks {
-			if i >= 0 {
-				r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: "the audit", Lacked: r.Failures[i].Why()})
+			if named[[2]string{a.Name, c.name}] {
+				continue
+			}
+			if failed >= 0 {
+				r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: "the audit", Lacked: r.Failures[failed].Why()})
 				continue
 			}
 			for _, n := range c.needs {
-				lack, ok := lacks[n.Name]
+				lack, ok := lacks[n]
 				if !ok {
-					if lack = n.Lack(f.Fabric); n.Name == "counters" {
+					if lack = n.Lack(f.Fabric, a.Name, coverage); n.Name == "counters" {
 						lack = audits.Uncompared(x.runtime)
 					}
-					lacks[n.Name] = lack
+					lacks[n] = lack
 				}
 				if lack != "" {
 					r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: n.Doc, Lacked: lack})
@@ -254,7 +262,6 @@ func (x *run) unjudged(f *topology.Fabric, list []*Audit) {
 			}
 		}
 	}
-	r.Unjudged = append(r.Unjudged, audits.TakeUnjudged(x.runtime)...)
 }
 
 // settled returns the report as it would be with these findings.
