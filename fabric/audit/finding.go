@@ -50,7 +50,8 @@ type Finding struct {
 	Parts   int
 	// Absorbed are the IDs that this finding also stands for: acks of them apply to it.
 	Absorbed []string
-	parts    []Subject // of the findings that were absorbed
+	// AbsorbedAt are the subjects of the findings that were absorbed.
+	AbsorbedAt []Subject
 	// Since is the run from which on it has been found each time; zero where no
 	// state is kept.
 	Since time.Time

@@ -43,8 +43,8 @@ func Merge(list []Finding) []Finding {
 		f := &out[root]
 		f.Severity = max(f.Severity, list[i].Severity)
 		f.Absorbed = slices.Clone(f.Absorbed)
-		f.parts = append(slices.Clone(f.parts), list[i].Subject)
-		f.parts = append(f.parts, list[i].parts...)
+		f.AbsorbedAt = append(slices.Clone(f.AbsorbedAt), list[i].Subject)
+		f.AbsorbedAt = append(f.AbsorbedAt, list[i].AbsorbedAt...)
 		for _, id := range append(list[i].ids(), list[i].Absorbed...) {
 			if !slices.Contains(f.Absorbed, id) {
 				f.Absorbed = append(f.Absorbed, id)

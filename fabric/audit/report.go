@@ -92,7 +92,7 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, no
 		case inForce:
 			r.Acked = append(r.Acked, Acked{*f, a})
 			if silence[f.Check] || slices.ContainsFunc(f.Absorbed, silent) {
-				r.Silent = append(append(r.Silent, f.Subject), f.parts...)
+				r.Silent = append(append(r.Silent, f.Subject), f.AbsorbedAt...)
 			}
 			continue
 		case baseline[f.ID()]:
