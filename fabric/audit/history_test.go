@@ -118,7 +118,7 @@ func TestDownLink(t *testing.T) {
 	}{
 		{"up", first, first, ""},
 		{"down", first, build(3), "0x0000000000000010/1 and 0x0000000000000020/1\n"},
-		{"moved", first, build(3, b, c), "0x0000000000000010/1\n"},
+		{"moved", first, build(3, b, c), ""}, // what was behind the port has another link
 		{"moved, then down", build(3, b, c), build(3), "0x0000000000000010/1\n0x0000000000000020/1 and 0x0000000000000030/2\n"},
 		{"gone", first, build(1), "0x0000000000000010/1\n"},
 	} {
