@@ -36,7 +36,7 @@ func functions() []*lang.Builtin {
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
 		&audits.Finding, &audits.NotJudged, &audits.Detail, &audits.Metric, &audits.LoadThresholds,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
-		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
+		&lang.Show, &lang.Save, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
 		&lang.Sleep, &lang.Exit, &help.Builtin,
 	}

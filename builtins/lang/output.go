@@ -2,8 +2,12 @@ package lang
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -35,9 +39,15 @@ var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV, FormatPro
 
 // Show is show().
 var Show = Builtin{
-	Name:   "show",
-	Group:  GroupOutput,
-	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
+	Name:  "show",
+	Group: GroupOutput,
+	Params: []Param{
+		{Name: "value", Kind: KindAny, Doc: "any value"},
+		{Name: "format", Kind: KindText, Default: "None", Keyword: true, Doc: `"text", "json", "jsonl" or "csv", instead of that of -o`},
+		{Name: "out", Kind: KindText, Default: "None", Keyword: true, Doc: "at the prompt: a file below the working directory to write to, as save does"},
+		{Name: "overwrite", Kind: KindBool, Default: "False", Keyword: true, Doc: "with out: replace an existing file"},
+		{Name: "pager", Kind: KindBool, Default: "False", Keyword: true, Doc: "at the prompt: show it in the pager, even if it is short"},
+	},
 	Doc: `Writes a value to standard output, in the format of -o.
 As text, a record is shown as aligned fields and a list of records as a table. jsonl and csv write one line for each element. prom writes the numbers as metrics, at the end. With any format except text, print writes to standard error, so that standard output has only the output of show.`,
 	Example: `
@@ -46,9 +56,44 @@ lid  port
   1     3
  17     -
 `,
-	Run: Do(func(c *Call, a *struct{ Value starlark.Value }) (starlark.Value, error) {
-		return starlark.None, ShowValue(c.Thread, a.Value)
-	}),
+	Run: Do(func(c *Call, a *showArgs) (starlark.Value, error) { return starlark.None, c.show(a) }),
+}
+
+// showArgs are the arguments of show.
+type showArgs struct {
+	Value       starlark.Value
+	Format, Out *string
+	Overwrite   bool
+	Pager       bool
+}
+
+// show writes a value to standard output, to a file, or to the pager.
+func (c *Call) show(a *showArgs) error {
+	var format Format
+	if a.Format != nil {
+		format = Format(*a.Format)
+		if !slices.Contains([]Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}, format) {
+			return ParamError("format", "got %q, want text, json, jsonl or csv", *a.Format)
+		}
+	}
+	if a.Out != nil {
+		suffix := cmp.Or(string(format), strings.TrimPrefix(filepath.Ext(*a.Out), "."))
+		return c.save(a.Value, suffix, *a.Out, a.Overwrite)
+	}
+	if a.Overwrite {
+		return ParamError("overwrite", "needs out, the file to replace")
+	}
+	if !a.Pager && format == "" {
+		return ShowValue(c.Thread, a.Value)
+	}
+	text, err := render(a.Value, cmp.Or(format, c.Runtime().Format), 0)
+	if err != nil || !a.Pager {
+		return errors.Join(err, c.Fiber().Sink.Emit(Stdout, text))
+	}
+	if err := c.mayUse("pager"); err != nil {
+		return err
+	}
+	return c.Runtime().Typed.Page(text)
 }
 
 // Show writes v to the session's standard output, as the prompt does. A few functions,

@@ -34,6 +34,9 @@ type Runtime struct {
 	// Load runs the load statement.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
+	// Typed is the statement that a user types at a terminal, while it runs; nil: none.
+	Typed *Typed
+
 	Activity *Activity // whether it waits, writes or computes
 
 	Account Account // of code outside catch

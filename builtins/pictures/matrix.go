@@ -2,7 +2,7 @@
 //
 //	matrix.go  fabric.matrix(), and its value
 //	figure.go  the figures that a matrix has
-//	draw.go    a matrix on a terminal, or as text
+//	draw.go    a matrix on a terminal, or as text; svg.go, as an image
 package pictures
 
 import (

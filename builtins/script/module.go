@@ -34,6 +34,9 @@ func (in *Interpreter) load(t *starlark.Thread, name string) (starlark.StringDic
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(key, "<") { // as in positions of typed code, which may save files
+		return nil, fmt.Errorf("%s: names of modules cannot begin with <", key)
+	}
 	m := in.modules[key]
 	if m == nil {
 		m = new(module)

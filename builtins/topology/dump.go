@@ -56,3 +56,11 @@ type dictFile struct {
 func (d *dictFile) Close() error {
 	return d.files.SetKey(starlark.String(d.name), starlark.String(d.String()))
 }
+
+// SaveAs writes the fabric as a snapshot.
+func (f *Fabric) SaveAs(suffix string) func(io.Writer) error {
+	if suffix != "fab" {
+		return nil
+	}
+	return func(w io.Writer) error { return format.WriteSnapshot(w, f.Fabric) }
+}

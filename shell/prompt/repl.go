@@ -53,6 +53,7 @@ type repl struct {
 	interp      *interp
 	lines       *statements
 	interactive bool // a user sits at a terminal
+	terminal    bool // and it is one: typed statements may save files
 	file        string
 	worst       atomic.Int64 // the worst exit status so far, of a piped session
 	waits       atomic.Bool  // reading the next statement
@@ -107,6 +108,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	defer p.Interrupts.AtPrompt()()
 	in.block.isLine = func(text string) bool { _, ok := r.command(text); return ok }
 	r.read(in, true)
+	r.terminal = true
 	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so only at the prompt
 	if o.Tour != nil {
@@ -207,6 +209,10 @@ func (r *repl) free(err error) {
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {
 	return lang.Protect("prompt", func() error {
 		t, _ := r.Thread(ctx, file)
+		if r.terminal && file == promptFile {
+			r.Typed = &lang.Typed{Thread: t, File: promptFile, Page: func(text string) error { return r.Console.Page(r.program.Interrupts, text) }}
+			defer func() { r.Typed = nil }()
+		}
 		return r.interp.exec(t, file, line, text)
 	})
 }

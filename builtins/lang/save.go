@@ -1,0 +1,113 @@
+package lang
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// Typed is a statement that a user types at a terminal, while it runs. Only it may save
+// files in the working directory.
+type Typed struct {
+	Thread *starlark.Thread
+	// File is the file name of typed code in positions. No module has such a name.
+	File string
+	// Page shows text in a pager.
+	Page func(text string) error
+}
+
+// mayUse returns an error unless c is called by a typed statement itself, or by functions
+// that were typed: not by, or through, a function of a module, a builtin or parallel().
+func (c *Call) mayUse(what string) error {
+	typed := c.Runtime().Typed
+	if typed == nil || c.Thread != typed.Thread {
+		return Errorf("%s: only statements typed at the prompt may do this; scripts write below the directory of --out: fs.write", what)
+	}
+	for depth := 1; depth < c.Thread.CallStackDepth(); depth++ {
+		fn, ok := c.Thread.DebugFrame(depth).Callable().(*starlark.Function)
+		if !ok || fn.Position().Filename() != typed.File {
+			return Errorf("%s: only statements typed at the prompt may do this, and here %s calls it; call it in the statement itself", what, c.Thread.DebugFrame(depth).Callable().Name())
+		}
+	}
+	return nil
+}
+
+// Saved is implemented by values with file formats of their own.
+type Saved interface {
+	// SaveAs returns what writes the value in the format of files with this suffix, such
+	// as "svg"; nil: it has no such format.
+	SaveAs(suffix string) func(io.Writer) error
+}
+
+// suffixes are those of the files that save writes.
+var suffixes = []string{"csv", "json", "jsonl", "txt", "svg", "html", "fab"}
+
+// Save is save().
+var Save = Builtin{
+	Name:  "save",
+	Group: GroupOutput,
+	Params: []Param{
+		{Name: "value", Kind: KindAny, Doc: "any value"},
+		{Name: "path", Kind: KindText, Doc: "a file below the working directory; its suffix is the format: csv, json, jsonl, txt (as shown), svg of a matrix, html of a report, fab of a fabric (a snapshot)"},
+		{Name: "overwrite", Kind: KindBool, Default: "False", Keyword: true, Doc: "replace an existing file"},
+	},
+	Doc: `Saves a value in a file. Only a statement typed at the prompt may save.
+The file is written completely or not at all. Names that begin with a dot, symbolic links and directories that do not exist are refused. Functions of modules cannot save, whoever calls them; scripts use fs.write with --out.`,
+	Run: Do(func(c *Call, a *struct {
+		Value     starlark.Value
+		Path      string
+		Overwrite bool
+	}) (starlark.Value, error) {
+		suffix := strings.TrimPrefix(filepath.Ext(a.Path), ".")
+		return starlark.None, c.save(a.Value, suffix, a.Path, a.Overwrite)
+	}),
+}
+
+// save writes v to the file at path in the format of files with this suffix.
+func (c *Call) save(v starlark.Value, suffix, path string, overwrite bool) error {
+	if err := c.mayUse(path); err != nil {
+		return err
+	}
+	data, err := saved(v, suffix)
+	if err != nil {
+		return Errorf("%s: %w", path, err)
+	}
+	return c.Block(func(context.Context) error {
+		if err := c.Runtime().Files.SaveTyped(path, data, overwrite); err != nil {
+			return Errorf("%w", err)
+		}
+		return nil
+	})
+}
+
+// saved returns the contents of a file with this suffix.
+func saved(v starlark.Value, suffix string) ([]byte, error) {
+	var text string
+	var err error
+	switch format := Format(suffix); {
+	case format == FormatCSV || format == FormatRawCSV || format == FormatJSON || format == FormatJSONL:
+		text, err = Render(v, format)
+	case suffix == "txt" || format == FormatText:
+		text, err = Render(v, FormatText)
+	case slices.Contains(suffixes, suffix):
+		if s, ok := v.(Saved); ok {
+			if write := s.SaveAs(suffix); write != nil {
+				var b bytes.Buffer
+				err := write(&b)
+				return b.Bytes(), err
+			}
+		}
+		if s, ok := v.(starlark.String); ok && suffix != "fab" && strings.HasPrefix(string(s), "<") {
+			return []byte(s), nil // report() returns a page
+		}
+		return nil, Errorf("%s cannot be saved as %s; svg is for a matrix, html for report(), fab for a fabric", v.Type(), suffix)
+	default:
+		return nil, Errorf("unknown format %q; supported: %s", suffix, strings.Join(suffixes, ", "))
+	}
+	return []byte(text), err
+}
