@@ -24,11 +24,11 @@ func TestTerminalHostile(t *testing.T) {
 	s := startTerminal(t, home, "-F", "file:"+file)
 	all := s.expect("> ")
 	s.send("f = discover()\r")
-	s.expect("(2 nodes)> ")
+	s.expect(" 2n ro> ")
 	for _, line := range []string{"f.switches[0]", "f.switches", "print(f.switches[0].name)", "fail(f.switches[0].name)", "f.switches[0].name"} {
 		s.send(line + "\r")
 		all += s.expect(`u202eevil`)
-		all += s.expect("(2 nodes)> ") // the next prompt: no line goes into this one's
+		all += s.expect(" 2n ro> ") // the next prompt: no line goes into this one's
 	}
 	s.send("smp_get(\"NodeInfo\", \"\\\t")
 	all += s.expect("evil")

@@ -10,7 +10,7 @@ func TestTerminalLimits(t *testing.T) {
 	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2", "--memory", "200MiB", "--max-steps", "1000000")
 	s.expect("rw> ")
 	s.send("parallel(lambda i: catch(lambda: ['y' * 1000000 for j in range(100000)]), [1, 2]); 1\r")
-	s.expect("fabsh: memory limit of 200 MiB exceeded by the script; keep fewer values at a time, or raise --memory\r\n")
+	s.expect("fabsh: memory limit of 200 MiB exceeded by the script; keep fewer values at a time, or raise\r\n--memory\r\n")
 	s.expect("rw> ")
 	s.send("len(discover().nodes)\r")
 	s.expect("\n4\r\n")

@@ -124,43 +124,43 @@ func TestTerminalBlock(t *testing.T) {
 		v := &vt{columns: columns}
 		long := strings.Repeat("n + ", 30) + "0"
 		for _, step := range []struct{ keys, want string }{
-			{"def f(n):", "sim, rw> def f(n):▮\n"},
-			{"\r", "sim, rw> def f(n):\n...     ▮\n"},
-			{"x = n\r", "sim, rw> def f(n):\n...     x = n\n...     ▮\n"},
-			{"\r", "sim, rw> def f(n):\n...     x = n\n...\n...     ▮\n"}, // a blank line inside
-			{"if x:\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         ▮\n"},
-			{"x += 1\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...         ▮\n"},
-			{"\x7f", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     ▮\n"}, // one level back
-			{"return x", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x▮\n"},
-			{"\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x\n... ▮\n"},
-			{"\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x\n...\nsim, rw> ▮\n"},
-			{"f(41)\r", "sim, rw> f(41)\n42\nsim, rw> ▮\n"},
-			{"f(41)\r", "sim, rw> f(41)\n42\nsim, rw> ▮\n"},
-			{up, "sim, rw> f(41)▮\n"}, // once in the history
-			{up, "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x▮\n"},
-			{up, "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x +=▮ 1\n...     return x\n"},
-			{"\x01", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n... ▮        x += 1\n...     return x\n"},
-			{"\x1b[D", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:▮\n...         x += 1\n...     return x\n"},
-			{" # so", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so▮\n...         x += 1\n...     return x\n"},
-			{"\x1b[C\x0b", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n... ▮\n...     return x\n"},
-			{"        x += 2", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2▮\n...     return x\n"},
-			{"\x1b[B\x05", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x▮\n"},
-			{"\r\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\n...\nsim, rw> ▮\n"},
-			{"f(40)\r", "sim, rw> f(40)\n42\nsim, rw> ▮\n"},
-			{up + up + "\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\nsim, rw> ▮\n"}, // runs as it is
+			{"def f(n):", "sim rw> def f(n):▮\n"},
+			{"\r", "sim rw> def f(n):\n...     ▮\n"},
+			{"x = n\r", "sim rw> def f(n):\n...     x = n\n...     ▮\n"},
+			{"\r", "sim rw> def f(n):\n...     x = n\n...\n...     ▮\n"}, // a blank line inside
+			{"if x:\r", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         ▮\n"},
+			{"x += 1\r", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...         ▮\n"},
+			{"\x7f", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     ▮\n"}, // one level back
+			{"return x", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x▮\n"},
+			{"\r", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x\n... ▮\n"},
+			{"\r", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x\n...\nsim rw> ▮\n"},
+			{"f(41)\r", "sim rw> f(41)\n42\nsim rw> ▮\n"},
+			{"f(41)\r", "sim rw> f(41)\n42\nsim rw> ▮\n"},
+			{up, "sim rw> f(41)▮\n"}, // once in the history
+			{up, "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x▮\n"},
+			{up, "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x +=▮ 1\n...     return x\n"},
+			{"\x01", "sim rw> def f(n):\n...     x = n\n...\n...     if x:\n... ▮        x += 1\n...     return x\n"},
+			{"\x1b[D", "sim rw> def f(n):\n...     x = n\n...\n...     if x:▮\n...         x += 1\n...     return x\n"},
+			{" # so", "sim rw> def f(n):\n...     x = n\n...\n...     if x: # so▮\n...         x += 1\n...     return x\n"},
+			{"\x1b[C\x0b", "sim rw> def f(n):\n...     x = n\n...\n...     if x: # so\n... ▮\n...     return x\n"},
+			{"        x += 2", "sim rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2▮\n...     return x\n"},
+			{"\x1b[B\x05", "sim rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x▮\n"},
+			{"\r\r", "sim rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\n...\nsim rw> ▮\n"},
+			{"f(40)\r", "sim rw> f(40)\n42\nsim rw> ▮\n"},
+			{up + up + "\r", "sim rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\nsim rw> ▮\n"}, // runs as it is
 			// Who indents by hand gets just that.
-			{"def h(n):\r", "sim, rw> def h(n):\n...     ▮\n"},
-			{"  if n:\r", "sim, rw> def h(n):\n...   if n:\n...       ▮\n"},
-			{"\t", "sim, rw> def h(n):\n...   if n:\n...       ▮\n"},
-			{"return 1\r", "sim, rw> def h(n):\n...   if n:\n...       return 1\n...   ▮\n"},
-			{"  return 0\r", "sim, rw> def h(n):\n...   if n:\n...       return 1\n...   return 0\n... ▮\n"},
-			{"\r", "sim, rw> def h(n):\n...   if n:\n...       return 1\n...   return 0\n...\nsim, rw> ▮\n"},
+			{"def h(n):\r", "sim rw> def h(n):\n...     ▮\n"},
+			{"  if n:\r", "sim rw> def h(n):\n...   if n:\n...       ▮\n"},
+			{"\t", "sim rw> def h(n):\n...   if n:\n...       ▮\n"},
+			{"return 1\r", "sim rw> def h(n):\n...   if n:\n...       return 1\n...   ▮\n"},
+			{"  return 0\r", "sim rw> def h(n):\n...   if n:\n...       return 1\n...   return 0\n... ▮\n"},
+			{"\r", "sim rw> def h(n):\n...   if n:\n...       return 1\n...   return 0\n...\nsim rw> ▮\n"},
 			// Lines that are longer than the screen.
-			{"def g(n):\r", "sim, rw> def g(n):\n...     ▮\n"},
-			{"return " + long, wrap(columns, "sim, rw> def g(n):", "...     return "+long+"▮")},
-			{"\x1b[A" + "\x05", wrap(columns, "sim, rw> def g(n):▮", "...     return "+long)},
-			{"\x1b[B" + "\x05" + "\r\r", wrap(columns, "sim, rw> def g(n):", "...     return "+long, "...", "sim, rw> ▮")},
-			{"g(1)\r", "sim, rw> g(1)\n30\nsim, rw> ▮\n"},
+			{"def g(n):\r", "sim rw> def g(n):\n...     ▮\n"},
+			{"return " + long, wrap(columns, "sim rw> def g(n):", "...     return "+long+"▮")},
+			{"\x1b[A" + "\x05", wrap(columns, "sim rw> def g(n):▮", "...     return "+long)},
+			{"\x1b[B" + "\x05" + "\r\r", wrap(columns, "sim rw> def g(n):", "...     return "+long, "...", "sim rw> ▮")},
+			{"g(1)\r", "sim rw> g(1)\n30\nsim rw> ▮\n"},
 		} {
 			s.send(step.keys)
 			if !s.becomes(v, step.want) {

@@ -161,7 +161,7 @@ func TestTerminal(t *testing.T) {
 	home := t.TempDir()
 	s := startTerminal(t, home, "-F", "sim:ring:n=2")
 	s.expect("TAB completes")
-	s.expect("sim:ring:n=2, rw> ")
+	s.expect("sim ring rw> ")
 	s.send("6*7\r")
 	s.expect("\n42\r\n")
 	s.expect("> ")
@@ -208,7 +208,7 @@ func TestTerminal(t *testing.T) {
 	s.send(ctrlC)
 	s.expect("Ctrl-D or exit ends fabsh")
 	s.expect("rw> ")
-	s.send("while True: pass\r")
+	s.send("while True: _ = smp_get('NodeInfo', 1)\r")
 	s.expect("... ")
 	s.send("\r")
 	s.expect("\r\n")
@@ -216,7 +216,7 @@ func TestTerminal(t *testing.T) {
 	s.send(ctrlC)
 	s.expect("interrupted\r\n")
 	s.expect("rw> ")
-	s.send("sleep('1h')\r")
+	s.send("smp_get('NodeInfo', 1) and sleep('1h')\r")
 	s.expect("Ctrl-C stops")
 	s.send(ctrlC)
 	s.expect("interrupted\r\n")
@@ -260,8 +260,8 @@ func TestTerminalFabric(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startTerminal(t, home, "-F", "sim:ring:n=2", "--read-only")
-	s.expect("sim:ring:n=2, ro (4 nodes, ") // by the rc file
-	s.expect("s)> ")
+	s.expect("sim ring 4n ro> ") // by the rc file
+
 	s.send("leaf(0).n\x01x = \x05ame\rx\r")
 	s.expect("\n\"switch-1\"\r\n")
 	s.expect("> ")
@@ -344,10 +344,10 @@ func TestTerminalNoDevice(t *testing.T) {
 	s := startTerminal(t, t.TempDir())
 	s.expect("Open a simulated fabric (-F sim) now, or take the tour? [Y/n/tour] ")
 	s.send("\r")
-	s.expect("sim, rw> ")
+	s.expect("sim rw> ")
 	s.send("len(discover().cas)\r")
 	s.expect("\n")
-	s.expect("rw (")
+	s.expect("n rw> ")
 	s.send("quit\r")
 	s.exit(0)
 
@@ -360,7 +360,7 @@ func TestTerminalNoDevice(t *testing.T) {
 	s.expect("[Y/n/tour] ")
 	s.send("tour\r")
 	s.expect("1/8  Discover the fabric")
-	s.expect("tour, rw> ")
+	s.expect("tour rw> ")
 	s.send("quit\r")
 	s.exit(0)
 

@@ -76,6 +76,10 @@ func TestTerminalTop(t *testing.T) {
 		lines = s.frame(" BER ")
 	}
 	check(lines, 80, 10)
+	s.send("?")
+	s.expect("sort by waiting, data, errors, bit error rate")
+	s.send("x") // back, and no key
+	s.expect("q quit")
 	s.send("q")
 	s.expect("\x1b[?1049l")
 	s.exit(0)

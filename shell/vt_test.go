@@ -18,8 +18,9 @@ type vt struct {
 }
 
 var (
-	escape     = regexp.MustCompile(`^\x1b\[(\??)(\d*)([A-Za-z])`)
-	halfEscape = regexp.MustCompile(`^\x1b(\[\??\d*)?$`)
+	escape     = regexp.MustCompile(`^\x1b\[(\??)(\d*)[\d;]*([A-Za-z])`)
+	title      = regexp.MustCompile(`^\x1b\]2;[^\a]*\a`)
+	halfEscape = regexp.MustCompile(`^\x1b(\[\??[\d;]*|\][^\a]*)?$`)
 )
 
 // write takes text as it is read of a terminal, in parts that end anywhere.
@@ -29,6 +30,10 @@ func (v *vt) write(text string) {
 		if halfEscape.MatchString(text) || !utf8.FullRuneInString(text) {
 			v.rest = text
 			return
+		}
+		if m := title.FindString(text); m != "" {
+			text = text[len(m):]
+			continue
 		}
 		if m := escape.FindStringSubmatch(text); m != nil {
 			text = text[len(m[0]):]

@@ -58,6 +58,10 @@ var Save = Builtin{
 	},
 	Doc: `Saves a value in a file. Only a statement typed at the prompt may save.
 The file is written completely or not at all. Names that begin with a dot, symbolic links and directories that do not exist are refused. Functions of modules cannot save, whoever calls them; scripts use fs.write with --out.`,
+	Example: `
+> save(discover().switches, "switches.csv"); fs.exists("switches.csv")
+True
+`,
 	Run: Do(func(c *Call, a *struct {
 		Value     starlark.Value
 		Path      string

@@ -19,16 +19,17 @@ import (
 func (f *Files) SaveTyped(path string, data []byte, overwrite bool) (err error) {
 	parts := strings.Split(filepath.ToSlash(filepath.Clean(path)), "/")
 	switch {
-	case f.base != nil:
-		return fmt.Errorf("%s: cannot be saved: the working directory is not one of the operating system", path)
 	case path == "" || !filepath.IsLocal(path) || strings.HasSuffix(path, "/"):
-		return fmt.Errorf("%s: not a file below the working directory; give a relative path without ..", path)
+		return fmt.Errorf("%s: not a file below the working directory; give a relative path that does not lead up", path)
 	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, ".") }):
 		return fmt.Errorf("%s: names that begin with a dot are refused", path)
 	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("%q: names with control characters are refused", path)
 	}
 	defer func() { err = tidy(rename(err, path)) }()
+	if f.base != nil {
+		return replace(f.base, f.Abs(path), data)
+	}
 	dir, err := os.OpenRoot(f.Cwd)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (f *Files) SaveTyped(path string, data []byte, overwrite bool) (err error) 
 
 var errLink = errors.New("is a symbolic link, which is refused")
 
-// openDirectory opens a directory of dir that is no link.
+// openDirectory opens a directory of dir, unless it is a symbolic link.
 func openDirectory(dir *os.Root, name string) (*os.Root, error) {
 	st, err := dir.Lstat(name)
 	switch {

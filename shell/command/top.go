@@ -46,7 +46,7 @@ A tier is a distance from the hosts: host, leaf, spine, core.
 
 Keys: q quits; w, d, e and b sort by wait, data, errors and BER, < and > by the previous
 and the next of these; t chooses a tier, / filters by name, Esc ends that; arrows,
-PageUp, PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
+PageUp, PageDown, Home and End move; ? shows the keys. F4, F6 and F10 are those of htop.`,
 		Example: `  fabsh top
   fabsh top --by errors --every 30s --filter 'leaf-*'
   fabsh top --by ber --tier spine

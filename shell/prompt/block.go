@@ -165,6 +165,7 @@ func (b *block) correct(key rune, e edit) edit {
 	b.indented = 0
 	switch key {
 	case newlineKey:
+		e.dedent()
 		indent := indentAfter(string(e.text[:e.cursor]))
 		b.indented = len([]rune(indent))
 		e.insert("\n" + indent)
@@ -230,6 +231,39 @@ func lineEnd(text []rune, at int) int {
 		at++
 	}
 	return at
+}
+
+// dedent moves a line that continues an if or a try, such as else, back to that block,
+// unless it is there.
+func (e *edit) dedent() {
+	start := e.lineStart()
+	line := string(e.text[start:e.lineEnd()])
+	trimmed := strings.TrimLeft(line, " \t")
+	var heads []string
+	switch {
+	case hasWord(trimmed, "else", "elif"):
+		heads = []string{"if", "elif"}
+	case hasWord(trimmed, "except", "finally"):
+		heads = []string{"try", "except"}
+	default:
+		return
+	}
+	own := len(line) - len(trimmed)
+	bound := own + 1
+	for _, above := range slices.Backward(strings.Split(string(e.text[:start]), "\n")) {
+		code := strings.TrimLeft(above, " \t")
+		indent := len(above) - len(code)
+		if code == "" || indent >= bound {
+			continue
+		}
+		if hasWord(code, heads...) {
+			if e.cursor >= start+own {
+				e.erase(start+indent, start+own)
+			}
+			return
+		}
+		bound = max(indent, 1)
+	}
 }
 
 // indentAfter returns the indentation of the line that follows text.

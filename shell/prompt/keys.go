@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"fabsh/builtins/lang"
+	"fabsh/shell/session"
 )
 
 // keys translates a terminal's input into keys that readline knows.
 type keys struct {
 	*os.File
-	rest  string // read, and not taken yet
+	ahead *session.TypeAhead // typed before; may be nil
+	rest  string             // read, and not taken yet
 	paste paste
 }
 
@@ -25,6 +27,12 @@ var keyNames = strings.NewReplacer(
 
 func (k *keys) Read(p []byte) (int, error) {
 	for k.rest == "" {
+		if k.ahead != nil {
+			if text := k.ahead.Take(); text != "" {
+				k.rest = k.paste.keys(text)
+				continue
+			}
+		}
 		n, err := k.File.Read(p)
 		if err != nil {
 			return n, err

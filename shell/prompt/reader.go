@@ -44,11 +44,11 @@ type terminalReader struct {
 	lines   []string // read, and not yet returned
 }
 
-func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*terminalReader, error) {
+func newTerminalReader(stdin, stdout *os.File, ahead *session.TypeAhead, h *history, c *completer) (*terminalReader, error) {
 	width := func() int { columns, _ := session.TerminalSize(stdout); return columns }
 	t := &terminalReader{history: h, stdout: stdout, block: &block{columns: width}}
 	rl, err := readline.NewEx(&readline.Config{
-		Stdin:  &keys{File: stdin, paste: paste{deliver: t.block.paste}},
+		Stdin:  &keys{File: stdin, ahead: ahead, paste: paste{deliver: t.block.paste}},
 		Stdout: &wrapped{stdout, width},
 		Stderr: stdout,
 		// The program writes the file: readline would make it readable for all.

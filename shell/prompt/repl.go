@@ -11,6 +11,7 @@
 //	history.go    earlier statements, for the arrow keys and Ctrl-R
 //	complete.go   completion by TAB; propose.go, proposals from the session; locate.go,
 //	              the position of the cursor; infer.go, types of expressions
+//	name.go       the prompt itself, and the title of the terminal
 //	guided.go     a tour at the prompt
 package prompt
 
@@ -58,6 +59,7 @@ type repl struct {
 	worst       atomic.Int64 // the worst exit status so far, of a piped session
 	waits       atomic.Bool  // reading the next statement
 
+	title    *title
 	remember func(statement string) // adds it to the history; may be nil
 
 	fabric *fabric.Fabric // the latest, and when it was read
@@ -98,13 +100,15 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	if o.Tour == nil {
 		past = openHistory(session.StateFile("history"))
 	}
-	in, err := newTerminalReader(p.Stdin, os.Stdout, past, r.completer())
+	in, err := newTerminalReader(p.Stdin, os.Stdout, p.Console.KeepAhead(p.Stdin), past, r.completer())
 	if err != nil {
 		return p.Console.Fail(err)
 	}
 	defer in.Close()
 	restore := session.SaveTerminal(p.Stdin)
-	p.Interrupts.OnExit(func() { fmt.Print(pasteOff); restore(); p.Console.Fail(s.CloseEngine()) })
+	r.title = openTitle(os.Stdout)
+	defer r.title.restore()
+	p.Interrupts.OnExit(func() { fmt.Print(pasteOff); r.title.restore(); restore(); p.Console.Fail(s.CloseEngine()) })
 	defer p.Interrupts.AtPrompt()()
 	in.block.isLine = func(text string) bool { _, ok := r.command(text); return ok }
 	r.read(in, true)
@@ -125,7 +129,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 }
 
 func newRepl(p *session.Program, s *session.Session, commands Commands) *repl {
-	r := &repl{Session: s, program: p, commands: commands}
+	r := &repl{Session: s, program: p, commands: commands, title: new(title)}
 	r.interp = newInterp(lang.FileOptions(), maps.Clone(s.Interpreter.Globals), r.show)
 	s.Defined = r.interp.globals.Keys
 	r.interp.check = func(f *syntax.File) { s.WarnComparisons(f, r.interp.globals) }
@@ -149,7 +153,9 @@ func (r *repl) loop() int {
 		if r.Runner.Deadline.IsOver() {
 			break
 		}
-		text, line, err := r.lines.next(r.promptText())
+		prompt := r.promptText()
+		r.title.set(r.titleText())
+		text, line, err := r.lines.next(prompt)
 		r.waits.Store(false)
 		switch {
 		case errors.Is(err, errInterrupted):
@@ -210,7 +216,7 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 	return lang.Protect("prompt", func() error {
 		t, _ := r.Thread(ctx, file)
 		if r.terminal && file == promptFile {
-			r.Typed = &lang.Typed{Thread: t, File: promptFile, Page: func(text string) error { return r.Console.Page(r.program.Interrupts, text) }}
+			r.Typed = &lang.Typed{Thread: t, File: promptFile, Page: func(text string) error { return r.Console.PageAlways(r.program.Interrupts, text) }}
 			defer func() { r.Typed = nil }()
 		}
 		return r.interp.exec(t, file, line, text)
@@ -268,42 +274,4 @@ func (r *repl) quietly(file, text string) error {
 	r.interp.show = func(starlark.Value) error { return nil }
 	defer func() { r.interp.show = show }()
 	return r.Runner.Attempt(func(ctx context.Context) error { return r.run(ctx, file, 1, text) })
-}
-
-// maxPromptName is the maximum length of the fabric's name in the prompt, in runes.
-const maxPromptName = 30
-
-// promptText returns the prompt: the fabric, whether it may be changed, and the age of
-// its picture.
-func (r *repl) promptText() string {
-	if f := r.Env.Fabric(); f != r.fabric {
-		r.fabric, r.since = f, time.Now()
-	}
-	text := session.Truncate(lang.OneLine(r.Name), maxPromptName)
-	if r.Engine != nil && r.Engine.Write() {
-		text += ", rw"
-	} else {
-		text += ", ro"
-	}
-	if r.fabric != nil {
-		text += fmt.Sprintf(" (%d nodes", len(r.fabric.Nodes()))
-		if r.Engine != nil {
-			text += ", " + age(time.Since(r.since))
-		}
-		text += ")"
-	}
-	return text + "> "
-}
-
-// age formats a time in one unit: "12s", "3m", "5h", "2d".
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

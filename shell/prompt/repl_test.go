@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,12 +77,12 @@ func TestPromptText(t *testing.T) {
 		got[flags[len(flags)-1]] = r.promptText()
 	}
 	want := map[string]string{
-		"sim":                        "sim, rw> ",
-		"sim:ring:n=2,mkey=0x5ec2e7": "sim:ring:n=2,mkey=..., rw> ",
-		"sim:ring:n=2":               "sim:ring:n=2, rw> ",
-		"--read-only":                "sim:ring:n=2, ro> ",
-		"file:a\x1b[31m\u202e.snap":  `file:a\x1b[31m\u202e.snap, ro (4 nodes)> `,
-		"replay:a_recording_whose_name_is_very_long.pcap": "replay:a_recording_whose_name_, rw> ",
+		"sim":                        "sim rw> ",
+		"sim:ring:n=2,mkey=0x5ec2e7": "sim ring rw> ",
+		"sim:ring:n=2":               "sim ring rw> ",
+		"--read-only":                "sim ring ro> ",
+		"file:a\x1b[31m\u202e.snap":  `file a\x1b[31m\u20 4n ro> `,
+		"replay:a_recording_whose_name_is_very_long.pcap": "replay a_recording_wh rw> ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -106,6 +107,37 @@ func TestShownTexts(t *testing.T) {
 		r.loop()
 		if got := out.String(); got != want+want {
 			t.Errorf("%s: got %q, want %q twice", code, got, want)
+		}
+	}
+}
+
+// TestPromptNames: names of fabrics in the prompt and the title.
+func TestPromptNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"sim": "sim", "sim:fattree:k=8,levels=3": "sim fattree", "sim:traffic=10GB/s": "sim", "sim:a/b.snap,loss=0.1": "sim b.snap", "umad:mlx5_0/1": "mlx5_0/1",
+		"ibsim H-1/1": "ibsim H-1/1", "no fabric": "no fabric", "file:x:y,z.fab": "file x:y", "tour": "tour",
+	} {
+		if got := shortName(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	var out bytes.Buffer
+	title := &title{out: &out}
+	title.set("fabsh file:a\x1b]2;evil\x07\u009c\u202e\n rw")
+	title.set("fabsh file:a\x1b]2;evil\x07\u009c\u202e\n rw") // unchanged
+	title.set(strings.Repeat("x", 1000))
+	want := "\x1b]2;" + `fabsh file:a\x1b]2;evil\a\u009c\u202e\n rw` + "\a" + "\x1b]2;" + strings.Repeat("x", maxTitle) + "\a"
+	if out.String() != want {
+		t.Errorf("got  %q\nwant %q", out.String(), want)
+	}
+	for _, term := range []string{"", "dumb", "linux"} {
+		t.Setenv("TERM", term)
+		out.Reset()
+		none := openTitle(&out)
+		none.set("x")
+		none.restore()
+		if out.Len() > 0 {
+			t.Errorf("TERM=%s: wrote %q", term, out.String())
 		}
 	}
 }

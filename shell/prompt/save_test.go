@@ -118,7 +118,7 @@ func TestSaveRefuses(t *testing.T) {
 		}
 	}
 	before := names(t)
-	below := ": not a file below the working directory; give a relative path without .."
+	below := ": not a file below the working directory; give a relative path that does not lead up"
 	for _, test := range [][2]string{
 		{`save(1, "old.csv")`, "save: old.csv: exists; overwrite=True replaces it"},
 		{`save(1, "/tmp/x.csv")`, "save: /tmp/x.csv" + below},

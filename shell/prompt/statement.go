@@ -104,8 +104,11 @@ func (s *statements) read(prompt string) (string, error) {
 func isWhole(text string) bool {
 	var open scanState
 	lines := strings.Split(text, "\n")
-	block, begun := false, false
+	block, begun, head := false, false, false
 	for _, l := range lines {
+		if !open.inside() {
+			head = hasWord(strings.TrimLeft(l, " \t"), "if", "for", "while", "def", "elif", "else")
+		}
 		switch {
 		case !begun && idle(l):
 			continue
@@ -113,6 +116,9 @@ func isWhole(text string) bool {
 			begun, block = true, hasWord(l, "if", "for", "while", "def")
 		}
 		open.scan(l)
+		if head && !open.inside() && !open.colon {
+			return true // the parser reports the missing colon, at this line
+		}
 		if !open.inside() && open.last == ':' {
 			block = true
 		}
@@ -156,6 +162,7 @@ type scanState struct {
 	depth     int    // brackets
 	quote     string // of the open string: `"`, `'`, `"""` or `'''`; "" outside
 	backslash bool   // the line ends in a backslash
+	colon     bool   // it, or a line that it continues, has a colon outside of brackets
 	last      byte   // the last byte of the line that is neither blank nor comment
 }
 
@@ -164,6 +171,9 @@ func (s *scanState) inside() bool { return s.depth > 0 || s.quote != "" || s.bac
 
 // scan scans one line.
 func (s *scanState) scan(l string) {
+	if !s.inside() {
+		s.colon = false
+	}
 	s.backslash, s.last = false, 0
 	for i := 0; i < len(l); i++ {
 		c := l[i]
@@ -188,6 +198,8 @@ func (s *scanState) scan(l string) {
 			s.depth++
 		case ')', ']', '}':
 			s.depth = max(0, s.depth-1)
+		case ':':
+			s.colon = s.colon || s.depth == 0
 		case '\\':
 			s.backslash = i == len(l)-1
 		case '"', '\'':

@@ -206,5 +206,5 @@ func (c *Console) Complain(text string) {
 		return
 	}
 	first, rest, _ := strings.Cut(lang.Harmless(text)+"\n", "\n")
-	w.write([]byte(sgrRed + first + sgrReset + "\n" + rest))
+	w.write([]byte(sgrRed + c.wrapMessage(first) + sgrReset + "\n" + c.wrapMessage(rest)))
 }

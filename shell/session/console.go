@@ -24,6 +24,8 @@ type Console struct {
 	line     bool       // a progress line is on the screen
 	lent     bool       // another program uses the terminal
 	failed   error      // the first error of a write to stdout
+
+	ahead *TypeAhead // what is typed for the prompt; nil: no prompt
 }
 
 // NewConsole returns the console of two streams, which may be terminals.
@@ -69,6 +71,9 @@ func (w consoleWriter) Write(p []byte) (int, error) {
 		return w.write(p)
 	}
 	text := lang.Harmless(string(p))
+	if w.isErr {
+		text = w.wrapMessage(text)
+	}
 	switch {
 	case w.isErr && w.colorErr:
 		text = colorMessage(text)
@@ -191,6 +196,40 @@ func (c *Console) leave() {
 		c.erase()
 		c.mu.Unlock()
 	}
+}
+
+// wrapMessage breaks the lines of a message at words, where the terminal of stderr would
+// break them anywhere. Indented lines, such as those of a script with a caret below, stay.
+func (c *Console) wrapMessage(text string) string {
+	f, ok := c.stderr.(*os.File)
+	if !ok || !c.stderrTTY {
+		return text
+	}
+	columns, _ := TerminalSize(f)
+	return wrapWords(text, columns)
+}
+
+// wrapWords breaks the lines of text that are longer than columns and not indented.
+func wrapWords(text string, columns int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		r := []rune(line)
+		for r[0] != ' ' && len(strings.TrimRight(string(r), "\n")) > columns {
+			at := -1
+			for i := 0; i <= columns && i < len(r); i++ {
+				if r[i] == ' ' {
+					at = i
+				}
+			}
+			if at <= 0 {
+				break
+			}
+			b.WriteString(string(r[:at]) + "\n")
+			r = r[at+1:]
+		}
+		b.WriteString(string(r))
+	}
+	return b.String()
 }
 
 // Truncate returns the first n runes of the first line of text.

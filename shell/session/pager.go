@@ -9,28 +9,42 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Page writes text to c, in a pager if c is a terminal and the text is longer than its
-// screen. Meanwhile the pager handles Ctrl-C.
+// Page writes text to c, in a pager if c is a terminal and the text is longer than two
+// screens.
 func (c *Console) Page(i *Interrupts, text string) error {
 	text = lang.Harmless(text) // less -R and others pass on control sequences
-	out := c.Terminal()
-	if out == nil || fits(text, out) {
+	if out := c.Terminal(); out == nil || fits(text, out) {
 		_, err := io.WriteString(c.Out(), text)
 		return err
 	}
-	pager := os.Getenv("PAGER")
-	if pager == "" {
-		pager = "less -FRSX" // S: do not wrap tables
+	return c.page(i, text, "less -FRSX") // S: do not wrap tables
+}
+
+// PageAlways writes text to the terminal of c in a pager, even if it is short.
+func (c *Console) PageAlways(i *Interrupts, text string) error {
+	if c.Terminal() == nil {
+		_, err := io.WriteString(c.Out(), text)
+		return err
 	}
+	return c.page(i, lang.Harmless(text), "less -RSX")
+}
+
+// page runs the pager of the environment, else the given one. Meanwhile it handles Ctrl-C.
+func (c *Console) page(i *Interrupts, text, pager string) error {
+	if own := os.Getenv("PAGER"); own != "" {
+		pager = own
+	}
+	out := c.Terminal()
 	cmd := exec.Command("sh", "-c", pager)
 	paged := text
 	if c.colorOut {
 		paged = colorText(text)
 	}
-	cmd.Env = append(os.Environ(), "LESSSECURE=1") // no shell, editor or files: fabsh may run as root
+	cmd.Env = append(os.Environ(), "LESSSECURE=1", "LESSHISTFILE=-") // no shell, editor or files: fabsh may run as root
 	cmd.Stdin = strings.NewReader(paged)
 	cmd.Stdout, cmd.Stderr = out, c.stderr
 	var err error
+	c.ahead.hold() // it is not for the pager
 	c.Lend(func() { i.Ignore(func() { err = cmd.Run() }) })
 	if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() < 126 {
 		return nil // it ran, and was quit in some way
@@ -41,7 +55,7 @@ func (c *Console) Page(i *Interrupts, text string) error {
 	return err
 }
 
-// fits reports whether text leaves room for the prompt on the screen.
+// fits reports whether text and the prompt fit on two screens.
 func fits(text string, f *os.File) bool {
 	columns, rows := TerminalSize(f)
 	used := 0
@@ -49,5 +63,5 @@ func fits(text string, f *os.File) bool {
 		width := len([]rune(strings.TrimSuffix(line, "\n")))
 		used += 1 + max(0, width-1)/columns
 	}
-	return used < rows
+	return used < 2*rows
 }

@@ -62,7 +62,10 @@ func (p *progress) show(stop, stopped chan struct{}) {
 		if text == "" {
 			text = p.idle()
 		}
-		p.console.status(fmt.Sprintf("%s (%d s, Ctrl-C stops)", text, int(time.Since(start).Seconds())))
+		if text != "" {
+			text = fmt.Sprintf("%s (%d s, Ctrl-C stops)", text, int(time.Since(start).Seconds()))
+		}
+		p.console.status(text)
 		next.Reset(progressEvery)
 	}
 }

@@ -117,12 +117,12 @@ func (r *Runner) stats() engine.Stats {
 }
 
 // doing is the progress line if nothing else reports progress: the MADs of this
-// evaluation.
+// evaluation; "" if it has sent none.
 func (r *Runner) doing() string {
-	if r.engine == nil {
-		return "working"
+	st := r.stats()
+	if st.Sent == r.before.Sent {
+		return ""
 	}
-	st := r.engine.Stats()
 	return fmt.Sprintf("%s sent, %d answered", plural.Count(int(st.Sent-r.before.Sent), "MAD", "MADs"), st.Answered-r.before.Answered)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -58,6 +59,58 @@ func (k *Keyboard) Read(p []byte) (int, error) {
 		case n != 0 && !errors.Is(err, unix.EINTR): // input, its end, or no poll for such files
 			return k.File.Read(p)
 		}
+	}
+}
+
+// TypeAhead is what was typed before the prompt reads it. It is safe for concurrent use.
+type TypeAhead struct {
+	f    *os.File
+	mu   sync.Mutex
+	text string
+}
+
+// KeepAhead keeps what is typed at the terminal f ahead of a pager for the prompt.
+func (c *Console) KeepAhead(f *os.File) *TypeAhead {
+	c.ahead = &TypeAhead{f: f}
+	return c.ahead
+}
+
+// Take returns what was kept.
+func (t *TypeAhead) Take() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := t.text
+	t.text = ""
+	return text
+}
+
+// hold takes all that was typed so far. The terminal gives also incomplete lines, and
+// does not wait, in a mode without lines.
+func (t *TypeAhead) hold() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fd := int(t.f.Fd())
+	mode, err := unix.IoctlGetTermios(fd, getMode)
+	if err != nil {
+		return
+	}
+	now := *mode
+	now.Lflag &^= unix.ICANON
+	now.Cc[unix.VMIN], now.Cc[unix.VTIME] = 0, 0
+	if unix.IoctlSetTermios(fd, setMode, &now) != nil {
+		return
+	}
+	defer unix.IoctlSetTermios(fd, setMode, mode)
+	buf := make([]byte, 4096)
+	for {
+		n, err := unix.Read(fd, buf)
+		if n <= 0 || err != nil {
+			return
+		}
+		t.text += string(buf[:n])
 	}
 }
 

@@ -48,6 +48,10 @@ func (s *screen) press(key string) (quit, interrupted bool) {
 		s.typeFilter(key)
 		return false, false
 	}
+	if s.help {
+		s.help = false
+		return key == "q" || key == "Q", false
+	}
 	page := max(1, s.rows())
 	switch key {
 	case "q", "Q", "\x04", "\x1b[21~": // F10, as in htop
@@ -63,6 +67,8 @@ func (s *screen) press(key string) (quit, interrupted bool) {
 		s.table.Tier = words[(slices.Index(words, s.table.Tier)+1)%len(words)]
 		s.table.arrange()
 		s.from = 0
+	case "?", "h", "\x1bOP", "\x1b[11~": // F1
+		s.help = true
 	case "/", "\\", "\x1bOS", "\x1b[14~": // F4
 		s.typing, s.old = true, s.table.Filter
 	case "\x1b": // no filter

@@ -19,6 +19,7 @@ type screen struct {
 	from          int    // the first row that is shown
 	typing        bool   // the filter
 	old           string // what it was before
+	help          bool   // the keys are shown instead of the table
 	begun         bool   // a round was added
 	last          string // what is on the terminal
 }
@@ -80,6 +81,17 @@ func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in Keybo
 // maxName is the maximum length of the fabric's name.
 const maxName = 20
 
+// keysHelp is what ? shows.
+const keysHelp = `
+  q, F10                   quit
+  w d e b                  sort by waiting, data, errors, bit error rate
+  < >, F6                  sort by the previous, the next of these
+  t                        tier: all, host, leaf, spine, core
+  /, F4                    filter by name; * matches any text; Esc ends the filter
+  Up Down, k j             move by a row
+  PageUp PageDown, Space   move by a page
+  Home End, g G            first, last row`
+
 // rows returns how many rows of the table fit.
 func (s *screen) rows() int { return s.height - 3 }
 
@@ -94,7 +106,11 @@ func (s *screen) draw() {
 	} else {
 		lines[0] = s.table.round.at.Format("15:04:05 ") + lines[0]
 	}
-	lines = append(lines, s.table.lines(s.width, s.from, s.rows())...)
+	if s.help {
+		lines = append(lines, strings.Split("Keys"+keysHelp, "\n")...)
+	} else {
+		lines = append(lines, s.table.lines(s.width, s.from, s.rows())...)
+	}
 	for len(lines) < s.height-1 {
 		lines = append(lines, "")
 	}
@@ -127,5 +143,8 @@ func (s *screen) foot() string {
 	if n := len(s.table.shown); n > 0 {
 		at = fmt.Sprintf("%d-%d of %d  ", s.from+1, min(n, s.from+max(0, s.rows())), n)
 	}
-	return at + "q quit  w wait  d data  e errors  b ber  t tier  / filter"
+	if s.help {
+		return "any key returns to the table"
+	}
+	return at + "? keys  q quit  w wait  d data  e errors  b ber  t tier  / filter"
 }

@@ -1,0 +1,57 @@
+//go:build linux
+
+package shell
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestTerminalPager: less offers no shell, editor or files, and what was typed before it
+// starts is for the prompt.
+func TestTerminalPager(t *testing.T) {
+	if _, err := exec.LookPath("less"); err != nil {
+		t.Skip("no less here")
+	}
+	home := t.TempDir()
+	s := startTerminalOf(t, terminalOf{home: home, columns: 80}, "-q", "-F", "sim:fattree:k=8,levels=3")
+	s.expect("rw> ")
+	s.send("f = discover()\r")
+	s.expect("rw> ")
+	s.send("sleep('1s'); f.ports\r")
+	s.expect("f.ports\r\n")
+	s.send("6*") // for the prompt, in two parts
+	s.send("7\r")
+	s.expect(":\x1b[K") // less waits for a command
+	for _, key := range []string{"!", "sowned\r", "v", "|"} {
+		s.send(key)
+		if seen := s.expect(" not available"); strings.Contains(seen, "42") {
+			t.Errorf("less got what was typed before: %q", seen)
+		}
+		s.send("\r")
+		s.expect(":\x1b[K")
+	}
+	s.send("q")
+	s.expect("\n42\r\n")
+	s.expect("> ")
+	// One and a half screens are not paged, unless requested.
+	s.send("f.switches[:35]\r")
+	s.expect("leaf-32")
+	s.expect("rw> ")
+	s.send("'not' + ' paged'\r")
+	s.expect("\n\"not paged\"\r\n")
+	s.expect("rw> ")
+	s.send("show([1], pager=True)\r")
+	s.expect("(END)")
+	s.send("q")
+	s.send("7*7\r")
+	s.expect("\n49\r\n")
+	s.expect("> ")
+	s.send(ctrlD)
+	s.exit(0)
+	if entries, _ := os.ReadDir(home); len(entries) > 1 || len(entries) == 1 && !strings.HasPrefix(entries[0].Name(), ".") {
+		t.Errorf("files: %v", entries)
+	}
+}
