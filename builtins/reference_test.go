@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 		"perf_clear perf_get perf_rates perf_set plan " +
 		"port_disable port_enable port_reset port_set " +
 		"quit re reg_get report " +
-		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe " +
+		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe save " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
 		"show sleep smp_get smp_set stats sum table time yaml"
 	if got := strings.Join(f.Interpreter.Globals.Keys(), " "); got != want {
