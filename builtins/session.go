@@ -66,6 +66,7 @@ type Options struct {
 
 	Stdout, Stderr io.Writer   // nil: discarded
 	Format         lang.Format // of show and the prompt; empty: text
+	View           lang.View   // of the tables that are shown
 
 	Include []string // -I: directories with modules; readable
 	Out     string   // --out: the directory that scripts may write to; empty: none
@@ -145,7 +146,7 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	files.Forbid(o.Secrets...)
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
 	in := script.New(r, o.Include, o.Flags)
 	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
 	r.Measure = func(v starlark.Value) error { return metrics.Show(r, v) }

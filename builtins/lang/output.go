@@ -98,18 +98,23 @@ func (c *Call) show(a *showArgs) error {
 
 // Show writes v to the session's standard output, as the prompt does. A few functions,
 // such as exit, run instead of being shown.
-func (r *Runtime) Show(v starlark.Value) error { return r.Display(r, v) }
+func (r *Runtime) Show(v starlark.Value) error { return r.Display(r, nil, v) }
 
 // ShowValue is Show from within an evaluation.
 func ShowValue(t *starlark.Thread, v starlark.Value) error {
 	f := FiberOf(t)
-	return f.Runtime.Display(f.Sink, v)
+	return f.Runtime.Display(f.Sink, t, v)
 }
 
-// Display writes v to out in the format of the session.
-func (r *Runtime) Display(out sink, v starlark.Value) error {
+// Display writes v to out in the format of the session. The thread is nil outside an
+// evaluation.
+func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error {
 	if f, ok := v.(*Function); ok && f.Bare != nil {
 		return f.Bare(r)
+	}
+	v, err := r.ViewOf(t, v)
+	if err != nil {
+		return err
 	}
 	if _, ok := r.Format.Dialect(); ok {
 		return r.Measure(v)

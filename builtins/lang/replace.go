@@ -13,6 +13,11 @@ import (
 //go:linkname stringMethods go.starlark.net/starlark.stringMethods
 var stringMethods map[string]*starlark.Builtin
 
+// listMethods are the list methods; rows.go adds some.
+//
+//go:linkname listMethods go.starlark.net/starlark.listMethods
+var listMethods map[string]*starlark.Builtin
+
 // maxReplaced is the maximum length of a result of replace, in bytes: the same as the
 // library's limit for repetition.
 const maxReplaced = 1 << 30

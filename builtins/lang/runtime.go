@@ -14,6 +14,7 @@ import (
 type Runtime struct {
 	Stdout, Stderr io.Writer
 	Format         Format // of show
+	View           View   // of the tables that are shown
 	Quiet          bool   // no warnings
 	Progress       func(string)
 	// Width returns the current maximum of columns in a line of text; 0 or nil:
@@ -52,7 +53,7 @@ type Runtime struct {
 // and streams of r, but none of its state.
 func (r *Runtime) Beside() *Runtime {
 	return &Runtime{
-		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
+		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, View: r.View, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
 		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, Comparisons: r.Comparisons, Load: r.Load, Activity: r.Activity,
 	}
 }

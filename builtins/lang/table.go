@@ -25,6 +25,25 @@ func (g *tableValue) Truth() starlark.Bool  { return true }
 func (g *tableValue) Hash() (uint32, error) { return 0, Unhashable(g) }
 func (g *tableValue) Display() string       { return TableText(g.title, g.columns, g.rows) }
 
+// AttrNames and Attr give a table the methods of lists of rows.
+func (g *tableValue) AttrNames() []string {
+	var names []string
+	for _, b := range RowMethods() {
+		names = append(names, b.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (g *tableValue) Attr(name string) (starlark.Value, error) {
+	for _, b := range RowMethods() {
+		if b.Name == name {
+			return &Function{Builtin: b, Recv: g}, nil
+		}
+	}
+	return nil, nil
+}
+
 // elements returns the rows as dicts, for the structured formats.
 func (g *tableValue) elements() []starlark.Value {
 	out := make([]starlark.Value, len(g.rows))
@@ -44,8 +63,9 @@ func (g *tableValue) Iterate() starlark.Iterator { return starlark.NewList(g.ele
 
 // Table is table().
 var Table = Builtin{
-	Name:  "table",
-	Group: GroupOutput,
+	Name:    "table",
+	Returns: "table",
+	Group:   GroupOutput,
 	Params: []Param{
 		{Name: "rows", Kind: KindItems, Doc: "dicts, records or values of a fabric; or lists, with columns"},
 		{Name: "columns", Kind: KindAny, Default: "None", Keyword: true, Doc: "the columns to show, in this order; for lists: their headings"},

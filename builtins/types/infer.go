@@ -210,10 +210,14 @@ func (in *Inference) member(of Shape, name string) Shape {
 		}
 		return Shape{}
 	}
-	key := [2]string{of.Type, name}
+	typ := of.Type
+	if of.IsList() {
+		typ = "list"
+	}
+	key := [2]string{typ, name}
 	shape, ok := in.members[key]
 	if !ok {
-		shape.Type, shape.Call = AttrType(of.Type, name)
+		shape.Type, shape.Call = AttrType(typ, name)
 		if in.members == nil {
 			in.members = map[[2]string]Shape{}
 		}
@@ -225,6 +229,13 @@ func (in *Inference) member(of Shape, name string) Shape {
 // returned returns the declared shape of a call.
 func (in *Inference) returned(e *syntax.CallExpr) Shape {
 	callee := in.Infer(e.Fn)
+	if dot, ok := e.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "select" || dot.Name.Name == "sort") {
+		if of := in.Infer(dot.X); of.IsList() {
+			return Shape{elem: new(of.Element())}
+		} else if list, ok := of.Value.(*starlark.List); ok && list.Len() > 0 {
+			return Shape{elem: new(of.Element())}
+		}
+	}
 	b := callee.Call
 	if f, ok := callee.Value.(*lang.Function); ok {
 		b = f.Builtin

@@ -93,7 +93,7 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 	})
 	if err == nil && p.Settings.Output() != lang.FormatText {
 		var text string
-		if text, err = metrics.Render(starlark.NewList(list), p.Settings.Output(), "datagram"); err == nil {
+		if text, err = renderTable(p.Settings, starlark.NewList(list), "datagram"); err == nil {
 			_, err = io.WriteString(p.Console.Out(), text)
 		}
 	}

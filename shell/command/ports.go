@@ -11,7 +11,6 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/mad/umad"
 	"fabsh/shell/session"
 )
@@ -65,7 +64,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 	for i := range list {
 		values[i] = &hostPort{list[i]}
 	}
-	text, renderError := metrics.Render(starlark.NewList(values), s.Output(), "port")
+	text, renderError := renderTable(s, starlark.NewList(values), "port")
 	if renderError != nil {
 		return "", fmt.Errorf("ports: %w", renderError)
 	}

@@ -1,7 +1,7 @@
 // Package command has the commands of fabsh. Each declares its flags, parses its words into
 // a struct, runs on an open session, and ends with an error or an exit status.
 //
-//	run.go          a command in a session; All: the list of commands
+//	run.go          a command in a session; All: the list of commands; render.go: tables
 //	program.go      scripts, and what they declare; commandflag.go, the flags of commands
 //	                that share a command line with one
 //	atprompt.go     the commands that run at the prompt too

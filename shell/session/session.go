@@ -159,6 +159,7 @@ func New(p *Program, b Base) (*Session, error) {
 		Stdout:  p.Console.Out(),
 		Stderr:  p.Console.Err(),
 		Format:  settings.Output(),
+		View:    settings.View(),
 		Include: settings.Include,
 		Out:     settings.Out,
 		Secrets: b.Secrets,

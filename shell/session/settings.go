@@ -53,6 +53,8 @@ type Settings struct {
 	Include []string
 	Out     string
 	CSVRaw  bool
+	Where   string
+	Columns []string
 	Format  OutputFormat
 	Color   ColorMode
 	Quiet   bool
@@ -107,6 +109,8 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 	output.StringArrayVarP(&s.Include, "include", "I", nil, "also search `DIR` for files that scripts load and read (repeatable)")
 	output.StringVar(&s.Out, "out", "", "allow scripts to write files below directory `DIR` (--out after a command is that command's output file)")
 	output.VarP(&s.Format, "format", "o", "output `FORMAT`: text, json, jsonl, csv or prom, metrics for Prometheus (prom=treydock, prom=guilbaults: with the metric names of these exporters)")
+	output.StringVar(&s.Where, "where", "", "show only rows of tables for which `EXPR` is true: 'lid > 10 and type == \"ca\"'")
+	output.StringSliceVar(&s.Columns, "columns", nil, "show only these `COLUMNS` of tables, in this order: name,lid")
 	output.Var(&s.Color, "color", "color output `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
 	output.BoolVar(&s.CSVRaw, "csv-raw", false, "with -o csv: do not escape cells that a spreadsheet could run as formulas")
 	output.BoolVarP(&s.Quiet, "quiet", "q", false, "print no warnings, progress or banner")
@@ -147,6 +151,9 @@ func (s *Settings) Output() lang.Format {
 	}
 	return lang.Format(s.Format)
 }
+
+// View returns the rows and columns of the tables that are shown.
+func (s *Settings) View() lang.View { return lang.View{Where: s.Where, Columns: s.Columns} }
 
 // FabricSpec returns the fabric that -F, -C, -P or the environment selects, and
 // whether any of them is set.
