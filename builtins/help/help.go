@@ -89,6 +89,9 @@ func valueHelp(v starlark.Value) string {
 	case *starlark.Function:
 		return lang.FunctionHelp(v)
 	case *starlark.Builtin:
+		if m, ok := lang.MethodOf(v); ok {
+			return m.Help()
+		}
 		return fmt.Sprintf("%s is a function of the Starlark language: see https://starlark-lang.org\n", v.Name())
 	case *records.Record:
 		return records.AttributesHelp([]*mad.Attribute{v.Attribute})

@@ -22,6 +22,18 @@ func init() {
 // RowMethods returns the methods of lists and tables for rows.
 func RowMethods() []*Builtin { return []*Builtin{&selectRows, &sortRows, &groupRows, &countRows} }
 
+// MethodOf returns f as one of these methods, of a list; false: it is another function.
+func MethodOf(f *starlark.Builtin) (*Function, bool) {
+	if _, ok := f.Receiver().(*starlark.List); ok {
+		for _, b := range RowMethods() {
+			if b.Name == f.Name() {
+				return &Function{Builtin: b, Recv: f.Receiver()}, true
+			}
+		}
+	}
+	return nil, false
+}
+
 // RowTypes describes the types that have these methods.
 func RowTypes() []TypeDoc {
 	var members []MemberDoc
@@ -288,6 +300,10 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 		}
 		if b, ok := n.(*syntax.BinaryExpr); ok {
 			operands = append(operands, b.X, b.Y)
+			if b.Op == syntax.EQL || b.Op == syntax.NEQ {
+				warnColumn(r, list, names, b.X, b.Y)
+				warnColumn(r, list, names, b.Y, b.X)
+			}
 		}
 		return true
 	})
@@ -324,6 +340,37 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 		}
 		return starlark.Call(t, fn, nil, nil)
 	}, nil
+}
+
+// warnColumn warns of a comparison of a column with a text, where all its values are numbers,
+// or the reverse.
+func warnColumn(r *Runtime, list []starlark.Value, names map[string]bool, x, y syntax.Expr) {
+	id, ok := x.(*syntax.Ident)
+	l, isLiteral := y.(*syntax.Literal)
+	if !ok || !isLiteral || !names[id.Name] {
+		return
+	}
+	want, has := "int", ""
+	if l.Token == syntax.STRING {
+		want = "string"
+	} else if l.Token != syntax.INT {
+		return
+	}
+	for _, row := range list {
+		if isFailure(row) {
+			continue
+		}
+		v, err := cellOf(row, id.Name)
+		switch {
+		case err != nil, v.Type() != "int" && v.Type() != "string" && v != starlark.None, has != "" && v != starlark.None && v.Type() != has:
+			return
+		case v != starlark.None:
+			has = v.Type()
+		}
+	}
+	if has != "" && has != want {
+		r.WarnOnce("where: column %s has %ss, never %s", id.Name, has, OneLine(l.Raw))
+	}
 }
 
 // conditionError returns the error of an expression without its file, which does not exist.

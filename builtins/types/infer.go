@@ -296,6 +296,10 @@ func ParamsOf(v starlark.Value) []lang.Param {
 	switch fn := v.(type) {
 	case *lang.Function:
 		return fn.Params
+	case *starlark.Builtin:
+		if m, ok := lang.MethodOf(fn); ok {
+			return m.Params
+		}
 	case *starlark.Function:
 		params := make([]lang.Param, fn.NumParams())
 		for i := range params {
