@@ -114,6 +114,7 @@ func (c *checker) report(pos syntax.Position, format string, args ...any) {
 func (c *checker) syntax(err error) []Problem {
 	var se syntax.Error
 	if errors.As(err, &se) {
+		se = lang.AtLineEnd(se, c.scripts.Sources[se.Pos.Filename()])
 		c.report(se.Pos, "syntax error: %s", strings.TrimPrefix(se.Msg, "syntax error: "))
 	}
 	return c.problems

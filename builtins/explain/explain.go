@@ -46,6 +46,7 @@ func (x *Explainer) Explain(err error) string {
 	var re resolve.ErrorList
 	switch {
 	case errors.As(err, &se):
+		se = lang.AtLineEnd(se, x.Sources[se.Pos.Filename()])
 		fmt.Fprintf(&b, "%s: syntax error: %s\n", Position(se.Pos), strings.TrimPrefix(se.Msg, "syntax error: "))
 		x.quote(&b, se.Pos)
 		hint(&b, x.lineAt(se.Pos), se.Msg)

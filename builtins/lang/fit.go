@@ -128,3 +128,26 @@ func breakAt(line string, width, n int) int {
 }
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
+
+// WrapWords breaks the lines of text that are longer than columns and not indented.
+func WrapWords(text string, columns int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		r := []rune(line)
+		for r[0] != ' ' && len(strings.TrimRight(string(r), "\n")) > columns {
+			at := -1
+			for i := 0; i <= columns && i < len(r); i++ {
+				if r[i] == ' ' {
+					at = i
+				}
+			}
+			if at <= 0 {
+				break
+			}
+			b.WriteString(string(r[:at]) + "\n")
+			r = r[at+1:]
+		}
+		b.WriteString(string(r))
+	}
+	return b.String()
+}

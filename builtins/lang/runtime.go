@@ -107,9 +107,14 @@ func (r *Runtime) People() Stream {
 	return Stderr
 }
 
-// Print writes text for people, as print of scripts does. The only error is a closed
-// pipe, which ends the process.
-func (r *Runtime) Print(text string) { r.Emit(r.People(), text) }
+// Print writes text for people, as print of scripts does, broken at words. The only error
+// is a closed pipe, which ends the process.
+func (r *Runtime) Print(text string) {
+	if columns := r.Columns(); columns > 0 {
+		text = WrapWords(text, columns)
+	}
+	r.Emit(r.People(), text)
+}
 
 // Warn writes a warning to stderr, unless the session is quiet.
 func (r *Runtime) Warn(format string, args ...any) {

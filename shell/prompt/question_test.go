@@ -74,6 +74,8 @@ func TestCarets(t *testing.T) {
 		"x = [1, 2]; x[ 7]\n                   ^\n",
 		"f.dump(kind=3)\n      ^\n",
 		"1 + \"a\"\n      ^\n",
+		"for x in y\n              ^\n",
+		"if f(1) # so\n                ^\n",
 		"nodes\n    ^\nhint: nodes is an attribute of fabric; write discover().nodes\n",
 	} {
 		out.Reset()

@@ -206,30 +206,7 @@ func (c *Console) wrapMessage(text string) string {
 		return text
 	}
 	columns, _ := TerminalSize(f)
-	return wrapWords(text, columns)
-}
-
-// wrapWords breaks the lines of text that are longer than columns and not indented.
-func wrapWords(text string, columns int) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		r := []rune(line)
-		for r[0] != ' ' && len(strings.TrimRight(string(r), "\n")) > columns {
-			at := -1
-			for i := 0; i <= columns && i < len(r); i++ {
-				if r[i] == ' ' {
-					at = i
-				}
-			}
-			if at <= 0 {
-				break
-			}
-			b.WriteString(string(r[:at]) + "\n")
-			r = r[at+1:]
-		}
-		b.WriteString(string(r))
-	}
-	return b.String()
+	return lang.WrapWords(text, columns)
 }
 
 // Truncate returns the first n runes of the first line of text.

@@ -1,4 +1,4 @@
-package session
+package lang
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ func TestWrapWords(t *testing.T) {
 		"    indented and long\n    ^\n": "    indented and long\n    ^\n", long: long, long + " y": long + " y", "a " + long: "a\n" + long,
 		"one two three\nfour five six": "one two\nthree\nfour five\nsix", "äöü äöü äöü": "äöü äöü\näöü",
 	} {
-		if got := wrapWords(text, 10); got != want {
+		if got := WrapWords(text, 10); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
