@@ -117,7 +117,7 @@ func (f *peerFixture) compareErrorReport(t *testing.T, fab *fabric.Fabric) {
 		Num           int
 		Count         uint64
 	}
-	f.reported(t, &rows, lang.StatusFindings, "ibqueryerrors", "--threshold", "0")
+	f.reported(t, &rows, lang.StatusFindings, "ibqueryerrors")
 	for _, r := range rows {
 		guid, _ := strconv.ParseUint(r.GUID, 0, 64)
 		// The tool names a CA's port by its port GUID.

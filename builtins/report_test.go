@@ -86,8 +86,8 @@ func TestReportPMA(t *testing.T) {
 		p.refuse[mad.AttrPortCountersExtended.ID] = true
 		got := f.report("ibqueryerrors")
 		want := `port        counter               count  threshold  to                 note                  guid                num
-switch-1/3  link_downed_counter     255         10  switch-2/2         at its largest value  0x0002c90300100000    3
-switch-2/1  symbol_error_counter     11         10  node-0002 HCA-1/1  -                     0x0002c90300100010    1
+switch-1/3  link_downed_counter     255          0  switch-2/2         at its largest value  0x0002c90300100000    3
+switch-2/1  symbol_error_counter     11          0  node-0002 HCA-1/1  -                     0x0002c90300100010    1
 fabric: ` + counts + "ports above a threshold: 2, of nodes: 2\n[exit status 1]\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)

@@ -26,6 +26,21 @@ var siteNameMaps = []string{"infiniband-diags/ib-node-name-map", "rdma/ib-node-n
 // siteFolder contains the configuration of the site.
 const siteFolder = "/etc"
 
+// ThresholdFile returns the path of the limits of counters of the site, which ibqueryerrors reads
+// (rdma-core ibqueryerrors.c, DEF_THRES_FILE); "" without one, and for fabrics other than those
+// of the site.
+func ThresholdFile(s *Settings) string { return thresholdFile(siteFolder, s) }
+
+func thresholdFile(etc string, s *Settings) string {
+	spec, _ := s.FabricSpec()
+	kind, _, _ := strings.Cut(spec, ":")
+	path := filepath.Join(etc, "infiniband-diags/error_thresholds")
+	if i, err := os.Stat(path); kind != "umad" && kind != "ibsim" || err != nil || !i.Mode().IsRegular() {
+		return ""
+	}
+	return path
+}
+
 // site is what ibdiag.conf sets, besides settings.
 type site struct {
 	keys        *engine.Keys
