@@ -131,6 +131,9 @@ func (c *Collection) Add(f Finding) {
 	if old.Cause == "" {
 		old.Cause = f.Cause
 	}
+	if len(old.Subject.Ends) > 0 && old.Subject.Ends[0].Name == "" && old.Subject.Kind == f.Subject.Kind {
+		old.Subject = f.Subject // with its name
+	}
 	old.Absorbs, old.Absorbed = append(old.Absorbs, f.Absorbs...), append(old.Absorbed, f.Absorbed...)
 	old.Parts = max(old.Parts, f.Parts)
 	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {

@@ -84,7 +84,9 @@ the page.`,
 				}
 			}
 			p.Line.Ran(name)
-			if file := session.ThresholdFile(p.Settings); name == "ibqueryerrors" && file != "" && !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--threshold") || strings.HasPrefix(w, "--over") || w == "--help" || w == "-h" }) {
+			if file := session.ThresholdFile(p.Settings); name == "ibqueryerrors" && file != "" && !slices.ContainsFunc(words, func(w string) bool {
+				return strings.HasPrefix(w, "--threshold") || strings.HasPrefix(w, "--over") || w == "--help" || w == "-h"
+			}) {
 				words = append(slices.Clone(words), "--threshold-file="+file)
 			}
 			run := func(ctx context.Context, s *session.Session) error {
