@@ -67,7 +67,8 @@ func (f *Fabric) adaptersOf(host string) []*Node {
 	return found
 }
 
-// NameError is the error of a name that does not name exactly one node.
+// NameError is the error of a name that does not name exactly one node. It does not change,
+// and is safe for concurrent use.
 type NameError struct {
 	Name  string
 	Nodes []*Node // the nodes or adapters that it names; none: unknown
