@@ -34,7 +34,7 @@ parallel(visit, range(1 << 20), width=256)`
 	for range 24 {
 		moment := time.Duration(r.Int64N(int64(600 * time.Millisecond)))
 		cmd := exec.Command("fabsh", "-F", "sim:fattree:k=4,levels=2,loss=0.01", "-c", fmt.Sprintf(code, r.IntN(3)))
-		cmd.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		cmd.Env = testEnv(t)
 		running.Go(func() {
 			slots <- true
 			defer func() { <-slots }()

@@ -31,7 +31,7 @@ func TestJobLocked(t *testing.T) {
 	}
 	for _, job := range []string{"counters", "mine"} {
 		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "-t", "1m", "--state", dir, "audit", "counters", "--over", "last", "--job", job)
-		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		c.Env = testEnv(t)
 		out, err := c.CombinedOutput()
 		locked := fmt.Sprintf("another run is in progress: process %d holds %s/counters.state.lock", os.Getpid(), folder)
 		status := c.ProcessState.ExitCode()
@@ -52,7 +52,7 @@ func TestJobsAtOneTime(t *testing.T) {
 	}
 	run := func(words ...string) *exec.Cmd {
 		c := exec.Command("fabsh", append([]string{"-q", "-F", "ibsim:jobs", "--state", dir, "audit"}, words...)...)
-		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		c.Env = testEnv(t)
 		return c
 	}
 	first := run(filepath.Join(dir, "wait.star"), "--job", "a")
@@ -95,7 +95,7 @@ func TestAckIDs(t *testing.T) {
 		{"link.width:0x2c90310000000/x", "audit ack: unknown node", 2},
 	} {
 		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "--state", dir, "audit", "ack", x.id, "--until", day, "--reason", "x")
-		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		c.Env = testEnv(t)
 		if out, _ := c.CombinedOutput(); !strings.HasPrefix(string(out), x.want) || c.ProcessState.ExitCode() != x.status {
 			t.Errorf("%s: status %d, %s", x.id, c.ProcessState.ExitCode(), out)
 		}
@@ -114,7 +114,7 @@ func TestKillAnyMoment(t *testing.T) {
 	run := func() (*exec.Cmd, *bytes.Buffer) {
 		var out bytes.Buffer
 		c := exec.Command("fabsh", "-F", "sim:fattree:k=4,levels=2", "-t", "1m", "--state", dir, "audit", "counters", "links", "--over", "last", "--job", "cron", "--out", filepath.Join(dir, "report"))
-		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		c.Env = testEnv(t)
 		c.Stdout, c.Stderr = &out, &out
 		return c, &out
 	}

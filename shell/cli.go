@@ -28,7 +28,10 @@ import (
 )
 
 // Main runs the program and returns its exit status.
-func Main() int {
+func Main() int { return mainBelow("/") }
+
+// mainBelow is Main with the files of the system below root.
+func mainBelow(root string) int {
 	session.CollectAt(session.SmallHeapPercent)
 	// One step of a script can occupy one of two processors, and a collection that
 	// waits for its end the other: the third is for the watch over memory.
@@ -36,7 +39,7 @@ func Main() int {
 		runtime.GOMAXPROCS(3)
 	}
 	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
-	p.Stdin = os.Stdin
+	p.Stdin, p.Settings.Root = os.Stdin, root
 	p.Interrupts = session.WatchInterrupts(p.Console)
 	defer p.Interrupts.Stop()
 	status := p.Console.Fail(rootCommand(p).Execute())

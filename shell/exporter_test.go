@@ -47,7 +47,7 @@ func launchExporter(t testing.TB, flags []string, words ...string) *exporting {
 	t.Helper()
 	x := &exporting{log: make(chan string, 1000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	x.Cmd = exec.Command("fabsh", append(append(flags, "exporter", "--listen", "127.0.0.1:0"), words...)...)
-	x.Env = append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	x.Env = testEnv(t)
 	stderr, err := x.StderrPipe()
 	if err == nil {
 		err = x.Start()

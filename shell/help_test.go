@@ -2,7 +2,6 @@ package shell
 
 import (
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -125,7 +124,7 @@ func TestHelpPages(t *testing.T) {
 // TestHelpCompletes: fabsh help completes commands and topics.
 func TestHelpCompletes(t *testing.T) {
 	for typed, want := range map[string]string{"change-g": "change-guide\n", "smp_g": "smp_get\n", "PortInfo.LM": "PortInfo.LMC\n", "snap": "snapshot\nsnapshots\n", "simul": "simulate\nsimulation\n"} {
-		got := replay(t.TempDir(), append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH")), "$ fabsh __complete help "+typed+" 2>/dev/null\n")
+		got := replay(t.TempDir(), testEnv(t), "$ fabsh __complete help "+typed+" 2>/dev/null\n")
 		if _, got, _ = strings.Cut(got, "\n"); got != want+":4\n" {
 			t.Errorf("%s: %q", typed, got)
 		}

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +64,7 @@ func TestHelpExamples(t *testing.T) {
 	sh := func(line string) (string, int) {
 		c := exec.Command("sh", "-c", line)
 		c.Dir = dir
-		c.Env = append(slices.Clone(testEnv), "HOME="+dir, "PATH="+os.Getenv("PATH"), "ROOT="+root, "FABSH_FABRIC=sim")
+		c.Env = append(testEnv(t), "HOME="+dir, "ROOT="+root, "FABSH_FABRIC=sim")
 		out, _ := c.CombinedOutput()
 		return string(out), c.ProcessState.ExitCode()
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -42,7 +41,7 @@ func fabsh(t *testing.T, env []string, args ...string) *exec.Cmd {
 		args = append([]string{"-t", "5s"}, args...)
 	}
 	cmd := exec.CommandContext(t.Context(), "fabsh", args...)
-	cmd.Env = slices.Concat(testEnv, []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env)
+	cmd.Env = append(testEnv(t), env...)
 	return cmd
 }
 

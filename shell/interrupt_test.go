@@ -21,7 +21,7 @@ func TestInterruptsStalledPipe(t *testing.T) {
 	}
 	defer r.Close()
 	cmd := exec.Command("fabsh", "-F", "sim:ring:n=2", "-c", `while True: print("x" * 10000)`)
-	cmd.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+	cmd.Env = testEnv(t)
 	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestInterruptsWaiting(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command("fabsh", strings.Fields(args)...)
-			cmd.Env, cmd.Dir = append(testEnv, "PATH="+os.Getenv("PATH")), dir
+			cmd.Env, cmd.Dir = testEnv(t), dir
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -14,10 +14,24 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"fabsh/fabric/hermetic"
 )
 
+// TestMain runs the tests, or as fabsh, the program that tests start.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fabsh": func() { os.Exit(Main()) }})
+	testscript.Main(hermetic.Tests(m), map[string]func(){"fabsh": func() { os.Exit(mainOfTests()) }})
+}
+
+// mainOfTests is Main in the environment of a test, which it requires: otherwise fabsh
+// would use files of the user who runs the tests.
+func mainOfTests() int {
+	root := os.Getenv(hermetic.RootVariable)
+	if root == "" {
+		fmt.Fprintln(os.Stderr, "fabsh: started by a test without testEnv")
+		return 2
+	}
+	return mainBelow(root)
 }
 
 // screen is a fabsh at a terminal, and what it wrote that no test has looked
@@ -82,7 +96,7 @@ func startTerminalOf(t *testing.T, o terminalOf, args ...string) *screen {
 	s.before = s.mode()
 	s.cmd = exec.Command("fabsh", args...)
 	s.cmd.Dir = home
-	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "PAGER="+o.pager)
+	s.cmd.Env = append(testEnv(t), "HOME="+home, "TERM=xterm", "NO_COLOR=1", "PAGER="+o.pager)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {

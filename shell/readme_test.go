@@ -49,7 +49,7 @@ func typeBlocks(t *testing.T, file, dir string) {
 	}
 	text, renewed := string(data), string(data)
 	t.Chdir(dir)
-	env := append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	env := testEnv(t)
 	blocks := 0
 	for {
 		_, rest, ok := strings.Cut(text, "\n```console\n")
@@ -83,7 +83,7 @@ func TestComingFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	env := testEnv(t)
 	help := func(words ...string) string {
 		return replay(t.TempDir(), env, "$ fabsh "+strings.Join(words, " ")+" --help\n")
 	}

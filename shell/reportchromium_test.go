@@ -47,7 +47,7 @@ func hostileNet(t testing.TB, dir string) string {
 func runFabsh(t testing.TB, words ...string) []byte {
 	t.Helper()
 	c := exec.Command("fabsh", append([]string{"-q"}, words...)...)
-	c.Env = append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	c.Env = testEnv(t)
 	out, err := c.Output()
 	if err != nil && c.ProcessState.ExitCode() != 1 {
 		t.Fatalf("fabsh %s: %v\n%s", strings.Join(words, " "), err, out)

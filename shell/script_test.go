@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fabsh/fabric/hermetic"
 )
 
 // deviceFolder is where Linux lists its InfiniBand devices.
@@ -18,10 +20,11 @@ const deviceFolder = "/sys/class/infiniband"
 
 var update = flag.Bool("update", false, "rewrite what testdata/script and README.md expect")
 
-// testEnv is part of the environment of every fabsh that tests run. The race
-// detector would have each of them sleep for a second at its end, and times are
-// shown in the machine's zone.
-var testEnv = []string{"GORACE=atexit_sleep_ms=0", "TZ=UTC"}
+// testEnv returns the environment of a fabsh that a test runs, with a home and a root of
+// its own. The race detector would have it sleep for a second at its end.
+func testEnv(t testing.TB) []string {
+	return append(hermetic.Environ(t.TempDir()), "GORACE=atexit_sleep_ms=0")
+}
 
 // TestScripts runs testdata/script. The command "session FILE" types the lines
 // of FILE that begin with "$ " into a shell and writes what a terminal would
@@ -33,6 +36,7 @@ var testEnv = []string{"GORACE=atexit_sleep_ms=0", "TZ=UTC"}
 // checks whole sessions with all that they write.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	roots := t.TempDir()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -41,7 +45,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TZ", "UTC")
-			return nil
+			root, err := os.MkdirTemp(roots, "")
+			e.Setenv(hermetic.RootVariable, root)
+			return err
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond != "device" {
@@ -52,8 +58,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"session": func(ts *testscript.TestScript, _ bool, args []string) {
-				env := testEnv
-				for _, name := range []string{"HOME", "PATH", "FABSH_FABRIC"} {
+				env := []string{"GORACE=atexit_sleep_ms=0", "TZ=UTC"}
+				for _, name := range []string{"HOME", "PATH", "FABSH_FABRIC", hermetic.RootVariable} {
 					env = append(env, name+"="+ts.Getenv(name))
 				}
 				fmt.Fprint(ts.Stdout(), replay(ts.MkAbs("."), env, ts.ReadFile(args[0])))

@@ -15,10 +15,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fabsh/fabric/hermetic"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"listener": listen})
+	testscript.Main(hermetic.Tests(m), map[string]func(){"listener": listen})
 }
 
 // listen is a program that writes a line whenever it is signalled; deaf, it

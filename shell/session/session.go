@@ -47,7 +47,7 @@ type Session struct {
 	Console  *Console
 	Runner   *Runner
 	Secrets  Secrets
-	StateDir string // "": none
+	StateDir string // for state kept between runs; "": none is read or kept
 	// StdinIsTerminal reports whether a user types the input.
 	StdinIsTerminal bool
 
@@ -80,7 +80,7 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 		return nil, Late(err)
 	}
 	settings := *p.Settings
-	site := readSite(siteFolder, kind, &settings, p.Warn)
+	site := readSite(settings.siteFolder(), kind, &settings, p.Warn)
 	b.Keys, b.Secrets, b.plainSpeeds = cmp.Or(b.Keys, o.Keys, site.keys), append(b.Secrets, site.secrets...), site.plainSpeeds
 	p = p.With(settings)
 	b.Connection, b.Absent = Connect(ctx, p.Settings, b.Secrets, spec)
@@ -135,7 +135,7 @@ func New(p *Program, b Base) (*Session, error) {
 	if clock == nil {
 		clock = machineClock{}
 	}
-	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.StateDir(), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts}
+	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.stateDir(c), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts}
 	client := settings.saClient()
 	if c.transport != nil {
 		o := settings.engineOptions(c.transport, b.Keys)

@@ -21,6 +21,8 @@ type Settings struct {
 	flags  *pflag.FlagSet   // of fabsh without a command
 	groups []*pflag.FlagSet // of the session flags, as help lists them
 
+	Root string // where the files of the system are; "": /
+
 	Fabric  string
 	CA      string
 	Port    Number
@@ -103,7 +105,7 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 	limits.Var(&s.MaxSteps, "max-steps", "limit scripts to `N` steps of the interpreter; at the prompt, per statement (default: unlimited)")
 
 	output := s.group("Scripts and output")
-	output.StringVar(&s.State, "state", "", "directory `DIR` for state kept between runs (default: "+systemState+" for root, else ~/.local/state/fabsh)")
+	output.StringVar(&s.State, "state", "", "directory `DIR` for state kept between runs (default: /"+systemState+" for root, else ~/.local/state/fabsh; none if the fabric is simulated or replayed)")
 	output.StringVar(&s.Record, "record", "", "write all MADs to the pcap `FILE` (for Wireshark and -F replay:FILE), with keys zeroed; FILE.part until the session ends")
 	output.StringVar(&s.Profile, "profile", "", "write a time profile of scripts, including waits, to `FILE` (for go tool pprof)")
 	output.StringArrayVarP(&s.Include, "include", "I", nil, "also search `DIR` for files that scripts load and read (repeatable)")

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,8 @@ const siteConfig = "infiniband-diags/ibdiag.conf"
 
 var siteNameMaps = []string{"infiniband-diags/ib-node-name-map", "rdma/ib-node-name-map"}
 
-// siteFolder contains the configuration of the site.
-const siteFolder = "/etc"
+// siteFolder returns the directory of the configuration of the site.
+func (s *Settings) siteFolder() string { return filepath.Join(cmp.Or(s.Root, "/"), "etc") }
 
 // ThresholdFile returns the path of the limits of counters of the site, which ibqueryerrors reads
 // (rdma-core ibqueryerrors.c, DEF_THRES_FILE); "" without one, and for fabrics other than those
@@ -144,7 +145,7 @@ func (p *Program) NodeNames(ctx context.Context, kind string) (map[mad.GUID]stri
 		}
 		return names, nil
 	}
-	return siteNames(siteFolder, kind, p.Warn), nil
+	return siteNames(p.Settings.siteFolder(), kind, p.Warn), nil
 }
 
 // readNodeNames reads the map that the command line names.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -9,9 +10,21 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// systemState is where root keeps state between runs (Filesystem Hierarchy Standard,
-// /var/lib).
-const systemState = "/var/lib/fabsh"
+// systemState is where root keeps state between runs, below / (Filesystem Hierarchy
+// Standard, /var/lib).
+const systemState = "var/lib/fabsh"
+
+// stateDir returns the directory for state kept between runs of a fabric that c opens:
+// --state; else "" for a fabric that is simulated or replayed, which is another one each
+// time.
+func (s *Settings) stateDir(c *Connection) string {
+	if c.transport != nil && s.State == "" {
+		if t := c.transport.Traits(); t.Simulated || t.Recorded {
+			return ""
+		}
+	}
+	return s.StateDir()
+}
 
 // StateDir returns the directory for state kept between runs: --state, else that of the
 // system for root, and of the user for others. It is empty without one.
@@ -20,7 +33,7 @@ func (s *Settings) StateDir() string {
 	case s.State != "":
 		return s.State
 	case os.Geteuid() == 0:
-		return systemState
+		return filepath.Join(cmp.Or(s.Root, "/"), systemState)
 	}
 	return StateFile("")
 }

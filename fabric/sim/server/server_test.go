@@ -17,6 +17,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/fabric/hermetic"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad/engine"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		serveAlone(spec)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(hermetic.Tests(m))
 }
 
 // served is a server that a test runs.

@@ -45,8 +45,12 @@ func Env(t testing.TB) []string {
 		case "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "SIM_HOST", "SIM_SET_ISSM",
 			"IBSIM_SOCKNAME", "IBSIM_SERVER_NAME", "IBSIM_SERVER_PORT",
 			"IBPATH", "OSM_TMP_DIR", "OSM_CACHE_DIR", "TZ", "LANG", "LC_ALL":
+		case "HOME":
+			env = append(env, "HOME="+t.TempDir())
 		default:
-			env = append(env, kv)
+			if !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "FABSH_") {
+				env = append(env, kv)
+			}
 		}
 	}
 	root := peersDir(t)
