@@ -3,17 +3,20 @@ package fabric
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
 // Subnet identifies a subnet across runs. LIDs and names of nodes change, so it has
 // neither.
 type Subnet struct {
-	Given  string   // the name that the administrator gave it; "": unnamed
-	Prefix uint64   // of its GIDs; 0: unknown
-	SM     mad.GUID // port GUID of the master subnet manager; 0: unknown
+	Given    string     // the name that the administrator gave it; "": unnamed
+	Prefix   uint64     // of its GIDs; 0: unknown
+	SM       mad.GUID   // port GUID of the master subnet manager; 0: unknown
+	Switches []mad.GUID // node GUIDs, sorted
 }
 
 // DefaultPrefix is the GID prefix of subnets without one of their own (IBA 4.1.1): it
@@ -24,6 +27,13 @@ const DefaultPrefix = 0xfe80_0000_0000_0000
 // port of the sweep identifies it or, in a file, the first PortInfo that does.
 func SubnetOf(f *Fabric, given string) Subnet {
 	s := Subnet{Given: given}
+	nodes := f.Nodes()
+	for i := range nodes {
+		if nodes[i].IsSwitch() {
+			s.Switches = append(s.Switches, nodes[i].GUID())
+		}
+	}
+	slices.Sort(s.Switches)
 	ports := f.Ports()
 	consider := func(p *Port) {
 		i := p.Info()
@@ -70,6 +80,45 @@ func (s Subnet) Key() string {
 
 // IsKnown reports whether something distinguishes s from other subnets.
 func (s Subnet) IsKnown() bool { return s.Key() != (Subnet{}).Key() }
+
+// Common returns how many of the switches recorded has s.
+func (s Subnet) Common(recorded Subnet) (n int) {
+	for _, g := range recorded.Switches {
+		if _, ok := slices.BinarySearch(s.Switches, g); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// Is reports whether s is the subnet that was recorded: it has the same GID prefix, and
+// at least half of the switches. A subnet manager, and every other port, may be replaced.
+func (s Subnet) Is(recorded Subnet) bool {
+	return s.Prefix == recorded.Prefix && 2*s.Common(recorded) >= len(recorded.Switches)
+}
+
+// String describes s to people: "prefix 0xfe80000000000000, 12 switches from
+// 0x0002c90300100000".
+func (s Subnet) String() string {
+	text := fmt.Sprintf("prefix 0x%016x, %s", s.Prefix, plural.Count(len(s.Switches), "switch", "switches"))
+	if len(s.Switches) > 0 {
+		text += " from " + s.Switches[0].String()
+	}
+	return text
+}
+
+// OtherSubnetError reports that what was kept is of another subnet.
+type OtherSubnetError struct {
+	Path      string // what was kept
+	Recorded  string // the subnet that it is of
+	Current   string // the subnet of this fabric
+	Found, Of int    // switches of the recorded subnet that are in this one
+	Remedy    string
+}
+
+func (e *OtherSubnetError) Error() string {
+	return fmt.Sprintf("%s is of another subnet (%s), not of this one (%s, with %d of those %d); %s", e.Path, e.Recorded, e.Current, e.Found, e.Of, e.Remedy)
+}
 
 // Folder returns the directory below dir for the state kept of s.
 func (s Subnet) Folder(dir string) string { return filepath.Join(dir, s.Key()) }

@@ -31,6 +31,14 @@ func KeepBelow(r *lang.Runtime, dir, job string) {
 	k.dir, k.job = dir, job
 }
 
+// CheckKept returns an error if what earlier runs have kept is of another subnet.
+func CheckKept(r *lang.Runtime, subnet fabric.Subnet) error {
+	if dir := keepingOf(r).dir; dir != "" {
+		return audit.CheckSubnet(dir, subnet)
+	}
+	return nil
+}
+
 // Job identifies the reads that a run of audits compares with.
 type Job struct {
 	Subnet fabric.Subnet
@@ -94,7 +102,7 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 		x.state.Add(x.joined)
 	}
 	x.state.See(f, now)
-	if err := x.state.Save(); err != nil {
+	if err := save(x.state, k.dir, x.Subnet, complete); err != nil {
 		return gone, &StateError{err}
 	}
 	return gone, nil
@@ -224,10 +232,20 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	}
 	earlier := pastsOf(st.Reads(), after)
 	st.Add(read)
-	if err := st.Save(); err != nil {
+	if err := save(st, k.dir, fabric.SubnetOf(f, ""), f.Complete()); err != nil {
 		return nil, lastError(&StateError{err})
 	}
 	return r.rates(after, read, earlier)
+}
+
+// save saves a state, and of which subnet it is. Unless complete is set, switches may be
+// missing in the subnet.
+func save(st *audit.State, dir string, subnet fabric.Subnet, complete bool) error {
+	err := st.Save()
+	if err == nil && st.InFile() {
+		err = audit.RecordSubnet(dir, subnet, complete)
+	}
+	return err
 }
 
 // open reads the state of the job, once per run.
@@ -242,6 +260,10 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 			return err
 		}
 		if unkept, ok := errors.AsType[*StateError](err); ok {
+			if _, other := errors.AsType[*fabric.OtherSubnetError](err); other { // which the report notes
+				x.unkept = fmt.Errorf("the state is not kept: %w", unkept)
+				return err
+			}
 			x.unkept = fmt.Errorf("the state is not kept: %w; choose a writable directory with --state", unkept)
 			c.Runtime().WarnOnce("%v", x.unkept)
 		}
@@ -282,6 +304,9 @@ func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
 	st, err := audit.OpenState(dir, job.Subnet, job.Name)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := audit.CheckSubnet(dir, job.Subnet); err != nil {
+		return nil, nil, &StateError{err}
 	}
 	var held *lock.Lock
 	if !job.ReadOnly {

@@ -83,7 +83,7 @@ func (a *Ack) line() string {
 // ReadAcks reads the file at path; a missing file has none. Lines that
 // cannot be read are left out, and are errors that name them.
 func ReadAcks(path string, now time.Time) (list Acks, bad []error) {
-	data, err := readAckFile(path)
+	data, err := readSmall(path)
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -99,7 +99,8 @@ func ReadAcks(path string, now time.Time) (list Acks, bad []error) {
 	return list, bad
 }
 
-func readAckFile(path string) (string, error) {
+// readSmall returns the text of a file of at most maxAckFile bytes; "": it does not exist.
+func readSmall(path string) (string, error) {
 	f, err := format.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -113,7 +114,7 @@ func readAckFile(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(data) > maxAckFile:
-		return "", fmt.Errorf("%s: more than %d MB of acks", path, maxAckFile>>20)
+		return "", fmt.Errorf("%s: more than %d MB", path, maxAckFile>>20)
 	}
 	return string(data), nil
 }
@@ -161,7 +162,7 @@ func AddAck(path string, a *Ack) error {
 		return err
 	}
 	defer held.Release()
-	old, err := readAckFile(path)
+	old, err := readSmall(path)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@
 //	fold.go      Fold: effects under their causes; merge.go, Merge: findings of one fault
 //	need.go      Need: information that checks need; Unjudged, a check that was not done
 //	coverage.go  Coverage: the requests of a run, and their outcomes
-//	ack.go       Ack: an acknowledged finding, by whom, and until when; ackfile.go, their file
+//	ack.go       Ack: an acknowledged finding, by whom, and until when; ackfile.go, their file;
+//	             subnetfile.go, of which subnet it is
 //	report.go    Report: all of one run; sweep.go, the requests of its sweep
 //	metric.go    Metric: a named value for Prometheus
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were

@@ -92,6 +92,9 @@ func (st *State) read() error {
 	return st.decode(data)
 }
 
+// InFile reports whether Save writes a file.
+func (st *State) InFile() bool { return st.path != "" }
+
 // Last is the newest read; or nil.
 func (st *State) Last() *Read {
 	if len(st.reads) == 0 {

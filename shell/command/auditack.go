@@ -106,11 +106,19 @@ func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error 
 	if !ack.InForce(s.Clock.Now()) {
 		return fmt.Errorf("audit ack: --until %s: date is in the past", o.ack.until)
 	}
-	path := audit.AckFile(dir, fabric.SubnetOf(f, o.subnet))
+	subnet := fabric.SubnetOf(f, o.subnet)
+	if err := audit.CheckSubnet(dir, subnet); err != nil {
+		return fmt.Errorf("audit ack: %w", err)
+	}
+	path := audit.AckFile(dir, subnet)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", format.FileError(err))
 	}
-	if err := audit.AddAck(path, ack); errors.Is(err, lock.ErrHeld) {
+	err = audit.AddAck(path, ack)
+	if err == nil {
+		err = audit.RecordSubnet(dir, subnet, f.Complete())
+	}
+	if errors.Is(err, lock.ErrHeld) {
 		return &session.HostError{Err: fmt.Errorf("audit ack: %w", err)}
 	} else if err != nil {
 		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))

@@ -96,7 +96,7 @@ func resumeCommand(p *session.Program) *cobra.Command {
 		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
-				r, err := latestChange(s)
+				r, err := latestChange(ctx, s)
 				if err != nil {
 					return err
 				}
@@ -170,10 +170,10 @@ func ended(s *session.Session, outcome apply.Outcome, err error) error {
 	return nil
 }
 
-// latestChange finds the latest change of the current fabric, without a sweep.
-func latestChange(s *session.Session) (*apply.Run, error) {
+// latestChange finds the latest change of the current fabric.
+func latestChange(ctx context.Context, s *session.Session) (*apply.Run, error) {
 	if s.Engine == nil {
 		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file; choose one with -F")
 	}
-	return changes.HostOf(s.Runtime).Latest()
+	return changes.HostOf(s.Runtime).Latest(ctx)
 }

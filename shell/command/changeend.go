@@ -57,7 +57,7 @@ was applied.`,
 						return err
 					}
 				}
-				r, err := latestChange(s)
+				r, err := latestChange(ctx, s)
 				if err != nil {
 					return err
 				}
@@ -100,7 +100,7 @@ automatically when all checks have passed.`,
 		Args:        cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
-				r, err := latestChange(s)
+				r, err := latestChange(ctx, s)
 				if err != nil {
 					return err
 				}
@@ -137,7 +137,7 @@ not answer.`,
 
 // changeStatus shows the latest change, and the state of its blocks in the fabric.
 func changeStatus(ctx context.Context, s *session.Session) error {
-	r, err := latestChange(s)
+	r, err := latestChange(ctx, s)
 	if err != nil {
 		return err
 	}

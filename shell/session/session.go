@@ -227,7 +227,7 @@ func (s *Settings) engineOptions(t engine.Transport, keys *engine.Keys) engine.O
 // warnUnended warns about a change of this fabric that was interrupted, and about
 // damaged journals, which may hide one.
 func (s *Session) warnUnended() {
-	b, damaged := changes.HostOf(s.Runtime).Unended()
+	b, damaged := changes.HostOf(s.Runtime).Unended(context.Background())
 	if b != nil {
 		s.Warn("interrupted change %q by %s: see fabsh change status; resume or revert it, or end it without a write (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
 	}

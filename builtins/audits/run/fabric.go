@@ -103,9 +103,10 @@ func (x *run) cover(f *topology.Fabric) {
 	}
 }
 
-// Acks returns the acks of a subnet below a directory of states. It warns of invalid lines.
+// Acks returns the acks of a subnet below a directory of states; none, if the directory is of
+// another subnet, which the report of the run notes. It warns of invalid lines.
 func Acks(r *lang.Runtime, dir string, subnet fabric.Subnet) audit.Acks {
-	if dir == "" {
+	if dir == "" || audit.CheckSubnet(dir, subnet) != nil {
 		return nil
 	}
 	acks, bad := audit.ReadAcks(audit.AckFile(dir, subnet), r.Clock.Now())

@@ -141,6 +141,9 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 			return err
 		}
 	}
+	if err := audits.CheckKept(x.runtime, x.report.Subnet); err != nil {
+		x.report.Note("no acknowledgements, and no state of earlier runs: %v", err)
+	}
 	if isCut(f) {
 		for _, a := range list {
 			x.report.Fail(a.Name, audit.ErrCut)

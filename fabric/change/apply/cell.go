@@ -7,7 +7,8 @@
 //	manager.go  whether a subnet manager forbids it
 //	begin.go    the head of the journal; the proof of ports that go down
 //	staged.go   OpenSM writes the tables: whether it can, and how
-//	latest.go   where journals are, and which change has not ended
+//	latest.go   where journals are, and which change has not ended; subnet.go, of which
+//	            subnet a journal is
 //	guard.go    the guard process: when it is needed, and what it does
 //
 //	run.go      a change under its journal: applied, confirmed, resumed, reverted;

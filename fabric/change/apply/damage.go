@@ -25,7 +25,7 @@ func (r *Run) Read() (*Journal, error) {
 // checkJournals returns the *DamageError of the journal that a change would replace. It
 // also reports damaged journals of this subnet in other directories, which may hide an
 // open change.
-func (r *Run) checkJournals() error {
+func (r *Run) checkJournals(ctx context.Context) error {
 	if r.Dir == "" {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (r *Run) checkJournals() error {
 	if errors.As(err, new(*DamageError)) {
 		return err
 	}
-	_, damaged := r.Host.Unended()
+	_, damaged := r.Host.Unended(ctx)
 	for _, err := range damaged {
 		r.Host.log("warning: " + err.Error())
 	}

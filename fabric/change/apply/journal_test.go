@@ -107,7 +107,7 @@ func TestJournalOfOthers(t *testing.T) {
 			if found != nil || len(unknown) == 0 && (failed == nil || !strings.Contains(failed.Error(), path)) {
 				t.Errorf("found %q, unknown %v, failed %v", found, unknown, failed)
 			}
-			b, damaged := apply.Unended(dir, &port)
+			_, b, damaged := apply.Unended(dir, &port)
 			if b != nil || len(damaged) != 1 || !strings.Contains(damaged[0].Error(), path) {
 				t.Errorf("unended %v, damaged %q", b, damaged)
 			}

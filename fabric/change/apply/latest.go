@@ -2,6 +2,7 @@ package apply
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 )
 
 // Latest returns what ends the latest change of the fabric that h reaches. It finds the
-// journal without a sweep.
-func (h *Host) Latest() (*Run, error) {
+// journal without a sweep, if at least half of the switches are where they were.
+func (h *Host) Latest(ctx context.Context) (*Run, error) {
 	if h.inProcess() {
 		return nil, errors.New("change: the fabric is simulated in this process, and ends with it: no change to confirm or revert")
 	}
@@ -26,6 +27,16 @@ func (h *Host) Latest() (*Run, error) {
 		return nil, err
 	}
 	dirs, unknown, unreadable := journalsOf(dir, &port)
+	dirs, others, err := h.ofSubnet(ctx, dirs, &port)
+	if err != nil {
+		return nil, err
+	}
+	if len(dirs) == 0 && len(others) > 0 {
+		return nil, fmt.Errorf("change: %w", errors.Join(others...))
+	}
+	for _, other := range others {
+		h.log(other.Error())
+	}
 	if len(dirs) == 0 {
 		for _, damage := range unknown {
 			dirs = append(dirs, filepath.Dir(damage.Path))
@@ -58,10 +69,31 @@ func (h *Host) Latest() (*Run, error) {
 	return &Run{Host: h, Dir: dirs[0]}, nil
 }
 
+// ofSubnet returns the directories whose journals are of the current subnet, that of a
+// local port. others are the errors of the rest.
+func (h *Host) ofSubnet(ctx context.Context, dirs []string, port *engine.Port) (own []string, others []error, err error) {
+	for _, dir := range dirs {
+		j, err := ReadJournal(JournalIn(dir))
+		if damage := new(DamageError); err != nil && !errors.As(err, &damage) {
+			return nil, nil, err
+		}
+		err = h.checkSubnetOf(ctx, dir, j.Begin(), port)
+		switch {
+		case err == nil:
+			own = append(own, dir)
+		case errors.As(err, new(*fabric.OtherSubnetError)):
+			others = append(others, err)
+		default:
+			return nil, nil, err
+		}
+	}
+	return own, others, nil
+}
+
 // Unended returns an open change of the fabric that h reaches on which no process works;
 // nil: not found. damaged are the errors of damaged journals that may belong to such a
-// change.
-func (h *Host) Unended() (b *Begin, damaged []error) {
+// change, and the error of an open change that may be of another subnet.
+func (h *Host) Unended(ctx context.Context) (b *Begin, damaged []error) {
 	if h.State == "" || h.inProcess() {
 		return nil, nil
 	}
@@ -69,20 +101,33 @@ func (h *Host) Unended() (b *Begin, damaged []error) {
 	if err != nil {
 		return nil, nil // the operation that needs the port reports it
 	}
-	return unended(h.State, &port)
+	path, b, damaged := unended(h.State, &port)
+	if b == nil {
+		return nil, damaged
+	}
+	here, err := b.present(ctx, h.Engine, &port)
+	if err == nil && b.checkSubnet(filepath.Dir(path), here) != nil { // without a sweep, not certain
+		recorded := b.subnet()
+		err = fmt.Errorf("its journal %s may be of another subnet: %d of its %d switches are where they were; fabsh change status searches for them", path, here.Common(recorded), len(recorded.Switches))
+	}
+	if err != nil {
+		return nil, append(damaged, fmt.Errorf("interrupted change %q: %w", b.Summary, err))
+	}
+	return b, damaged
 }
 
 // unended is Unended for the subnet of a local port, with the journals below dir.
-func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
-	for _, path := range journalsBelow(dir) {
-		if hasEnded(path) {
+// path is the journal of b.
+func unended(dir string, port *engine.Port) (path string, b *Begin, damaged []error) {
+	for _, at := range journalsBelow(dir) {
+		if hasEnded(at) {
 			continue
 		}
-		j, err := ReadJournal(path)
+		j, err := ReadJournal(at)
 		var damage *DamageError
 		switch {
 		case errors.As(err, &damage) && j.Begin() == nil:
-			if mayBeOf(path, port) {
+			if mayBeOf(at, port) {
 				damaged = append(damaged, errors.New(damage.ofUnknown()))
 			}
 		case err != nil && damage == nil:
@@ -92,11 +137,11 @@ func unended(dir string, port *engine.Port) (b *Begin, damaged []error) {
 		case !j.Begin().of(port):
 		case damage != nil:
 			damaged = append(damaged, damage)
-		case b == nil && j.Open() && isFree(path, guardName) && isFree(path, lockName):
-			b = j.Begin()
+		case b == nil && j.Open() && isFree(at, guardName) && isFree(at, lockName):
+			path, b = at, j.Begin()
 		}
 	}
-	return b, damaged
+	return path, b, damaged
 }
 
 // ofUnknown returns the message for a damaged journal of an unknown change.

@@ -43,7 +43,7 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	}
 	r, err := h.runOf(f)
 	if err == nil {
-		err = r.checkJournals()
+		err = r.checkJournals(ctx)
 	}
 	if err != nil {
 		return Unresolved, err

@@ -45,9 +45,10 @@ type Begin struct {
 	ID      string   `json:"id"`
 	Summary string   `json:"summary"` // of the plan, for people
 	By      string   `json:"by"`      // the user who applied it
-	Subnet  string   `json:"subnet"`
-	Port    mad.GUID `json:"port"`   // of this host
-	Prefix  uint64   `json:"prefix"` // of the subnet's GIDs
+	Port    mad.GUID `json:"port"`    // of this host
+	Prefix  uint64   `json:"prefix"`  // of the subnet's GIDs
+	// Switches are those of the subnet, by which the journal is recognised.
+	Switches []Member `json:"switches,omitempty"`
 	// Within is how long it may wait to be confirmed, plus Drains times the time that its
 	// rounds wait for packets under way.
 	Within time.Duration `json:"within"`

@@ -77,13 +77,18 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 	path := ""
 	if r.Dir != "" {
 		path = JournalIn(r.Dir)
-		if before, err := r.Read(); err == nil && before.Open() {
-			return Unresolved, &OpenError{before.Begin()}
+		if before, err := r.Read(); err == nil {
+			if err := before.Begin().checkSubnet(r.Dir, fabric.SubnetOf(f, "")); err != nil {
+				return Unresolved, fmt.Errorf("change: %w", err)
+			}
+			if before.Open() {
+				return Unresolved, &OpenError{before.Begin()}
+			}
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return Unresolved, err
 		}
 	}
-	b.Links = linksOf(f, b.Cells)
+	b.Links, b.Switches = linksOf(f, b.Cells), membersOf(f)
 	j, err := NewJournal(path, b)
 	if err != nil {
 		return Unresolved, fmt.Errorf("%w; nothing was sent", err)
