@@ -30,7 +30,7 @@ func (s *Settings) siteFolder() string { return filepath.Join(cmp.Or(s.Root, "/"
 // ThresholdFile returns the path of the limits of counters of the site, which ibqueryerrors reads
 // (rdma-core ibqueryerrors.c, DEF_THRES_FILE); "" without one, and for fabrics other than those
 // of the site.
-func ThresholdFile(s *Settings) string { return thresholdFile(siteFolder, s) }
+func ThresholdFile(s *Settings) string { return thresholdFile(s.siteFolder(), s) }
 
 func thresholdFile(etc string, s *Settings) string {
 	spec, _ := s.FabricSpec()
