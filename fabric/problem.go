@@ -35,6 +35,7 @@ const (
 	ProblemLoopback      ProblemKind = "loopback"           // a port connected to its own node
 	ProblemInvalid       ProblemKind = "invalid"            // an answer that is not valid
 	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // the file has none
+	ProblemNoLIDs        ProblemKind = "lids are unknown"   // the file has a place for them, and no value
 	ProblemLeftOut       ProblemKind = "left out"           // the source is not complete
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
 	ProblemPlan          ProblemKind = "a plan of cables" // the file has cables only

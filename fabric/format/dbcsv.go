@@ -47,6 +47,9 @@ func loadDBCSV(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 		section := string(d.text[len("START_"):])
 		i := slices.IndexFunc(dbSections, func(s dbSection) bool { return s.name == section })
 		if i < 0 {
+			if d.unread++; d.unread <= maxUnread && !slices.Contains(d.unreadNames, section) {
+				d.unreadNames = append(d.unreadNames, section)
+			}
 			d.skip(section)
 			continue
 		}
@@ -83,6 +86,9 @@ var dbSections = []dbSection{
 	{"PM_INFO", []string{"NodeGUID", "PortNumber"}, (*dbReader).counters},
 }
 
+// maxUnread is how many sections that are not read a note names.
+const maxUnread = 100
+
 type dbReader struct {
 	*csvLines
 	nodes   []fabric.NodeSpec
@@ -96,6 +102,9 @@ type dbReader struct {
 	answers []fabric.Answer // of indices of nodes
 	seen    map[dbKey]bool
 	lacks   map[string]int // what the file lacks, and of how many nodes or ports
+
+	unread      int      // sections that are not read, and
+	unreadNames []string // their names
 }
 
 // skip passes over a section.

@@ -60,6 +60,7 @@ left out: db does not know PortInactiveDiscards, so has no PortXmitDiscardDetail
 left out: db does not know SymbolErrorCounter, so has no PortCounters of that port or node
 left out: db has no PortCountersExtended: section PM_INFO has no column PortXmitDataExtended, PortRcvDataExtended, PortXmitPktsExtended, ...
 left out: db has no PortRcvErrorDetails: section PM_INFO has no column PortLocalPhysicalErrors, PortMalformedPacketErrors, PortBufferOverrunErrors, ...
+left out: db: 1 section was not read: EXTENDED_NODE_INFO
 `
 	if d := cmp.Diff(want, describe(f)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

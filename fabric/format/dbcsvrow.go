@@ -3,8 +3,10 @@ package format
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -194,8 +196,12 @@ func (d *dbReader) build() (*fabric.Fabric, error) {
 	return b.Build(), nil
 }
 
-// addLacks reports what the file lacks.
+// addLacks reports what the file lacks, and what is not read of it.
 func (d *dbReader) addLacks(b *fabric.Builder) {
+	if d.unread > 0 {
+		slices.Sort(d.unreadNames)
+		b.AddProblem(fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: %s not read: %s", d.at.file, plural.Count(d.unread, "section was", "sections were"), strings.Join(d.unreadNames, ", "))})
+	}
 	for what, n := range d.lacks {
 		text := fmt.Sprintf("%s %s", d.at.file, what)
 		if n > 1 {

@@ -28,7 +28,7 @@ func TestLoadErrors(t *testing.T) {
 		{"reserved", "Ca 1 \"a#b\"\n", `net:1: expected a node id without # and @, not "a#b"`},
 		{"id twice", leaf + "\n" + leaf, `net:3: expected a node id of its own, but "leaf" is that of the record at net:1`},
 		{"name", "Ca 1 \"a\" # \"open\nx", `net:1: expected a name in quotes: "\"open"`},
-		{"LID", "Switch 1 \"a\" # \"a\" base port 0 lid 65535 lmc 0", `net:1: expected lid to be 0 to 49151 and lmc 0 to 7: " base port 0 lid 65535 lmc 0"`},
+		{"LID", "Switch 1 \"a\" # \"a\" base port 0 lid 65536 lmc 0", `net:1: expected lid to be 0 to 49151 and lmc 0 to 7: " base port 0 lid 65536 lmc 0"`},
 		{"port line alone", "[1] \"leaf\"[1]\n", `net:1: expected a record (Switch, Ca, Rt) before the port line "[1] \"leaf\"[1]"`},
 		{"port line after a gap", leaf + "\n[1] \"leaf\"[1]\n", `net:3: expected a record (Switch, Ca, Rt) before the port line "[1] \"leaf\"[1]"`},
 		{"port", leaf + "[5] \"leaf\"[1]\n", `net:2: expected a port from 1 to 4 in brackets, as in [1]: "[5] \"leaf\"[1]"`},

@@ -25,6 +25,10 @@
 //	ibnetdiscover.go       ibnetdiscover, and net files of ibsim: files and settings
 //	ibnetdiscoverline.go   their records of nodes and ports
 //	ibnetdiscoverscan.go   the parts of their lines
+//	capture.go             what a saved terminal session has beside the dump
+//	portsreport.go         ibnetdiscover -p; linkinfo.go, iblinkinfo: their lines;
+//	portlist.go            what both share; portnodes.go, the nodes of ports
+//	nodelist.go            ibnetdiscover -l, ibhosts, ibswitches
 //	ibnetdiscoverwrite.go  writes what ibnetdiscover prints
 //	cache.go               ibnetdiscover --cache
 //	subnet.go              reads opensm-subnet.lst; subnetwrite.go writes it
@@ -78,6 +82,7 @@ const KindUnknown Kind = ""
 var formats = []*fileFormat{
 	&nodeList,
 	&portsReport,
+	&linkInfo,
 	&ibnetdiscover,
 	&opensmSubnet,
 	&ibnetdiscoverCache,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,12 +15,8 @@ import (
 	"fabsh/mad"
 )
 
-// Kinds of what ibnetdiscover prints.
-const (
-	KindIbnetdiscover Kind = "ibnetdiscover"
-	KindPortsReport   Kind = "ibnetdiscover-p"
-	KindNodeList      Kind = "ibnetdiscover-l"
-)
+// KindIbnetdiscover is the topology that ibnetdiscover prints.
+const KindIbnetdiscover Kind = "ibnetdiscover"
 
 var ibnetdiscover = fileFormat{
 	kind:  KindIbnetdiscover,
@@ -29,25 +26,12 @@ var ibnetdiscover = fileFormat{
 		"vendid=", "devid=", "sysimgguid=", "switchguid", "caguid", "hcaguid", "rtguid",
 		"width", "speed", "extspeed", "module", "include", "do ",
 		"Switch\t", "Ca\t", "Hca\t", "Rt\t", "Ca ", "Hca ", "Rt ",
-		"Chassis ", "Non-Chassis Nodes", "[", "@",
+		"Chassis ", "Non-Chassis Nodes", "@",
 	},
+	sniff:    func(l *headLine) bool { return isPortLine(string(l.text)) },
 	load:     loadIbnetdiscover,
 	write:    writeIbnetdiscover,
 	dumpHelp: `"ibnetdiscover", which ibsim reads too`,
-}
-
-var portsReport = fileFormat{
-	kind:       KindPortsReport,
-	about:      "a list of ports (ibnetdiscover -p), which lacks the number of ports of nodes; make it without -p",
-	file:       "list of ports of `ibnetdiscover -p`, which lacks the number of ports of nodes",
-	beginnings: []string{"CA  ", "SW  ", "RT  "},
-}
-
-var nodeList = fileFormat{
-	kind:       KindNodeList,
-	about:      "a list of nodes (ibnetdiscover -l), which has no links; make it without -l",
-	file:       "list of nodes of `ibnetdiscover -l`, which has no links",
-	beginnings: []string{"Ca\t : 0x", "Switch\t : 0x", "Router\t : 0x"},
 }
 
 // loadIbnetdiscover reads what ibnetdiscover prints, and net files of ibsim,
@@ -63,7 +47,11 @@ func loadIbnetdiscover(r io.Reader, name string, open Opener) (*fabric.Fabric, e
 	if err := n.read(r, name); err != nil {
 		return nil, err
 	}
+	if len(n.nodes) == 0 && n.unknown != nil {
+		return nil, n.unknown
+	}
 	n.addRouters(name)
+	n.problems = append(n.problems, n.capture.problems()...)
 	return n.fabric(name)
 }
 
@@ -88,6 +76,10 @@ type recordReader struct {
 	rate     rate
 
 	grouped bool // by chassis: ibnetdiscover -g
+
+	dump    bool // of ibnetdiscover, by the id of the first node
+	capture capture
+	unknown error // of the first line that is skipped if this is a dump
 	routers []routerLine
 }
 
@@ -137,9 +129,10 @@ func (r *recordReader) read(file io.Reader, name string) error {
 	return nil
 }
 
-// line parses one line.
+// line parses one line. Of the file that was named, it may be one that ibnetdiscover did
+// not print, unless the file was written by hand: those of ibsim have ids of their own.
 func (r *recordReader) line(s string) error {
-	s = strings.TrimRight(s, " \t\r")
+	s = strings.TrimLeft(strings.TrimRight(s, " \t\r"), "\r")
 	switch {
 	case s == "":
 		r.inRecord = false
@@ -149,16 +142,74 @@ func (r *recordReader) line(s string) error {
 			r.from = rest
 		}
 		return nil
-	case s[0] == '[', s[0] == '@':
+	case r.depth == 1 && !isRecordLine(s):
+		err := r.setting(s)
+		if err == nil {
+			r.inRecord = false
+			return nil
+		}
+		if len(r.nodes) > 0 && !r.dump || isCutShort(s) {
+			return err
+		}
+		if r.unknown == nil {
+			r.unknown = err
+		}
+		return r.capture.stray(r.at, s, err)
+	}
+	if err := r.capture.begin(); err != nil {
+		return err
+	}
+	if s[0] == '[' || s[0] == '@' {
 		return r.port(s)
 	}
 	r.inRecord = false
 	for _, k := range recordTypes {
-		if strings.HasPrefix(s, k.word) && len(s) > len(k.word) && strings.IndexByte(" \t", s[len(k.word)]) >= 0 {
-			return r.node(k.t, s[len(k.word):])
+		if rest, ok := cutType(s, k.word); ok {
+			return r.node(k.t, rest)
 		}
 	}
 	return r.setting(s)
+}
+
+// isRecordLine reports whether s begins as lines of records and settings do. Where tabs were
+// lost, the number of ports follows the type of a node at once.
+func isRecordLine(s string) bool {
+	if isPortLine(s) || s[0] == '@' {
+		return true
+	}
+	for _, k := range recordTypes {
+		if _, ok := cutType(s, k.word); ok {
+			return true
+		}
+	}
+	i := strings.IndexAny(s, "=+ \t\"")
+	return i > 0 && slices.Contains(settings, s[:i])
+}
+
+// isPortLine reports whether s begins with the number of a port in brackets. A prompt may
+// have a bracket too.
+func isPortLine(s string) bool { return len(s) > 1 && s[0] == '[' && s[1] >= '0' && s[1] <= '9' }
+
+func cutType(s, word string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(s, word)
+	return rest, ok && rest != "" && strings.IndexByte(" \t0123456789", rest[0]) >= 0
+}
+
+// settings are the words that settings begin with.
+var settings = []string{
+	"vendid", "devid", "sysimgguid", "switchguid", "caguid", "caguids", "hcaguid", "hcaguids", "rtguid", "rtguids", "???guid",
+	"width", "speed", "extspeed", "module", "include",
+}
+
+// isCutShort reports whether s is the beginning of a record or setting: the end of a file
+// that is cut short, not a prompt.
+func isCutShort(s string) bool {
+	for _, k := range recordTypes {
+		if strings.HasPrefix(k.word, s) {
+			return true
+		}
+	}
+	return s == "[" || slices.ContainsFunc(settings, func(w string) bool { return strings.HasPrefix(w, s) })
 }
 
 var recordTypes = []struct {

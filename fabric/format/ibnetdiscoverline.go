@@ -23,6 +23,12 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 		return err
 	}
 	own := isGUIDID(id)
+	if len(r.nodes) == 0 {
+		r.dump = own
+	}
+	if !own && r.unknown != nil {
+		return r.unknown
+	}
 	id = r.qualify(id)
 	if k, ok := r.ids[id]; ok {
 		return r.expected("a node id of its own, but %q is that of the record at %s", id, r.nodes[k].at)
@@ -100,15 +106,37 @@ func (n *node) comment(r *recordReader, s string, own bool) error {
 	if n.info.NodeType != mad.NodeTypeSwitch {
 		return nil
 	}
-	words := strings.Fields(rest)
-	for i, w := range words {
-		switch {
-		case w == "enhanced", w == "base":
+	for w := range strings.FieldsSeq(rest) {
+		if w == "enhanced" || w == "base" {
 			n.port0, n.enhanced = true, w == "enhanced"
-		case w == "lid" || w == "lmc":
-			if i+1 == len(words) || !setAddress(w, words[i+1], &n.lid, &n.lmc) {
-				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(rest))
-			}
+		}
+	}
+	return r.address(rest, &n.lid, &n.lmc)
+}
+
+// address parses "lid 3 lmc 0". The LID is unknown where its number is missing, or above
+// those of ports: 65535 stands for none.
+func (r *recordReader) address(text string, lid *mad.LID, lmc *uint8) error {
+	var few [8]string
+	words := slices.AppendSeq(few[:0], strings.FieldsSeq(text))
+	for i := 0; i < len(words); i++ {
+		key, value := words[i], ""
+		switch {
+		case key != "lid" && key != "lmc":
+			continue
+		case i+1 < len(words):
+			value = words[i+1]
+		}
+		switch {
+		case key == "lid" && value == "lmc":
+			r.noLID(r.at)
+		case key == "lid" && len(value) == 5 && value > "49151" && value <= "65535" && strings.Trim(value, "0123456789") == "":
+			r.noLID(r.at)
+			i++
+		case !setAddress(key, value, lid, lmc):
+			return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(text))
+		default:
+			i++
 		}
 	}
 	return nil
@@ -217,14 +245,16 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 	}
 	var few [8]string
 	if hasLID && near != tail {
-		words := slices.AppendSeq(few[:0], strings.FieldsSeq(near))
-		for i := 0; i+1 < len(words); i += 2 {
-			if !setAddress(words[i], words[i+1], &p.lid, &p.lmc) {
-				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(near))
-			}
+		if err := r.address(near, &p.lid, &p.lmc); err != nil {
+			return err
 		}
 	}
 	words := slices.AppendSeq(few[:0], strings.FieldsSeq(tail))
+	if len(words) >= 2 && words[0] == "lid" {
+		if _, ok := parseRate(words[1]); ok { // the LID of the other end is missing, as in its own line
+			words = slices.Insert(words, 1, "")
+		}
+	}
 	if len(words) >= 3 && words[0] == "lid" {
 		active, ok := parseRate(words[2])
 		if !ok {

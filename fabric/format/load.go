@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -152,5 +153,9 @@ func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T],
 func sniffFile(r io.Reader) (*bufio.Reader, *fileFormat) {
 	in := bufio.NewReaderSize(r, lineBuffer)
 	head, _ := in.Peek(sniffSize) // the next read meets an error again
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+		in.Discard(len(byteOrderMark))
+		head = head[len(byteOrderMark):]
+	}
 	return in, recognise(head)
 }

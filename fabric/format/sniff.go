@@ -19,6 +19,7 @@ func Recognise(head []byte) Kind {
 // line; nil where none does.
 func recognise(head []byte) *fileFormat {
 	var l headLine
+	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
 	for raw := range bytes.Lines(head[:min(len(head), sniffSize)]) {
 		l.set(raw)
 		if l.class == lineBlank {
@@ -37,10 +38,35 @@ func recognise(head []byte) *fileFormat {
 			}
 		}
 		if !l.undecided() {
-			return nil
+			break
+		}
+	}
+	return recogniseCapture(head)
+}
+
+// recogniseCapture is the first format of dumps that tools print to a terminal that takes
+// one of the first lines, whatever stands above: a banner, a prompt.
+func recogniseCapture(head []byte) *fileFormat {
+	var l headLine
+	for raw := range bytes.Lines(head[:min(len(head), sniffSize)]) {
+		l.set(raw)
+		for _, f := range []*fileFormat{&nodeList, &portsReport, &linkInfo} {
+			if f.takes(&l) {
+				return f
+			}
 		}
 	}
 	return nil
+}
+
+// takes reports whether a line is one of the format, whatever stands above it.
+func (f *fileFormat) takes(l *headLine) bool {
+	for _, b := range f.beginnings {
+		if len(l.text) >= len(b) && string(l.text[:len(b)]) == b {
+			return true
+		}
+	}
+	return f.sniff != nil && len(l.text) > 0 && f.sniff(l)
 }
 
 // headLine is a line at the beginning of a file, and what the lines above showed.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -19,6 +20,10 @@ type topology struct {
 	smLID    mad.LID            // of the master SM; 0: unknown
 	ports    int                // of all nodes
 	problems []fabric.Problem
+
+	noLIDs    int  // records of ports without a valid LID, where the format has one
+	noLIDAt   pos  // of the first
+	lacksLIDs bool // the format has none for some nodes: they stay unknown
 }
 
 // node is a node as a file describes it.
@@ -36,19 +41,28 @@ type node struct {
 
 // portLine is what a file has of a port and its cable.
 type portLine struct {
-	at      pos
-	num     int
-	far     string // id of the node at the other end, or an alias with an @
-	farPort int
-	alias   bool // far is another name of this port, not of the other end
-	guid    mad.GUID
-	farGUID mad.GUID
-	lid     mad.LID
-	lmc     uint8
-	rate    rate
-	state   mad.PortState // 0: unknown
-	implied bool          // the line is that of the other end
-	linked  bool          // the Builder has the link
+	at       pos
+	num      int
+	far      string // id of the node at the other end, or an alias with an @
+	farPort  int
+	alias    bool // far is another name of this port, not of the other end
+	guid     mad.GUID
+	farGUID  mad.GUID
+	lid      mad.LID
+	lmc      uint8
+	rate     rate
+	state    mad.PortState         // 0: unknown
+	physical mad.PortPhysicalState // 0: as the state suggests
+	open     bool                  // the file has the port, without another end
+	implied  bool                  // the line is that of the other end
+	linked   bool                  // the Builder has the link
+}
+
+// noLID counts a record of a port without a valid LID.
+func (t *topology) noLID(at pos) {
+	if t.noLIDs++; t.noLIDs == 1 {
+		t.noLIDAt = at
+	}
 }
 
 // lineRef is a portLine by indices: of the node, and among its lines.
@@ -152,10 +166,15 @@ func (t *topology) fabric(name string) (*fabric.Fabric, error) {
 			}
 		}
 	}
+	if t.noLIDs > 0 {
+		b.AddProblem(fabric.Problem{Kind: fabric.ProblemNoLIDs, Text: fmt.Sprintf("%s: %s no valid LID, which is unknown: no number, or one above %d", t.noLIDAt, plural.Count(t.noLIDs, "record has", "records have"), mad.MaxUnicastLID)})
+	}
 	for _, p := range t.problems {
 		b.AddProblem(p)
 	}
-	t.setFrom(b)
+	if !t.setFrom(b) {
+		b.AddProblem(fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s has no record of the node that the sweep began at (%s): the file may be cut short", name, fabric.Clip(t.from))})
+	}
 	return b.Build(), nil
 }
 
@@ -171,6 +190,9 @@ func (t *topology) assignLIDs(b *fabric.Builder, name string) error {
 		for j := range n.lines {
 			lids = append(lids, &n.lines[j].lid)
 		}
+	}
+	if t.lacksLIDs || t.noLIDs > 0 {
+		return nil
 	}
 	for _, lid := range lids {
 		if *lid != 0 {
@@ -191,6 +213,12 @@ func (t *topology) assignLIDs(b *fabric.Builder, name string) error {
 func (t *topology) connect(b *fabric.Builder, i, j int) error {
 	n := &t.nodes[i]
 	p := &n.lines[j]
+	if p.open {
+		if p.state != 0 {
+			b.SetPort(i, p.num, &mad.PortInfo{PortState: p.state, PortPhysicalState: p.physical})
+		}
+		return nil
+	}
 	if p.alias || p.linked { // the line of the other end makes the link, or did
 		return nil
 	}
@@ -212,6 +240,9 @@ func (t *topology) connect(b *fabric.Builder, i, j int) error {
 		info.VLCap = e.p.rate.vls
 		if info.PortState = e.p.state; info.PortState == mad.PortStateDown {
 			info.PortPhysicalState = 0
+		}
+		if e.p.physical != 0 {
+			info.PortPhysicalState = e.p.physical
 		}
 		b.SetPort(e.node, e.p.num, &info)
 		b.SetFDR10(e.node, e.p.num, fdr10)
@@ -271,11 +302,12 @@ func (n *node) portGUID(p, q *portLine) mad.GUID {
 	return n.info.NodeGUID + mad.GUID(p.num)
 }
 
-// setFrom finds the port that the sweep began at, of a switch port 0.
-func (t *topology) setFrom(b *fabric.Builder) {
+// setFrom finds the port that the sweep began at, of a switch port 0. It is false where the
+// file names one of a node that it does not have.
+func (t *topology) setFrom(b *fabric.Builder) bool {
 	var nodeGUID, portGUID uint64
 	if _, err := fmt.Sscanf(t.from, "%x port %x", &nodeGUID, &portGUID); err != nil {
-		return
+		return true
 	}
 	for i := range t.nodes {
 		n := &t.nodes[i]
@@ -289,6 +321,7 @@ func (t *topology) setFrom(b *fabric.Builder) {
 			}
 		}
 		b.SetFrom(i, num)
-		return
+		return true
 	}
+	return false
 }
