@@ -66,7 +66,7 @@ func TestRealFabrics(t *testing.T) {
 		{"vendor-lab.1", "", ""},
 		{"vendor-lab.3", strings.Repeat("warning topo.loopback\n", 19), "2 link.speed, 1 name.default"},
 		{"vendor-lab.6-CS8500", "warning link.uplinks 0xb8cef603006178ba 19 of 20\nwarning link.uplinks 0xb8cef60300617cda 19 of 20\n", "4 host.rails, 2 name.default"},
-		{"vendor-lab.8-empty-lid", "", ""},
+		{"vendor-lab.8-empty-lid", "", "1 lid.range"},
 		{"small-1", "error link.asymmetric 0x0008f10400410015/1\nerror link.asymmetric 0x005442ba00003080/12\n", "3 name.default"},
 		{"small-3", "warning link.speed 0xf4521403005764b0/8\n" + strings.Repeat("warning topo.loopback\n", 3), "1 name.default"},
 		{"ufm-director", strings.Repeat("warning link.uplinks 19 of 20\n", 5), "1 lid.range, 1 name.default"},

@@ -77,7 +77,7 @@ func (c *capture) problems() (list []fabric.Problem) {
 		what  string
 	}{
 		{&c.before, "before the dump, such as a banner or a prompt"},
-		{&c.between, "of messages of the tool; what timed out is not in the dump"},
+		{&c.between, "of messages of the tool; the dump lacks what timed out"},
 		{&c.after, "after the dump, such as a prompt"},
 	} {
 		if s.lines.n > 0 {

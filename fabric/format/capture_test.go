@@ -73,7 +73,7 @@ func TestCaptures(t *testing.T) {
 		{"messages", func(s string) string {
 			s = strings.Replace(s, "[2]\t", "ibwarn: [4711] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0,1)\n[2]\t", 1)
 			return timedOut + strings.Replace(s, "Ca\t", timedOut+"Ca\t", 1)
-		}, "left out: x:1: skipped 3 lines of messages of the tool; what timed out is not in the dump: src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 ...\n"},
+		}, "left out: x:1: skipped 3 lines of messages of the tool; the dump lacks what timed out: src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 ...\n"},
 		{"LIDs", func(s string) string {
 			return lose("lid 3 ", "lid  ")(strings.Replace(s, "lid 1 lmc", "lid 65535 lmc", 1))
 		}, "lids are unknown: x:19: 2 records have no valid LID, which is unknown: no number, or one above 49151\n"},
