@@ -11,6 +11,7 @@
 //	format.go     the table of formats
 //	sniff.go      Recognise: the format of a file, by its content
 //	load.go       Load: a topology in any format; the choice of a reader
+//	gzip.go       files packed by gzip
 //	dump.go       Dump and DumpTables: a format by its name
 //	lines.go      reads big files line by line; csv.go, comma-separated values
 //	noderef.go    how tables name nodes

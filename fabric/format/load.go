@@ -15,10 +15,10 @@ import (
 )
 
 // Load reads a topology in any of the formats known, recognized by its
-// content. name is for messages. open opens the files that this one includes;
+// content, which may be packed by gzip. name is for messages. open opens the files that this one includes;
 // nil: it may include none.
 func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
-	r, err := Bounded(r, name, maxTopology)
+	r, err := unpacked(r, name, maxTopology)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ const (
 // for such rows, else with fallback, which reports what it expected.
 func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T], of func(*fileFormat) rowReader[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		r, err := Bounded(r, name, max)
+		r, err := unpacked(r, name, max)
 		if err != nil {
 			var none T
 			yield(none, err)
