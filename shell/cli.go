@@ -21,6 +21,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/fabric/change/apply"
+	simrun "fabsh/fabric/sim/run"
 	"fabsh/mad/engine"
 	"fabsh/shell/command"
 	"fabsh/shell/prompt"
@@ -28,7 +29,10 @@ import (
 )
 
 // Main runs the program and returns its exit status.
-func Main() int { return mainBelow("/") }
+func Main() int {
+	simrun.Become(os.Args)
+	return mainBelow("/")
+}
 
 // mainBelow is Main with the files of the system below root.
 func mainBelow(root string) int {
@@ -42,7 +46,9 @@ func mainBelow(root string) int {
 	p.Stdin, p.Settings.Root = os.Stdin, root
 	p.Interrupts = session.WatchInterrupts(p.Console)
 	defer p.Interrupts.Stop()
-	status := p.Console.Fail(rootCommand(p).Execute())
+	rootCmd := rootCommand(p)
+	rootCmd.SetArgs(command.SplitRun(p, os.Args[1:]))
+	status := p.Console.Fail(rootCmd.Execute())
 	switch err := p.Console.Lost(); {
 	case errors.Is(err, syscall.EPIPE):
 		return session.StatusBrokenPipe // its signal may still be on its way

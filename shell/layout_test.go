@@ -53,15 +53,15 @@ func layers(t *testing.T) [][]string {
 // of them, may have in other than tests.
 var reserved = map[string][]string{
 	"C":                          nil,
-	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go"}, // system calls
+	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go", "fabric/sim/run", "fabric/sim/run/notify"}, // system calls
 	"log":                        nil,
 	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
 	"testing":                    {"fabric/routing/routingtest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/exec":                    {"shell/command/changeguard.go", "shell/session/pager.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/signal":                  {"shell/session"},
-	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
+	"os/exec":                    {"shell/command/changeguard.go", "shell/command/simrun.go", "shell/session/pager.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"os/signal":                  {"shell/session", "fabric/sim/run/launch"},
+	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run", "fabric/sim/run/*"},
+	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run", "fabric/sim/run/*"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*", "builtins/audits/run"},
 	"github.com/chzyer/readline": {"shell/prompt"},
@@ -84,7 +84,7 @@ var environment = map[string][]string{
 }
 
 // facesPeople are the packages that may: the program, and what tests run in and with.
-var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/hermetic"}
+var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/hermetic", "fabric/sim/run/launch"}
 
 // TestLayout keeps the packages as ARCHITECTURE.md draws them.
 func TestLayout(t *testing.T) {

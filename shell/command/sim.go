@@ -29,7 +29,7 @@ func simCommand(p *session.Program) *cobra.Command {
 	var out string
 	var serve simServe
 	c := &cobra.Command{
-		Use:   "sim [SPEC|FILE] [--out FILE | --listen NAME]",
+		Use:   "sim [SPEC|FILE] [--out FILE | --listen NAME | --run COMMAND...]",
 		Short: "Write the topology of a simulated fabric, or let OpenSM and the C tools attach to it",
 		Long: `Write the topology of a simulated fabric in the format of ibnetdiscover, which ibsim,
 -F file: and -F sim: read.
@@ -45,14 +45,30 @@ without it the fabric is up, and has a subnet manager. --console reads commands 
 ibsim from standard input: type Help.
 
 libumad2sim does not work with rdma-core 56 and later: tools of such a release end with
-a segmentation fault as soon as they attach. Use those of an older release, such as
-Debian 12's, or fabsh.`,
+a segmentation fault as soon as they attach. Use --run for them.
+
+--run runs a command, and all that it starts, on the simulated subnet: unmodified tools
+of any release, dynamic or static, OpenSM, scripts, bash for a session, fabsh itself. All
+words behind --run are the command's, and fabsh exits with its exit status. The command
+sees /dev/infiniband and /sys/class/infiniband of a host of the subnet: that of --host,
+or of SIM_HOST in the environment of each process. When it ends, what it started is
+terminated. It needs no privileges, and Linux 5.14 or newer.
+
+This is a view, not a sandbox: programs can do all that you can. These do not work under
+--run: cd into these folders, and wildcards (sys/class/infini*); links to them; copies of
+a device's descriptor to another number; sudo and other setuid programs, which get no
+privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 		Example: `  fabsh sim fattree:k=8,levels=3 --out net
   fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
   fabsh sim fattree:k=16,levels=3 --listen mysock --bare &
   IBSIM_SOCKNAME=mysock ibsim-run opensm -o -R updn
-  IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover`,
-		Args: func(_ *cobra.Command, words []string) error {
+  IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover
+  fabsh sim fattree:k=4 --run iblinkinfo
+  fabsh sim fattree:k=4,rails=2 --host node-0003 --run bash`,
+		Args: func(c *cobra.Command, words []string) error {
+			if serve.run {
+				words = words[:max(0, c.ArgsLenAtDash())]
+			}
 			if len(words) > 1 {
 				return fmt.Errorf("sim: unexpected argument %q; want one SPEC", words[1])
 			}
@@ -62,6 +78,22 @@ Debian 12's, or fabsh.`,
 			spec := ""
 			if len(words) > 0 {
 				spec = words[0]
+			}
+			if serve.run {
+				switch at := c.ArgsLenAtDash(); {
+				case c.Flags().Changed("out"), serve.console:
+					return errors.New("sim: --run excludes --out and --console")
+				case at < 0 || len(words) == at:
+					return errors.New("sim: --run: missing command")
+				case at == 0:
+					spec = ""
+					fallthrough
+				default:
+					return runOn(p, spec, &serve, words[at:])
+				}
+			}
+			if c.Flags().Changed("host") {
+				return errors.New("sim: --host requires --run")
 			}
 			if c.Flags().Changed("out") && out == "" {
 				return errors.New("sim: --out: missing file name")
@@ -73,7 +105,7 @@ Debian 12's, or fabsh.`,
 				return serveTopology(p, spec, &serve)
 			}
 			if serve.bare || serve.console || serve.anyUser {
-				return errors.New("sim: --bare, --console and --any-user require --listen NAME")
+				return errors.New("sim: --bare requires --listen NAME or --run, --console and --any-user --listen NAME")
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
@@ -99,7 +131,9 @@ Debian 12's, or fabsh.`,
 	}
 	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of standard output")
 	c.Flags().StringVar(&serve.name, "listen", "", "serve the fabric to programs that have IBSIM_SOCKNAME=`NAME`")
-	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen: no LIDs, no tables, no subnet manager; links in INIT")
+	c.Flags().BoolVar(&serve.run, "run", false, "run the command that follows, and all that it starts, on the fabric")
+	c.Flags().StringVar(&serve.host, "host", "", "with --run: the `NODE` of programs without SIM_HOST in their environment")
+	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen or --run: no LIDs, no tables, no subnet manager; links in INIT")
 	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: read console commands of ibsim from standard input")
 	c.Flags().BoolVar(&serve.anyUser, "any-user", false, "with --listen: serve programs of all users, not only yours")
 	c.MarkFlagFilename("out")
@@ -135,6 +169,8 @@ func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabr
 // simServe is how fabsh sim serves a fabric.
 type simServe struct {
 	name          string // of the sockets
+	run           bool   // a command
+	host          string // where it is
 	bare, console bool
 	anyUser       bool
 }

@@ -28,6 +28,7 @@ type Interrupts struct {
 	last    os.Signal               // the latest of them
 	came    time.Time               // when it did
 	ignored bool                    // a pager handles Ctrl-C
+	forward func(os.Signal)         // another program handles all signals; nil: none does
 	prompt  bool                    // a user types statements
 	final   os.Signal               // the signal that ends the program
 	cleanup func()                  // run before the program ends
@@ -70,6 +71,10 @@ func (i *Interrupts) handle(sig os.Signal) {
 func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.forward != nil {
+		i.forward(sig)
+		return false
+	}
 	if sig == syscall.SIGINT && (i.ignored || i.prompt && i.cancel == nil) {
 		return false
 	}
@@ -183,6 +188,23 @@ func (i *Interrupts) Also(cleanup func()) (undo func()) {
 	others := i.cleanup
 	i.cleanup = func() { cleanup(); others() }
 	return func() { i.OnExit(others) }
+}
+
+// Forward passes all signals that usually end programs to send while fn runs, and does
+// nothing else with them.
+func (i *Interrupts) Forward(send func(os.Signal), fn func()) {
+	i.set(func() { i.forward = send })
+	defer i.set(func() { i.forward = nil })
+	more := make(chan os.Signal, 4)
+	signal.Notify(more, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM)
+	defer close(more)
+	defer signal.Stop(more)
+	go func() {
+		for sig := range more {
+			send(sig)
+		}
+	}()
+	fn()
 }
 
 // OnExit sets a function to call before a signal ends the program.

@@ -33,3 +33,15 @@ func machineMemory() ByteSize {
 	}
 	return ByteSize(info.Totalram) * ByteSize(info.Unit)
 }
+
+// InForeground reports whether the terminal sends its signals, such as that of Ctrl-C, to
+// this process and to those that it starts.
+func InForeground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

@@ -19,3 +19,7 @@ func uptime() (boot string, up time.Duration) { return "", 0 }
 
 // machineMemory is unknown.
 func machineMemory() ByteSize { return maxMemory }
+
+// InForeground reports whether the terminal sends its signals to this process. It is used
+// on Linux only.
+func InForeground() bool { return false }

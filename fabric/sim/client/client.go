@@ -1,13 +1,16 @@
 package client
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/agent/pma"
 	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
@@ -17,8 +20,7 @@ import (
 // also receives requests of other programs that no agent answers: it may be a subnet
 // manager, or serve a class.
 //
-// The clients of a subnet are used from one goroutine at a time; Receive may be called
-// from any.
+// Its methods may be called from any goroutine.
 type Client struct {
 	*Conn
 	clients *Clients
@@ -32,7 +34,8 @@ type Client struct {
 	since   time.Time // when it was attached, or last queried facts of its port, as programs do at start
 	traps   bool      // it has sent a trap
 	receive func(*Message)
-	sent    *Message // that Send executes
+	takes   TakesFunc // nil: by the rules for libumad2sim
+	sent    *Message  // that Send executes
 	tables  []*transfer
 	held    int          // bytes of tables
 	late    atomic.Int32 // answers that wait for their delay
@@ -42,6 +45,7 @@ type Client struct {
 // ClientOptions are what a client announces.
 type ClientOptions struct {
 	Node int
+	Port int // 0: the first of a channel adapter that has a link
 	// QP, above 1, is a queue pair of the client alone: requests to it are for the
 	// client, and tables come in segments. A client without one, and without General,
 	// is treated as libumad2sim: it gets as much of a table as one MAD holds, and no
@@ -49,16 +53,24 @@ type ClientOptions struct {
 	QP uint32
 	// General takes requests to queue pairs 0 and 1: one client of a node can.
 	General bool
-	// Receive is called with messages for the client. It may be called from any
-	// goroutine, must not call the subnet, and must not keep the message.
+	// Takes makes the client all software of a host's port, as its kernel has registered
+	// it: it gets the requests to queue pairs 0 and 1 that Takes reports, and tables in
+	// segments. Registered reports a change. Takes must not call the subnet.
+	Takes TakesFunc
+	// Receive takes what comes for the client. It may be called from any goroutine,
+	// must not call the subnet, and must not keep the message.
 	Receive func(*Message)
 }
 
-// Clients are the programs that are attached to a subnet. Its fields are guarded by the
-// subnet's lock.
+// TakesFunc reports whether software of a host takes requests of a class and method; m is
+// one, or nil: any.
+type TakesFunc func(class mad.Class, method mad.Method, m *[mad.Size]byte) bool
+
+// Clients are the programs that are attached to a subnet.
 type Clients struct {
 	agents *agent.Agents
-	list   []*Client // by number; nil: the place is free
+	using  sync.Mutex // held while a client sends, comes or goes; taken before the subnet's lock
+	list   []*Client  // by number; nil: the place is free. Guarded by the subnet's lock
 }
 
 // New returns an empty Clients.
@@ -69,12 +81,14 @@ const MaxClients = 128
 
 // AttachClient attaches a program to the port of a node, by the rules of Attach.
 func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
-	t, err := h.Attach(o.Node, 0)
+	h.using.Lock()
+	defer h.using.Unlock()
+	t, err := h.Attach(o.Node, o.Port)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{Conn: t.(*Conn), clients: h, qp: o.QP, asks0: o.General, receive: o.Receive, since: time.Now()}
-	c.sink, c.sender.Cut = c.unasked, o.QP <= 1 && !o.General
+	c := &Client{Conn: t.(*Conn), clients: h, qp: o.QP, asks0: o.General, takes: o.Takes, receive: o.Receive, since: time.Now()}
+	c.sink, c.sender.Cut = c.unasked, o.QP <= 1 && !o.General && o.Takes == nil
 	c.accepts = c.receiver()
 	c.accepts.Client = true
 	h.agents.Subnet.Lock()
@@ -97,14 +111,29 @@ func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
 
 // Starting reports whether the client is in the phase before programs register for the
 // requests that they serve.
-func (c *Client) Starting() { c.since = time.Now() }
+func (c *Client) Starting() {
+	c.clients.using.Lock()
+	defer c.clients.using.Unlock()
+	c.since = time.Now()
+}
+
+// Registered has the subnet learn for what the software of a host is registered now.
+func (c *Client) Registered() {
+	c.clients.using.Lock()
+	defer c.clients.using.Unlock()
+	c.subnet.Lock()
+	defer c.subnet.Unlock()
+	c.clients.acceptAgain()
+}
 
 // Slot is the client's number.
 func (c *Client) Slot() int { return c.slot }
 
 // Detach removes the client, and the subnet manager that it was from its port.
 func (c *Client) Detach() {
-	c.SetSM(false)
+	c.clients.using.Lock()
+	defer c.clients.using.Unlock()
+	c.setSM(false)
 	c.Conn.Close()
 	c.subnet.Lock()
 	defer c.subnet.Unlock()
@@ -119,6 +148,12 @@ func (c *Client) Detach() {
 // SetSM sets whether the client is a subnet manager: its port's CapabilityMask shows it,
 // and it receives traps and requests to queue pairs 0 and 1.
 func (c *Client) SetSM(is bool) {
+	c.clients.using.Lock()
+	defer c.clients.using.Unlock()
+	c.setSM(is)
+}
+
+func (c *Client) setSM(is bool) {
 	c.subnet.Lock()
 	defer c.subnet.Unlock()
 	if c.isSM == is {
@@ -146,6 +181,10 @@ func (h *Clients) acceptFor(c *Client) {
 		{notice.RequestKey{Port: at, Class: mad.ClassSubn, Method: mad.MethodTrap}, (c.isSM || c.asks0) && at != h.agents.Subnet.SM},
 		{notice.RequestKey{Port: at, Class: mad.ClassSubnAdm, Method: mad.MethodReport}, c.qp > 1 || c.asks0 && !c.isSM},
 	} {
+		if c.takes != nil {
+			key.wanted = at != h.agents.Subnet.SM || key.Method != mad.MethodTrap
+			key.wanted = key.wanted && c.takes(key.Class, key.Method, nil)
+		}
 		if key.wanted && accepting[key.RequestKey] == nil {
 			accepting[key.RequestKey] = c.accepts
 		}
@@ -198,6 +237,42 @@ func (c *Client) PortInfo(num int) mad.PortInfo {
 		p = &p.Node.Ports[num]
 	}
 	return p.PortInfo()
+}
+
+// PKeys returns the table of the port's P_Keys.
+func (c *Client) PKeys() []uint16 {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	return slices.Collect(c.subnet.PKeys(c.sender.Port.EndPort()))
+}
+
+// GIDs returns the table of the port's GIDs; those that are not set have GUID 0.
+func (c *Client) GIDs() (list []mad.GID) {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	p := c.sender.Port.EndPort()
+	prefix := p.PortInfo().GIDPrefix
+	for block := range uint32(state.GUIDCap / mad.GUIDBlock) {
+		b := c.subnet.Block(state.GUIDBlocks, p, block)
+		for i := range mad.GUIDBlock {
+			list = append(list, mad.MakeGID(prefix, mad.GUID(binary.BigEndian.Uint64(b[8*i:]))))
+		}
+	}
+	return list
+}
+
+// Counters returns an attribute of the port's performance management; nil: its agent does
+// not have it.
+func (c *Client) Counters(attr *mad.Attribute) []byte {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	data := make([]byte, mad.Size)[:attr.Size]
+	data[1] = c.sender.Port.Num // PortSelect
+	r := pma.Request{Subnet: c.subnet, Traffic: c.agents.Traffic, Node: c.sender.Port.Node, Attr: attr, Data: data}
+	if pma.Handlers.Run(&r, attr, false) != mad.StatusOK {
+		return nil
+	}
+	return data
 }
 
 // ReadPKeys writes the first block of the port's P_Keys to data.

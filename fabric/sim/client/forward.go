@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"fabsh/fabric/sim/agent"
@@ -51,7 +52,9 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	}
 	to := h.clientAt(at, &copied, class, method)
 	switch {
-	case to == nil && (method.IsResponse() || class.HasOUI()): // ibsysstat would take any answer for its server's
+	case to != nil && !smp && !h.inPartition(from, at, m.PKeyIndex):
+		return undeliverable
+	case to == nil && (method.IsResponse() || class.HasOUI() && !h.hasHost(at)): // ibsysstat would take any answer for its server's
 		return undeliverable
 	case to == nil:
 		return forAgent // which answers that it is not supported
@@ -63,14 +66,14 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	if !from.sender.Model.Survives(route, mad.ParseHeader(m.MAD[:]), copied.MAD[:], &m.MAD, response) {
 		return undeliverable
 	}
-	copied.SLID = m.SLID
+	copied.SLID, copied.GID = m.SLID, from.sender.Port.EndPort().GID()
 	if class != mad.ClassSubnDirected && copied.SLID == 0 {
 		copied.SLID = from.sender.Port.EndPort().LID
 	}
 	switch {
 	case response:
 		from.settle(&copied, to)
-	case to.isSM && !to.spoke:
+	case to.isSM && !to.spoke && to.takes == nil:
 		to.expect(&copied, from).early = true
 		return delivered
 	default:
@@ -119,6 +122,22 @@ func (c *Client) route(m *Message, response bool) (at, turn *state.Port) {
 	return at, turn
 }
 
+// hasHost reports whether a port has the software of a host, whose kernel answers what
+// no program takes.
+func (h *Clients) hasHost(at *state.Port) bool {
+	return slices.ContainsFunc(h.list, func(c *Client) bool {
+		return c != nil && c.takes != nil && c.sender.Port.EndPort() == at.EndPort()
+	})
+}
+
+// inPartition reports whether a port takes packets with the P_Key at an index of the
+// sender's table (IBA 10.9.1.1), or they stay on the host.
+func (h *Clients) inPartition(from *Client, at *state.Port, index uint16) bool {
+	here, there := from.sender.Port.EndPort(), at.EndPort()
+	key := h.agents.Subnet.PKeyAt(here, int(index))
+	return here == there || key&state.PKeyBase != 0 && h.agents.Subnet.TakesPKey(there, key)
+}
+
 // startUp is how long a program takes to register for what it serves.
 const startUp = time.Second
 
@@ -134,6 +153,11 @@ func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method ma
 		}
 		return nil
 	}
+	for _, c := range h.list {
+		if c != nil && c.takes != nil && m.DQP <= 1 && c.sender.Port.EndPort() == home && c.takes(class, method, &m.MAD) {
+			return c
+		}
+	}
 	rules := ofClass
 	switch {
 	case m.DQP > 1:
@@ -143,7 +167,7 @@ func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method ma
 	}
 	for _, rule := range rules {
 		for _, c := range h.list {
-			if c != nil && c.sender.Port.EndPort() == home && rule(c, m.DQP, class) {
+			if c != nil && c.takes == nil && c.sender.Port.EndPort() == home && rule(c, m.DQP, class) {
 				return c
 			}
 		}

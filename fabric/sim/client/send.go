@@ -15,6 +15,10 @@ type Message struct {
 	SQP, DQP    uint32
 	Undelivered bool // the client gets its own MAD back: there will be no answer
 	Length      int  // of the MAD that counts
+	SL          uint8
+	PKeyIndex   uint16  // of the client's port
+	HasGRH      bool    // it has a global route header
+	GID         mad.GID // in it: that of the far end
 	MAD         [mad.Size]byte
 }
 
@@ -31,6 +35,8 @@ func (c *Client) unasked(p *agent.Packet) {
 // undelivered, at once: the protocol cannot make the client wait. m belongs to the
 // subnet: the answer is written into it.
 func (c *Client) Send(m *Message) {
+	c.clients.using.Lock()
+	defer c.clients.using.Unlock()
 	method := mad.Method(m.MAD[mad.MethodOffset])
 	response := answers(method)
 	if !response { // the answers of other clients are led by the first two bytes
@@ -44,7 +50,7 @@ func (c *Client) Send(m *Message) {
 	c.traps = c.traps || method == mad.MethodTrap
 	c.sent = m
 	p := &c.work
-	p.Address = engine.Address{LID: m.DLID, QP: m.DQP}
+	p.Address = engine.Address{LID: m.DLID, QP: m.DQP, SL: m.SL, PKeyIndex: m.PKeyIndex, HasGRH: m.HasGRH, GID: m.GID}
 	p.MAD = m.MAD
 	f := c.sender.Model.Draw(p.LID, p.QP, &p.MAD, false)
 	if f.Lost {
@@ -132,7 +138,7 @@ const (
 // holds, as OpenSM's tables arrive through libumad2sim; otherwise all segments, as More
 // requests them.
 func (c *Client) sendTable(p *agent.Packet, data []byte) {
-	if c.qp <= 1 {
+	if c.qp <= 1 && c.takes == nil {
 		const active = uint8(mad.RMPPFlagsActive)
 		clear(p.MAD[mad.RMPPOffset:mad.SAKeyOffset])
 		p.MAD[mad.RMPPFlagsOffset] = active
@@ -149,12 +155,18 @@ func (c *Client) sendTable(p *agent.Packet, data []byte) {
 	t := &transfer{Packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData)}
 	t.Address = engine.Address{LID: c.sent.DLID, QP: c.sent.DQP}
 	c.tables = append(c.tables, t)
-	c.More(1)
+	c.more(1)
 }
 
 // More sends the client up to n segments of tables that it has requested. It returns true
 // if segments are left.
 func (c *Client) More(n int) bool {
+	c.clients.using.Lock()
+	defer c.clients.using.Unlock()
+	return c.more(n)
+}
+
+func (c *Client) more(n int) bool {
 	for ; n > 0 && len(c.tables) > 0; n-- {
 		t := c.tables[0]
 		t.sent++

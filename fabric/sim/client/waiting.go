@@ -74,6 +74,8 @@ func (c *Client) giveUp(n int) {
 
 // GiveUp returns the requests that clients should have answered by now.
 func (h *Clients) GiveUp(now time.Time) {
+	h.using.Lock()
+	defer h.using.Unlock()
 	h.agents.Subnet.Lock()
 	defer h.agents.Subnet.Unlock()
 	for _, c := range h.list {

@@ -136,8 +136,8 @@ func (c *console) target(args string) (at sim.End, id, rest string, err error) {
 		return at, "", "", fmt.Errorf("expected a quote at the end of the node id: %q", fabric.Clip(args))
 	}
 	at = sim.End{Num: -1}
-	if at.Node, err = c.names.find(id); err != nil || id == "" {
-		return at, id, "", fmt.Errorf("nodeid %q not found%s", fabric.Clip(id), fabric.DidYouMean(id, c.names.ids))
+	if at.Node, err = c.names.Find(id); err != nil || id == "" {
+		return at, id, "", fmt.Errorf("nodeid %q not found%s", fabric.Clip(id), fabric.DidYouMean(id, c.names.IDs))
 	}
 	if strings.HasPrefix(rest, "[") {
 		num, behind, ok := strings.Cut(rest[1:], "]")

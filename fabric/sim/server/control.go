@@ -104,7 +104,7 @@ func (s *Server) execute(m []byte, from *address) error {
 func (s *Server) connect(info []byte, from *address) error {
 	id := int32(binary.NativeEndian.Uint32(info[wire.OffClientID:]))
 	name, _, _ := bytes.Cut(info[wire.OffNode:][:wire.NodeSize], []byte{0})
-	node, err := s.names.find(string(name))
+	node, err := s.names.Find(string(name))
 	if err != nil {
 		return fmt.Errorf("a client is refused: %w", err)
 	}

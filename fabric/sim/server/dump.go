@@ -30,7 +30,7 @@ func (c *console) dump(args string) error {
 	}
 	fmt.Fprintf(c.out, "# Net status - %s\n", time.Now().Format(time.ANSIC))
 	count := 0
-	for i := range c.names.ids {
+	for i := range c.names.IDs {
 		if only < 0 || i == only {
 			c.dumpNode(i)
 			count++
@@ -42,7 +42,7 @@ func (c *console) dump(args string) error {
 
 func (c *console) dumpNode(i int) {
 	v := c.subnet.View(i)
-	fmt.Fprintf(c.out, "\n%s %d %q\tnodeguid %x\tsysimgguid %x\n", typeWords[v.Info.NodeType], v.Info.NumPorts, c.names.ids[i],
+	fmt.Fprintf(c.out, "\n%s %d %q\tnodeguid %x\tsysimgguid %x\n", typeWords[v.Info.NodeType], v.Info.NumPorts, c.names.IDs[i],
 		uint64(v.Info.NodeGUID), uint64(v.Info.SystemImageGUID))
 	first := 1
 	if v.Switch != nil {
@@ -83,7 +83,7 @@ func (c *console) dumpPort(v *sim.NodeView, p *sim.PortView) {
 	case p.Peer.Node < 0:
 		c.out.WriteString(`"Sma Port"[0]`)
 	default:
-		fmt.Fprintf(c.out, "%q[%d]", c.names.ids[p.Peer.Node], p.Peer.Num)
+		fmt.Fprintf(c.out, "%q[%d]", c.names.IDs[p.Peer.Node], p.Peer.Num)
 	}
 	if v.Switch == nil || p.Num == 0 {
 		fmt.Fprintf(c.out, "\t lid %d lmc %d smlid %d", p.Info.LID, p.Info.LMC, p.Info.MasterSMLID)
@@ -128,7 +128,7 @@ func (c *console) route(args string) error {
 		return fmt.Errorf("to/from lid unconfigured. Usage: route from-lid to-lid")
 	}
 	at := from
-	fmt.Fprintf(c.out, "From node %q port %d lid %d\n", c.names.ids[at.Node], at.Num, lids[0])
+	fmt.Fprintf(c.out, "From node %q port %d lid %d\n", c.names.IDs[at.Node], at.Num, lids[0])
 	for hop := 0; at != to; hop++ {
 		v := c.subnet.View(at.Node)
 		exit := at.Num
@@ -146,13 +146,13 @@ func (c *console) route(args string) error {
 		case hop == maxRoute:
 			return fmt.Errorf("no route found after %d hops", maxRoute)
 		case exit == 0 || exit >= len(v.Ports) || v.Switch == nil && hop > 0:
-			return fmt.Errorf("bad forwarding table entry found at: node %q lid entry %d is %d", c.names.ids[at.Node], lids[1], exit)
+			return fmt.Errorf("bad forwarding table entry found at: node %q lid entry %d is %d", c.names.IDs[at.Node], lids[1], exit)
 		case v.Ports[exit].Peer.Node < 0 || v.Ports[exit].Info.PortState != mad.PortStateActive:
-			return fmt.Errorf("bad port state found: node %q port %d state %d", c.names.ids[at.Node], exit, v.Ports[exit].Info.PortState)
+			return fmt.Errorf("bad port state found: node %q port %d state %d", c.names.IDs[at.Node], exit, v.Ports[exit].Info.PortState)
 		}
 		at = v.Ports[exit].Peer
-		fmt.Fprintf(c.out, "[%d] -> %q[%d]\n", exit, c.names.ids[at.Node], at.Num)
+		fmt.Fprintf(c.out, "[%d] -> %q[%d]\n", exit, c.names.IDs[at.Node], at.Num)
 	}
-	fmt.Fprintf(c.out, "To node %q port %d lid %d\n", c.names.ids[at.Node], at.Num, lids[1])
+	fmt.Fprintf(c.out, "To node %q port %d lid %d\n", c.names.IDs[at.Node], at.Num, lids[1])
 	return nil
 }

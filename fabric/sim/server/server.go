@@ -6,7 +6,6 @@
 //	client.go   a client: its socket, and what waits for it
 //	control.go  attach, detach, facts of the port
 //	message.go  messages on the socket, and those of the subnet
-//	names.go    nodes by what clients call them
 //	socket_linux.go, socket_other.go  the system calls
 //	console.go  ibsim's console; dump.go, its Dump and Route
 //
@@ -24,6 +23,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/names"
 	"fabsh/mad/ibsim/wire"
 )
 
@@ -41,7 +41,7 @@ type Options struct {
 type Server struct {
 	Options
 	subnet   *sim.Subnet
-	names    *names
+	names    *names.Names
 	poll     *poller
 	control  socket
 	user     int       // the user who is served
@@ -87,7 +87,7 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
 	}
-	srv := &Server{Options: o, subnet: s, names: newNames(f, s.SM.Node()), control: control, user: os.Getuid()}
+	srv := &Server{Options: o, subnet: s, names: names.New(f, s.SM.Node()), control: control, user: os.Getuid()}
 	srv.in.forReading()
 	if srv.poll, err = newPoller(); err == nil {
 		err = srv.poll.add(control, controlToken)

@@ -128,7 +128,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := serve(t, spec, false)
-		node := s.names.standard
+		node := s.names.Standard
 		direct, err := sim.New(f, o).Attach(node, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestAttach(t *testing.T) {
 	names := []string{"", "switch-1", "node-0004 HCA-1", s.fabric.Nodes()[4].GUID().String(), fmt.Sprintf("H-%016x", uint64(s.fabric.Nodes()[5].GUID()))}
 	for i := range 40 {
 		name := names[i%len(names)]
-		want, err := s.names.find(name)
+		want, err := s.names.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestBesideSM(t *testing.T) {
 		}
 	}
 	only := serve(t, "ring:n=1", false)
-	if got := only.names.standard; got != only.fabric.NodeByName("node-0001 HCA-1")[0].ID() {
+	if got := only.names.Standard; got != only.fabric.NodeByName("node-0001 HCA-1")[0].ID() {
 		t.Errorf("of one host, node %d is attached to", got)
 	}
 }

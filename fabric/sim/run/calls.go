@@ -1,0 +1,217 @@
+//go:build linux && (amd64 || arm64)
+
+package run
+
+import (
+	"encoding/binary"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"fabsh/fabric/sim/run/notify"
+	"fabsh/fabric/sim/run/tree"
+)
+
+// handle answers a call.
+func (s *supervisor) handle(c *notify.Call) {
+	switch c.Kind() {
+	case notify.Read:
+		s.read(c)
+		return
+	case notify.Write:
+		s.write(c)
+		return
+	case notify.Ioctl:
+		s.ioctl(c)
+		return
+	case notify.Duplicate:
+		s.duplicate(c)
+		return
+	}
+	folder, address, rest := c.PathArguments()
+	name, ok := s.Path(c, address)
+	if !ok || name == "" {
+		s.Proceed(c)
+		return
+	}
+	m, p := s.resolve(c, folder, name)
+	if p == "" {
+		s.Proceed(c)
+		return
+	}
+	if m == nil {
+		s.Answer(c, 0, unix.ENOENT)
+		return
+	}
+	e := m.Lookup(p)
+	if e == nil {
+		s.Answer(c, 0, m.missing(p))
+		return
+	}
+	if strings.HasSuffix(name, "/") && e.Kind != tree.Folder {
+		s.Answer(c, 0, unix.ENOTDIR)
+		return
+	}
+	switch c.Kind() {
+	case notify.Open:
+		s.open(c, m, p, e, rest[0])
+	case notify.Open2:
+		var how [8]byte // its flags, in struct open_how
+		if !s.Read(c, rest[0], how[:]) {
+			s.Answer(c, 0, unix.EFAULT)
+			return
+		}
+		s.open(c, m, p, e, binary.NativeEndian.Uint64(how[:]))
+	case notify.Stat:
+		var st unix.Stat_t
+		errno := m.stat(p, e, &st)
+		s.give(c, errno, rest[0], unsafe.Slice((*byte)(unsafe.Pointer(&st)), unsafe.Sizeof(st)), 0)
+	case notify.Statx:
+		var st unix.Statx_t
+		errno := m.statx(p, e, int(uint32(rest[1])), &st)
+		s.give(c, errno, rest[2], unsafe.Slice((*byte)(unsafe.Pointer(&st)), unsafe.Sizeof(st)), 0)
+	case notify.Access:
+		s.Answer(c, 0, access(e, uint32(rest[0])))
+	case notify.Readlink:
+		s.Answer(c, 0, unix.EINVAL)
+	default:
+		s.Answer(c, 0, unix.EOPNOTSUPP)
+	}
+}
+
+// give copies a result to the caller's memory, and answers.
+func (s *supervisor) give(c *notify.Call, errno unix.Errno, address uint64, b []byte, value int64) {
+	if errno == 0 && !s.Write(c, address, b) {
+		errno = unix.EFAULT
+	}
+	s.Answer(c, value, errno)
+}
+
+// resolve returns the path in the tree that a path stands for, clean and absolute, or ""
+// if it is not in the tree; and the host, nil if it is unknown. Links outside the tree
+// are not followed.
+func (s *supervisor) resolve(c *notify.Call, folder int32, name string) (*host, string) {
+	if !strings.HasPrefix(name, "/") {
+		link := "/proc/" + strconv.FormatUint(uint64(c.Thread), 10)
+		if folder == unix.AT_FDCWD {
+			link += "/cwd"
+		} else {
+			link += "/fd/" + strconv.Itoa(int(folder))
+		}
+		base, err := os.Readlink(link)
+		if err != nil || !s.Valid(c) {
+			return nil, ""
+		}
+		if m, p := s.hosts.containing(base); m != nil {
+			if p = path.Join(p, name); tree.Has(p) {
+				return m, p
+			}
+			return nil, "" // ".." led out of the tree: the kernel finds what is there
+		}
+		name = base + "/" + name
+	}
+	if name = path.Clean(name); !tree.Has(name) {
+		return nil, ""
+	}
+	return s.hosts.of(c.Thread), name
+}
+
+// missing is the error of a path that is not in the tree.
+func (m *host) missing(p string) unix.Errno {
+	if e := m.Lookup(path.Dir(p)); e != nil && e.Kind != tree.Folder {
+		return unix.ENOTDIR
+	}
+	return unix.ENOENT
+}
+
+// access is access(2) for the user that the programs have.
+func access(e *tree.Entry, mode uint32) unix.Errno {
+	allowed := uint32(unix.R_OK)
+	switch e.Kind {
+	case tree.Folder:
+		allowed |= unix.X_OK
+	case tree.UMAD, tree.ISSM:
+		allowed |= unix.W_OK
+	}
+	if mode&^allowed&7 != 0 {
+		return unix.EACCES
+	}
+	return 0
+}
+
+// Modes of files, and the size that sysfs shows for all.
+const (
+	textMode   = unix.S_IFREG | 0o444
+	deviceMode = unix.S_IFCHR | 0o600
+	folderMode = unix.S_IFDIR | 0o755
+	textSize   = 4096
+)
+
+func (m *host) stat(p string, e *tree.Entry, st *unix.Stat_t) unix.Errno {
+	fd, errno := m.openBelow(p, unix.O_PATH|unix.O_NOFOLLOW)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(fd)
+	if err := unix.Fstat(fd, st); err != nil {
+		return errnoOf(err)
+	}
+	switch e.Kind {
+	case tree.Folder:
+		st.Mode = folderMode
+	case tree.Text:
+		st.Mode, st.Size = textMode, textSize
+	default:
+		st.Mode, st.Rdev = deviceMode, unix.Mkdev(tree.Major, e.Minor)
+	}
+	return 0
+}
+
+func (m *host) statx(p string, e *tree.Entry, mask int, st *unix.Statx_t) unix.Errno {
+	fd, errno := m.openBelow(p, unix.O_PATH|unix.O_NOFOLLOW)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(fd)
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, st); err != nil {
+		return errnoOf(err)
+	}
+	switch e.Kind {
+	case tree.Folder:
+		st.Mode = folderMode
+	case tree.Text:
+		st.Mode, st.Size = textMode, textSize
+	default:
+		st.Mode, st.Rdev_major, st.Rdev_minor = deviceMode, tree.Major, e.Minor
+	}
+	return 0
+}
+
+// openBelow opens a file of the host's folders. They belong to the user, whose programs
+// may put links there: none is followed, and no path leads out.
+func (m *host) openBelow(p string, flags uint64) (int, unix.Errno) {
+	for {
+		fd, err := unix.Openat2(m.root, "."+p, &unix.OpenHow{
+			Flags:   flags | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		if err == unix.EAGAIN || err == unix.EINTR { // something was renamed meanwhile
+			continue
+		}
+		return fd, errnoOf(err)
+	}
+}
+
+func errnoOf(err error) unix.Errno {
+	switch e := err.(type) {
+	case nil:
+		return 0
+	case unix.Errno:
+		return e
+	}
+	return unix.EIO
+}

@@ -1,0 +1,99 @@
+//go:build linux
+
+package device
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"fabsh/fabric/sim/client"
+	"fabsh/mad"
+)
+
+// takes is client.TakesFunc: an agent is registered for the request.
+func (p *Port) takes(class mad.Class, method mad.Method, m *[mad.Size]byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taker(class, method, m) != nil
+}
+
+// taker returns the agent that a request is for (find_mad_agent): that of its class,
+// version and method, and OUI.
+func (p *Port) taker(class mad.Class, method mad.Method, m *[mad.Size]byte) *agent {
+	for _, a := range p.agents {
+		if a.class != class || a.methods[method>>6&1]>>(method&63)&1 == 0 {
+			continue
+		}
+		if m == nil || m[mad.ClassVersionOffset] == a.version && (!class.HasOUI() || bytes.Equal(m[mad.VendorOUIOffset:][:3], a.oui[:])) {
+			return a
+		}
+	}
+	return nil
+}
+
+// receive takes what the subnet has for the port (ib_mad_complete_recv).
+func (p *Port) receive(m *client.Message) {
+	if m.Undelivered { // the timeout reports it
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := m.MAD[:]
+	if !isResponse(b) {
+		if a := p.taker(mad.Class(b[mad.ClassOffset]), mad.Method(b[mad.MethodOffset]), &m.MAD); a != nil {
+			a.deliver(m, nil)
+		}
+		return
+	}
+	a := p.agents[binary.BigEndian.Uint16(b[mad.TIDOffset+2:])]
+	if a == nil {
+		return
+	}
+	for _, s := range a.file.sent[keyOf(b)] {
+		if s.agent == a && !isResponse(s.message.MAD[:]) { // what nothing waits for is dropped
+			a.deliver(m, s)
+			return
+		}
+	}
+}
+
+// deliver puts a MAD into the queue of the agent's file; request is what it answers. Of a
+// transfer, all segments become one entry.
+func (a *agent) deliver(m *client.Message, request *sent) {
+	f, b := a.file, m.MAD[:]
+	data := b
+	if a.rmpp && hasRMPP(mad.Class(b[mad.ClassOffset])) && b[mad.RMPPFlagsOffset]&activeFlag != 0 {
+		var whole bool
+		if data, whole = a.join(m); !whole {
+			return
+		}
+	} else {
+		data = b
+	}
+	if f.small && len(data) > mad.Size {
+		return
+	}
+	head := make([]byte, f.header+len(data))
+	copy(head[f.header:], data)
+	binary.NativeEndian.PutUint32(head[offID:], a.id)
+	binary.NativeEndian.PutUint32(head[offLength:], uint32(f.header+len(data)))
+	binary.BigEndian.PutUint32(head[offQP:], m.SQP)
+	binary.BigEndian.PutUint16(head[offLID:], uint16(m.SLID))
+	head[offSL] = m.SL
+	if f.header == headerSize {
+		binary.NativeEndian.PutUint16(head[offPKeyIndex:], m.PKeyIndex)
+	}
+	switch {
+	case request != nil && request.message.HasGRH:
+		head[offHasGRH], head[offHopLimit] = 1, 0xff
+		copy(head[offGIDIndex:offGIDIndex+1], request.head[offGIDIndex:])
+		copy(head[offGID:offGID+16], request.head[offGID:])
+	case request == nil && m.HasGRH:
+		head[offHasGRH], head[offHopLimit] = 1, 0xff
+		copy(head[offGID:], m.GID[:])
+	}
+	if request != nil {
+		f.settle(request)
+	}
+	f.push(entry{bytes: head})
+}

@@ -1,0 +1,64 @@
+//go:build linux
+
+package device
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"fabsh/fabric/sim/client"
+	"fabsh/mad"
+)
+
+// wait notes a MAD that was written with a timeout: without an answer it is sent again,
+// and at last comes back. The kernel waits for an answer to responses too, if they are
+// written so. The port's lock is held.
+func (f *File) wait(s *sent, timeout, retries uint32) {
+	if timeout == 0 {
+		return
+	}
+	s.every, s.retries = time.Duration(timeout)*time.Millisecond, retries
+	f.sent[s.key] = append(f.sent[s.key], s)
+	s.timer = time.AfterFunc(s.every, func() { f.expire(s) })
+}
+
+// expire sends a MAD again, or returns it.
+func (f *File) expire(s *sent) {
+	p := f.port
+	p.mu.Lock()
+	if !slices.Contains(f.sent[s.key], s) { // it was answered meanwhile
+		p.mu.Unlock()
+		return
+	}
+	if s.retries > 0 {
+		s.retries--
+		messages := []client.Message{s.message}
+		if s.data != nil {
+			messages = s.segments()
+		}
+		s.timer.Reset(s.every)
+		p.mu.Unlock()
+		for i := range messages {
+			p.send(&messages[i])
+		}
+		return
+	}
+	defer p.mu.Unlock()
+	f.settle(s)
+	head := append(slices.Clone(s.head), s.message.MAD[:mad.HeaderSize]...)
+	binary.NativeEndian.PutUint32(head[offID:], s.agent.id)
+	binary.NativeEndian.PutUint32(head[offStatus:], statusTimeout)
+	f.push(entry{bytes: head, returned: true})
+}
+
+// settle forgets a MAD that waited.
+func (f *File) settle(s *sent) {
+	s.timer.Stop()
+	list := f.sent[s.key]
+	if list = slices.DeleteFunc(list, func(other *sent) bool { return other == s }); len(list) == 0 {
+		delete(f.sent, s.key)
+	} else {
+		f.sent[s.key] = list
+	}
+}

@@ -1,0 +1,246 @@
+//go:build linux && (amd64 || arm64)
+
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim/names"
+	"fabsh/fabric/sim/run/device"
+	"fabsh/fabric/sim/run/tree"
+)
+
+// hosts are the hosts that programs are on. They are made as programs come.
+type hosts struct {
+	Options
+	names    *names.Names
+	standard []int // the adapters of the host of Options.Node
+	folder   string
+
+	mu     sync.Mutex // guards all below
+	ports  map[portKey]*port
+	byName map[string]*host // by SIM_HOST
+	all    map[string]*host // by folder
+}
+
+// portKey names a port: a node by its index, and the port's number.
+type portKey struct{ node, num int }
+
+// port is a port whose files programs may open.
+type port struct {
+	*device.Port
+	waiting []func() // opens of its issm file
+}
+
+// host is a machine with its adapters: programs with one SIM_HOST see it.
+type host struct {
+	*tree.Tree
+	ports  []*port // as Tree.Ports
+	folder string  // of the folders that programs get
+	root   int     // that folder, open
+}
+
+func newHosts(o Options) (*hosts, error) {
+	h := &hosts{Options: o, names: names.New(o.Fabric, o.Subnet.SM.Node()), ports: map[portKey]*port{}, byName: map[string]*host{}, all: map[string]*host{}}
+	var err error
+	if h.standard, err = h.adapters(o.Node); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNode, err)
+	}
+	if h.folder, err = os.MkdirTemp(o.Folder, "fabsh-run-"); err != nil {
+		return nil, err
+	}
+	if h.folder, err = filepath.EvalSymlinks(h.folder); err != nil { // as the kernel names it
+		return nil, err
+	}
+	if _, err = h.host("", h.standard); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *hosts) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.ports {
+		p.Close()
+	}
+	for _, m := range h.all {
+		unix.Close(m.root)
+	}
+	h.ports, h.all = nil, nil
+	os.RemoveAll(h.folder)
+}
+
+// adapters returns the nodes that are the adapters of a host: the one that is named
+// first, then the others by name. A switch is a host of its own.
+func (h *hosts) adapters(name string) ([]int, error) {
+	nodes := h.Fabric.Nodes()
+	hostOf := func(i int) string {
+		host, _ := fabric.HostName(nodes[i].Name())
+		return host
+	}
+	first, err := h.names.Find(name)
+	byHost := err != nil
+	if byHost {
+		first = slices.IndexFunc(nodes, func(n fabric.Node) bool { return !n.IsSwitch() && hostOf(n.ID()) == name })
+		if name == "" || first < 0 {
+			return nil, err
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, errors.New("the fabric is empty")
+	}
+	if nodes[first].IsSwitch() || hostOf(first) == "" {
+		return []int{first}, nil
+	}
+	var list []int
+	for i := range nodes {
+		if !nodes[i].IsSwitch() && hostOf(i) == hostOf(first) {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		if !byHost && name != "" && a != b {
+			if a == first {
+				return -1
+			} else if b == first {
+				return 1
+			}
+		}
+		return cmp.Compare(nodes[a].Name(), nodes[b].Name())
+	})
+	return list, nil
+}
+
+// of returns the host that the process of a thread is on: that of SIM_HOST in the
+// environment that it was started with.
+func (h *hosts) of(thread uint32) *host {
+	name := ""
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", thread)); err == nil {
+		for e := range bytes.SplitSeq(env, []byte{0}) {
+			if value, ok := bytes.CutPrefix(e, []byte("SIM_HOST=")); ok {
+				name = string(value)
+				break
+			}
+		}
+	}
+	h.mu.Lock()
+	m := h.byName[name]
+	h.mu.Unlock()
+	if m != nil {
+		return m
+	}
+	adapters, err := h.standard, error(nil)
+	if name != "" {
+		adapters, err = h.adapters(name)
+	}
+	if err == nil {
+		m, err = h.host(name, adapters)
+	}
+	if err != nil && h.Log != nil {
+		h.Log(fmt.Sprintf("SIM_HOST=%s: %v; the program sees no device", fabric.Clip(name), err))
+	}
+	return m
+}
+
+// maxHosts is how many hosts there may be at a time: each has folders of some 200 files.
+const maxHosts = 1024
+
+// host returns the host with these adapters, for programs with that SIM_HOST.
+func (h *hosts) host(name string, adapters []int) (*host, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	folder := filepath.Join(h.folder, strings.Trim(strings.ReplaceAll(fmt.Sprint(adapters), " ", "-"), "[]"))
+	if m := h.all[folder]; m != nil {
+		h.byName[name] = m
+		return m, nil
+	}
+	if len(h.byName) >= maxHosts {
+		return nil, fmt.Errorf("%d hosts have programs, and no more may", maxHosts)
+	}
+	m := &host{folder: folder, root: -1}
+	var devices []tree.Adapter
+	for i, node := range adapters {
+		a := tree.Adapter{Name: fmt.Sprintf("ibsim%d", i)}
+		n := &h.Fabric.Nodes()[node]
+		first, last := 1, n.NumPorts()
+		if n.IsSwitch() {
+			first, last = 0, 0
+		}
+		for num := first; num <= last; num++ {
+			p, err := h.port(node, num)
+			if err != nil {
+				return nil, err
+			}
+			a.Ports = append(a.Ports, tree.Port{Num: num, Client: p.Client()})
+			m.ports = append(m.ports, p)
+		}
+		devices = append(devices, a)
+	}
+	m.Tree = tree.New(devices)
+	var err error
+	if m.root, err = m.makeFolders(); err != nil {
+		return nil, err
+	}
+	h.all[folder], h.byName[name] = m, m
+	return m, nil
+}
+
+// port returns a port of a node. The lock is held.
+func (h *hosts) port(node, num int) (*port, error) {
+	key := portKey{node, num}
+	if p := h.ports[key]; p != nil {
+		return p, nil
+	}
+	d, err := device.NewPort(h.Subnet.Programs, node, num)
+	if err != nil {
+		return nil, err
+	}
+	h.ports[key] = &port{Port: d}
+	return h.ports[key], nil
+}
+
+// makeFolders makes the folders of the tree, with an empty file for each file: programs
+// list the folders themselves.
+func (m *host) makeFolders() (root int, err error) {
+	for _, p := range m.Paths() {
+		name := filepath.Join(m.folder, p)
+		if m.Lookup(p).Kind == tree.Folder {
+			err = os.MkdirAll(name, 0o755)
+		} else {
+			err = os.WriteFile(name, nil, 0o444)
+		}
+		if err != nil {
+			return -1, err
+		}
+	}
+	return unix.Open(m.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// containing returns the host in whose folders a path of the file system is, and the
+// path that programs know it by.
+func (h *hosts) containing(p string) (*host, string) {
+	rest, ok := strings.CutPrefix(p, h.folder+"/")
+	if !ok {
+		return nil, ""
+	}
+	name, rest, _ := strings.Cut(rest, "/")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.all[filepath.Join(h.folder, name)]; m != nil {
+		return m, "/" + rest
+	}
+	return nil, ""
+}

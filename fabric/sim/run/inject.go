@@ -1,0 +1,197 @@
+//go:build linux && (amd64 || arm64)
+
+package run
+
+import (
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"fabsh/fabric/sim/run/notify"
+	"fabsh/fabric/sim/run/tree"
+)
+
+// open gives the caller a descriptor of a file.
+func (s *supervisor) open(c *notify.Call, m *host, p string, e *tree.Entry, flags uint64) {
+	writes := flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0
+	switch {
+	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+		s.Answer(c, 0, unix.EEXIST)
+	case flags&unix.O_DIRECTORY != 0 && e.Kind != tree.Folder:
+		s.Answer(c, 0, unix.ENOTDIR)
+	case flags&unix.O_PATH != 0:
+		fd, errno := m.openBelow(p, unix.O_PATH)
+		s.inject(c, fd, -1, flags, errno)
+	case e.Kind == tree.UMAD:
+		s.openUMAD(c, m.ports[e.Port], flags)
+	case e.Kind == tree.ISSM:
+		s.openISSM(*c, m.ports[e.Port], flags)
+	case writes && e.Kind == tree.Folder:
+		s.Answer(c, 0, unix.EISDIR)
+	case writes:
+		s.Answer(c, 0, unix.EACCES)
+	case e.Kind == tree.Folder:
+		fd, errno := m.openBelow(p, unix.O_RDONLY|unix.O_DIRECTORY)
+		s.inject(c, fd, -1, flags, errno)
+	default:
+		fd, errno := textFile(p, e)
+		s.inject(c, fd, -1, flags, errno)
+	}
+}
+
+// inject gives the caller a copy of fd, and closes it.
+func (s *supervisor) inject(c *notify.Call, fd, number int, flags uint64, errno unix.Errno) (given bool) {
+	if errno == 0 {
+		errno = s.Inject(c, fd, number, flags&unix.O_CLOEXEC != 0)
+		unix.Close(fd)
+	}
+	if errno == unix.EBADF && number >= 0 { // beyond RLIMIT_NOFILE
+		errno = unix.EMFILE
+	}
+	if errno != 0 {
+		s.Answer(c, 0, errno)
+	}
+	return errno == 0
+}
+
+// textFile returns a file with the text of now, open for reading.
+func textFile(p string, e *tree.Entry) (int, unix.Errno) {
+	text, ok := e.Read()
+	if !ok {
+		text = "" // the kernel fails to read it
+	}
+	fd, err := unix.MemfdCreate(p, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return -1, errnoOf(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(text)); err != nil {
+		return -1, errnoOf(err)
+	}
+	unix.Fchmod(fd, 0o444)
+	unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return again, errnoOf(err)
+}
+
+// file is an open umad or issm file. The program has one end of a pair of sockets, whose
+// last close is the end of file at the other. Its reads and writes come as calls; poll is
+// the kernel's own: while something waits to be read, a message is in the socket.
+type file struct {
+	inode uint64 // of the program's end
+	ours  int
+	umad  *umadFile // nil: issm
+}
+
+// newFile makes the pair, and returns the program's end too.
+func (s *supervisor) newFile(flags uint64) (f *file, theirs int, errno unix.Errno) {
+	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, errnoOf(err)
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(p[0], &st)
+	if err == nil {
+		err = unix.SetNonblock(p[0], flags&unix.O_NONBLOCK != 0)
+	}
+	if err != nil {
+		unix.Close(p[0])
+		unix.Close(p[1])
+		return nil, -1, errnoOf(err)
+	}
+	return &file{inode: st.Ino, ours: p[1]}, p[0], 0
+}
+
+// giveFile gives the caller the program's end of a file, and has ended called when the program
+// has closed its last copy of it.
+func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64, ended func()) {
+	number := freeNumber(c.Thread, f.umad != nil && f.umad.native, 0)
+	s.mu.Lock()
+	s.files[f.inode] = f
+	s.mu.Unlock()
+	errno := unix.Errno(0)
+	if number < 0 {
+		unix.Close(theirs)
+		errno = unix.EMFILE
+	}
+	s.inject(c, theirs, number, flags, errno)
+	go func() { // an end of file comes at once if the caller did not get it
+		var b [notify.NativeSize]byte
+		for {
+			n, err := unix.Read(f.ours, b[:])
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || n == 0 && hungUp(f.ours) {
+				break
+			}
+			if f.umad != nil && f.umad.native {
+				f.umad.File.Write(b[:n])
+			}
+		}
+		s.mu.Lock()
+		delete(s.files, f.inode)
+		s.mu.Unlock()
+		ended()
+		unix.Close(f.ours)
+	}()
+}
+
+// hungUp reports whether the other end is closed: an empty message looks like it.
+func hungUp(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0 && p[0].Revents != 0
+}
+
+// freeNumber is a free number among the supervised descriptors of a process, at least
+// least; -1: they are all in use.
+func freeNumber(thread uint32, native bool, least int) int {
+	first, last := notify.FirstSupervised, notify.LastSupervised
+	if native {
+		first, last = notify.FirstNative, notify.FirstSupervised-1
+	}
+	for n := max(first, least); n <= last; n++ {
+		var st unix.Stat_t
+		if unix.Lstat(fmt.Sprintf("/proc/%d/fd/%d", thread, n), &st) != nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// openISSM opens the issm file of a port, once no other program has it open.
+func (s *supervisor) openISSM(c notify.Call, p *port, flags uint64) {
+	if !s.Valid(&c) {
+		return
+	}
+	errno := p.OpenSM()
+	if errno == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
+		s.mu.Lock()
+		p.waiting = append(p.waiting, func() { s.openISSM(c, p, flags) })
+		s.mu.Unlock()
+		return
+	}
+	if errno != 0 {
+		s.Answer(&c, 0, errno)
+		return
+	}
+	ended := func() {
+		p.CloseSM()
+		s.mu.Lock()
+		next := p.waiting
+		p.waiting = nil
+		s.mu.Unlock()
+		for _, open := range next {
+			open()
+		}
+	}
+	f, theirs, errno := s.newFile(flags)
+	if errno != 0 {
+		ended()
+		s.Answer(&c, 0, errno)
+		return
+	}
+	s.giveFile(&c, f, theirs, flags, ended)
+}

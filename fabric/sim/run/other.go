@@ -1,0 +1,20 @@
+//go:build !linux || !(amd64 || arm64)
+
+package run
+
+import "syscall"
+
+// Running is a command that runs.
+type Running struct{}
+
+// Start returns ErrUnsupported.
+func Start(Options) (*Running, error) { return nil, ErrUnsupported }
+
+// Signal does nothing.
+func (*Running) Signal(syscall.Signal) {}
+
+// Wait returns ErrUnsupported.
+func (*Running) Wait() (status int, err error) { return 0, ErrUnsupported }
+
+// Become does nothing: this program has no other roles on this system.
+func Become([]string) {}

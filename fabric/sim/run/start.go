@@ -1,0 +1,67 @@
+//go:build linux && (amd64 || arm64)
+
+package run
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+
+	"fabsh/fabric/sim/run/device"
+	"fabsh/fabric/sim/run/launch"
+	"fabsh/fabric/sim/run/notify"
+)
+
+// Become turns this process into one of those that Start starts, if its arguments say so.
+// Otherwise it returns.
+func Become(args []string) { launch.Become(args) }
+
+// Running is a command that runs, and all that it started. Its methods may be called from
+// any goroutine.
+type Running struct {
+	command *launch.Command
+	hosts   *hosts
+}
+
+// Start starts a command.
+func Start(o Options) (*Running, error) {
+	h, err := newHosts(o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := launch.Start(launch.Options{Program: o.Program, Path: o.Path, Args: o.Args, IoctlType: device.IoctlType, Folder: h.folder})
+	if errors.Is(err, notify.ErrUnsupported) {
+		err = ErrUnsupported
+	}
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	s := &supervisor{Listener: c.Listener, hosts: h, files: map[uint64]*file{}, pidfds: map[uint32]int{}}
+	go c.Listener.Serve(s.handle)
+	return &Running{command: c, hosts: h}, nil
+}
+
+// Signal sends the command a signal.
+func (r *Running) Signal(sig syscall.Signal) { r.command.Signal(sig) }
+
+// Wait waits until the command has ended, and all that it started, which is terminated
+// then. It returns the command's exit status: that of a shell.
+func (r *Running) Wait() (status int, err error) {
+	status, err = r.command.Wait()
+	r.command.Listener.Close()
+	r.hosts.close()
+	return status, err
+}
+
+// supervisor answers the calls that come. They come one after the other.
+type supervisor struct {
+	*notify.Listener
+	hosts *hosts
+
+	pidfd  sync.Mutex     // guards pidfds
+	pidfds map[uint32]int // of the processes of threads
+
+	mu    sync.Mutex // guards files
+	files map[uint64]*file
+}

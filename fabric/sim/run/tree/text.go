@@ -1,0 +1,146 @@
+//go:build linux
+
+package tree
+
+import (
+	"fmt"
+
+	"fabsh/fabric/sim/client"
+	"fabsh/mad"
+)
+
+// addAdapter adds /sys/class/infiniband/NAME.
+func (t *Tree) addAdapter(a Adapter) {
+	if len(a.Ports) == 0 {
+		return
+	}
+	c := a.Ports[0].Client
+	folder := "/sys/class/infiniband/" + a.Name + "/"
+	node := func(name string, text func(i mad.NodeInfo) string) {
+		t.file(folder+name, func() string { return text(c.NodeInfo()) })
+	}
+	node("node_type", func(i mad.NodeInfo) string { return fmt.Sprintf("%d: %s", i.NodeType, nodeTypes[i.NodeType&3]) })
+	node("node_guid", func(i mad.NodeInfo) string { return groups(uint64(i.NodeGUID)) })
+	node("sys_image_guid", func(i mad.NodeInfo) string { return groups(uint64(i.SystemImageGUID)) })
+	node("hw_rev", func(i mad.NodeInfo) string { return fmt.Sprintf("%x", i.Revision) })
+	t.file(folder+"node_desc", c.Name)
+	t.text(folder+"fw_ver", "1")
+	t.text(folder+"board_id", "simulator")
+	t.text(folder+"hca_type", "simulator")
+	t.folder(folder + "ports")
+	for _, p := range a.Ports {
+		t.addPort(fmt.Sprintf("%sports/%d/", folder, p.Num), p.Client)
+	}
+}
+
+var nodeTypes = [4]string{"<unknown>", "CA", "switch", "router"}
+
+// groups writes a GUID as sysfs does.
+func groups(v uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48, v>>32&0xffff, v>>16&0xffff, v&0xffff)
+}
+
+func (t *Tree) addPort(folder string, c *client.Client) {
+	port := func(name string, text func(i mad.PortInfo) string) {
+		t.file(folder+name, func() string { return text(c.PortInfo(0)) })
+	}
+	port("state", func(i mad.PortInfo) string { return fmt.Sprintf("%d: %s", i.PortState, word(states, int(i.PortState))) })
+	port("phys_state", func(i mad.PortInfo) string {
+		return fmt.Sprintf("%d: %s", i.PortPhysicalState, word(physicalStates, int(i.PortPhysicalState)))
+	})
+	port("lid", func(i mad.PortInfo) string { return fmt.Sprintf("%#x", uint16(i.LID)) })
+	port("lid_mask_count", func(i mad.PortInfo) string { return fmt.Sprint(i.LMC) })
+	port("sm_lid", func(i mad.PortInfo) string { return fmt.Sprintf("%#x", uint16(i.MasterSMLID)) })
+	port("sm_sl", func(i mad.PortInfo) string { return fmt.Sprint(i.MasterSMSL) })
+	port("cap_mask", func(i mad.PortInfo) string { return fmt.Sprintf("0x%08x", uint32(i.CapabilityMask)) })
+	port("rate", rate)
+	t.text(folder+"link_layer", "InfiniBand")
+	for i := range c.GIDs() {
+		t.file(fmt.Sprintf("%sgids/%d", folder, i), func() string {
+			gid := c.GIDs()[i]
+			if gid.GUID() == 0 {
+				gid = mad.GID{}
+			}
+			return groups(gid.Prefix()) + ":" + groups(uint64(gid.GUID()))
+		})
+		t.add(fmt.Sprintf("%sgid_attrs/types/%d", folder, i), &Entry{Kind: Text, read: func() (string, bool) {
+			return "IB/RoCE v1\n", c.GIDs()[i].GUID() != 0
+		}})
+	}
+	for i := range c.PKeys() {
+		t.file(fmt.Sprintf("%spkeys/%d", folder, i), func() string { return fmt.Sprintf("0x%04x", c.PKeys()[i]) })
+	}
+	for _, n := range counters {
+		t.file(folder+"counters/"+n.file, func() string {
+			data := c.Counters(n.attr)
+			if data == nil {
+				return "N/A (no PMA)"
+			}
+			return fmt.Sprint(n.attr.Field(n.field).Uint(data))
+		})
+	}
+}
+
+var (
+	states         = []string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
+	physicalStates = []string{"<unknown>", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test"}
+)
+
+func word(words []string, n int) string {
+	if n < len(words) {
+		return words[n]
+	}
+	return "<unknown>"
+}
+
+// rates are those of a lane by the speed's name, in units of 100 Mb/s, as the kernel
+// has them.
+var rates = map[string]struct {
+	tenths int
+	word   string
+}{
+	"ddr": {50, " DDR"}, "qdr": {100, " QDR"}, "fdr10": {100, " FDR10"}, "fdr": {140, " FDR"}, "edr": {250, " EDR"},
+	"hdr": {500, " HDR"}, "ndr": {1000, " NDR"}, "xdr": {2000, " XDR"},
+}
+
+func rate(i mad.PortInfo) string {
+	r := rates[mad.ActiveSpeed(&i)]
+	if r.tenths == 0 {
+		r.tenths = 25
+	}
+	lanes := max(1, mad.WidthLanes(mad.ActiveWidth(&i)))
+	total, half := r.tenths*lanes, ""
+	if total%10 != 0 {
+		half = ".5"
+	}
+	return fmt.Sprintf("%d%s Gb/sec (%dX%s)", total/10, half, lanes, r.word)
+}
+
+// counters are the files, and where the kernel reads them.
+var counters = []struct {
+	file  string
+	attr  *mad.Attribute
+	field string
+}{
+	{"symbol_error", mad.AttrPortCounters, "symbol_error_counter"},
+	{"link_error_recovery", mad.AttrPortCounters, "link_error_recovery_counter"},
+	{"link_downed", mad.AttrPortCounters, "link_downed_counter"},
+	{"port_rcv_errors", mad.AttrPortCounters, "port_rcv_errors"},
+	{"port_rcv_remote_physical_errors", mad.AttrPortCounters, "port_rcv_remote_physical_errors"},
+	{"port_rcv_switch_relay_errors", mad.AttrPortCounters, "port_rcv_switch_relay_errors"},
+	{"port_xmit_discards", mad.AttrPortCounters, "port_xmit_discards"},
+	{"port_xmit_constraint_errors", mad.AttrPortCounters, "port_xmit_constraint_errors"},
+	{"port_rcv_constraint_errors", mad.AttrPortCounters, "port_rcv_constraint_errors"},
+	{"local_link_integrity_errors", mad.AttrPortCounters, "local_link_integrity_errors"},
+	{"excessive_buffer_overrun_errors", mad.AttrPortCounters, "excessive_buffer_overrun_errors"},
+	{"VL15_dropped", mad.AttrPortCounters, "vl15_dropped"},
+	{"port_xmit_wait", mad.AttrPortCounters, "port_xmit_wait"},
+	{"port_xmit_data", mad.AttrPortCountersExtended, "port_xmit_data"},
+	{"port_rcv_data", mad.AttrPortCountersExtended, "port_rcv_data"},
+	{"port_xmit_packets", mad.AttrPortCountersExtended, "port_xmit_pkts"},
+	{"port_rcv_packets", mad.AttrPortCountersExtended, "port_rcv_pkts"},
+	{"unicast_xmit_packets", mad.AttrPortCountersExtended, "port_unicast_xmit_pkts"},
+	{"unicast_rcv_packets", mad.AttrPortCountersExtended, "port_unicast_rcv_pkts"},
+	{"multicast_xmit_packets", mad.AttrPortCountersExtended, "port_multicast_xmit_pkts"},
+	{"multicast_rcv_packets", mad.AttrPortCountersExtended, "port_multicast_rcv_pkts"},
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+// Package tree is what programs see of a host's InfiniBand devices below /sys and /dev:
+// the files, and their text, which is read from the subnet whenever one is opened.
+//
+//	tree.go    Tree: paths and what they stand for
+//	text.go    the text of the files
+//
+// Sources: Linux 6.1: drivers/infiniband/core sysfs.c, user_mad.c, uverbs_main.c.
+package tree
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"fabsh/fabric/sim/client"
+)
+
+// Adapter is a device: a channel adapter, or a switch.
+type Adapter struct {
+	Name  string // "ibsim0"
+	Ports []Port
+}
+
+// Port is a port of an adapter.
+type Port struct {
+	Num    int
+	Client *client.Client
+}
+
+// Kind is what a path stands for.
+type Kind uint8
+
+// The kinds of entries.
+const (
+	Folder Kind = iota
+	Text
+	UMAD // /dev/infiniband/umadN
+	ISSM // /dev/infiniband/issmN
+)
+
+// Numbers of the devices (IB_UMAD_MAJOR, IB_ISSM_MINOR_BASE).
+const (
+	Major     = 231
+	issmMinor = 64
+	verbMinor = 192
+)
+
+// Entry is a file or a folder.
+type Entry struct {
+	Kind  Kind
+	Minor uint32 // of a device
+	Port  int    // of a device: the port's index in Tree.Ports
+	read  func() (text string, ok bool)
+}
+
+// Read returns the text of a file; false: the kernel fails to read it, with EINVAL.
+func (e *Entry) Read() (string, bool) { return e.read() }
+
+// Tree has the files of a host. It is immutable, and safe for concurrent use.
+type Tree struct {
+	Ports   []Port // of all adapters, in the order of their umad files
+	entries map[string]*Entry
+}
+
+// The folders that belong to the tree, with all below them.
+var Roots = []string{"/sys/class/infiniband", "/sys/class/infiniband_mad", "/sys/class/infiniband_verbs", "/dev/infiniband"}
+
+// Has reports whether a clean absolute path belongs to the tree, whether or not there is
+// a file of that name.
+func Has(p string) bool {
+	return slices.ContainsFunc(Roots, func(root string) bool {
+		return strings.HasPrefix(p, root) && (len(p) == len(root) || p[len(root)] == '/')
+	})
+}
+
+// New returns the tree of a host with these adapters.
+func New(adapters []Adapter) *Tree {
+	t := &Tree{entries: map[string]*Entry{}}
+	for _, root := range Roots {
+		t.folder(root)
+	}
+	t.text("/sys/class/infiniband_mad/abi_version", "5")
+	t.text("/sys/class/infiniband_verbs/abi_version", "6")
+	for i, a := range adapters {
+		t.addAdapter(a)
+		verbs := fmt.Sprintf("/sys/class/infiniband_verbs/uverbs%d/", i)
+		t.text(verbs+"ibdev", a.Name)
+		t.text(verbs+"abi_version", "1")
+		t.text(verbs+"dev", fmt.Sprintf("%d:%d", Major, verbMinor+i))
+		for _, p := range a.Ports {
+			n := len(t.Ports)
+			t.Ports = append(t.Ports, p)
+			t.addDevice(a, p, Entry{Kind: UMAD, Minor: uint32(n), Port: n}, fmt.Sprintf("umad%d", n))
+			t.addDevice(a, p, Entry{Kind: ISSM, Minor: uint32(issmMinor + n), Port: n}, fmt.Sprintf("issm%d", n))
+		}
+	}
+	return t
+}
+
+func (t *Tree) addDevice(a Adapter, p Port, e Entry, name string) {
+	t.add("/dev/infiniband/"+name, &e)
+	class := "/sys/class/infiniband_mad/" + name
+	t.text(class+"/ibdev", a.Name)
+	t.text(class+"/port", fmt.Sprint(p.Num))
+	t.text(class+"/dev", fmt.Sprintf("%d:%d", Major, e.Minor))
+}
+
+// add adds an entry, and the folders above it.
+func (t *Tree) add(p string, e *Entry) {
+	t.entries[p] = e
+	for p = path.Dir(p); p != "/"; p = path.Dir(p) {
+		if t.entries[p] != nil {
+			return
+		}
+		t.entries[p] = &Entry{Kind: Folder}
+	}
+}
+
+func (t *Tree) folder(p string) { t.add(p, &Entry{Kind: Folder}) }
+
+func (t *Tree) text(p, text string) {
+	t.file(p, func() string { return text })
+}
+
+func (t *Tree) file(p string, read func() string) {
+	t.add(p, &Entry{Kind: Text, read: func() (string, bool) { return read() + "\n", true }})
+}
+
+// Lookup returns the entry of a clean absolute path, or nil.
+func (t *Tree) Lookup(p string) *Entry { return t.entries[p] }
+
+// Paths returns all paths, folders before what is in them.
+func (t *Tree) Paths() []string {
+	var list []string
+	for p := range t.entries {
+		list = append(list, p)
+	}
+	slices.Sort(list)
+	return list
+}
