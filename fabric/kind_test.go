@@ -64,3 +64,30 @@ func TestTiersAggregation(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestAlikeLinks: links are alike by models and rates of both ends.
+func TestAlikeLinks(t *testing.T) {
+	b := fabric.NewBuilder()
+	var ids []int
+	for i, device := range []uint16{1, 1, 2} {
+		ids = append(ids, b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: 4, NodeGUID: mad.GUID(i + 1), DeviceID: device}}))
+	}
+	wide, narrow := mad.PortInfo{LinkWidthActive: mad.LinkWidth4x}, mad.PortInfo{LinkWidthActive: mad.LinkWidth1x}
+	for _, l := range []struct {
+		a, ap, b, bp int
+		info         *mad.PortInfo
+	}{{0, 1, 1, 1, &wide}, {0, 2, 1, 2, &wide}, {0, 3, 1, 3, &narrow}, {0, 4, 2, 4, &wide}} {
+		b.SetPort(ids[l.a], l.ap, l.info)
+		b.SetPort(ids[l.b], l.bp, &wide)
+		if err := b.Link(ids[l.a], l.ap, ids[l.b], l.bp); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sizes []int
+	for _, group := range b.Build().AlikeLinks() {
+		sizes = append(sizes, len(group))
+	}
+	if len(sizes) != 3 || sizes[0] != 2 || sizes[1] != 1 || sizes[2] != 1 {
+		t.Errorf("sizes of groups: %v", sizes)
+	}
+}

@@ -8,7 +8,7 @@
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
-//	derived.go  values computed once from a fabric
+//	derived.go  values computed once from a fabric; alike.go, links that are alike
 //	reading.go  attributes read beyond a sweep
 //	label.go    nodes and ports in messages
 //	kind.go     hosts, gateways, aggregation nodes; tier.go, how far nodes are from the hosts

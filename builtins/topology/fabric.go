@@ -49,7 +49,9 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("routers", "node", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
 		list("ports", "port", "all external ports, by node and number", false, portsOf),
 		list("end_ports", "port", "the ports with their own LID and known PortInfo: port 0 of switches, and the ports with a cable of other nodes", false, endPortsOf),
+		list("unlinked_ports", "port", "the external ports without a cable, by node and number", false, unlinkedPortsOf),
 		list("links", "link", "the cables, by first port", true, linksOf),
+		list("alike_links", "list of link", "the cables in groups: those of a group have ends of the same kinds and models, with the same states, widths and speeds", false, alikeLinksOf),
 		list("problems", "problem", "problems of the fabric or of its discovery: kind and text", true, problemsOf),
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
@@ -110,6 +112,27 @@ func linksOf(f *fabric.Fabric) []starlark.Value {
 		if q := p.Peer(); q != nil && q.ID() >= p.ID() {
 			out = append(out, Link{p, q})
 		}
+	}
+	return out
+}
+
+// unlinkedPortsOf returns the external ports without a link.
+func unlinkedPortsOf(f *fabric.Fabric) []starlark.Value {
+	var out []starlark.Value
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Num() > 0 && p.Peer() == nil {
+			out = append(out, Port{p})
+		}
+	}
+	return out
+}
+
+// alikeLinksOf returns the links in groups.
+func alikeLinksOf(f *fabric.Fabric) []starlark.Value {
+	groups := f.AlikeLinks()
+	out := make([]starlark.Value, len(groups))
+	for i, ports := range groups {
+		out[i] = lang.List(ports, func(p *fabric.Port) starlark.Value { return Link{p, p.Peer()} })
 	}
 	return out
 }
