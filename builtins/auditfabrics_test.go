@@ -49,7 +49,7 @@ func realFabric(t *testing.T, dir, name string) *fabric.Fabric {
 	}
 	f, err := format.Load(strings.NewReader(string(text)), name, nil)
 	if err != nil {
-		t.Skipf("the dump cannot be loaded: %v", err)
+		t.Fatal(err)
 	}
 	return f
 }
