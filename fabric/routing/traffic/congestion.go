@@ -151,7 +151,7 @@ func MeasureCongestion(ctx context.Context, r *routes.Routes, o CongestionOption
 	}
 	if o.Order == nil {
 		if o.Order = graph.Order(g); len(o.Order) == 0 {
-			o.Order = g.LIDs(^graph.ClassSwitch)
+			o.Order = g.LIDs(^(graph.ClassSwitch | graph.ClassAN))
 		}
 	}
 	ends := make([]int32, len(o.Order))
