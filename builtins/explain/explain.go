@@ -31,7 +31,10 @@ type Explainer struct {
 	Globals starlark.StringDict
 	// Defined returns other names of scripts, those of the prompt; may be nil.
 	Defined func() []string
-	Stack   bool // print the stack trace of a bug in fabsh
+	// Shown returns a hint for a line that is not a statement, but text as fabsh shows it;
+	// sure: it is, else it may be. Nil: no such hints.
+	Shown func(line string) (hint string, sure bool)
+	Stack bool // print the stack trace of a bug in fabsh
 }
 
 // Explain renders an error for people: the cause, the position and, for habits of other
@@ -49,12 +52,15 @@ func (x *Explainer) Explain(err error) string {
 		se = lang.AtLineEnd(se, x.Sources[se.Pos.Filename()])
 		fmt.Fprintf(&b, "%s: syntax error: %s\n", Position(se.Pos), strings.TrimPrefix(se.Msg, "syntax error: "))
 		x.quote(&b, se.Pos)
-		hint(&b, x.lineAt(se.Pos), se.Msg)
+		x.hints(&b, x.lineAt(se.Pos), func() bool { return hint(&b, x.lineAt(se.Pos), se.Msg) })
 	case errors.As(err, &re):
-		for _, e := range re {
-			fmt.Fprintf(&b, "%s: %s\n", Position(e.Pos), x.Spell(e.Pos.Filename(), e.Msg))
+		for i, e := range re {
+			spelled := x.Spell(e.Pos.Filename(), e.Msg)
+			fmt.Fprintf(&b, "%s: %s\n", Position(e.Pos), spelled)
 			x.quote(&b, e.Pos)
-			hint(&b, x.lineAt(e.Pos), e.Msg)
+			if line := x.lineAt(e.Pos); i == len(re)-1 || x.lineAt(re[i+1].Pos) != line {
+				x.hints(&b, line, func() bool { return hint(&b, line, e.Msg) || spelled != e.Msg })
+			}
 		}
 	default:
 		fmt.Fprintln(&b, nearestMember(err.Error()))

@@ -10,12 +10,25 @@ import (
 	"fabsh/builtins/types"
 )
 
-// hint adds a hint for code that is not Starlark.
-func hint(b *strings.Builder, line, msg string) {
+// hints adds the hint for a line that may be text as fabsh shows it, or else the others.
+func (x *Explainer) hints(b *strings.Builder, line string, others func() (any bool)) {
+	text, sure := "", false
+	if x.Shown != nil {
+		text, sure = x.Shown(strings.TrimSpace(line))
+	}
+	if text != "" && (sure || !others()) {
+		fmt.Fprintf(b, "hint: %s\n", text)
+	} else if text == "" {
+		others()
+	}
+}
+
+// hint adds a hint for code that is not Starlark, and reports whether there is one.
+func hint(b *strings.Builder, line, msg string) bool {
 	for _, h := range hints {
 		if matches(h.line, line) || matches(h.msg, msg) {
 			fmt.Fprintf(b, "hint: %s\n", h.text)
-			return
+			return true
 		}
 	}
 	name, ok := strings.CutPrefix(msg, "undefined: ")
@@ -24,9 +37,9 @@ func hint(b *strings.Builder, line, msg string) {
 	}
 	if text := tools.Hint(name); text != "" {
 		fmt.Fprintf(b, "hint: %s\n", text)
-	} else if ok {
-		memberHint(b, name)
+		return true
 	}
+	return ok && memberHint(b, name)
 }
 
 // hints are for habits of other languages. The patterns are compiled only after an error, to
@@ -38,7 +51,7 @@ var hints = []struct {
 }{
 	{`\b[fF]["']`, "", `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
 	{`^\s*(try|except|finally|raise)\b`, "", "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
-	{`^\s*(import|from)\b`, "", `there is no import; write load("file.star", "name"); json, math, re and time are predeclared`},
+	{`^\s*(import|from)\s+\S`, "", `there is no import; write load("file.star", "name"); json, math, re and time are predeclared`},
 	{`^\s*with\b`, "", "there is no with statement; nothing has to be closed"},
 	{`^\s*class\b`, "", "there are no classes; use dicts and functions"},
 	{`\b(async|await)\b`, "", "there is no async; parallel(fn, items) runs many calls at once"},
@@ -68,11 +81,12 @@ func typesWith(name string) (list []string) {
 	return list
 }
 
-// memberHint adds the types that have a name as an attribute or a method.
-func memberHint(b io.Writer, name string) {
+// memberHint adds the types that have a name as an attribute or a method, and reports
+// whether there are any.
+func memberHint(b io.Writer, name string) bool {
 	list := typesWith(name)
 	if len(list) == 0 {
-		return
+		return false
 	}
 	if len(list) > 3 {
 		list = append(list[:3:3], "others")
@@ -86,4 +100,5 @@ func memberHint(b io.Writer, name string) {
 		example = "discover()." + name
 	}
 	fmt.Fprintf(b, "hint: %s is an attribute of %s; write %s\n", name, of, example)
+	return true
 }

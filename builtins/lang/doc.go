@@ -15,7 +15,7 @@
 //	virtualclock.go              a clock that advances only when all fibers sleep
 //	expect.go                    the module expect, for tests
 //	output.go text.go encode.go decode.go table.go format.go   show, in text, JSON, CSV; tables; fmt
-//	changed.go rows.go view.go   what a function changed, as text; methods of lists and tables; --where, --columns
+//	changed.go rows.go condition.go view.go   what a function changed, as text; methods of lists and tables, and their conditions; --where, --columns
 //	layout.go fit.go             tables and text within a width
 //	shade.go                     values that show as a picture
 //	yaml.go                      the module yaml

@@ -26,20 +26,11 @@ func (g *tableValue) Hash() (uint32, error) { return 0, Unhashable(g) }
 func (g *tableValue) Display() string       { return TableText(g.title, g.columns, g.rows) }
 
 // AttrNames and Attr give a table the methods of lists of rows.
-func (g *tableValue) AttrNames() []string {
-	var names []string
-	for _, b := range RowMethods() {
-		names = append(names, b.Name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (g *tableValue) AttrNames() []string { return RowAttrNames() }
 
 func (g *tableValue) Attr(name string) (starlark.Value, error) {
-	for _, b := range RowMethods() {
-		if b.Name == name {
-			return &Function{Builtin: b, Recv: g}, nil
-		}
+	if m := RowAttr(g, name); m != nil {
+		return m, nil
 	}
 	return nil, nil
 }

@@ -80,6 +80,7 @@ var (
 	_ starlark.Mapping   = ports{}
 	_ starlark.Sequence  = ports{}
 	_ starlark.Sliceable = ports{}
+	_ starlark.HasAttrs  = ports{}
 )
 
 func (p ports) String() string        { return fmt.Sprintf("ports(%q, %d)", p.Name(), p.NumPorts()) }
@@ -88,6 +89,16 @@ func (p ports) Freeze()               {}
 func (p ports) Truth() starlark.Bool  { return true }
 func (p ports) Hash() (uint32, error) { return HashUint64(uint64(p.GUID())), nil }
 func (p ports) Len() int              { return p.NumPorts() }
+
+// AttrNames and Attr give ports the methods of lists of rows.
+func (p ports) AttrNames() []string { return lang.RowAttrNames() }
+
+func (p ports) Attr(name string) (starlark.Value, error) {
+	if m := lang.RowAttr(p, name); m != nil {
+		return m, nil
+	}
+	return nil, nil
+}
 
 // Get implements both ports[3] and `x in ports`; in the latter an error means False.
 func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error) {

@@ -32,9 +32,9 @@ func All() []lang.TypeDoc {
 	}, lang.RowTypes()...)
 }
 
-// portsDoc describes the value `ports`, which has no attributes.
+// portsDoc describes the value `ports`.
 func portsDoc() lang.TypeDoc {
-	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, ports[0] port 0 of a switch. Iteration and len cover the external ports; `in` takes a port."}
+	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, ports[0] port 0 of a switch. Iteration and len cover the external ports; `in` takes a port.", Members: lang.RowMembers()}
 }
 
 // recordDoc describes all records alike.

@@ -12,6 +12,7 @@
 //	complete.go   completion by TAB; propose.go, proposals from the session; locate.go,
 //	              the position of the cursor; infer.go, types of expressions
 //	name.go       the prompt itself, and the title of the terminal
+//	shown.go      hints for text that was copied from the screen
 //	guided.go     a tour at the prompt
 package prompt
 
@@ -144,6 +145,10 @@ func (r *repl) read(in LineReader, interactive bool) {
 		r.file = promptFile
 	}
 	r.interactive = interactive
+	r.Explainer.Shown = nil
+	if interactive {
+		r.Explainer.Shown = r.shown
+	}
 	r.lines = &statements{in: in}
 }
 

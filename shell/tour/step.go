@@ -27,6 +27,14 @@ var stepsText string
 
 var intro, steps, outro = mustParse(stepsText)
 
+// Answers returns a valid statement for each step.
+func Answers() (list []string) {
+	for _, s := range steps {
+		list = append(list, s.answer)
+	}
+	return list
+}
+
 // The port at the fault, by name.
 const (
 	badSwitch, badPort   = "leaf-2", 6
