@@ -14,17 +14,33 @@ const maxFindings = 1000
 // and what it covered. totals are those of a program that runs them repeatedly;
 // nil: the run stands for itself.
 func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
-	if r.Model != nil {
-		d.Fabric(s, r.Model)
-	}
+	return d.AuditPorts(s, r, PortsOf(r), totals)
+}
+
+// PortsOf are the ports whose counters a run read.
+func PortsOf(r *audit.Report) []Port {
 	ports := make([]Port, len(r.Rates))
 	for i := range r.Rates {
 		ports[i] = PortOf(&r.Rates[i])
+	}
+	return ports
+}
+
+// AuditPorts is Audit for a caller that has what PortsOf returns.
+func (d Dialect) AuditPorts(s *Set, r *audit.Report, ports []Port, totals *Totals) error {
+	if r.Model != nil {
+		d.Fabric(s, r.Model)
 	}
 	d.Counters(s, ports)
 	took := r.Ended.Sub(r.Began)
 	d.run(s, ports, r.Answered(), r.Began, took, totals)
 
+	if !s.collects(CollectAudit) {
+		return nil
+	}
+	if !s.selection.Whole() {
+		return d.Metrics(s, r.Metrics)
+	}
 	findings(s, r.Findings)
 	coverage(s, &r.Coverage)
 	ended := float64(r.Ended.UnixMilli()) / 1e3
@@ -40,6 +56,9 @@ func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
 func (d Dialect) Metrics(s *Set, list []audit.Metric) error {
 	for i := range list {
 		m := &list[i]
+		if !s.selection.metric(m) {
+			continue
+		}
 		kind := Gauge
 		if m.IsCounter() {
 			kind = Counter

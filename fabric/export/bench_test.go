@@ -16,13 +16,7 @@ func BenchmarkProm(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var ports []Port
-	all := f.Ports()
-	for i := range all {
-		if p := &all[i]; p.Peer() != nil {
-			ports = append(ports, Port{Port: p, Answered: true, Value: func(string) (uint64, bool) { return uint64(i) * 12345, true }, BER: &BER{1e-15, 60}})
-		}
-	}
+	ports := benchPorts(f)
 	for _, d := range []Dialect{SckyzO, Treydock, Guilbaults} {
 		b.Run("dialect="+string(d), func(b *testing.B) {
 			b.ReportAllocs()

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"strings"
+
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
@@ -15,6 +17,11 @@ type counter struct {
 	guilbaults    string
 	words         bool // guilbaults counts it in units of 4 bytes
 	help          string
+}
+
+// isTraffic reports whether c counts data, packets or waiting, not errors.
+func (c *counter) isTraffic() bool {
+	return strings.HasSuffix(c.name, "_bytes") || strings.HasSuffix(c.name, "_pkts") || c.name == "port_xmit_wait"
 }
 
 // counters are those that the dialects know, in the order of PortCounters.

@@ -33,6 +33,9 @@ func ParseDialect(name string) (Dialect, error) {
 
 // Fabric adds what is known of nodes and links.
 func (d Dialect) Fabric(s *Set, f *fabric.Fabric) {
+	if !s.collects(CollectNodes) {
+		return
+	}
 	if d == Guilbaults {
 		guilbaultsLinks(s, f)
 	} else {
@@ -43,22 +46,32 @@ func (d Dialect) Fabric(s *Set, f *fabric.Fabric) {
 
 // Counters adds what was read of the counters of ports.
 func (d Dialect) Counters(s *Set, ports []Port) {
-	switches := 0
+	c := &columns{set: s, traffic: s.collects(CollectTraffic), errors: s.collects(CollectErrors), nonzero: s.selection != nil && s.selection.Nonzero}
+	if !c.traffic && !c.errors {
+		return
+	}
 	for i := range ports {
-		if ports[i].Node().IsSwitch() {
-			switches++
+		switch p := &ports[i]; {
+		case !s.selection.node(p.Node()):
+		case p.Node().IsSwitch():
+			c.switches++
+		default:
+			c.others++
 		}
 	}
-	c := &columns{set: s, switches: switches, others: len(ports) - switches}
 	for i := range ports {
-		if p := &ports[i]; d == Guilbaults {
+		switch p := &ports[i]; {
+		case !s.selection.node(p.Node()):
+		case d == Guilbaults:
 			guilbaultsCounters(c, p)
-		} else {
+		default:
 			d.treydockCounters(c, p)
 		}
 	}
 	for i := range ports {
-		ber(s, &ports[i])
+		if c.errors && s.selection.node(ports[i].Node()) {
+			ber(s, &ports[i])
+		}
 	}
 }
 
@@ -66,7 +79,10 @@ func (d Dialect) Counters(s *Set, ports []Port) {
 // millions of values.
 type columns struct {
 	set              *Set
-	switches, others int // how many ports there are of these
+	switches, others int  // how many ports there are of these
+	traffic, errors  bool // which counters are selected
+	nonzero          bool // of errors only those that are not 0
+	words            bool // data in units of 4 bytes
 	families         map[column]*family
 }
 
@@ -77,6 +93,30 @@ type column struct {
 	renamed bool // SckyzO's name
 }
 
+// has reports whether a counter is selected.
+func (c *columns) has(of *counter) bool {
+	if of.isTraffic() {
+		return c.traffic
+	}
+	return c.errors
+}
+
+// add adds the value of a counter of a port, unless it is not wanted.
+func (c *columns) add(f *family, of *counter, p *Port, labels func() Labels) {
+	if f.left && (!c.set.counting || !c.nonzero) {
+		f.counted++
+		return
+	}
+	v, ok := p.Value(of.name)
+	if !ok || v == 0 && c.nonzero && !of.isTraffic() {
+		return
+	}
+	if of.words && c.words {
+		v /= 4
+	}
+	f.add(labels(), float64(v))
+}
+
 // of is the metric of a counter. name is only called where it is new.
 func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *family {
 	f := c.families[k]
@@ -85,12 +125,18 @@ func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *
 			c.families = map[column]*family{}
 		}
 		text, help := name()
+		c.set.collector = CollectErrors
+		if counters[k.counter].isTraffic() {
+			c.set.collector = CollectTraffic
+		}
 		f = c.set.family(text, Counter, help)
 		n := c.others
 		if isSwitch {
 			n = c.switches
 		}
-		f.values = slices.Grow(f.values, n)
+		if !f.left && !c.nonzero {
+			f.values = slices.Grow(f.values, n)
+		}
 		c.families[k] = f
 	}
 	return f
@@ -99,7 +145,13 @@ func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *
 // run adds the metrics of a run that read ports; complete: all its requests
 // were answered.
 func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took time.Duration, totals *Totals) {
+	if !s.collects(CollectRun) {
+		return
+	}
 	if d == Guilbaults {
+		if !s.selection.Whole() {
+			return
+		}
 		ok := 0.0
 		if complete {
 			ok = 1

@@ -22,7 +22,7 @@ func guilbaultsLinks(s *Set, f *fabric.Fabric) {
 	for i := range ports {
 		p := &ports[i]
 		labels, ok := guilbaultsLabels(p)
-		if !ok {
+		if !ok || !s.selection.node(p.Node()) {
 			continue
 		}
 		l := s.Labels(labels...)
@@ -65,28 +65,22 @@ func guilbaultsCounters(at *columns, p *Port) {
 			s.Labels("counter_name", "PortCounters", "local_name", p.Node().Name(), "lid", lidOf(p.Port), "port", strconv.Itoa(p.Num())), 1)
 		return
 	}
-	labels, ok := guilbaultsLabels(p.Port)
+	pairs, ok := guilbaultsLabels(p.Port)
 	if !ok {
 		return
 	}
-	l := s.Labels(labels...)
+	at.words = true
+	labels := lazily(func() Labels { return s.Labels(pairs...) })
 	for i := range counters {
 		c := &counters[i]
-		if c.guilbaults == "" {
+		if c.guilbaults == "" || !at.has(c) {
 			continue
 		}
-		v, ok := p.Value(c.name)
-		if !ok {
-			continue
-		}
-		if c.words {
-			v /= 4
-		}
-		at.of(column{counter: i}, func() (string, string) {
+		at.add(at.of(column{counter: i}, func() (string, string) {
 			if c.words {
 				return "infiniband_" + c.guilbaults, c.help + ", in units of 4 bytes"
 			}
 			return "infiniband_" + c.guilbaults, c.help
-		}, true).add(l, float64(v))
+		}, true), c, p, labels)
 	}
 }

@@ -10,15 +10,22 @@ import (
 // links adds what no incumbent has: the states of ports, and how many nodes there
 // are.
 func links(s *Set, f *fabric.Fabric) {
-	for _, t := range []struct {
+	types := []struct {
 		kind mad.NodeType
 		word string
-	}{{mad.NodeTypeCA, "ca"}, {mad.NodeTypeRouter, "router"}, {mad.NodeTypeSwitch, "switch"}} {
+	}{{mad.NodeTypeCA, "ca"}, {mad.NodeTypeRouter, "router"}, {mad.NodeTypeSwitch, "switch"}}
+	if !s.selection.Whole() {
+		types = nil
+	}
+	for _, t := range types {
 		s.Add("fabsh_fabric_nodes", Gauge, "Nodes of the fabric", s.Labels("type", t.word), float64(len(f.OfType(t.kind))))
 	}
 	ports := f.Ports()
 	for i := range ports {
 		p := &ports[i]
+		if !s.selection.node(p.Node()) {
+			continue
+		}
 		if p.Info() != nil && (p.Num() > 0 || !p.Node().IsSwitch()) {
 			s.Add("fabsh_link_state", Gauge, "PortState: 1 down, 2 init, 3 armed, 4 active", s.Labels("guid", guidOf(p), "port", strconv.Itoa(p.Num())), float64(p.State()))
 		}

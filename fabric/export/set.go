@@ -6,6 +6,7 @@
 //	treydock.go   the dialect of treydock/infiniband_exporter, and of its successor,
 //	              SckyzO/infiniband_exporter 2.0
 //	guilbaults.go that of guilbaults/infiniband-exporter
+//	selection.go  parts of the metrics: shards, collectors, families
 //	audit.go      runs of audits; link.go, links: fabsh's own names
 package export
 
@@ -40,6 +41,18 @@ type Set struct {
 	labels   labelTexts
 	common   []byte // labels that all that follow have
 	scratch  []byte
+
+	selection *Selection      // nil: all
+	part      map[string]bool // the metrics that are kept; nil: all
+	counting  bool            // values are counted, and not kept
+	collector string          // of what is added
+	groups    map[string]bool // the collectors that have metrics of part; nil: all
+}
+
+// collects reports whether metrics of a collector are wanted. What follows is of it.
+func (s *Set) collects(name string) bool {
+	s.collector = name
+	return s.selection.Collects(name) && (s.groups == nil || s.groups[name])
 }
 
 // Labels are the labels of a value, as a Set knows them.
@@ -49,7 +62,11 @@ type Labels int32
 type family struct {
 	name, help string
 	kind       Type
+	collector  string
 	values     []value
+	left       bool // out: values are not kept, only counted
+	excluded   bool // by the selection
+	counted    int
 	at         map[Labels]int // of values, as far as known; nil: not needed yet
 	known      int
 }
@@ -62,6 +79,9 @@ type value struct {
 // Labels are those of names and values, by turns. Values may hold anything: they
 // are made valid.
 func (s *Set) Labels(pairs ...string) Labels {
+	if s.counting {
+		return 0
+	}
 	b := append(s.scratch[:0], s.common...)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if len(b) > 0 {
@@ -89,7 +109,10 @@ func (s *Set) family(name string, kind Type, help string) *family {
 		if s.families == nil {
 			s.families = map[string]*family{}
 		}
-		f = &family{name: name, kind: kind, help: help}
+		f = &family{name: name, kind: kind, help: help, left: s.counting, collector: s.collector}
+		if !s.selection.family(name) || s.part != nil && !s.part[name] {
+			f.left, f.excluded = true, true
+		}
 		s.families[name] = f
 	}
 	return f
@@ -97,7 +120,13 @@ func (s *Set) family(name string, kind Type, help string) *family {
 
 // add adds a value whose labels no other one of the metric has; where one has all
 // the same, the first is written.
-func (f *family) add(l Labels, v float64) { f.values = append(f.values, value{l, v}) }
+func (f *family) add(l Labels, v float64) {
+	if f.left {
+		f.counted++
+		return
+	}
+	f.values = append(f.values, value{l, v})
+}
 
 // Add adds a value.
 func (s *Set) Add(name string, kind Type, help string, l Labels, v float64) {
@@ -108,6 +137,10 @@ func (s *Set) Add(name string, kind Type, help string, l Labels, v float64) {
 // the same labels is an error.
 func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) error {
 	f := s.family(name, kind, help)
+	if f.left {
+		f.add(l, v)
+		return nil
+	}
 	if f.at == nil || f.known != len(f.values) {
 		f.at = map[Labels]int{}
 		for i, x := range f.values {
@@ -134,7 +167,9 @@ func (s *Set) Write(w io.Writer) error {
 	by := &sorter{rank: s.labels.ranks()}
 	out := bufio.NewWriterSize(w, 1<<16)
 	for _, name := range slices.Sorted(maps.Keys(s.families)) {
-		s.families[name].write(out, s.labels.texts, by)
+		if f := s.families[name]; !f.left {
+			f.write(out, s.labels.texts, by)
+		}
 	}
 	return out.Flush()
 }

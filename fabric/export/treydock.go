@@ -1,6 +1,7 @@
 package export
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
 	for i := range nodes {
 		n := &nodes[i]
 		what := subject(n)
-		if what == "" {
+		if what == "" || !s.selection.node(n) {
 			continue
 		}
 		if n.IsSwitch() {
@@ -144,20 +145,27 @@ func (d Dialect) treydockCounters(at *columns, p *Port) {
 	if what == "" || p.Value == nil {
 		return
 	}
-	l := at.set.Labels(d.portLabels(p.Port)...)
+	labels := lazily(func() Labels { return at.set.Labels(d.portLabels(p.Port)...) })
 	for i := range counters {
 		c := &counters[i]
-		if c.port == "" {
+		if c.port == "" || !at.has(c) {
 			continue
 		}
-		v, ok := p.Value(c.name)
-		if !ok {
-			continue
-		}
-		at.of(column{i, what, false}, func() (string, string) { return "infiniband_" + what + "_" + c.port, c.help }, what == "switch").add(l, float64(v))
+		at.add(at.of(column{i, what, false}, func() (string, string) { return "infiniband_" + what + "_" + c.port, c.help }, what == "switch"), c, p, labels)
 		if c.portNew != "" && d != Treydock {
-			at.of(column{i, what, true}, func() (string, string) { return "infiniband_" + what + "_" + c.portNew, c.help }, what == "switch").add(l, float64(v))
+			at.add(at.of(column{i, what, true}, func() (string, string) { return "infiniband_" + what + "_" + c.portNew, c.help }, what == "switch"), c, p, labels)
 		}
+	}
+}
+
+// lazily is f, called at most once.
+func lazily(f func() Labels) func() Labels {
+	l, made := Labels(0), false
+	return func() Labels {
+		if !made {
+			l, made = f(), true
+		}
+		return l
 	}
 }
 
@@ -178,14 +186,23 @@ func (d Dialect) scriptLabels(m *audit.Metric) []string {
 // Totals are what a program that reads again and again has counted since it began.
 type Totals struct{ errors, timeouts map[string]float64 } // by collector
 
-// add counts those of a run, and gives the sums.
-func (t *Totals) add(collector string, errors, timeouts float64) (float64, float64) {
-	if t.errors == nil {
-		t.errors, t.timeouts = map[string]float64{}, map[string]float64{}
+// After returns the totals after another run. t stays the same.
+func (t *Totals) After(r *audit.Report) *Totals {
+	next := &Totals{errors: map[string]float64{}, timeouts: map[string]float64{}}
+	if t != nil {
+		maps.Copy(next.errors, t.errors)
+		maps.Copy(next.timeouts, t.timeouts)
 	}
-	t.errors[collector] += errors
-	t.timeouts[collector] += timeouts
-	return t.errors[collector], t.timeouts[collector]
+	for i := range r.Rates {
+		switch p, what := &r.Rates[i], subject(r.Rates[i].Port.Node()); {
+		case len(p.Windows) > 0 || what == "":
+		case p.TimedOut:
+			next.timeouts[what]++
+		default:
+			next.errors[what]++
+		}
+	}
+	return next
 }
 
 // treydockRun adds which devices answered, and when. Where both exporters run once,
@@ -194,6 +211,7 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Du
 	type device struct {
 		labels           Labels
 		up               Labels
+		selected         bool
 		errors, timeouts float64
 	}
 	for _, what := range []string{"switch", "hca"} {
@@ -212,7 +230,7 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Du
 			guid := guidOf(p.Port)
 			x := devices[guid]
 			if x == nil {
-				x = &device{labels: s.Labels("guid", guid, "collector", collector), up: s.Labels("guid", guid, what, word(p.Node().Name()))}
+				x = &device{selected: s.selection.node(p.Node()), labels: s.Labels("guid", guid, "collector", collector), up: s.Labels("guid", guid, what, word(p.Node().Name()))}
 				devices[guid] = x
 				order = append(order, x)
 			}
@@ -230,18 +248,24 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Du
 			continue
 		}
 		for _, x := range order {
+			if !x.selected {
+				continue
+			}
 			s.Add("infiniband_"+what+"_collect_error", Gauge, "1: a port of the device refused to report its counters", x.labels, x.errors)
 			s.Add("infiniband_"+what+"_collect_timeout", Gauge, "1: a port of the device did not answer", x.labels, x.timeouts)
 			if d != Treydock {
 				s.Add("infiniband_"+what+"_up", Gauge, "1: all ports of the device reported their counters", x.up, 1-max(x.errors, x.timeouts))
 			}
 		}
+		if !s.selection.Whole() {
+			continue
+		}
 		l := s.Labels("collector", collector)
 		kind, suffix := Counter, "_total"
 		if d == Treydock {
 			kind, suffix = Gauge, ""
 		} else if totals != nil {
-			errors, timeouts = totals.add(collector, errors, timeouts)
+			errors, timeouts = totals.errors[collector], totals.timeouts[collector]
 		}
 		s.Add("infiniband_exporter_collect_errors"+suffix, kind, "Ports that refused to report their counters", l, errors)
 		s.Add("infiniband_exporter_collect_timeouts"+suffix, kind, "Ports that did not answer", l, timeouts)

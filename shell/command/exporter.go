@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -39,7 +40,11 @@ the word exporter, choose the names of these. Counters are compared with those o
 earlier cycles, which are kept in memory (default: --over last). --deadline limits a
 cycle. One process serves one port of the host: run one for each rail.
 
-Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.`,
+Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.
+/metrics?shard=3/8 has the third of eight parts of the nodes, by their GUIDs, so that
+several servers share an exporter; metrics of the whole fabric are in the first part.
+/metrics?collect[]=errors&collect[]=audit has a part of the metrics: nodes, traffic,
+errors, audit, run, exporter.`,
 		Example: `  fabsh exporter
   fabsh exporter --listen 127.0.0.1:9315 --every 60s --audits counters,links --web.config.file web.yml
   fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316`,
@@ -68,6 +73,8 @@ type exporterOptions struct {
 	listen                 []string
 	every                  session.Duration
 	audits, config, subnet string
+	families               string
+	nonzero                bool
 	systemd, help          bool
 	words                  []string // options of audits
 }
@@ -79,6 +86,8 @@ func (o *exporterOptions) flags() *pflag.FlagSet {
 	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
 	f.Var(&o.every, "every", "start a cycle every `TIME`")
 	f.StringVar(&o.audits, "audits", "counters,links", "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)")
+	f.StringVar(&o.families, "families", "", "export only the metrics `NAMES`, separated by commas; * matches any text")
+	f.BoolVar(&o.nonzero, "nonzero", false, "leave out error counters that are 0")
 	f.StringVar(&o.config, "web.config.file", "", "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit")
 	f.BoolVar(&o.systemd, "web.systemd-socket", false, "use the sockets that systemd passes, and listen nowhere else")
 	f.Func("subnet", "use the acknowledgements of the subnet `NAME` (see fabsh audit)", func(name string) error {
@@ -118,6 +127,8 @@ func checkExporter(p *session.Program, o exporterOptions) error {
 		return errors.New("-o: want prom, prom=treydock or prom=guilbaults")
 	case o.systemd && len(o.listen) > 0:
 		return errors.New("--listen and --web.systemd-socket exclude each other")
+	case o.selection().Check() != nil:
+		return fmt.Errorf("--families: %w", o.selection().Check())
 	case o.every.Value < time.Second:
 		return errors.New("--every: want 1s or more")
 	}
@@ -136,12 +147,17 @@ func checkExporter(p *session.Program, o exporterOptions) error {
 	return p.Settings.Check()
 }
 
+// selection is what all pages have.
+func (o *exporterOptions) selection() *export.Selection {
+	return &export.Selection{Families: strings.FieldsFunc(o.families, func(c rune) bool { return c == ',' }), Nonzero: o.nonzero}
+}
+
 // runExporter serves until it is stopped.
 func runExporter(p *session.Program, o exporterOptions) (status int, err error) {
 	if len(o.listen) == 0 {
 		o.listen = []string{"127.0.0.1:9315"}
 	}
-	session.CollectAt(100) // a process that stays: memory is limited, time is not
+	session.CollectAt(30) // a process that stays: memory is limited, time is not
 	listeners, err := exporter.Listen(context.Background(), o.listen, o.systemd)
 	if err != nil {
 		return 0, &session.HostError{Err: fmt.Errorf("exporter: %w", err)}
@@ -177,7 +193,7 @@ type fabricReader struct {
 	program *session.Program
 	options exporterOptions
 	kept    *audit.State // kept from cycle to cycle
-	totals  export.Totals
+	totals  *export.Totals
 	session *session.Session // nil: the connection is lost
 	audits  *run.Set
 	failed  map[string]bool // failures of audits in the previous cycle
@@ -236,7 +252,7 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Log: r.log, Version: fabsh.Version}
+	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Log: r.log, Version: fabsh.Version, Families: r.options.selection().Families, Nonzero: r.options.nonzero}
 	scheme := "http"
 	if r.options.config != "" {
 		scheme = "http or https, as " + r.options.config + " defines"
@@ -307,8 +323,23 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 		return nil, err
 	}
 	dialect, _ := r.program.Settings.Output().Dialect()
-	set := new(export.Set)
-	return set, export.Dialect(dialect).Audit(set, report, &r.totals)
+	r.totals = r.totals.After(report)
+	result := &reading{export.Dialect(dialect), report, export.PortsOf(report), r.totals}
+	// Metrics of scripts may contradict each other.
+	return result, result.dialect.Metrics(new(export.Set), report.Metrics)
+}
+
+// reading is the result of a cycle.
+type reading struct {
+	dialect export.Dialect
+	report  *audit.Report
+	ports   []export.Port
+	totals  *export.Totals
+}
+
+// Write writes the metrics of the selection.
+func (r *reading) Write(w io.Writer, s *export.Selection) error {
+	return s.Write(w, func(set *export.Set) error { return r.dialect.AuditPorts(set, r.report, r.ports, r.totals) })
 }
 
 // failures reports which audits failed, if that is new. It returns an error if none ran

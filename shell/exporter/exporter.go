@@ -2,7 +2,8 @@
 // answers scrapes from the last complete result: no scrape reaches the fabric.
 //
 //	exporter.go  the cycles, and the last complete result
-//	handler.go   the pages; own.go, metrics of the exporter itself
+//	page.go      a page, made once per cycle, while it is sent
+//	handler.go   the addresses of pages; own.go, metrics of the exporter itself
 //	serve.go     addresses, limits, TLS and passwords; peer.go, limits of one peer
 package exporter
 
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fabsh/fabric/export"
 )
 
 // Exporter reads the fabric in cycles, and serves the last result.
@@ -30,18 +33,26 @@ type Exporter struct {
 	Ends func(error) bool
 	// Log is called with messages for the user. A lasting state is reported once.
 	Log func(text string)
+	// Families and Nonzero are those of export.Selection, for all pages.
+	Families []string
+	Nonzero  bool
 	// Version is the version of the program, for the metric fabsh_build_info.
 	Version string
 
-	last  atomic.Pointer[page]
-	gate  gate
-	mu    sync.Mutex // guards the fields below
-	count counts
-	told  string
+	last   atomic.Pointer[pages]
+	render chan struct{} // held while a page is made
+	once   sync.Once     // makes render
+	gate   gate
+	mu     sync.Mutex // guards the fields below
+	count  counts
+	told   string
 }
 
-// Result is the result of a cycle.
-type Result interface{ Write(w io.Writer) error }
+// Result is the result of a cycle. Write writes a part of its metrics; it is called while
+// later cycles run, and several times.
+type Result interface {
+	Write(w io.Writer, s *export.Selection) error
+}
 
 // LostError reports that the connection to the fabric is lost, or cannot be opened.
 type LostError struct{ Err error }
@@ -53,14 +64,6 @@ func (e *LostError) Unwrap() error { return e.Err }
 type counts struct {
 	whole, failed, left uint64 // cycles
 	took                time.Duration
-}
-
-// page is a complete result, compressed, as most scrapes request it: for 11,664 hosts
-// 10 MB instead of 280.
-type page struct {
-	packed []byte
-	size   int64     // before compression, in bytes
-	read   time.Time // when it was read
 }
 
 // The first pause before a lost connection is tried again, and the longest.
@@ -123,26 +126,12 @@ func (e *Exporter) cycle(ctx context.Context) error {
 	return err
 }
 
-func (e *Exporter) read(ctx context.Context) (*page, error) {
+func (e *Exporter) read(ctx context.Context) (*pages, error) {
 	r, err := e.Cycle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &page{read: time.Now()}
-	p.packed, err = pack(func(w io.Writer) error { return r.Write(&counter{w, &p.size}) })
-	return p, err
-}
-
-// counter counts what is written to w.
-type counter struct {
-	w io.Writer
-	n *int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	*c.n += int64(n)
-	return n, err
+	return &pages{result: r, read: time.Now(), byKey: map[string]*page{}}, nil
 }
 
 func (e *Exporter) counted(change func(*counts)) {

@@ -20,12 +20,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"fabsh/fabric/export"
 )
 
 // text is a result.
 type text string
 
-func (r text) Write(w io.Writer) error { _, err := io.WriteString(w, string(r)); return err }
+func (r text) Write(w io.Writer, _ *export.Selection) error {
+	_, err := io.WriteString(w, string(r))
+	return err
+}
 
 // get asks e for a page.
 func get(t *testing.T, e *Exporter, path string, header ...string) *httptest.ResponseRecorder {
@@ -165,6 +170,7 @@ func TestScrape(t *testing.T) {
 	if err := e.cycle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	get(t, e, "/metrics") // which makes the page
 	for accepted, packed := range map[string]bool{"": false, "gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzipped": false} {
 		w := get(t, e, "/metrics", "Accept-Encoding", accepted)
 		body := io.Reader(w.Body)
@@ -209,6 +215,76 @@ func TestScrape(t *testing.T) {
 		t.Errorf("%v refused, want 2", n)
 	}
 }
+
+// TestSelections: parts of a page, each made once per cycle; what does not exist, and too many
+// parts, are refused.
+func TestSelections(t *testing.T) {
+	var made atomic.Int64
+	e := &Exporter{Every: time.Second, Log: func(string) {}, Nonzero: true}
+	e.Cycle = func(context.Context) (Result, error) {
+		return resultFunc(func(w io.Writer, s *export.Selection) error {
+			made.Add(1)
+			_, err := fmt.Fprintf(w, "x{of=%q,nonzero=\"%v\"} 1\n", s.Key(), s.Nonzero)
+			return err
+		}), nil
+	}
+	if err := e.cycle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		query, want string
+		own         bool
+	}{
+		{"", `x{of="0 0 [] true []",nonzero="true"} 1`, true},
+		{"?shard=1/8", `x{of="1 8 [] true []",nonzero="true"} 1`, true},
+		{"?shard=3/8", `x{of="3 8 [] true []",nonzero="true"} 1`, false},
+		{"?shard=64/64&collect[]=errors&collect[]=audit", `x{of="64 64 [audit errors] true []",nonzero="true"} 1`, false},
+		{"?collect[]=exporter", `x{of="0 0 [exporter] true []",nonzero="true"} 1`, true},
+	} {
+		for range 2 {
+			w := get(t, e, "/metrics"+c.query)
+			line, rest, _ := strings.Cut(w.Body.String(), "\n")
+			if line != c.want || strings.Contains(rest, "fabsh_exporter_period_seconds") != c.own {
+				t.Errorf("%s: %d, %.300s", c.query, w.Code, w.Body)
+			}
+		}
+	}
+	if n := made.Load(); n != 5 {
+		t.Errorf("made %d pages, want 5", n)
+	}
+	for query, want := range map[string]string{
+		"?shard=1/65":     `shard "1/65": want K/N, as in 3/8, with K from 1 to N, and N up to 64`,
+		"?shard=0/8":      `shard "0/8": want K/N, as in 3/8, with K from 1 to N, and N up to 64`,
+		"?shard=9/8":      `shard "9/8": want K/N, as in 3/8, with K from 1 to N, and N up to 64`,
+		"?shard=":         `shard "": want K/N, as in 3/8, with K from 1 to N, and N up to 64`,
+		"?collect[]=eror": `unknown collector "eror"; supported: nodes, traffic, errors, audit, run, exporter`,
+	} {
+		if w := get(t, e, "/metrics"+query); w.Code != 400 || w.Body.String() != want+"\n" {
+			t.Errorf("%s: %d, %s", query, w.Code, w.Body)
+		}
+	}
+	refused := 0
+	for k := range export.MaxShards {
+		for _, collect := range collect3 {
+			if get(t, e, fmt.Sprintf("/metrics?shard=%d/64&collect[]=%s", k+1, collect)).Code == 503 {
+				refused++
+			}
+		}
+	}
+	if want := 64*len(collect3) + 5 - maxPages; refused != want {
+		t.Errorf("%d refused, want %d", refused, want)
+	}
+	if w := get(t, e, "/metrics?shard=3/8"); w.Code != 200 {
+		t.Errorf("a page that exists: %d", w.Code)
+	}
+}
+
+// collect3 are three collectors.
+var collect3 = export.Collectors[:3]
+
+type resultFunc func(w io.Writer, s *export.Selection) error
+
+func (f resultFunc) Write(w io.Writer, s *export.Selection) error { return f(w, s) }
 
 // pipes is a listener whose connections are pipes.
 type pipes chan net.Conn

@@ -1,16 +1,19 @@
 package exporter
 
 import (
-	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/exporter-toolkit/web"
+
+	"fabsh/fabric"
+	"fabsh/fabric/export"
 )
 
 // maxScrapes is the number of scrapes answered at once; others get status 503. An
@@ -35,7 +38,7 @@ func (e *Exporter) Handler() (http.Handler, error) {
 		Version:     e.Version,
 		Profiling:   "false",
 		Links: []web.LandingLinks{
-			{Address: "/metrics", Text: "Metrics", Description: "of the last complete result, with its age"},
+			{Address: "/metrics", Text: "Metrics", Description: "of the last complete result, with its age; ?shard=3/8 a part of the nodes, ?collect[]=errors a part of the metrics"},
 			{Address: "/-/healthy", Text: "Healthy", Description: "the exporter runs"},
 			{Address: "/-/ready", Text: "Ready", Description: "a complete result exists"},
 		},
@@ -67,37 +70,83 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.gate.release(peer)
-	e.gate.answered.Add(1)
-	last := e.last.Load()
-	own, err := e.own(last)
+	selection, err := e.selection(r.URL.Query())
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
+	}
+	last := e.last.Load()
+	body, length, err := e.body(last, selection, takesGzip(r.Header.Get("Accept-Encoding")))
+	if err != nil {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	e.gate.answered.Add(1)
+	var own []byte
+	if selection.Whole() && selection.Collects(export.CollectExporter) {
+		own, err = e.own(last)
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Vary", "Accept-Encoding")
-	body, size := io.Reader(http.NoBody), int64(0)
-	if takesGzip(r.Header.Get("Accept-Encoding")) {
+	if takesGzip(r.Header.Get("Accept-Encoding")) && err == nil {
 		h.Set("Content-Encoding", "gzip")
 		own, err = pack(func(w io.Writer) error { _, err := w.Write(own); return err }) // members of a gzip file follow each other (RFC 1952, 2.2)
-		if last != nil {
-			body, size = bytes.NewReader(last.packed), int64(len(last.packed))
-		}
-	} else if last != nil {
-		body, err = gzip.NewReader(bytes.NewReader(last.packed))
-		size = last.size
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	// The length reveals an answer that was cut short.
-	h.Set("Content-Length", strconv.FormatInt(size+int64(len(own)), 10))
-	out := &progressWriter{w, http.NewResponseController(w)}
-	if _, err := io.Copy(out, body); err == nil {
-		out.Write(own)
+	// The length, or else the last chunk, reveals an answer that was cut short.
+	if length >= 0 {
+		h.Set("Content-Length", strconv.FormatInt(length+int64(len(own)), 10))
 	}
+	out := &progressWriter{w, http.NewResponseController(w)}
+	if _, err := io.Copy(out, body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	out.Write(own)
+}
+
+// body is the page of a selection, and its length; -1 while it is made.
+func (e *Exporter) body(last *pages, s *export.Selection, packed bool) (io.Reader, int64, error) {
+	if last == nil {
+		return http.NoBody, 0, nil
+	}
+	e.once.Do(func() { e.render = make(chan struct{}, 1) })
+	p, err := last.page(s, e.render)
+	if err != nil {
+		return nil, 0, err
+	}
+	length, size, done := p.length()
+	var body io.Reader = &pageReader{page: p}
+	if !packed {
+		length = size
+		if body, err = gzip.NewReader(body); err != nil { // waits for the beginning of the page
+			return nil, 0, err
+		}
+	}
+	if !done {
+		length = -1
+	}
+	return body, length, nil
+}
+
+// selection reads the parameters of a scrape: collect[]=NAME, as in node_exporter, and
+// shard=K/N.
+func (e *Exporter) selection(query url.Values) (*export.Selection, error) {
+	s := &export.Selection{Collect: query["collect[]"], Families: e.Families, Nonzero: e.Nonzero}
+	if text := query.Get("shard"); query.Has("shard") {
+		k, n, _ := strings.Cut(text, "/")
+		var err1, err2 error
+		s.Shard, err1 = strconv.Atoi(k)
+		s.Shards, err2 = strconv.Atoi(n)
+		if err1 != nil || err2 != nil || s.Shard < 1 || s.Shard > s.Shards || s.Shards > export.MaxShards {
+			return nil, fmt.Errorf("shard %q: want K/N, as in 3/8, with K from 1 to N, and N up to %d", fabric.Clip(text), export.MaxShards)
+		}
+	}
+	return s, s.Check()
 }
 
 // takesGzip reads Accept-Encoding (RFC 9110, 12.5.3).

@@ -14,7 +14,7 @@ import (
 )
 
 // own returns the metrics of the exporter itself. last may be nil.
-func (e *Exporter) own(last *page) ([]byte, error) {
+func (e *Exporter) own(last *pages) ([]byte, error) {
 	e.mu.Lock()
 	c := e.count
 	e.mu.Unlock()
