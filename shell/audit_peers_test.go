@@ -34,9 +34,9 @@ audits    links identity config topology sm
 coverage  100 % of 83 requests
 findings  1 critical, 1 error, 1 warning; 1 also in the baseline
 
-critical  link.down  leaf-1/5 - spine-0/2: the link is down at both ends
-error     node.gone  host-2-0 HCA-1: the CA was not found: it is gone, or did not answer
-  warning   link.down  leaf-2/1 - host-2-0 HCA-1/1: the link is down: a node is gone
+critical  link.down:0x0002c903000000a0/5  leaf-1/5 - spine-0/2: the link is down at both ends
+error     node.gone:0x0002c903000000b0  host-2-0 HCA-1: the CA was not found: it is gone, or did not answer
+  warning   link.down:0x0002c903000000f0/1  leaf-2/1 - host-2-0 HCA-1/1: the link is down: a node is gone
 [exit status 1]
 `
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -51,20 +51,21 @@ func TestPartitionsUnderOpenSM(t *testing.T) {
 	got := run("identity", "links", "multicast", "partitions", "routing", "sm", "topology", "--deep", "--partitions", file) + run("partitions", "--partitions", other)
 	want := `fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
 audits    identity links multicast partitions routing sm topology
-coverage  100 % of 121 requests
+coverage  75 of 78 checks; 100 % of 121 requests
+not judged  mc.empty mc.missing mft.member (the names of members)
 findings  2 info
 
-info      link.enabled  fabric: width up to 4x enabled; supported: 12x, at 48 of 48 ports
-info      mc.untold  fabric: the subnet administrator does not name the members of 3 groups; give its SM_Key with --keys
+info      link.enabled:fabric  fabric: width up to 4x enabled; supported: 12x, at 48 of 48 ports
+info      mc.untold:fabric  fabric: the subnet administrator does not name the members of 3 groups; give its SM_Key with --keys
 [exit status 0]
 fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
 audits    partitions
 coverage  100 % of 104 requests
 findings  3 error
 
-error     pkey.file  host-0-0 HCA-1/1: has P_Key 0x7fff (Default) as a limited member (file: full); 0x0006 as a limited member (file: both)
-error     pkey.file  host-0-1 HCA-1/1: missing P_Key 0x0009 (more); has P_Key 0x7fff (Default) as a limited member (file: full)
-error     pkey.file  fabric: has P_Key 0x7fff (Default) as a limited member (file: full): 13 ports, such as host-0-2 HCA-1/1, host-0-3 HCA-1/1, host-1-0 HCA-1/1
+error     pkey.file:0x0002c90300000010/1  host-0-0 HCA-1/1: has P_Key 0x7fff (Default) as a limited member (file: full); 0x0006 as a limited member (file: both)
+error     pkey.file:0x0002c90300000020/1  host-0-1 HCA-1/1: missing P_Key 0x0009 (more); has P_Key 0x7fff (Default) as a limited member (file: full)
+error     pkey.file:fabric  fabric: has P_Key 0x7fff (Default) as a limited member (file: full): 13 ports, such as host-0-2 HCA-1/1, host-0-3 HCA-1/1, host-1-0 HCA-1/1
 [exit status 1]
 `
 	if diff := cmp.Diff(want, got); diff != "" {

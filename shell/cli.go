@@ -43,7 +43,7 @@ func mainBelow(root string) int {
 		runtime.GOMAXPROCS(3)
 	}
 	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
-	p.Stdin, p.Settings.Root = os.Stdin, root
+	p.Stdin, p.Words, p.Settings.Root = os.Stdin, os.Args[1:], root
 	p.Interrupts = session.WatchInterrupts(p.Console)
 	defer p.Interrupts.Stop()
 	rootCmd := rootCommand(p)

@@ -33,7 +33,7 @@ func TestHelpFinds(t *testing.T) {
 	for _, test := range []struct{ question, topic, answer string }{
 		{"find a host's leaf", "names", `discover().node("node-0005").ports[1].peer.node.name`},
 		{"save links as CSV", "tables", "fabsh -o csv -c 'discover().links' > links.csv"},
-		{"acknowledge a finding", "acknowledge", "audit ack link.uplinks:leaf-3 --until"},
+		{"acknowledge a finding", "acknowledge", "audit ack link.uplinks:leaf-3 --reason"},
 		{"practise a change", "practise", "change apply twin.plan"},
 		{"write an audit with an option", "write an audit", `def audit(fabric, *, rack = r"rack[0-9]+")`},
 		{"use M_Keys", "keys", "--keys FILE"},

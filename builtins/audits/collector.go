@@ -49,7 +49,7 @@ type findings struct {
 }
 
 // Display returns the findings as text.
-func (v *findings) Display() string { return findingsText(v.found) }
+func (v *findings) Display() string { return findingsText(v.found, false) }
 
 // Take returns the findings since the last Take.
 func Take(r *lang.Runtime) []audit.Finding {

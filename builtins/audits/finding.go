@@ -5,7 +5,7 @@
 //	subject.go   makes a subject from a value
 //	collector.go collects findings while audits run
 //	metric.go    metric(): its arguments, and the value
-//	report.go    the report of a run; text.go, for people
+//	report.go    the report of a run; text.go, for people; acks.go, acknowledgements
 //	past.go      observations of earlier runs; poll.go, counters read repeatedly
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
 //	             the previous run
@@ -17,6 +17,8 @@ package audits
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +132,44 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 		kv[1].Freeze()
 		f.Data = append(f.Data, audit.Datum{Name: name, Value: kv[1]})
 	}
+	f.Count = countOf(f.Data)
 	return f, nil
+}
+
+// counts are the names of the figures that state how much there is of a fault.
+var counts = []string{"count", "counts", "errors", "packets", "dropped", "downs", "reboots", "ticks"}
+
+// countOf returns how much there is of a fault by its figures, per hour if they have a window;
+// 0: they have no count.
+func countOf(data []audit.Datum) (count float64) {
+	window := 0.0
+	for _, d := range data {
+		switch {
+		case d.Name == "window_s":
+			window = sumOf(d.Value.(starlark.Value))
+		case count == 0 && slices.Contains(counts, d.Name):
+			count = sumOf(d.Value.(starlark.Value))
+		}
+	}
+	if window > 0 {
+		count *= 3600 / window
+	}
+	if math.IsInf(count, 0) || math.IsNaN(count) || count < 0 {
+		return 0
+	}
+	return count
+}
+
+// sumOf returns a number, or the sum of those in a dict, which may contain dicts.
+func sumOf(v starlark.Value) (sum float64) {
+	if d, ok := v.(*starlark.Dict); ok {
+		for _, kv := range d.Items() {
+			sum += sumOf(kv[1])
+		}
+		return sum
+	}
+	sum, _ = starlark.AsFloat(v)
+	return sum
 }
 
 // listed returns the elements of a list, none of another value.
@@ -159,7 +198,7 @@ var FindingType = &lang.ResultType{
 		{Name: "peer_guid", Type: "string", Doc: "GUID of the node at the other end of a link, else None"},
 		{Name: "id", Doc: "the same for the same fault in the next run: check, GUID and port"},
 		{Name: "data", Doc: "a dict of figures, with the unit in their names"},
-		{Name: "ack", Doc: "its acknowledgement: a dict of by, reason, until; None if it is not acknowledged"},
+		{Name: "ack", Doc: "its acknowledgement: a dict of by, reason, until, and count, how much there was of the fault; of a finding that is reported, one that it has outgrown; None if it is not acknowledged"},
 		{Name: "since", Doc: "time of the first of the consecutive runs that found it, in RFC 3339; None if runs keep no state"},
 		{Name: "absorbed", Doc: "ids for which this finding also stands: of the same fault, or of other nodes of a model"},
 	},
@@ -192,7 +231,7 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 	since := lang.OrNone(!f.Since.IsZero(), starlark.String(f.Since.UTC().Format(time.RFC3339)))
 	ack := starlark.Value(starlark.None)
 	if a != nil {
-		ack = lang.DictOf("by", starlark.String(a.By), "reason", starlark.String(a.Reason), "until", starlark.String(a.Until.Format("2006-01-02")))
+		ack = lang.DictOf("by", starlark.String(a.By), "reason", starlark.String(a.Reason), "until", starlark.String(a.Until.Format("2006-01-02")), "count", lang.OrNone(a.Count > 0, starlark.Float(a.Count)))
 	}
 	return &findingValue{f: f, Result: lang.NewResult(FindingType,
 		starlark.String(f.Severity.String()), starlark.String(f.Check), starlark.String(f.Subject.Name()), starlark.String(f.Message),

@@ -82,14 +82,15 @@ func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 // report is the value of a run.
 type report struct {
 	*lang.Result
-	r *audit.Report
+	r       *audit.Report
+	verbose bool
 }
 
 // WrapReport returns r as a value to show in a format: one value, or for formats with lines a
-// list of its parts.
-func WrapReport(r *audit.Report, format lang.Format) starlark.Value {
+// list of its parts. With verbose, text has more about each finding.
+func WrapReport(r *audit.Report, format lang.Format, verbose bool) starlark.Value {
 	coverage, acked := coverageOf(r), ackedOf(r)
-	findings := lang.Collect(Wrap(r.Findings).(starlark.Iterable))
+	findings := findingsOf(r)
 	if format == lang.FormatJSONL || format == lang.FormatCSV || format == lang.FormatRawCSV {
 		return starlark.NewList(append(append(coverage, findings...), acked...))
 	}
@@ -101,7 +102,7 @@ func WrapReport(r *audit.Report, format lang.Format) starlark.Value {
 	for _, f := range r.Failures {
 		failures = append(failures, lang.DictOf("audit", starlark.String(f.Audit), "why", starlark.String(f.Err.Error()), "skipped", starlark.Bool(f.Skipped)))
 	}
-	return &report{r: r, Result: lang.NewResult(ReportType,
+	return &report{r: r, verbose: verbose, Result: lang.NewResult(ReportType,
 		starlark.String(r.Fabric), lang.TextOrNone(r.Port), starlark.String(r.Subnet.Key()), lang.Texts(r.Audits), starlark.Bool(r.Complete()),
 		starlark.NewList(findings), starlark.NewList(acked), starlark.MakeInt(r.Known), lang.Texts(silent),
 		starlark.NewList(coverage), starlark.NewList(failures), unjudgedOf(r), lang.Texts(r.Notes), starlark.MakeUint64(r.Datagrams))}
@@ -117,6 +118,18 @@ func coverageOf(r *audit.Report) (list []starlark.Value) {
 	for _, row := range r.Coverage.Rows() {
 		list = append(list, lang.NewResult(CoverageType, starlark.String(row.Audit), starlark.String(row.Attribute),
 			starlark.MakeInt(row.Asked), starlark.MakeInt(row.Answered), starlark.MakeInt(row.Unsupported), starlark.MakeInt(row.TimedOut), starlark.MakeInt(row.Failed)))
+	}
+	return list
+}
+
+// findingsOf returns the findings to be reported, with the acks that they have outgrown.
+func findingsOf(r *audit.Report) (list []starlark.Value) {
+	grown := map[string]*audit.Ack{}
+	for _, g := range r.Grown {
+		grown[g.ID()] = g.Ack
+	}
+	for _, f := range r.Findings {
+		list = append(list, wrapFinding(f, grown[f.ID()]))
 	}
 	return list
 }

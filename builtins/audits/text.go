@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/audit"
@@ -18,6 +22,7 @@ const (
 	maxEffects = 3
 	maxNotes   = 8
 	maxChecks  = 8 // that lack the same
+	maxAcked   = 8
 )
 
 // Display returns the report as text: the coverage, then the findings, each with its effects.
@@ -50,25 +55,35 @@ func (v *report) Display() string {
 		line("note", "%s", n)
 	}
 	line("findings", "%s", countText(r))
+	for i, a := range r.Acked {
+		if i == maxAcked && !v.verbose {
+			line("acked", "%d more; -o json has all", len(r.Acked)-i)
+			break
+		}
+		line("acked", "%s  %s: until %s: %s", a.ID(), a.Subject.Name(), a.Ack.Until.Format(time.DateOnly), a.Ack.Reason)
+	}
+	for _, g := range r.Grown {
+		line("grown", "%s  %s: %s now, %s when it was acknowledged (until %s: %s)", g.ID(), g.Subject.Name(), number(g.Now), number(g.Ack.Count), g.Ack.Until.Format(time.DateOnly), g.Ack.Reason)
+	}
 	if len(r.Findings) > 0 {
-		b.WriteString("\n" + findingsText(r.Findings))
+		b.WriteString("\n" + findingsText(r.Findings, v.verbose))
 	}
 	return b.String()
 }
 
 // findingsText returns findings as text, each with its effects.
-func findingsText(found []audit.Finding) string {
+func findingsText(found []audit.Finding, verbose bool) string {
 	var b strings.Builder
 	shown, left := map[string]int{}, map[string]int{}
 	var order []string
 	for _, g := range audit.Fold(found) {
-		if shown[g.Check]++; shown[g.Check] > maxOfCheck {
+		if shown[g.Check]++; shown[g.Check] > maxOfCheck && !verbose {
 			if left[g.Check]++; left[g.Check] == 1 {
 				order = append(order, g.Check)
 			}
 			continue
 		}
-		writeGroup(&b, g, "")
+		writeGroup(&b, g, "", verbose)
 	}
 	for _, check := range order {
 		fmt.Fprintf(&b, "... %d more of %s; -o json has all\n", left[check], check)
@@ -77,10 +92,13 @@ func findingsText(found []audit.Finding) string {
 }
 
 // writeGroup writes a finding and its effects.
-func writeGroup(b *strings.Builder, g *audit.Group, indent string) {
-	fmt.Fprintf(b, "%s%-8s  %s  %s: %s\n", indent, g.Severity, g.Check, lang.OneLine(g.Subject.Name()), lang.OneLine(g.Message))
+func writeGroup(b *strings.Builder, g *audit.Group, indent string, verbose bool) {
+	fmt.Fprintf(b, "%s%-8s  %s  %s: %s\n", indent, g.Severity, g.ID(), lang.OneLine(g.Subject.Name()), lang.OneLine(g.Message))
+	if verbose {
+		writeMore(b, g.Finding, indent+"          ")
+	}
 	for i, e := range g.Effects {
-		if i == maxEffects {
+		if i == maxEffects && !verbose {
 			n := 0
 			for _, e := range g.Effects[i:] {
 				n += e.Size()
@@ -88,9 +106,32 @@ func writeGroup(b *strings.Builder, g *audit.Group, indent string) {
 			fmt.Fprintf(b, "%s  ... %d more effects\n", indent, n)
 			break
 		}
-		writeGroup(b, e, indent+"  ")
+		writeGroup(b, e, indent+"  ", verbose)
 	}
 }
+
+// writeMore writes what else is known of a finding.
+func writeMore(b *strings.Builder, f *audit.Finding, indent string) {
+	line := func(name, text string) { fmt.Fprintf(b, "%s%s  %s\n", indent, name, lang.OneLine(text)) }
+	if f.Audit != "" {
+		line("audit", f.Audit)
+	}
+	if !f.Since.IsZero() {
+		line("since", f.Since.UTC().Format(time.RFC3339))
+	}
+	if len(f.Absorbed) > 0 {
+		line("also", strings.Join(f.Absorbed, " "))
+	}
+	for _, d := range f.Data {
+		text, err := lang.Render(d.Value.(starlark.Value), lang.FormatJSONL)
+		if err == nil {
+			line(d.Name, strings.TrimSpace(text))
+		}
+	}
+}
+
+// number returns a count with at most three digits.
+func number(n float64) string { return strconv.FormatFloat(n, 'g', 3, 64) }
 
 // coverageText returns the coverage in one line: the share, then the missing parts.
 func coverageText(c *audit.Coverage) string {
@@ -121,6 +162,9 @@ func countText(r *audit.Report) string {
 	text := cmp.Or(r.Counts(), "none")
 	if n := len(r.Acked); n > 0 {
 		text += fmt.Sprintf("; %d acknowledged", n)
+	}
+	if n := len(r.Grown); n > 0 {
+		text += fmt.Sprintf("; %d acknowledged, but 10 times as much since", n)
 	}
 	if r.Known > 0 {
 		text += fmt.Sprintf("; %d also in the baseline", r.Known)

@@ -78,12 +78,12 @@ func WriteReports(w io.Writer, reports []*audit.Report, format lang.Format) erro
 
 func renderReports(reports []*audit.Report, format lang.Format) (string, error) {
 	if len(reports) == 1 {
-		return lang.Render(audits.WrapReport(reports[0], format), format)
+		return lang.Render(audits.WrapReport(reports[0], format, false), format)
 	}
 	var all []starlark.Value
 	text := ""
 	for _, r := range reports {
-		v := audits.WrapReport(r, format)
+		v := audits.WrapReport(r, format, false)
 		if list, ok := v.(*starlark.List); ok {
 			all = append(all, lang.Collect(list)...)
 		} else {

@@ -13,6 +13,34 @@ type Ack struct {
 	By      string
 	Reason  string
 	Name    string // what the subject was called when it was acknowledged
+	// Count is how much there was of the fault when it was acknowledged (CountOf); 0:
+	// unknown, then the ack holds whatever there is.
+	Count float64
+}
+
+// growth is how many times as much of a fault as was acknowledged is reported again.
+const growth = 10
+
+// outgrown reports whether there is so much more of the fault than was acknowledged that
+// it is reported again.
+func (a *Ack) outgrown(count float64) bool { return a.Count > 0 && count >= growth*a.Count }
+
+// CountOf returns how much found has of what a covers: of one finding, its count; of a
+// pattern, the number of findings. It is 0 if found has none of it.
+func (a *Ack) CountOf(found []Finding) (count float64) {
+	isPattern := strings.Contains(a.Pattern, "*")
+	for i := range found {
+		switch f := &found[i]; {
+		case !a.Covers(f):
+		case isPattern:
+			count += float64(1 + len(f.Absorbed))
+		case f.Count > 0:
+			count = max(count, f.Count)
+		default:
+			count = max(count, float64(1+len(f.Absorbed)))
+		}
+	}
+	return count
 }
 
 // longestAck is how far ahead an ack may end: nothing is acknowledged for ever.
@@ -29,6 +57,9 @@ func (a *Ack) Covers(f *Finding) bool {
 	match := func(id string) bool { return matches(a.Pattern, id) }
 	return slices.ContainsFunc(f.ids(), match) || slices.ContainsFunc(f.Absorbed, match)
 }
+
+// Names reports whether name, of a check, matches the pattern of a.
+func (a Ack) Names(name string) bool { return matches(a.Pattern, name) }
 
 // matches reports whether pattern, in which * stands for any text, is all of text. Both
 // may be any bytes: a regular expression must be UTF-8.

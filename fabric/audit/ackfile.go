@@ -1,12 +1,12 @@
 package audit
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -21,10 +21,10 @@ import (
 
 // The file of acks can be edited by hand. A line is
 //
-//	ID YYYY-MM-DD "who" "reason" ["name"]
+//	ID YYYY-MM-DD "who" "reason" ["name" [count]]
 //
-// with texts as Go writes them in quotes, so that no name breaks a line. What
-// follows # is a comment. A line that cannot be read acknowledges nothing.
+// with texts as Go writes them in quotes, so that no name breaks a line. count is
+// Ack.Count. What follows # is a comment. A line that cannot be read acknowledges nothing.
 
 // maxAckFile bounds the file, in bytes.
 const maxAckFile = 4 << 20
@@ -32,7 +32,7 @@ const maxAckFile = 4 << 20
 const day = "2006-01-02"
 
 const ackHeader = `# Acknowledged findings: fabsh audit does not report them until their day has passed.
-# ID (* stands for any text)  last day  "who"  "reason"  ["name of the subject then"]
+# ID (* stands for any text)  last day  "who"  "reason"  ["name of the subject then" [count then]]
 `
 
 // What the two parts of an ID can be, with * for any text. Nothing else ever covers a
@@ -74,8 +74,11 @@ func newAck(id, name, until, by, reason string, now time.Time, longest time.Dura
 // line is a in the file.
 func (a *Ack) line() string {
 	s := fmt.Sprintf("%s %s %s %s", a.Pattern, a.Until.Format(day), strconv.QuoteToASCII(a.By), strconv.QuoteToASCII(a.Reason))
-	if a.Name != "" {
+	if a.Name != "" || a.Count > 0 {
 		s += " " + strconv.QuoteToASCII(a.Name)
+	}
+	if a.Count > 0 {
+		s += " " + strconv.FormatFloat(a.Count, 'g', -1, 64)
 	}
 	return s + "\n"
 }
@@ -142,43 +145,73 @@ func parseAck(line string, now time.Time) (*Ack, error) {
 		fields = append(fields, field)
 		rest = strings.TrimLeft(rest, " \t\r")
 	}
+	count := 0.0
 	switch n := len(fields); {
 	case n == 0:
 		return nil, nil
 	case n == 4:
 		fields = append(fields, "")
+	case n == 6:
+		var err error
+		if count, err = strconv.ParseFloat(fields[5], 64); err != nil || !(count > 0) || math.IsInf(count, 0) {
+			return nil, fmt.Errorf("count %q: want a positive number", fields[5])
+		}
 	case n != 5:
 		return nil, fmt.Errorf(`want ID YYYY-MM-DD "who" "reason", got %d fields`, n)
 	}
 	const setBack = 7 * 24 * time.Hour // the clock may have been, since the ack was made
-	return newAck(fields[0], fields[4], fields[1], fields[2], fields[3], now, longestAck+setBack)
+	a, err := newAck(fields[0], fields[4], fields[1], fields[2], fields[3], now, longestAck+setBack)
+	if err == nil {
+		a.Count = count
+	}
+	return a, err
 }
 
-// AddAck adds a to the file at path, which is replaced as a whole; what stands
-// there stays.
+// AddAck adds a to the file at path. Earlier acks of the same pattern are removed.
 func AddAck(path string, a *Ack) error {
+	_, err := editAcks(path, func(old *Ack) bool { return old.Pattern == a.Pattern }, a.line())
+	return err
+}
+
+// RemoveAcks removes the acks of a pattern from the file at path, and returns how many.
+func RemoveAcks(path, pattern string) (n int, err error) {
+	return editAcks(path, func(old *Ack) bool { return old.Pattern == pattern }, "")
+}
+
+// editAcks removes the acks that match, and appends text. The file is replaced as a whole;
+// all other lines stay, also those that cannot be read. Without a change it is not written.
+func editAcks(path string, match func(*Ack) bool, text string) (removed int, err error) {
 	held, err := lock.Acquire(path + ".lock")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer held.Release()
 	old, err := readSmall(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	var kept strings.Builder
 	if old == "" {
-		old = ackHeader
-	} else if !strings.HasSuffix(old, "\n") {
-		old += "\n"
+		kept.WriteString(ackHeader)
 	}
-	if len(old)+len(a.line()) > maxAckFile {
-		return fmt.Errorf("%s is full; remove old lines", path)
+	for line := range strings.Lines(old) {
+		// An ack that has ended, or that is longer than NewAck permits, is one too.
+		if a, err := parseAck(line, time.Unix(1<<40, 0)); err == nil && a != nil && match(a) {
+			removed++
+			continue
+		}
+		kept.WriteString(strings.TrimSuffix(line, "\n") + "\n")
 	}
-	return format.WriteFile(context.Background(), path, func(w io.Writer) error {
-		out := bufio.NewWriter(w)
-		out.WriteString(old)
-		out.WriteString(a.line())
-		return out.Flush()
+	kept.WriteString(text)
+	switch {
+	case text == "" && removed == 0:
+		return 0, nil
+	case kept.Len() > maxAckFile:
+		return 0, fmt.Errorf("%s is full; remove old lines", path)
+	}
+	return removed, format.WriteFile(context.Background(), path, func(w io.Writer) error {
+		_, err := io.WriteString(w, kept.String())
+		return err
 	})
 }
 

@@ -53,6 +53,8 @@ type Finding struct {
 	Absorbed []string
 	// AbsorbedAt are the subjects of the findings that were absorbed.
 	AbsorbedAt []Subject
+	// Count is how much there is of the fault: errors per hour, nodes; 0: it is one thing.
+	Count float64
 	// Since is the run from which on it has been found each time; zero where no
 	// state is kept.
 	Since time.Time
@@ -136,7 +138,7 @@ func (c *Collection) Add(f Finding) {
 		old.Subject = f.Subject // with its name
 	}
 	old.Absorbs, old.Absorbed = append(old.Absorbs, f.Absorbs...), append(old.Absorbed, f.Absorbed...)
-	old.Parts = max(old.Parts, f.Parts)
+	old.Parts, old.Count = max(old.Parts, f.Parts), max(old.Count, f.Count)
 	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {
 		c.said[id] = append(said, f.Message)
 		old.Message += "; " + f.Message

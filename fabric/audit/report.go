@@ -20,6 +20,7 @@ type Report struct {
 	Coverage  Coverage
 	Findings  []Finding // to be reported
 	Acked     []Acked   // acknowledged
+	Grown     []Acked   // of Findings, those with an ack that they have outgrown
 	Known     int       // how many the baseline has too
 	Silent    []Subject // known not to answer, and left out of Coverage
 	Failures  []Failure // audits that did not run
@@ -40,6 +41,7 @@ type Report struct {
 type Acked struct {
 	Finding
 	Ack *Ack
+	Now float64 // Ack.CountOf all findings
 }
 
 // Failure is an audit that did not run, or not to its end.
@@ -85,12 +87,18 @@ func silent(id string) bool {
 // what the baseline has. A node without answers that is acknowledged no longer counts as
 // missing. baseline are the IDs of the findings that the baseline has.
 func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, now time.Time) {
+	counts := map[*Ack]float64{}
 	for i := range found {
 		f := &found[i]
 		a, inForce := acks.Of(f, now)
+		if _, known := counts[a]; inForce && !known {
+			counts[a] = a.CountOf(found)
+		}
 		switch {
+		case inForce && a.outgrown(counts[a]) && !baseline[f.ID()]:
+			r.Grown = append(r.Grown, Acked{*f, a, counts[a]})
 		case inForce:
-			r.Acked = append(r.Acked, Acked{*f, a})
+			r.Acked = append(r.Acked, Acked{*f, a, counts[a]})
 			if silence[f.Check] || slices.ContainsFunc(f.Absorbed, silent) {
 				r.Silent = append(append(r.Silent, f.Subject), f.AbsorbedAt...)
 			}

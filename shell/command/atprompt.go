@@ -45,7 +45,7 @@ func AtPrompt(p *session.Program, newRoot func(*session.Program) *cobra.Command)
 			return how == direct
 		},
 		Run: func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error {
-			line := &session.Line{Context: ctx, Session: s}
+			line := &session.Line{Context: ctx, Session: s, Words: words}
 			err := runLine(root(line), words)
 			seen.Named, seen.Report = line.Named, line.Report
 			return err

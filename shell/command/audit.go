@@ -32,34 +32,31 @@ that accepts them: "fabsh audit NAME --help" lists them. Findings on a live fabr
 are read again after 10 s before they are reported. Exit status: 0 clean; 1 findings;
 2 usage or script error; 3 fabric or host error (no answer, no device).
 
-ack acknowledges a finding: it is not reported until DATE has passed. ID is
-CHECK:GUID/PORT as in the report's JSON, or CHECK:NAME/PORT, whose GUID is looked
-up now; * matches any text. Acknowledgements are lines of the file acks in the
-directory of --state.
+Each finding has an id, CHECK:GUID/PORT, which is the same in the next run. "fabsh audit
+ack ID" acknowledges it: it is not reported for 30 days (fabsh audit ack --help). -v
+shows more of each finding.
 
 --over DURATION compares counters over that time. --over last compares them with
 those that the previous run of the same job read: it does not wait, and covers the
 hours that are needed to judge bit errors. Two jobs that run at the same time need two
 names (--job). --over FILE compares with the counters of an earlier snapshot
-(snapshot --all): those of the fabric, or with -F file:FILE those of a later snapshot.
-
-Flags of ack ("fabsh audit ack ID --until DATE --reason TEXT [--by WHO]"):
-`
+(snapshot --all): those of the fabric, or with -F file:FILE those of a later snapshot.`
 
 func auditCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "audit [NAME | FILE.star | ack ID] [audits' options]",
+		Use:   "audit [NAME | FILE.star] [audits' options]",
 		Short: "Audit the fabric: report what is wrong, and what could not be judged",
-		Long:  auditDoc + new(ackOptions).flags(new(string)).FlagUsages(),
+		Long:  auditDoc,
 		Example: `  fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
-  fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
+  fabsh audit ack link.width:leaf-3/7 --reason "cable ordered"
   fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
   fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom`,
 		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
 		ValidArgsFunction:  completeAudit,
+		PersistentPreRunE:  func(c *cobra.Command, _ []string) error { return checkBetween(p, c) },
 		RunE: func(c *cobra.Command, words []string) error {
 			words, err := takeAudit(p, words)
 			if err != nil {
@@ -73,11 +70,10 @@ func auditCommand(p *session.Program) *cobra.Command {
 				return c.Help()
 			case o.list:
 				return listAudits(p)
-			case o.ack != nil:
-				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o) })
 			case o.eachPort:
 				return auditEachPort(p, o)
 			}
+			o.verbose = p.Settings.Verbose > 0
 			limit, results := p.StartTime(), new(auditResults)
 			err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
 				return runAudit(ctx, s, o, results)
@@ -86,19 +82,37 @@ func auditCommand(p *session.Program) *cobra.Command {
 			return results.writeAfter(p, limit, o, err)
 		},
 	}
+	c.AddCommand(ackCommand(p))
 	return withFlags(c, new(auditOptions).flags())
+}
+
+// checkBetween returns an error if flags stand between audit and its subcommand: cobra
+// does not parse them, because those of audit depend on the audits.
+func checkBetween(p *session.Program, c *cobra.Command) error {
+	words := p.Words
+	if p.Line != nil {
+		words = p.Line.Words
+	}
+	for i := 1; i < len(words); i++ {
+		if words[i-1] == "audit" && words[i] == "ack" {
+			return nil
+		}
+	}
+	if c.Name() == "audit" || len(words) == 0 {
+		return nil
+	}
+	return errors.New("audit ack: flags between audit and ack are not supported; give them after ack")
 }
 
 // auditOptions are the options behind audit on the command line.
 type auditOptions struct {
 	words []string // names of audits, and their options
 
-	list, help, deep, eachPort bool
+	list, help, deep, eachPort, verbose bool
 
 	baseline, cache, out, job, subnet string
 	failOn                            audit.Severity
-	ack                               *ackOptions // of audit ack; nil: run audits
-	rail                              string      // with --each-port: the port in use
+	rail                              string // with --each-port: the port in use
 }
 
 // flags declares the flags of a run, and sets o to their defaults.
@@ -135,17 +149,10 @@ func subnetFlag(f *pflag.FlagSet, subnet *string) {
 func parseAudit(words []string) (o auditOptions, err error) {
 	o.failOn = audit.Warning
 	f := o.flags()
-	if len(words) > 0 && words[0] == "ack" {
-		o.ack = new(ackOptions)
-		f, words = o.ack.flags(&o.subnet), words[1:]
-	}
 	if o.words, err = extractOwn(words, finder(f), invalidValue); err != nil {
 		return o, fmt.Errorf("audit: %w", err)
 	}
 	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
-	if o.ack != nil && !o.help {
-		return o, o.ack.take(o.words)
-	}
 	return o, nil
 }
 
@@ -160,7 +167,6 @@ type auditResults struct {
 // the command nor an audit has, shipped or a file among the words.
 func takeAudit(p *session.Program, words []string) ([]string, error) {
 	own := new(auditOptions).flags()
-	own.AddFlagSet(new(ackOptions).flags(new(string)))
 	programs := sync.OnceValue(func() []script.Program {
 		list := script.Programs()
 		list = slices.DeleteFunc(list, func(p script.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
@@ -228,7 +234,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	report.Rail = o.rail
 	results.latest = report
 	if o.out == "" && s.Format == lang.FormatText {
-		if err := s.Show(audits.WrapReport(report, s.Format)); err != nil {
+		if err := s.Show(audits.WrapReport(report, s.Format, o.verbose)); err != nil {
 			return err
 		}
 	} else {
@@ -305,25 +311,18 @@ func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.
 }
 
 // auditWords returns what may follow words: audits, their options and the command's own
-// flags; for ack its flags; after a flag its values. None means a file or any text.
+// flags; after a flag its values. None means a file or any text.
 func auditWords(words []string) (list []string) {
-	ack := len(words) > 0 && words[0] == "ack"
 	f := new(auditOptions).flags()
-	if ack {
-		f = new(ackOptions).flags(new(string))
-	}
 	if len(words) > 0 {
 		switch last := words[len(words)-1]; {
-		case last == "--fail-on" && !ack:
+		case last == "--fail-on":
 			return audit.Severities
 		case takesValue(f, last):
 			return nil
 		}
 	}
 	flags := session.FlagNames(f)
-	if ack {
-		return flags
-	}
 	var options, standard []string
 	for _, d := range script.Audits.Shipped() {
 		if !d.Deep {
@@ -332,9 +331,6 @@ func auditWords(words []string) (list []string) {
 		if !slices.Contains(words, d.Name) {
 			list = append(list, d.Name+"\t"+d.Doc)
 		}
-	}
-	if len(words) == 0 {
-		list = append(list, "ack\tacknowledge a finding")
 	}
 	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := script.Audits.Locate(w); return err != nil })
 	if len(named) == 0 {

@@ -1,16 +1,24 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"fabsh/builtins/audits"
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/help"
+	"fabsh/builtins/lang"
 	"fabsh/builtins/read"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
@@ -43,93 +51,298 @@ func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock,
 	return held, err
 }
 
-// ackOptions are what follows audit ack.
-type ackOptions struct{ id, until, reason, by string }
+// ackOptions are the flags of audit ack.
+type ackOptions struct{ subnet, until, reason, by, allOf, file string }
 
-// flags declares the flags of audit ack, and sets o to their defaults.
-func (o *ackOptions) flags(subnet *string) *pflag.FlagSet {
-	f := newFlags("audit ack")
-	subnetFlag(f, subnet)
-	f.StringVar(&o.until, "until", "", "acknowledge the finding until the end of the day `DATE`, such as 2026-12-24")
-	f.StringVar(&o.reason, "reason", "", "reason, as `TEXT`")
-	f.StringVar(&o.by, "by", "", "`WHO` acknowledges it (default: the user)")
-	return f
+// ackFor is how long an ack holds without --until.
+const ackFor = 30 // days
+
+func ackCommand(p *session.Program) *cobra.Command {
+	var o ackOptions
+	c := &cobra.Command{
+		Use:   "ack {ID | CHECK SUBJECT | --all-of CHECK} --reason TEXT",
+		Short: "Acknowledge a finding: it is not reported until a day has passed",
+		Long: `Acknowledge a finding: it is not reported until a day has passed, 30 days from now
+without --until. It is named by its ID, or by its check and its subject, as audits show
+them: CHECK:GUID/PORT, CHECK:NAME/PORT, or CHECK NAME/PORT - NAME/PORT. In an ID, *
+matches any text; --all-of acknowledges all findings of a check.
+
+The audit of the check runs, to record how much there is of the fault: errors per hour,
+or the number of findings. If it becomes 10 times as much, the finding is reported
+again. A check of your own audit needs the audit: --audit FILE.star.
+
+Acknowledgements are lines of the file acks in the directory of --state.`,
+		Example: `  fabsh audit ack link.width:leaf-3/7 --reason "cable ordered"
+  fabsh audit ack link.width leaf-3/7 - spine-1/3 --until 2026-12-24 --reason "cable ordered"
+  fabsh audit ack --all-of fw.outlier --reason "update planned"
+  fabsh audit ack list`,
+		RunE: func(_ *cobra.Command, words []string) error {
+			switch {
+			case o.allOf != "" && len(words) > 0:
+				return fmt.Errorf("audit ack: unexpected argument %q with --all-of", words[0])
+			case o.allOf == "" && len(words) == 0:
+				return errors.New("audit ack: missing ID of the finding; give CHECK:NAME/PORT, or --all-of CHECK")
+			case o.reason == "":
+				return errors.New("audit ack: missing --reason TEXT")
+			}
+			return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o, words) })
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&o.until, "until", "", fmt.Sprintf("acknowledge until the end of the day `DATE`, such as 2026-12-24 (default: %d days from now)", ackFor))
+	c.Flags().StringVar(&o.reason, "reason", "", "reason, as `TEXT`")
+	c.Flags().StringVar(&o.by, "by", "", "`WHO` acknowledges it (default: the user)")
+	c.Flags().StringVar(&o.allOf, "all-of", "", "acknowledge all findings of the check `CHECK`")
+	c.Flags().StringVar(&o.file, "audit", "", "the check is of the audit `FILE.star`")
+	subnetFlag(c.PersistentFlags(), &o.subnet)
+	c.AddCommand(
+		&cobra.Command{
+			Use:   "list",
+			Short: "List the acknowledgements of the subnet",
+			Long: `List the acknowledgements of the subnet: the ID, the name of the subject then, until
+when it holds, by whom, why, how much there was of the fault, and whether it still holds.`,
+			Example: `  fabsh audit ack list
+  fabsh -o json audit ack list`,
+			Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return listAcks(ctx, s, o) })
+			},
+		},
+		&cobra.Command{
+			Use:   "rm {ID | CHECK SUBJECT}",
+			Short: "Remove an acknowledgement: the finding is reported again",
+			Long: `Remove an acknowledgement: the finding is reported again. It is named as for ack, or by
+its ID as "fabsh audit ack list" shows it.`,
+			Example: `  fabsh audit ack rm link.width:leaf-3/7
+  fabsh audit ack rm 'fw.outlier:*'`,
+			Args: func(_ *cobra.Command, words []string) error {
+				if len(words) == 0 {
+					return errors.New("audit ack rm: missing ID; see fabsh audit ack list")
+				}
+				return nil
+			},
+			RunE: func(_ *cobra.Command, words []string) error {
+				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return removeAck(ctx, s, o, words) })
+			},
+		})
+	return c
 }
 
-// take takes the words that are not flags.
-func (o *ackOptions) take(words []string) error {
-	switch {
-	case len(words) == 0:
-		return errors.New("audit ack: missing ID of the finding; give CHECK:NAME/PORT")
-	case len(words) > 1:
-		return fmt.Errorf("audit ack: unexpected argument %q; want one ID", words[1])
-	case o.until == "":
-		return errors.New("audit ack: missing --until DATE, such as 2026-12-24; an acknowledgement must expire")
-	case o.reason == "":
-		return errors.New("audit ack: missing --reason TEXT")
+// acksOf returns the fabric, its subnet, and the file of its acks.
+func acksOf(ctx context.Context, s *session.Session, o ackOptions) (f *fabric.Fabric, subnet fabric.Subnet, path string, err error) {
+	if s.StateDir == "" {
+		return nil, subnet, "", errors.New("audit ack: no directory for state; give --state DIR")
 	}
-	o.id = words[0]
-	return nil
+	if f, err = read.Fabric(ctx, s.Runtime); err != nil {
+		return nil, subnet, "", err
+	}
+	subnet = fabric.SubnetOf(f, o.subnet)
+	if err := audit.CheckSubnet(s.StateDir, subnet); err != nil {
+		return nil, subnet, "", fmt.Errorf("audit ack: %w", err)
+	}
+	return f, subnet, audit.AckFile(s.StateDir, subnet), nil
 }
 
-// acknowledge acknowledges a finding.
-func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error {
-	dir := s.StateDir
-	if dir == "" {
-		return errors.New("audit ack: no directory for state; give --state DIR")
+// acknowledge acknowledges the finding that words name.
+func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []string) error {
+	if o.by == "" {
+		o.by = session.Login()
 	}
-	if o.ack.by == "" {
-		o.ack.by = session.Login()
-	}
-	if o.ack.by == "" {
+	if o.by == "" {
 		return errors.New("audit ack: unknown user; give --by WHO")
 	}
-	f, err := read.Fabric(ctx, s.Runtime)
+	now := s.Clock.Now()
+	if o.until == "" {
+		o.until = now.AddDate(0, 0, ackFor).Format(time.DateOnly)
+	}
+	f, subnet, path, err := acksOf(ctx, s, o)
 	if err != nil {
 		return err
 	}
-	check, subject, _ := strings.Cut(o.ack.id, ":")
-	name, id := "", o.ack.id
-	if !strings.Contains(id, "*") && subject != string(audit.KindFabric) && subject != "" {
-		found, err := subjectIn(f, subject)
-		if err != nil {
-			return fmt.Errorf("audit ack: %w", err)
-		}
-		if id = check + ":" + found.Key(); found.Ends[0].Name != "" {
-			name = found.Name()
-		}
+	if o.allOf != "" {
+		words = []string{o.allOf + ":*"}
 	}
-	ack, err := audit.NewAck(id, name, o.ack.until, o.ack.by, o.ack.reason, s.Clock.Now())
+	id, name, err := findingID(f, words)
 	if err != nil {
 		return fmt.Errorf("audit ack: %w", err)
 	}
-	if !ack.InForce(s.Clock.Now()) {
-		return fmt.Errorf("audit ack: --until %s: date is in the past", o.ack.until)
-	}
-	subnet := fabric.SubnetOf(f, o.subnet)
-	if err := audit.CheckSubnet(dir, subnet); err != nil {
+	ack, err := audit.NewAck(id, name, o.until, o.by, o.reason, now)
+	if err != nil {
 		return fmt.Errorf("audit ack: %w", err)
 	}
-	path := audit.AckFile(dir, subnet)
+	if !ack.InForce(now) {
+		return fmt.Errorf("audit ack: --until %s: date is in the past", o.until)
+	}
+	check, _, _ := strings.Cut(id, ":")
+	of, err := auditsOf(ctx, s, check, o.file)
+	if err != nil {
+		return fmt.Errorf("audit ack: %w", err)
+	}
+	found, err := findingsOf(ctx, s, of, o.subnet)
+	if err != nil {
+		return err
+	}
+	ack.Count = ack.CountOf(found)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", format.FileError(err))
 	}
 	err = audit.AddAck(path, ack)
 	if err == nil {
-		err = audit.RecordSubnet(dir, subnet, f.Complete())
+		err = audit.RecordSubnet(s.StateDir, subnet, f.Complete())
 	}
-	if errors.Is(err, lock.ErrHeld) {
-		return &session.HostError{Err: fmt.Errorf("audit ack: %w", err)}
-	} else if err != nil {
-		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))
+	if err := ackError(path, err); err != nil {
+		return err
 	}
-	s.Print(fmt.Sprintf("%s: acknowledged until %s (%s)\n", ack.Pattern, o.ack.until, path))
+	text := ""
+	if ack.Count == 0 {
+		text = "; there is no such finding now"
+	}
+	s.Print(fmt.Sprintf("%s: acknowledged until %s (%s)%s\n", ack.Pattern, o.until, path, text))
 	return nil
 }
 
-// subjectIn returns what text names: a node of f, or one of its ports. A subject that
+// ackError returns the error of a change of the file at path.
+func ackError(path string, err error) error {
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return &session.HostError{Err: fmt.Errorf("audit ack: %w", err)}
+	case err != nil:
+		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))
+	}
+	return nil
+}
+
+// listAcks shows the acks of the subnet.
+func listAcks(ctx context.Context, s *session.Session, o ackOptions) error {
+	_, _, path, err := acksOf(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	acks, bad := audit.ReadAcks(path, s.Clock.Now())
+	for _, err := range bad {
+		s.Warn("%v", err)
+	}
+	if len(acks) == 0 && s.Format == lang.FormatText {
+		s.Print(fmt.Sprintf("no acknowledgements (%s)\n", path))
+		return nil
+	}
+	return s.Show(audits.WrapAcks(acks, s.Clock.Now()))
+}
+
+// removeAck removes the ack that words name.
+func removeAck(ctx context.Context, s *session.Session, o ackOptions, words []string) error {
+	f, _, path, err := acksOf(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	id := strings.Join(words, " ")
+	n, err := audit.RemoveAcks(path, id)
+	if n == 0 && err == nil {
+		if id, _, err = findingID(f, words); err != nil {
+			return fmt.Errorf("audit ack rm: %w", err)
+		}
+		n, err = audit.RemoveAcks(path, id)
+	}
+	if err := ackError(path, err); err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("audit ack rm: %s is not acknowledged; see fabsh audit ack list", id)
+	}
+	s.Print(id + ": no longer acknowledged\n")
+	return nil
+}
+
+// findingID returns the ID of the finding that words name, and the name of its subject;
+// "": unknown. The words are an ID, CHECK:SUBJECT or CHECK SUBJECT, perhaps with more
+// of the line that shows it.
+func findingID(f *fabric.Fabric, words []string) (id, name string, err error) {
+	if len(words) > 1 && slices.Contains(audit.Severities, words[0]) {
+		words = words[1:]
+	}
+	check, subject, ok := strings.Cut(strings.Join(words, " "), ":")
+	if first, rest, _ := strings.Cut(strings.Join(words, " "), " "); !strings.Contains(first, ":") && audit.CheckName().MatchString(first) {
+		check, subject, ok = first, strings.TrimSpace(rest), true
+	}
+	if first, _, more := strings.Cut(subject, " "); more { // an ID, with the subject's name behind it
+		if _, _, byGUID := guidPort(first); byGUID || first == string(audit.KindFabric) {
+			subject = first
+		}
+	}
+	if !ok || subject == "" || strings.Contains(check, " ") {
+		return "", "", fmt.Errorf("%q: missing check or subject; give CHECK:NAME/PORT, as audits show it", strings.Join(words, " "))
+	}
+	if strings.Contains(check+subject, "*") || subject == string(audit.KindFabric) {
+		return check + ":" + subject, "", nil
+	}
+	found, err := subjectIn(f, subject)
+	if err != nil {
+		return "", "", err
+	}
+	if found.Ends[0].Name != "" {
+		name = found.Name()
+	}
+	return check + ":" + found.Key(), name, nil
+}
+
+// auditsOf returns the audits whose checks match pattern, in which * stands for any text:
+// shipped ones, or the one in file.
+func auditsOf(ctx context.Context, s *session.Session, pattern, file string) ([]string, error) {
+	var known, of []string
+	if file != "" {
+		r, err := s.Files.OpenNamed(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		text, err := io.ReadAll(io.LimitReader(r, session.MaxOwn))
+		if err != nil {
+			return nil, err
+		}
+		if !strings.Contains(pattern, "*") && !bytes.Contains(text, []byte(strconv.Quote(pattern))) {
+			return nil, fmt.Errorf("unknown check %q in %s", pattern, file)
+		}
+		return []string{file}, nil
+	}
+	for _, c := range help.Checks() {
+		known = append(known, c.Name)
+		if (audit.Ack{Pattern: pattern}).Names(c.Name) && !slices.Contains(of, c.Audit) {
+			of = append(of, c.Audit)
+		}
+	}
+	if len(of) == 0 {
+		return nil, fmt.Errorf("unknown check %q%s; fabsh audit NAME --help lists checks; for one of your own audit give --audit FILE.star", pattern, fabric.DidYouMean(pattern, known))
+	}
+	return of, nil
+}
+
+// findingsOf returns what audits find now.
+func findingsOf(ctx context.Context, s *session.Session, names []string, subnet string) ([]audit.Finding, error) {
+	all, err := run.Load(ctx, s.Interpreter, names, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	report, err := all.Run(ctx, s.Interpreter, run.Options{Subnet: subnet, Job: all.Job, ReadOnly: true, NoPast: true, Once: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range report.Failures {
+		s.Warn("audit %s: %s; how much there is of the fault is unknown", f.Audit, f.Why())
+	}
+	return report.Findings, nil
+}
+
+// subjectIn returns what text names: a node of f, or one of its ports; of a link, the first
+// end. A subject that
 // is named by its GUID need not be in f now.
 func subjectIn(f *fabric.Fabric, text string) (audit.Subject, error) {
+	text = strings.TrimSuffix(text, ":")
+	if topology.FindIn(f, text).Err != nil { // a link is shown by both ends, a port with its place on the panel
+		text, _, _ = strings.Cut(text, " - ")
+		if name, _, ok := strings.Cut(text, " ("); ok && strings.HasSuffix(text, ")") {
+			text = name
+		}
+	}
 	guid, num, byGUID := guidPort(text)
 	if byGUID {
 		text = guid.String()

@@ -36,7 +36,7 @@ audits    links
 coverage  95.65 % of 23 requests; NodeInfo of sweep: 1 timed out of 6
 findings  1 error
 
-error     port.unresponsive  switch-2/1: the link is up, but the peer did not answer: check the node and the cable; it may require its M_Key (--keys)
+error     port.unresponsive:0x0002c90300100010/1  switch-2/1: the link is up, but the peer did not answer: check the node and the cable; it may require its M_Key (--keys)
 `
 )
 

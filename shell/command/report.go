@@ -147,7 +147,7 @@ func parsePage(s *session.Settings, words []string) (o auditOptions, err error) 
 	switch {
 	case err != nil:
 		return o, err
-	case o.ack != nil || o.list || o.eachPort:
+	case len(words) > 0 && words[0] == "ack" || o.list || o.eachPort:
 		err = errors.New("report html: ack, --list and --each-port: not supported; use fabsh audit")
 	case s.Given("format"):
 		err = errors.New("report html: -o: not supported: the output is HTML; use fabsh audit")
@@ -252,7 +252,7 @@ func completeReport(_ *cobra.Command, words []string, typed string) ([]string, c
 func reportWords(words []string) []string {
 	switch {
 	case len(words) > 0 && words[0] == htmlReport:
-		return slices.DeleteFunc(auditWords(words[1:]), func(w string) bool { return strings.HasPrefix(w, "ack\t") })
+		return auditWords(words[1:])
 	case len(words) > 0:
 		return reportProgram(words[0]).Options
 	}

@@ -14,6 +14,7 @@ import (
 type Line struct {
 	Context context.Context // ends when the command must stop
 	Session *Session
+	Words   []string
 
 	// Results, for the tour.
 	Named  string        // the report that ran; "": none

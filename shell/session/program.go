@@ -30,6 +30,7 @@ type Program struct {
 	// StartGuard starts the guard process of a journal of changes that are made by an
 	// engine; nil: changes are not possible.
 	StartGuard func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error)
+	Words      []string // of the command line, without the program
 	// Line is the command typed at the prompt; nil: the command opens its own session.
 	Line *Line
 	// Help returns the pages of help on commands; nil: none.
