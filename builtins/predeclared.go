@@ -19,6 +19,7 @@ import (
 	"fabsh/builtins/page"
 	"fabsh/builtins/pictures"
 	"fabsh/builtins/routing"
+	"fabsh/builtins/scenario"
 	"fabsh/builtins/topology"
 )
 
@@ -39,6 +40,7 @@ func functions() []*lang.Builtin {
 		&lang.Show, &lang.Save, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
 		&lang.Sleep, &lang.Exit, &help.Builtin,
+		&scenario.At, &scenario.Every, &scenario.Random,
 	}
 }
 
@@ -75,8 +77,9 @@ func expectModule() *starlarkstruct.Module {
 	return m
 }
 
-// A fabric has methods of all vocabularies.
+// A fabric has methods of all vocabularies, and so has a simulated one.
 func init() {
+	topology.SimType.AddMethods(&scenario.PlayMethod, &scenario.ActionsMethod)
 	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod, &pictures.MatrixMethod)
 }
 
@@ -99,6 +102,8 @@ func predeclared(r *lang.Runtime) starlark.StringDict {
 	if subnet := topology.EnvOf(r).Sim; subnet != nil {
 		globals["sim"] = &topology.Sim{Subnet: subnet}
 		subnet.SetClock(func() time.Time { return r.Clock.Now() })
+	} else if served := topology.EnvOf(r).Control; served != nil {
+		globals["sim"] = served
 	}
 	return globals
 }

@@ -51,12 +51,12 @@ func TestDeclarations(t *testing.T) {
 // TestNames: these are all global names, and each has help.
 func TestNames(t *testing.T) {
 	f := plain(t, nil)
-	want := "catch detail discover dr errors exit expect finding fmt fs " +
+	want := "at catch detail discover dr errors every exit expect finding fmt fs " +
 		"get_guids get_lft get_mft get_pkeys get_routes get_sl2vl get_vlarb " +
 		"gid guid help hex hostlist json load_fabric load_routes load_thresholds mad_get mad_send mad_set math metric not_judged ok parallel " +
 		"perf_clear perf_get perf_rates perf_set plan " +
 		"port_disable port_enable port_reset port_set " +
-		"quit re reg_get report " +
+		"quit random re reg_get report " +
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe save " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
 		"show sleep smp_get smp_set stats sum table time yaml"

@@ -52,6 +52,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/metrics"
 	"fabsh/builtins/page"
+	"fabsh/builtins/scenario"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -184,6 +185,7 @@ func (s *Session) Unsubscribe() { s.subscribers.Close() }
 // the engine.
 func (s *Session) Close() error {
 	s.Unsubscribe()
+	scenario.Stop(s.Runtime)
 	s.Env.Unload()
 	return s.Files.Close()
 }

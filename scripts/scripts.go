@@ -6,7 +6,7 @@ import "embed"
 
 // FS is the library: lib has the functions that scripts load; routing, the policies of
 // fabsh route that are not a routing engine of OpenSM; audit, report and topology, the
-// scripts of these commands. Their tests, in test, are not included.
+// scripts of these commands; scenario, the faults of a simulated fabric by their times. Their tests, in test, are not included.
 //
-//go:embed audit lib report routing topology
+//go:embed audit lib report routing scenario topology
 var FS embed.FS

@@ -114,7 +114,7 @@ func TestHelpPages(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []help.Kind{help.KindFunction, help.KindType, help.KindMember, help.KindAttribute, help.KindField, help.KindClass, help.KindMethod, help.KindTrap, help.KindStatus, help.KindTopic, help.KindGuide, help.KindCommand, help.KindFlag, help.KindTool, help.KindAudit, help.KindReport, help.KindPolicy, help.KindTopology, help.KindCheck, help.KindSimKey} {
+	for _, kind := range []help.Kind{help.KindFunction, help.KindType, help.KindMember, help.KindAttribute, help.KindField, help.KindClass, help.KindMethod, help.KindTrap, help.KindStatus, help.KindTopic, help.KindGuide, help.KindCommand, help.KindFlag, help.KindTool, help.KindAudit, help.KindReport, help.KindPolicy, help.KindTopology, help.KindScenario, help.KindCheck, help.KindSimKey} {
 		if kinds[kind] == 0 {
 			t.Errorf("no page of kind %s", kind)
 		}

@@ -49,13 +49,14 @@ const (
 	KindReport    Kind = "report"
 	KindPolicy    Kind = "policy"
 	KindTopology  Kind = "topology"
+	KindScenario  Kind = "scenario"
 	KindCheck     Kind = "check"
 	KindSimKey    Kind = "sim"
 )
 
 // order is the order of pages with the same name.
 var order = []Kind{KindValue, KindFunction, KindType, KindAttribute, KindClass, KindMethod, KindTrap, KindStatus, KindMember, KindField, KindTopic, KindGuide, KindCommand,
-	KindTool, KindReport, KindAudit, KindCheck, KindPolicy, KindTopology, KindSimKey, KindFlag}
+	KindTool, KindReport, KindAudit, KindCheck, KindPolicy, KindTopology, KindScenario, KindSimKey, KindFlag}
 
 // Library has all pages of a session.
 type Library struct {

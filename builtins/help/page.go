@@ -140,6 +140,7 @@ var folders = []struct {
 	{script.Reports, KindReport, "Reports", "fabsh report NAME"},
 	{script.Policies, KindPolicy, "Routing policies", "fabsh route NAME"},
 	{script.Topologies, KindTopology, "Topologies for schedulers", "fabsh topology NAME"},
+	{script.Scenarios, KindScenario, "Scenarios of simulated fabrics", "fabsh sim --scenario NAME"},
 }
 
 // scriptHelp returns the docstring of a shipped script, with its options.

@@ -32,6 +32,18 @@ func (c *Call) Fiber() *Fiber { return FiberOf(c.Thread) }
 // Runtime returns the runtime of the session.
 func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
 
+// Arguments returns the converted arguments by the names of their parameters: those that
+// were given or have a default.
+func (c *Call) Arguments() Others {
+	given := Others{}
+	for i, v := range c.args {
+		if v != nil {
+			given[c.Params[i].Name] = v
+		}
+	}
+	return given
+}
+
 // bind matches arguments to parameters.
 func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	c.args = make([]any, len(c.Params))

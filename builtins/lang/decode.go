@@ -18,6 +18,11 @@ func decodeJSON(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 	return libjson.Module.Members["decode"].(*starlark.Builtin).CallInternal(t, args, kwargs)
 }
 
+// DecodeJSON returns the value of a JSON document.
+func DecodeJSON(t *starlark.Thread, text []byte) (starlark.Value, error) {
+	return decodeJSON(t, nil, starlark.Tuple{starlark.String(text)}, nil)
+}
+
 // depthOfJSON returns the maximum number of brackets that are open at once.
 func depthOfJSON(text string) int {
 	depth, deepest, quoted := 0, 0, false

@@ -17,6 +17,9 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
+// EncodeJSON returns a value as JSON, as json.encode does.
+func EncodeJSON(v starlark.Value) ([]byte, error) { return encodeJSON(v) }
+
 // encodeJSON is the only encoder, for json.encode and all structured output.
 // Values of fabsh become objects whose first member, "schema", is the name and
 // version of the encoding. Dicts keep their order.

@@ -79,6 +79,17 @@ func (r *Runtime) countFibers(n int) {
 	}
 }
 
+// Accompany records that a goroutine sleeps by clock c beside the fibers of a session, so
+// that a virtual clock also stops for its sleeps. leave ends that.
+func Accompany(c Clock) (leave func()) {
+	f, ok := c.(fiberCounter)
+	if !ok {
+		return func() {}
+	}
+	f.addFibers(1)
+	return func() { f.addFibers(-1) }
+}
+
 // sleeper is a fiber that sleeps until due; seq orders sleepers with the same due time.
 type sleeper struct {
 	due   time.Time

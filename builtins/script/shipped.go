@@ -43,10 +43,11 @@ const (
 	Reports    Folder = "report"
 	Policies   Folder = "routing"
 	Topologies Folder = "topology"
+	Scenarios  Folder = "scenario"
 )
 
 // kinds are the names of the kinds of scripts in errors.
-var kinds = map[Folder]string{Audits: "audit", Reports: "report", Policies: "routing policy", Topologies: "kind of topology"}
+var kinds = map[Folder]string{Audits: "audit", Reports: "report", Policies: "routing policy", Topologies: "kind of topology", Scenarios: "scenario"}
 
 // TopologyEntry is the function of a kind of topology that returns the file.
 const TopologyEntry = "topology"
@@ -107,6 +108,7 @@ var shippedIn = map[Folder]func() []Doc{
 	Reports:    readOnce(Reports),
 	Policies:   readOnce(Policies),
 	Topologies: readOnce(Topologies),
+	Scenarios:  readOnce(Scenarios),
 }
 
 // readOnce returns a function that reads the docs of scripts from their text, without running

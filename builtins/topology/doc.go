@@ -8,7 +8,8 @@
 //	diff.go difftext.go   fabric.diff(), and its text
 //	known.go        a fabric from a file that is still current
 //	ids.go route.go lft.go   guid(), gid(), dr(); a forwarding table as text
-//	sim.go          the value sim; simcable.go, simcounter.go, simfault.go, simhardware.go,
+//	sim.go          the value sim; simremote.go, its methods on a fabric that
+//	                another process serves; simcable.go, simcounter.go, simfault.go, simhardware.go,
 //	                its methods by subject
 //	target.go       a target; resolve.go name.go, its lookup from the value in a script
 //	transact.go     requests; requesterror.go, their failures and remedies

@@ -30,6 +30,8 @@ type Env struct {
 	Absent error
 	// Sim is the simulated fabric of this process that Engine reaches; nil: none.
 	Sim *sim.Subnet
+	// Control is the value sim of a simulated fabric that another process serves; nil: none.
+	Control *Sim
 	// Loaded is the fabric of the file that the session reads.
 	Loaded *fabric.Fabric
 	// Stored reaches the answers in the file of Loaded; nil: the file has none.
@@ -40,6 +42,7 @@ type Env struct {
 	PlainSpeeds bool
 
 	Write      bool // --write: changes of the fabric are allowed
+	ReadOnly   bool // --read-only: no simulated fabric may be changed either
 	TrapAgent  bool // --trap-agent: traps sent to this port may be received
 	OverrideSM bool // --override-sm: changes are allowed where a subnet manager owns the attribute
 

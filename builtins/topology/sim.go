@@ -14,7 +14,14 @@ import (
 
 // Sim is the value `sim`: operations on a simulated fabric.
 type Sim struct {
-	*sim.Subnet
+	*sim.Subnet // nil: another process serves it, and Remote reaches it
+	// Remote calls a method of the subnet that another process serves. Its arguments and
+	// result are JSON.
+	Remote func(method string, args []byte) (result []byte, err error)
+	// Acted receives each change that a method has made or tried, with its arguments. Nil:
+	// it is discarded.
+	Acted func(method string, args map[string]any, err error)
+
 	names map[string][]mad.GUID // nodes by name; nil: names are looked up in the subnet
 }
 
@@ -22,7 +29,7 @@ type Sim struct {
 var SimType *lang.Type[*Sim]
 
 func init() {
-	SimType = lang.NewType("sim", "Operations on a simulated fabric, such as pulling a cable. The global sim exists with -F sim. The subnet manager of the fabric sweeps at once after a change. With --read-only changes are refused.",
+	SimType = lang.NewType("sim", "Operations on a simulated fabric, such as pulling a cable. The global sim exists with -F sim, and with -F ibsim for a fabric that fabsh sim --listen of the same user serves. The subnet manager of the fabric sweeps at once after a change. With --read-only changes are refused.",
 		lang.Member[*Sim]{Method: &unlinkMethod},
 		lang.Member[*Sim]{Method: &linkMethod},
 		lang.Member[*Sim]{Method: &swapMethod},
@@ -55,7 +62,13 @@ func (s *Sim) Hash() (uint32, error) { return 0, lang.Unhashable(s) }
 func (s *Sim) AttrNames() []string   { return SimType.Names }
 func (s *Sim) TypeDoc() lang.TypeDoc { return SimType.TypeDoc() }
 
-func (s *Sim) Attr(name string) (starlark.Value, error) { return SimType.Attr(s, name) }
+func (s *Sim) Attr(name string) (starlark.Value, error) {
+	v, err := SimType.Attr(s, name)
+	if f, ok := v.(*lang.Function); ok && s.Remote != nil {
+		return &lang.Function{Builtin: remoteMethod(f.Builtin), Recv: s}, nil
+	}
+	return v, err
+}
 
 // alter runs a method of sim, if the session may change the fabric.
 func alter(c *lang.Call, do func() error) (starlark.Value, error) {
@@ -65,7 +78,11 @@ func alter(c *lang.Call, do func() error) (starlark.Value, error) {
 	if _, err := MayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err
 	}
-	if err := do(); err != nil {
+	err := do()
+	if s := c.Recv.(*Sim); s.Acted != nil {
+		s.Acted(c.Name, actionArguments(c.Arguments()), err)
+	}
+	if err != nil {
 		return nil, lang.Errorf("%w", err)
 	}
 	return starlark.None, nil
@@ -118,7 +135,7 @@ func (s *Sim) placeAt(v starlark.Value, none int) (sim.Cable, error) {
 }
 
 // indexed returns s with an index of names, for many lookups.
-func (s *Sim) indexed() *Sim { return &Sim{s.Subnet, s.NodesByName()} }
+func (s *Sim) indexed() *Sim { return &Sim{Subnet: s.Subnet, Acted: s.Acted, names: s.NodesByName()} }
 
 // named returns the GUID of the node with a name, or the GUID that name contains.
 func (s *Sim) named(name string) (mad.GUID, error) {

@@ -14,8 +14,8 @@
 //	                changeend.go, confirm, revert and status; changeguard.go, the guard
 //	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
-//	                sim.go, simrun.go, decode.go, ports.go, test.go, fmt.go, check.go: the commands of
-//	                these names
+//	                sim.go, simrun.go, simscenario.go, decode.go, ports.go, test.go, fmt.go, check.go:
+//	                the commands of these names
 //	doc.go          version, doc and examples
 //	help.go         help, and the pages of commands
 package command

@@ -8,11 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
@@ -42,7 +44,13 @@ remove_links=, remove_switches= and seed=, which leave parts out.
 with libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
 --bare the fabric is in the state after power-on, for a subnet manager to bring up;
 without it the fabric is up, and has a subnet manager. --console reads commands of
-ibsim from standard input: type Help.
+ibsim from standard input: type Help. Programs of the same user control the served fabric
+with fabsh -F ibsim:NAME and the methods of sim: help("sim").
+
+--scenario plays a script with scenario(sim), or a shipped one, while the fabric is
+served, and writes each action with its time as a line of JSON to standard output (with
+--run: to standard error), or to the file of --log. Without --listen and --run it plays by a virtual clock on a fabric that nothing
+else sees, to show what will happen.
 
 libumad2sim does not work with rdma-core 56 and later: tools of such a release end with
 a segmentation fault as soon as they attach. Use --run for them.
@@ -64,7 +72,8 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
   IBSIM_SOCKNAME=mysock ibsim-run opensm -o -R updn
   IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover
   fabsh sim fattree:k=4 --run iblinkinfo
-  fabsh sim fattree:k=4,rails=2 --host node-0003 --run bash`,
+  fabsh sim fattree:k=4,rails=2 --host node-0003 --run bash
+  fabsh sim fattree:seed=7 --scenario flap`,
 		Args: func(c *cobra.Command, words []string) error {
 			if serve.run {
 				words = words[:max(0, c.ArgsLenAtDash())]
@@ -79,6 +88,9 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 			if len(words) > 0 {
 				spec = words[0]
 			}
+			if serve.log != "" && serve.scenario == "" {
+				return errors.New("sim: --log requires --scenario FILE")
+			}
 			if serve.run {
 				switch at := c.ArgsLenAtDash(); {
 				case c.Flags().Changed("out"), serve.console:
@@ -89,7 +101,7 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 					spec = ""
 					fallthrough
 				default:
-					return runOn(p, spec, &serve, words[at:])
+					return serve.logged(p, func(log io.Writer) error { return runOn(p, spec, &serve, words[at:], log) })
 				}
 			}
 			if c.Flags().Changed("host") {
@@ -102,10 +114,16 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 				if c.Flags().Changed("out") {
 					return errors.New("sim: --out and --listen exclude each other: one writes the topology, the other serves it")
 				}
-				return serveTopology(p, spec, &serve)
+				return serve.logged(p, func(log io.Writer) error { return serveTopology(p, spec, &serve, log) })
 			}
 			if serve.bare || serve.console || serve.anyUser {
 				return errors.New("sim: --bare requires --listen NAME or --run, --console and --any-user --listen NAME")
+			}
+			if serve.scenario != "" {
+				if out != "" {
+					return errors.New("sim: --out and --scenario exclude each other: one writes the topology, the other plays a scenario")
+				}
+				return serve.logged(p, func(log io.Writer) error { return rehearse(p, spec, serve.scenario, log) })
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
@@ -136,7 +154,11 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen or --run: no LIDs, no tables, no subnet manager; links in INIT")
 	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: read console commands of ibsim from standard input")
 	c.Flags().BoolVar(&serve.anyUser, "any-user", false, "with --listen: serve programs of all users, not only yours")
+	c.Flags().StringVar(&serve.scenario, "scenario", "", "play the scenario of the script `FILE`, or a shipped one: "+strings.Join(script.Scenarios.Names(), ", "))
+	c.Flags().StringVar(&serve.log, "log", "", "with --scenario: write its actions to `FILE` instead of standard output")
 	c.MarkFlagFilename("out")
+	c.MarkFlagFilename("scenario", "star")
+	c.MarkFlagFilename("log")
 	return c
 }
 
@@ -173,11 +195,32 @@ type simServe struct {
 	host          string // where it is
 	bare, console bool
 	anyUser       bool
+	scenario      string // a file, or the name of a shipped one; "": none
+	log           string // the file for its actions; "": standard output
+}
+
+// logged calls fn with the log of the scenario.
+func (o *simServe) logged(p *session.Program, fn func(log io.Writer) error) error {
+	switch {
+	case o.log == "" && o.run: // standard output is the command's
+		return fn(p.Console.Err())
+	case o.log == "":
+		return fn(p.Console.Out())
+	}
+	f, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("sim: --log: %w", err)
+	}
+	err = fn(f)
+	if bad := f.Close(); err == nil && bad != nil {
+		err = &session.HostError{Err: fmt.Errorf("sim: --log: %w", bad)}
+	}
+	return err
 }
 
 // serveTopology serves a simulated fabric by the sockets of ibsim until it is
 // interrupted.
-func serveTopology(p *session.Program, spec string, o *simServe) error {
+func serveTopology(p *session.Program, spec string, o *simServe, actions io.Writer) error {
 	limit := p.StartTime()
 	defer p.StartDeadline(limit).Stop()
 	ctx := limit.Context()
@@ -200,6 +243,11 @@ func serveTopology(p *session.Program, spec string, o *simServe) error {
 	if err != nil {
 		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
 	}
+	end, err := o.control(ctx, p, subnet, f, name, actions)
+	if err != nil {
+		return err
+	}
+	defer end()
 	state := "up, with its own subnet manager"
 	if o.bare {
 		state = "bare: attach a subnet manager"

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -55,7 +57,7 @@ func commandError(p *session.Program, status int, err error) error {
 }
 
 // runOn runs a command on a simulated subnet, and returns its exit status as an error.
-func runOn(p *session.Program, spec string, o *simServe, args []string) error {
+func runOn(p *session.Program, spec string, o *simServe, args []string, actions io.Writer) error {
 	path, err := exec.LookPath(args[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
@@ -92,6 +94,13 @@ func runOn(p *session.Program, spec string, o *simServe, args []string) error {
 			<-served
 		}()
 	}
+	name := cmp.Or(o.name, fmt.Sprintf("fabsh-run-%d", os.Getpid()))
+	end, err := o.control(ctx, p, subnet, f, name, actions)
+	if err != nil {
+		return err
+	}
+	defer end()
+	os.Setenv(session.ControlVariable, name)
 	r, err := run.Start(run.Options{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
 	if errors.Is(err, run.ErrNode) {
 		return fmt.Errorf("sim: --host: %w", err)

@@ -10,9 +10,12 @@ import (
 	"strings"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/control"
+	"fabsh/fabric/sim/server"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/umad"
@@ -23,6 +26,7 @@ type Connection struct {
 	Name      string           // in the prompt: the argument of -F, without directories
 	transport engine.Transport // nil: a file
 	sim       *sim.Subnet      // in this process; nil: none
+	control   *topology.Sim    // in another process; nil: none
 	loaded    *fabric.Fabric   // from a file
 	clock     lang.Clock       // a recording's; nil: the real one
 	warning   error            // what is missing; nil: nothing
@@ -95,7 +99,21 @@ func (c connector) umad(arg string) (*Connection, error) {
 	case err != nil:
 		return nil, &HostError{err}
 	}
-	return &Connection{Name: "umad:" + t.String(), transport: t}, nil
+	opened := &Connection{Name: "umad:" + t.String(), transport: t}
+	if name := os.Getenv(ControlVariable); name != "" {
+		opened.control = controlled(name)
+	}
+	return opened, nil
+}
+
+// ControlVariable names, in the environment of what fabsh sim --run runs, the subnet that sim
+// controls.
+const ControlVariable = "FABSH_SIM_CONTROL"
+
+// controlled returns the value sim of a subnet that another process serves by that name.
+func controlled(name string) *topology.Sim {
+	served := &control.Client{Name: name}
+	return &topology.Sim{Remote: served.Call}
 }
 
 // WithoutDevice is the remedy if the host has no device.
@@ -127,8 +145,9 @@ func (c connector) ibsim(socket string) (*Connection, error) {
 	if o.Port.IsSet && o.Port.Value != 1 {
 		return nil, fmt.Errorf("-P %d: not supported by ibsim, which attaches programs to port 1 of an adapter, or to port 0 of a switch", o.Port.Value)
 	}
+	socket = cmp.Or(socket, os.Getenv("IBSIM_SOCKNAME"))
 	t, err := ibsim.Attach(ibsim.Options{
-		Socket: cmp.Or(socket, os.Getenv("IBSIM_SOCKNAME")),
+		Socket: socket,
 		Node:   cmp.Or(o.CA, os.Getenv("SIM_HOST")),
 		ISSM:   o.TrapAgent, // the receiver of requests to queue pair 0
 	})
@@ -139,7 +158,7 @@ func (c connector) ibsim(socket string) (*Connection, error) {
 	if p, err := t.Port(); err == nil {
 		name = fmt.Sprintf("ibsim %s/%d", p.Device, p.Num)
 	}
-	return &Connection{Name: name, transport: t}, nil
+	return &Connection{Name: name, transport: t, control: controlled(cmp.Or(socket, server.DefaultName))}, nil
 }
 
 // file reads a saved fabric.

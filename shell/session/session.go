@@ -148,6 +148,8 @@ func New(p *Program, b Base) (*Session, error) {
 			Engine:      s.Engine,
 			Absent:      b.Absent,
 			Sim:         c.sim,
+			Control:     c.control,
+			ReadOnly:    settings.ReadOnly,
 			Loaded:      c.loaded,
 			Names:       b.Names,
 			PlainSpeeds: b.plainSpeeds,

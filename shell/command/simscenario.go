@@ -1,0 +1,173 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/scenario"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/control"
+	"fabsh/mad/engine"
+	"fabsh/shell/session"
+)
+
+// scenarioLimit is how long a scenario without an end lasts where no program can attach.
+const scenarioLimit = 24 * time.Hour
+
+// simControl is a session on a simulated subnet that changes it: by a scenario, and by
+// calls of other programs.
+type simControl struct {
+	*builtins.Session
+	engine *engine.Engine
+	sim    *topology.Sim
+}
+
+// controlOf returns a session on the subnet that was made from f, with a clock; nil: the
+// real one.
+func controlOf(p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, clock lang.Clock) (*simControl, error) {
+	node, err := session.SimNode(f, "")
+	if err != nil {
+		return nil, err
+	}
+	t, err := subnet.Attach(node, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := &simControl{engine: engine.New(t, engine.Options{Write: true})}
+	c.Session, err = builtins.NewSession(builtins.Options{
+		Env:    topology.Env{Engine: c.engine, Sim: subnet, Write: true},
+		Stdout: p.Console.Err(), Stderr: p.Console.Err(), Quiet: p.Settings.Quiet, Clock: clock,
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.engine.Close())
+	}
+	c.sim = &topology.Sim{Subnet: subnet}
+	return c, nil
+}
+
+// close ends the session.
+func (c *simControl) close() {
+	c.Close()
+	c.engine.Close()
+}
+
+// call is the control.Handler of the subnet.
+func (c *simControl) call(ctx context.Context) control.Handler {
+	in := c.Interpreter.Beside()
+	*topology.EnvOf(in.Runtime) = *c.Env
+	return func(method string, args []byte) (result []byte, err error) {
+		err = in.Runtime.Evaluate(ctx, method, func(t *starlark.Thread) error {
+			v, err := c.sim.Execute(t, method, args)
+			if err == nil {
+				result, err = lang.EncodeJSON(v)
+			}
+			return err
+		})
+		var refused *lang.RefusalError
+		var eval *starlark.EvalError
+		if !errors.As(err, &refused) && errors.As(err, &eval) && eval.Unwrap() != nil {
+			err = eval.Unwrap() // without the calls
+		}
+		if err != nil { // the caller adds the name of the method
+			err = errors.New(strings.TrimPrefix(err.Error(), method+": "))
+		}
+		return result, err
+	}
+}
+
+// load loads a scenario, a file or the name of a shipped one. Its actions are written to log
+// as lines of JSON.
+func (c *simControl) load(ctx context.Context, name string, log io.Writer) (*scenario.Scenario, error) {
+	path, err := script.Scenarios.Locate(name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := c.Interpreter.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex // a line is written as a whole
+	s, err := scenario.Load(ctx, c.Interpreter, c.sim, path, src, scenario.Seed(c.sim), func(a scenario.Action) {
+		if line, err := a.JSON(); err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(log, "%s\n", line)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s", c.Explain(err))
+	}
+	return s, nil
+}
+
+// control lets programs of the same user change a served subnet, and plays the scenario of
+// o, until end is called.
+func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, name string, log io.Writer) (end func(), err error) {
+	c, err := controlOf(p, subnet, f, nil)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	end = func() {
+		cancel()
+		running.Wait()
+		c.close()
+	}
+	if o.scenario != "" {
+		s, err := c.load(ctx, o.scenario, log)
+		if err != nil {
+			end()
+			return nil, fmt.Errorf("sim: --scenario: %w", err)
+		}
+		running.Go(func() {
+			if err := s.Play(ctx, 0); err != nil && ctx.Err() == nil {
+				p.Warn("sim: --scenario: an action failed: %s", c.Explain(err))
+			}
+		})
+	}
+	srv, err := control.Listen(name, c.call(ctx))
+	if err != nil {
+		end()
+		return nil, &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+	}
+	running.Go(func() { srv.Serve(ctx) })
+	return end, nil
+}
+
+// rehearse plays a scenario on a subnet of its own by a virtual clock, and writes its
+// actions.
+func rehearse(p *session.Program, spec, name string, log io.Writer) error {
+	limit := p.StartTime()
+	defer p.StartDeadline(limit).Stop()
+	ctx := limit.Context()
+	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
+	if err != nil {
+		return session.Late(fmt.Errorf("sim: %w", err))
+	}
+	c, err := controlOf(p, sim.New(f, options), f, lang.NewVirtualClock())
+	if err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	defer c.close()
+	s, err := c.load(ctx, name, log)
+	if err == nil {
+		err = s.Play(ctx, scenarioLimit)
+	}
+	if err != nil {
+		return fmt.Errorf("sim: --scenario: %w", err)
+	}
+	return nil
+}
