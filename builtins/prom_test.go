@@ -51,8 +51,8 @@ func incumbents(dialect string) map[string]string {
 			add("COUNTER", labels, c+"_total")
 		}
 		add("GAUGE", labels, "speed", "width")
-		add("GAUGE", "", "scrape_ok", "scrape_duration_seconds")
-		return m // not ours: what it reads from ibqueryerrors' stderr, and how long that took
+		add("GAUGE", "", "scrape_ok", "scrape_duration_seconds", "ibqueryerrors_duration_seconds")
+		return m // examples/monitoring/README.md lists the others
 	case "treydock":
 		for _, c := range strings.Fields(portCounters) {
 			add("COUNTER", "guid,port", "switch_port_"+c+"_total", "hca_port_"+c+"_total")
@@ -70,15 +70,15 @@ func incumbents(dialect string) map[string]string {
 		add("GAUGE", "guid,port,switch", "switch_port_rate_bytes_per_second", "switch_port_raw_rate_bytes_per_second", "switch_port_state")
 		add("GAUGE", "guid,hca", "hca_port_rate_bytes_per_second", "hca_port_raw_rate_bytes_per_second", "hca_up")
 		add("GAUGE", "guid,switch", "switch_up")
-		add("GAUGE", "guid,port,switch"+uplink+",tier,peer_tier", "switch_uplink_info")
-		add("GAUGE", "guid,hca,port,switch"+uplink+",tier,peer_tier", "hca_uplink_info")
+		add("GAUGE", "guid,port,switch"+uplink, "switch_uplink_info")
+		add("GAUGE", "guid,hca,port,switch"+uplink, "hca_uplink_info")
 		add("COUNTER", "collector", "exporter_collect_errors_total", "exporter_collect_timeouts_total")
 	}
 	add("GAUGE", "guid,switch,lid", "switch_info")
 	add("GAUGE", "guid,hca,lid", "hca_info")
 	add("GAUGE", "guid,collector", "switch_collect_error", "switch_collect_timeout", "hca_collect_error", "hca_collect_timeout")
 	add("GAUGE", "collector", "exporter_last_execution", "exporter_collector_duration_seconds")
-	return m // not ours: durations by device, build_info, retries, and what ibswinfo reads
+	return m // examples/monitoring/README.md lists the others
 }
 
 // parsed are the metrics of a text, as Prometheus reads it.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 )
@@ -219,12 +221,20 @@ func renderCSV(v starlark.Value, text func(string) string) (string, error) {
 }
 
 // spreadsheetSafe puts an apostrophe before a text that a spreadsheet could run as a
-// formula (OWASP, CSV injection).
+// formula (OWASP, CSV injection), and before a part after a semicolon, which separates
+// cells in some countries. Spaces and invisible characters before a formula are skipped
+// by spreadsheets, and full-width signs are taken for their ASCII form.
 func spreadsheetSafe(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t", rune(text[0])) {
-		return "'" + text
+	parts := strings.Split(text, ";")
+	for i, part := range parts {
+		formula := strings.TrimLeftFunc(part, func(r rune) bool {
+			return r != '\t' && (unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Mn))
+		})
+		if first, _ := utf8.DecodeRuneInString(formula); formula != "" && strings.ContainsRune("=+-@\t\uff1d\uff0b\uff0d\uff20", first) {
+			parts[i] = "'" + part
+		}
 	}
-	return text
+	return strings.Join(parts, ";")
 }
 
 // csvCell returns v as valid UTF-8, without control characters except line breaks and

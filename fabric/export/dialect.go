@@ -157,6 +157,7 @@ func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took 
 			ok = 1
 		}
 		s.Add("infiniband_scrape_ok", Gauge, "1: all requests were answered", s.Labels(), ok)
+		s.Add("infiniband_ibqueryerrors_duration_seconds", Gauge, "How long reading the counters took, with the rest of the run", s.Labels(), took.Seconds())
 		s.Add("infiniband_scrape_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())
 		return
 	}

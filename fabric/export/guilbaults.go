@@ -63,6 +63,9 @@ func guilbaultsCounters(at *columns, p *Port) {
 	if p.Value == nil {
 		s.Add("infiniband_query_failed_error", Gauge, "1: reading the counters of a port failed",
 			s.Labels("counter_name", "PortCounters", "local_name", p.Node().Name(), "lid", lidOf(p.Port), "port", strconv.Itoa(p.Num())), 1)
+		if p.TimedOut {
+			s.Add("infiniband_mad_rpc_failed_error", Gauge, "1: a request to this address timed out", s.Labels("portid", "Lid "+lidOf(p.Port)), 1)
+		}
 		return
 	}
 	pairs, ok := guilbaultsLabels(p.Port)

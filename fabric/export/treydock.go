@@ -93,11 +93,11 @@ func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 	if d == Treydock {
 		labels = []string{"guid", guid, "port", num, what, name}
 	}
-	labels = append(labels, "uplink", word(peer.Node().Name()), "uplink_guid", guidOf(peer), "uplink_type", typeWord(peer.Node()), "uplink_port", strconv.Itoa(peer.Num()), "uplink_lid", lidOf(peer))
 	if d != Treydock {
-		labels = append(labels, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()]))
+		s.Add("fabsh_link_tier_info", Gauge, "1: the tiers of the ends of a link. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels("guid", guid, "port", num, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()])), 1)
 	}
-	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: the port at the other end of the cable. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels(labels...), 1)
+	labels = append(labels, "uplink", word(peer.Node().Name()), "uplink_guid", guidOf(peer), "uplink_type", typeWord(peer.Node()), "uplink_port", strconv.Itoa(peer.Num()), "uplink_lid", lidOf(peer))
+	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: the port at the other end of the cable", s.Labels(labels...), 1)
 }
 
 // portLabels are those of a port's counters: treydock has GUID and port, SckyzO
@@ -117,15 +117,15 @@ func (d Dialect) portLabels(p *fabric.Port) []string {
 	return []string{"guid", guid, "hca", name, "port", num, "switch", at}
 }
 
-// isUp is 1 of a port that is connected, 0 of one that is not.
+// isUp is 1 of a port that is connected, 0 of one that is not, as SckyzO's exporter takes it
+// from ibnetdiscover -p (collectors/ibnetdiscover.go): a port without another end is down,
+// whatever its state.
 func isUp(p *fabric.Port) (up float64, known bool) {
 	switch {
 	case p.Peer() != nil:
 		return 1, true
 	case p.Info() == nil:
 		return 0, false
-	case p.PhysicalState() == mad.PortPhysicalStateLinkUp:
-		return 1, true
 	}
 	return 0, true
 }
