@@ -105,6 +105,9 @@ func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []i
 // attach adds a port of a CA, where it is of a host.
 func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	if graph.Classify(o.Rules, p)&graph.ClassCN == 0 {
+		if graph.Classify(ServiceRules(), p)&graph.ClassIO != 0 {
+			n.notes.add("login or management host, which runs no jobs; left out (--class 'NAME=cn' includes it)", p.Node().Name())
+		}
 		return
 	}
 	n.ports++

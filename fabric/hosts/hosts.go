@@ -5,6 +5,7 @@
 //	adapter.go which host an adapter is of, and which switch it is at
 //	unit.go    leaves that serve the same hosts, one for each rail
 //	tree.go    units in subtrees
+//	misplaced.go  hosts at spines; hosts that run no jobs
 //	name.go    names of groups
 //	list.go    lists of names in Slurm's notation, such as node[01-18]
 package hosts
@@ -31,6 +32,8 @@ type Options struct {
 	// DNS: hosts are called by names in lower case, as Kubernetes' nodes are, and those
 	// whose names cannot be are left out.
 	DNS bool
+	// SkipMisplaced leaves out the few hosts that are attached to spines.
+	SkipMisplaced bool
 }
 
 // Groups are the hosts of a fabric, in groups. All hosts are in as many groups as
@@ -65,6 +68,10 @@ func Find(f *fabric.Fabric, o Options) (*Groups, error) {
 		o.Rules = graph.DefaultRules()
 	}
 	n := newNetwork(f, o)
+	misplaced := n.misplaced()
+	if o.SkipMisplaced {
+		n.skip(misplaced)
+	}
 	n.joinUnits()
 	hosts := n.placeHosts()
 	if len(hosts) == 0 {
@@ -72,7 +79,9 @@ func Find(f *fabric.Fabric, o Options) (*Groups, error) {
 	}
 	g := &Groups{}
 	parts, noTree := n.partitions(o.Levels)
-	g.NoTree = noTree
+	if g.NoTree = noTree; noTree != "" && len(misplaced) > 0 && !o.SkipMisplaced {
+		g.NoTree += remedy(misplaced)
+	}
 	n.build(g, hosts, parts)
 	g.Notes = n.notes.list()
 	return g, nil

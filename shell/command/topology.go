@@ -40,7 +40,8 @@ packets climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". The text
 read back and compared before it is shown or replaces a file.
 
 --class sets the purpose of an adapter: only compute nodes (cn) are written; others are
-io, an, gateway, sm. By default "*storage*" is io.`,
+io, an, gateway, sm. By default "*storage*" is io, and so are login and management
+hosts: login*, *-login*, mgmt*, *-mgmt*, management*, admin*, headnode*, *ufm*.`,
 		Example: `  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
@@ -90,7 +91,7 @@ type topologyOptions struct {
 	rules               []graph.Rule // of --class
 	levels              int
 	baseline, out, diff string
-	list, help          bool
+	list, help, skip    bool
 }
 
 // flags declares the command's own flags, and sets o to their defaults.
@@ -108,6 +109,7 @@ func (o *topologyOptions) flags() *pflag.FlagSet {
 		}
 		return nil
 	})
+	f.BoolVar(&o.skip, "skip-misplaced", false, "leave out the few hosts that are attached to spines")
 	f.StringVar(&o.out, "out", "", "write to `FILE`, completely or not at all, instead of standard output")
 	f.StringVar(&o.diff, "diff", "", "compare with `FILE`, such as the one in use; show differences, and exit with 1 if there are any")
 	f.BoolVar(&o.list, "list", false, "list the kinds")
@@ -215,7 +217,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	if err != nil {
 		return err
 	}
-	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, graph.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
+	g, err := hosts.Find(f, hosts.Options{Rules: slices.Concat(o.rules, hosts.ServiceRules(), graph.DefaultRules()), Baseline: baseline, Levels: o.levels, DNS: kind.DNS, SkipMisplaced: o.skip})
 	if err != nil {
 		return blameFabric(s, fmt.Errorf("topology: %w", err))
 	}
