@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ Commands of other tools, and their equivalents in fabsh. At the prompt, the name
 			if t.Of != of {
 				continue
 			}
-			here := code(t.Here)
+			here := code(cmp.Or(t.Here, t.Command))
 			if script.IsReport(t.Name) {
 				here = code("fabsh report "+t.Name) + "; " + here
 			}

@@ -32,10 +32,14 @@ func hint(b *strings.Builder, line, msg string) bool {
 		}
 	}
 	name, ok := strings.CutPrefix(msg, "undefined: ")
+	typed, words, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if !ok { // ibdiagnet -r: not an expression
-		name, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+		name = typed
 	}
-	if text := tools.Hint(name); text != "" {
+	if name != typed {
+		words = ""
+	}
+	if text := tools.Equivalent(name, words); text != "" {
 		fmt.Fprintf(b, "hint: %s\n", text)
 		return true
 	}

@@ -23,6 +23,10 @@ type Builtin struct {
 	// Example is input ("> ...") with its output; a test runs it.
 	Example string
 
+	// Accepts returns the keyword arguments that a call with these positional ones accepts,
+	// for the error about another one; nil: all of Params.
+	Accepts func(args starlark.Tuple) []string
+
 	// Run is the result of Do for the Go function.
 	Run  *Body
 	Bare func(r *Runtime) error // runs if the name alone is entered at the prompt; nil: the function is shown

@@ -85,7 +85,7 @@ func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 		case hasFields:
 			fields = append(fields, kv)
 		default:
-			return Errorf("unexpected keyword argument %s%s", name, c.Runtime().hint(name, c.paramNames()))
+			return Errorf("unexpected keyword argument %s%s", name, c.accepted(name, args))
 		}
 	}
 	for i, p := range c.Params {
@@ -112,6 +112,22 @@ func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	}
 	return nil
 }
+
+// accepted returns what follows the error about an unknown keyword argument: a similar name,
+// or all names, of which there are few.
+func (c *Call) accepted(name string, args starlark.Tuple) string {
+	names := c.paramNames()
+	if c.Accepts != nil {
+		names = c.Accepts(args)
+	}
+	if hint := c.Runtime().hint(name, c.paramNames()); hint != "" || len(names) == 0 || len(names) > maxAccepted {
+		return hint
+	}
+	return "; supported: " + strings.Join(names, ", ")
+}
+
+// maxAccepted is the largest number of names that an error lists.
+const maxAccepted = 12
 
 func (c *Call) paramNames() []string {
 	var names []string

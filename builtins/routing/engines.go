@@ -27,6 +27,14 @@ routes(ftree, 12 switches, LIDs 1..44)
 > g.route("updn", roots=g.switches[:4]).verify().ok
 True
 `,
+	Accepts: func(args starlark.Tuple) []string {
+		if len(args) == 0 {
+			return nil
+		}
+		name, _ := starlark.AsString(args[0])
+		e, _ := engine.Named(name)
+		return paramsOf(&e)
+	},
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Engine  string
 		Options lang.Others

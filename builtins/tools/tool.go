@@ -1,5 +1,7 @@
 // Package tools lists the commands of infiniband-diags, ibutils, OpenSM and UFM, and their
 // equivalents in fabsh.
+//
+//	tool.go      the tools; smpquery.go, the equivalent of its command lines
 package tools
 
 import (
@@ -14,9 +16,11 @@ import (
 type Tool struct {
 	Of   string // its package; "" for a Unix shell
 	Name string
-	// Here is the equivalent. target and port are placeholders.
-	Here string
-	Note string // a remark
+	// Here is the equivalent. target and port are placeholders. Command is the command of
+	// fabsh that is, where no code is.
+	Here    string
+	Command string
+	Note    string // a remark
 }
 
 // All returns all programs of infiniband-diags and ibutils, by command name. For those without
@@ -57,7 +61,7 @@ var table = []Tool{
 	{Of: "infiniband-diags", Name: "smpquery", Here: `smp_get("PortInfo", target, port)`},
 	{Of: "infiniband-diags", Name: "vendstat", Here: `mad_get("GeneralInfo", target)`, Note: `also mad_get("CounterGroupInfo", target, port=1); both need --write and an adapter or switch of Mellanox or NVIDIA`},
 
-	{Of: "ibutils", Name: "ibdiagnet", Here: `load("@examples//first_look.star", "main"); main()`, Note: "get_routes().verify() judges the routing"},
+	{Of: "ibutils", Name: "ibdiagnet", Command: "audit", Note: "fabsh audit in a shell; get_routes().verify() judges the routing alone"},
 	{Of: "ibutils", Name: "ibdiagpath", Here: "get_routes().trace(1, 2)", Note: "the LIDs of two ends"},
 	{Of: "ibutils", Name: "ibdiagui", Note: "no graphical interface; discover() returns the fabric, and help() lists what it has"},
 	{Of: "ibutils", Name: "ibdmchk", Here: "get_routes().verify()"},
@@ -74,7 +78,7 @@ func Hint(name string) string {
 	if i < 0 {
 		return ""
 	}
-	parts := []string{table[i].Here, table[i].Note}
+	parts := []string{table[i].Here, table[i].Command, table[i].Note}
 	if script.IsReport(name) {
 		parts = append(parts, fmt.Sprintf("its report is fabsh report %s, at the prompt %[1]s", name))
 	}

@@ -82,7 +82,13 @@ type exporterOptions struct {
 // flags declares the command's own flags, and sets o to their defaults.
 func (o *exporterOptions) flags() *pflag.FlagSet {
 	f := newFlags("exporter")
-	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default: 127.0.0.1:9315; repeatable)")
+	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default: 127.0.0.1:9315; repeatable); also --web.listen-address, as other exporters have it")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "web.listen-address" {
+			name = "listen"
+		}
+		return pflag.NormalizedName(name)
+	})
 	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
 	f.Var(&o.every, "every", "start a cycle every `TIME`")
 	f.StringVar(&o.audits, "audits", "counters,links", "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)")

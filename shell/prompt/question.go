@@ -53,6 +53,10 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 			r.seen.Text = text
 			return true, r.showing(func() error { return r.runReport(ctx, word, words) })
 		}
+		if here := tools.Equivalent(word, words); here != tools.Hint(word) {
+			_, err := fmt.Fprintf(r.Console.Out(), "%s: here, %s\n", text, here)
+			return true, err
+		}
 		topic, asked = word, true
 	}
 	if !asked {
