@@ -1,4 +1,4 @@
-//go:build kerneltest
+//go:build linux && (amd64 || arm64)
 
 package umad
 
@@ -61,7 +61,7 @@ func fetch(t *testing.T, e *engine.Engine, c *engine.Call) ([]byte, time.Duratio
 
 // The kernel joins the segments; of what does not fit it tells the length.
 func TestKernelRMPP(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serveTables(t, tr)
 	e := newEngine(t, tr, engine.Options{Timeout: 30 * time.Second})
 	for _, n := range []int{200, 201, 400, 1000, 1_000_000, 2000} {
@@ -75,7 +75,7 @@ func TestKernelRMPP(t *testing.T) {
 
 // The kernel cuts requests, and joins them at the other end.
 func TestKernelRMPPRequest(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serveTables(t, tr)
 	e := newEngine(t, tr, engine.Options{Timeout: 30 * time.Second})
 	for _, n := range []int{8, 200, 201, 1000, 1_000_000} {
@@ -90,7 +90,7 @@ func TestKernelRMPPRequest(t *testing.T) {
 // A table may take longer than an attempt: it is asked for again, but the kernel
 // does not drop the answer to the first request.
 func TestKernelLateRMPP(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	const n = 1000
 	first := true
 	serve(t, tr, mad.ClassSubnAdm, func(m []byte) []byte {

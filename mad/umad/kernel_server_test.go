@@ -1,4 +1,4 @@
-//go:build kerneltest
+//go:build linux && (amd64 || arm64)
 
 package umad
 

@@ -1,7 +1,7 @@
-//go:build kerneltest
+//go:build linux && (amd64 || arm64)
 
-// These tests run in a virtual machine, on the kernel's own ib_umad, over
-// Soft-RoCE: make kernel-test.
+// These tests run on the simulated subnet of fabsh sim --run; and with the tag kerneltest
+// in a virtual machine, on the kernel's own ib_umad, over Soft-RoCE: make kernel-test.
 
 package umad
 
@@ -16,44 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/mad/umad/umadtest"
 )
-
-func TestMain(m *testing.M) {
-	umadtest.Main(m, umadtest.VM{Modules: []string{"?crc32_generic", "ib_umad", "rdma_rxe", "dummy"}})
-}
-
-// openRoCE makes the device rxe0 and opens it.
-func openRoCE(t *testing.T) *Transport {
-	t.Helper()
-	if err := umadtest.AddRoCE("rxe0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { removeRoCE(t) })
-	tr, err := Open(Options{Device: "rxe0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tr.Close() })
-	return tr
-}
-
-// removeRoCE removes it, if it is still there.
-func removeRoCE(t *testing.T) {
-	t.Helper()
-	umadtest.RemoveRoCE("rxe0")
-	for range 1000 {
-		if _, err := os.Stat(deviceClass + "/rxe0"); err != nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("rxe0 does not go")
-}
 
 // toSelf is the address of tr's own port. The first GID: answers over the
 // others, which stand for IPv4 addresses, are not matched by the kernel.
@@ -63,7 +28,7 @@ func toSelf(t *testing.T, tr *Transport) engine.Address {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Address{QP: 1, HasGRH: true, GID: mad.MakeGID(p.GIDPrefix, p.PortGUID), HopLimit: 64}
+	return engine.Address{LID: p.LID, QP: 1, HasGRH: true, GID: mad.MakeGID(p.GIDPrefix, p.PortGUID), HopLimit: 64}
 }
 
 // vendor is a class that the kernel has nothing to do with.
@@ -95,10 +60,10 @@ func newEngine(t *testing.T, tr engine.Transport, o engine.Options) *engine.Engi
 }
 
 func TestKernelRoundTrips(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serve(t, tr, vendor, double)
 	for _, window := range []int{1, 32, 2000} {
-		again, err := Open(Options{Device: "rxe0"})
+		again, err := Open(Options{Device: hostDevice})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,28 +83,10 @@ func TestKernelRoundTrips(t *testing.T) {
 	}
 }
 
-// What sysfs of the real kernel says.
-func TestKernelPort(t *testing.T) {
-	tr := openRoCE(t)
-	p, err := tr.Port()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.NodeGUID, p.PortGUID = 0, 0 // by chance
-	want := engine.Port{Device: "rxe0", Num: 1, State: mad.PortStateActive, GIDPrefix: 0xfe80000000000000, PKeys: []uint16{0xffff}}
-	if diff := cmp.Diff(want, p); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	const noPort = "no InfiniBand port is up: rxe0/1 (RoCE); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"
-	if _, err := Open(Options{}); fmt.Sprint(err) != noPort {
-		t.Errorf("got  %v\nwant %s", err, noPort)
-	}
-}
-
 // The kernel gives back a request that nobody answers: its header, and nothing
 // for those that expect no answer.
 func TestKernelTimeout(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serve(t, tr, vendor, func([]byte) []byte { return nil })
 	to := toSelf(t, tr)
 	for i, timeout := range []time.Duration{0, time.Second, 100 * time.Millisecond} {
@@ -163,7 +110,7 @@ func TestKernelTimeout(t *testing.T) {
 
 // The engine's timers rule, and its retries are its own.
 func TestKernelRetries(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	var seen sync.Map
 	serve(t, tr, vendor, func(m []byte) []byte {
 		n := binary.BigEndian.Uint32(m[64:])
@@ -189,7 +136,7 @@ func TestKernelRetries(t *testing.T) {
 
 // A storm of requests that nobody asked for does not starve answers.
 func TestKernelUnsolicited(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serve(t, tr, vendor, double)
 	stop, err := tr.Accept(vendor, mad.MethodReport)
 	if err != nil {
@@ -198,7 +145,7 @@ func TestKernelUnsolicited(t *testing.T) {
 	defer stop()
 	e := newEngine(t, tr, engine.Options{Timeout: 10 * time.Second})
 	to := toSelf(t, tr)
-	another, err := Open(Options{Device: "rxe0"})
+	another, err := Open(Options{Device: hostDevice})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +189,7 @@ func TestKernelUnsolicited(t *testing.T) {
 
 // Sessions that end in all ways leave no descriptor open.
 func TestKernelDescriptors(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serve(t, tr, vendor, double)
 	to := toSelf(t, tr)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes what nobody knows any more
@@ -255,7 +202,7 @@ func TestKernelDescriptors(t *testing.T) {
 	}
 	before := open()
 	for i := range 50 {
-		again, err := Open(Options{Device: "rxe0"})
+		again, err := Open(Options{Device: hostDevice})
 		if err != nil {
 			t.Fatal(err)
 		}

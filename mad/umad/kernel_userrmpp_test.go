@@ -65,7 +65,7 @@ func userRMPP(t *testing.T, tr *Transport, loss float64) *engine.Engine {
 func TestKernelUserRMPP(t *testing.T) {
 	for _, loss := range []float64{0, 0.0005} {
 		t.Run(fmt.Sprintf("loss %v", loss), func(t *testing.T) {
-			tr := openRoCE(t)
+			tr := openHost(t)
 			serveTables(t, tr)
 			e := userRMPP(t, tr, loss)
 			for _, n := range []int{1, 200, 201, 1_000_000} {
@@ -85,7 +85,7 @@ func TestKernelUserRMPP(t *testing.T) {
 func TestKernelUserRMPPRequest(t *testing.T) {
 	for _, loss := range []float64{0, 0.01} {
 		t.Run(fmt.Sprintf("loss %v", loss), func(t *testing.T) {
-			tr := openRoCE(t)
+			tr := openHost(t)
 			joined := make(chan []byte, 1)
 			serve(t, tr, mad.ClassSubnAdm, func(m []byte) []byte {
 				joined <- bytes.Clone(m[mad.SADataOffset:])
@@ -115,7 +115,7 @@ const segment = mad.Size - mad.SADataOffset
 
 // Both at once: a long request to the kernel's RMPP, and a long answer from it.
 func TestKernelUserRMPPBothWays(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serveTables(t, tr)
 	e := userRMPP(t, tr, 0)
 	for _, n := range []int{1, 200, 201, 1_000_000} {
@@ -130,7 +130,7 @@ func TestKernelUserRMPPBothWays(t *testing.T) {
 // The kernel heeds our ABORT: it sends no more of a table that nobody wants,
 // which it would without an ACK after 2 s.
 func TestKernelUserRMPPAbort(t *testing.T) {
-	tr := openRoCE(t)
+	tr := openHost(t)
 	serveTables(t, tr)
 	e := userRMPP(t, tr, 0)
 	c := &engine.Call{To: toSelf(t, tr)}

@@ -5,6 +5,7 @@ package run
 import (
 	"fmt"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -82,6 +83,7 @@ type file struct {
 	inode uint64 // of the program's end
 	ours  int
 	umad  *umadFile // nil: issm
+	end   func()    // called when the program has closed it; once
 }
 
 // newFile makes the pair, and returns the program's end too.
@@ -103,10 +105,16 @@ func (s *supervisor) newFile(flags uint64) (f *file, theirs int, errno unix.Errn
 	return &file{inode: st.Ino, ours: p[1]}, p[0], 0
 }
 
-// giveFile gives the caller the program's end of a file, and has ended called when the program
-// has closed its last copy of it.
+// giveFile gives the caller the program's end of a file, and has ended called when the
+// program has closed its last copy of it.
 func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64, ended func()) {
 	number := freeNumber(c.Thread, f.umad != nil && f.umad.native, 0)
+	f.end = sync.OnceFunc(func() {
+		s.mu.Lock()
+		delete(s.files, f.inode)
+		s.mu.Unlock()
+		ended()
+	})
 	s.mu.Lock()
 	s.files[f.inode] = f
 	s.mu.Unlock()
@@ -130,12 +138,27 @@ func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64,
 				f.umad.File.Write(b[:n])
 			}
 		}
-		s.mu.Lock()
-		delete(s.files, f.inode)
-		s.mu.Unlock()
-		ended()
+		f.end()
+		s.mu.Lock() // endClosed may read it
+		defer s.mu.Unlock()
 		unix.Close(f.ours)
+		f.ours = -1
 	}()
+}
+
+// endClosed ends the files that programs have closed. The kernel does so within close(2).
+func (s *supervisor) endClosed() {
+	var closed []*file
+	s.mu.Lock()
+	for _, f := range s.files {
+		if hungUp(f.ours) {
+			closed = append(closed, f)
+		}
+	}
+	s.mu.Unlock()
+	for _, f := range closed {
+		f.end()
+	}
 }
 
 // hungUp reports whether the other end is closed: an empty message looks like it.
@@ -167,6 +190,10 @@ func (s *supervisor) openISSM(c notify.Call, p *port, flags uint64) {
 		return
 	}
 	errno := p.OpenSM()
+	if errno == unix.EAGAIN {
+		s.endClosed()
+		errno = p.OpenSM()
+	}
 	if errno == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
 		s.mu.Lock()
 		p.waiting = append(p.waiting, func() { s.openISSM(c, p, flags) })

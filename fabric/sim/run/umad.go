@@ -76,8 +76,9 @@ func (f *file) flush() {
 		return unix.Send(f.ours, b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL) != unix.EAGAIN
 	})
 	if u.signalled {
+		fd := int32(f.ours)
 		go func() {
-			unix.Poll([]unix.PollFd{{Fd: int32(f.ours), Events: unix.POLLOUT}}, 1000)
+			unix.Poll([]unix.PollFd{{Fd: fd, Events: unix.POLLOUT}}, 1000)
 			u.WithLock(func() {
 				u.signalled = false
 				f.flush()
@@ -127,6 +128,10 @@ func (s *supervisor) ioctl(c *notify.Call) {
 		return
 	}
 	changed, offset, errno, commit := f.umad.Ioctl(request, argument)
+	if errno == unix.EINVAL { // another program's agent, which is gone?
+		s.endClosed()
+		changed, offset, errno, commit = f.umad.Ioctl(request, argument)
+	}
 	written := len(changed) == 0 || s.Write(c, c.Args[2]+uint64(offset), changed)
 	if !written && errno == 0 {
 		errno = unix.EFAULT
