@@ -55,8 +55,8 @@ type transfer struct {
 	data []byte // with the header of the first segment
 }
 
-// join adds a segment to its transfer, and returns all when it is complete: of one
-// segment a whole MAD, of more the exact length (copy_recv_mad).
+// join adds a segment to its transfer, and returns all when it is complete, without the
+// padding of the last segment (get_mad_len).
 func (a *agent) join(m *client.Message) (data []byte, whole bool) {
 	f := a.file
 	var h mad.RMPPHeader
@@ -69,9 +69,6 @@ func (a *agent) join(m *client.Message) (data []byte, whole bool) {
 		return nil, false
 	}
 	first, last := h.RMPPFlags&mad.RMPPFlagsFirst != 0, h.RMPPFlags&mad.RMPPFlagsLast != 0
-	if first && last {
-		return slices.Clone(m.MAD[:]), true
-	}
 	start := dataOffset(mad.Class(m.MAD[mad.ClassOffset]))
 	t := f.transfers[key]
 	if first {

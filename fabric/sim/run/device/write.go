@@ -89,7 +89,7 @@ func (f *File) prepare(b []byte, gid syscall.Errno) ([]client.Message, syscall.E
 		}
 	}
 	messages := []client.Message{s.message}
-	if split && m[mad.RMPPOffset+1] == byte(mad.RMPPTypeData) {
+	if split { // the kernel writes the RMPP header, whatever the program has there
 		s.data = bytes.Clone(m[min(len(m), dataOffset(class)):])
 		messages = s.segments()
 	}
