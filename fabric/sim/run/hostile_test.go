@@ -158,4 +158,3 @@ func TestSignals(t *testing.T) {
 	}
 	s.checkEmpty(t)
 }
-

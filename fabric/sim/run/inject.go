@@ -36,7 +36,7 @@ func (s *supervisor) open(c *notify.Call, m *host, p string, e *tree.Entry, flag
 		fd, errno := m.openBelow(p, unix.O_RDONLY|unix.O_DIRECTORY)
 		s.inject(c, fd, -1, flags, errno)
 	default:
-		fd, errno := textFile(p, e)
+		fd, errno := s.textFile(e)
 		s.inject(c, fd, -1, flags, errno)
 	}
 }
@@ -57,23 +57,49 @@ func (s *supervisor) inject(c *notify.Call, fd, number int, flags uint64, errno 
 }
 
 // textFile returns a file with the text of now, open for reading.
-func textFile(p string, e *tree.Entry) (int, unix.Errno) {
+func (s *supervisor) textFile(e *tree.Entry) (int, unix.Errno) {
 	text, ok := e.Read()
 	if !ok {
 		text = "" // the kernel fails to read it
 	}
-	fd, err := unix.MemfdCreate(p, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, known := s.texts[text]
+	if !known {
+		var errno unix.Errno
+		if fd, errno = newText(text); errno != 0 {
+			return -1, errno
+		}
+		if len(s.texts) == maxTexts {
+			for text, fd := range s.texts {
+				unix.Close(fd)
+				delete(s.texts, text)
+			}
+		}
+		s.texts[text] = fd
+	}
+	again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return again, errnoOf(err)
+}
+
+// maxTexts is how many texts are kept.
+const maxTexts = 256
+
+// newText returns a file with a text that nothing can change.
+func newText(text string) (int, unix.Errno) {
+	fd, err := unix.MemfdCreate("sysfs", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return -1, errnoOf(err)
 	}
-	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(text)); err != nil {
+	if _, err = unix.Write(fd, []byte(text)); err == nil {
+		err = unix.Fchmod(fd, 0o444)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err != nil {
+		unix.Close(fd)
 		return -1, errnoOf(err)
 	}
-	unix.Fchmod(fd, 0o444)
-	unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
-	again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	return again, errnoOf(err)
+	return fd, 0
 }
 
 // file is an open umad or issm file. The program has one end of a pair of sockets, whose
@@ -127,7 +153,7 @@ func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64,
 	go func() { // an end of file comes at once if the caller did not get it
 		var b [notify.NativeSize]byte
 		for {
-			n, err := unix.Read(f.ours, b[:])
+			n, err := receive(f.ours, b[:])
 			if err == unix.EINTR {
 				continue
 			}

@@ -9,6 +9,7 @@
 //	host.go      which host a program is on, and its devices
 //	calls.go     the calls that name files
 //	inject.go    the files that programs get
+//	socket.go    the sockets that umad files are
 //	umad.go      reads, writes and requests of umad files
 //
 // It is made of these packages: notify has the kernel report the calls; launch starts the

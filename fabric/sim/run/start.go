@@ -37,7 +37,7 @@ func Start(o Options) (*Running, error) {
 		h.close()
 		return nil, err
 	}
-	s := &supervisor{Listener: c.Listener, hosts: h, files: map[uint64]*file{}, pidfds: map[uint32]int{}}
+	s := &supervisor{Listener: c.Listener, hosts: h, files: map[uint64]*file{}, texts: map[string]int{}, pidfds: map[uint32]int{}}
 	go c.Listener.Serve(s.handle)
 	return &Running{command: c, hosts: h}, nil
 }
@@ -58,6 +58,7 @@ func (r *Running) Wait() (status int, err error) {
 type supervisor struct {
 	*notify.Listener
 	hosts *hosts
+	texts map[string]int // files that have been opened, by their text
 
 	pidfd  sync.Mutex     // guards pidfds
 	pidfds map[uint32]int // of the processes of threads

@@ -41,7 +41,7 @@ func (s *supervisor) openUMAD(c *notify.Call, p *port, flags uint64) {
 	u.File = p.Open(false, func() {
 		if !u.signalled {
 			u.signalled = true
-			unix.Send(f.ours, []byte{0}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+			send(f.ours, []byte{0})
 		}
 		select {
 		case u.arrived <- struct{}{}:
@@ -73,7 +73,7 @@ func (f *file) flush() {
 		return
 	}
 	u.signalled = !u.Flush(func(b []byte) bool {
-		return unix.Send(f.ours, b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL) != unix.EAGAIN
+		return send(f.ours, b) != unix.EAGAIN
 	})
 	if u.signalled {
 		fd := int32(f.ours)

@@ -14,11 +14,15 @@
 // views of files, not for security.
 package notify
 
-import "golang.org/x/sys/unix"
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
 
 // Descriptors within these ranges are supervised: of the second all reads and writes are
-// reported, of the first only those of more than NativeSize bytes or less than
-// LeastNative, and the others are the kernel's. A filter sees numbers, not what they stand
+// reported, of the first only those of less than LeastNative bytes, and writes of more
+// than NativeSize; the others are the kernel's. A filter sees numbers, not what they stand
 // for. RLIMIT_NOFILE is rarely below 256, and shells have 255 for themselves.
 const (
 	FirstNative     = 190
@@ -45,6 +49,7 @@ const (
 	offArg0   = 16
 	offArg1   = 24
 	offArg2   = 32
+	offArg3   = 40
 )
 
 // program is a filter under construction: what it does not report is allowed.
@@ -77,18 +82,27 @@ func filter(ioctlType uint8) program {
 	p.add(unix.BPF_JMP|unix.BPF_JA, 1)
 	p.answer(unix.SECCOMP_RET_ALLOW)
 	p.load(offNumber)
+	// fstat: what has a descriptor and an empty path is no path.
+	p.unless(unix.BPF_JEQ, sysStatAt, 7)
+	p.load(offArg0)
+	p.when(unix.BPF_JGE, 1<<31, 4) // AT_FDCWD
+	p.load(offArg3)
+	p.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.AT_EMPTY_PATH)
+	p.unless(unix.BPF_JEQ, unix.AT_EMPTY_PATH, 1)
+	p.answer(unix.SECCOMP_RET_ALLOW)
+	p.load(offNumber)
 	for _, call := range pathCalls {
 		p.unless(unix.BPF_JEQ, call, 1)
 		p.answer(unix.SECCOMP_RET_USER_NOTIF)
 	}
-	for _, call := range []uint32{unix.SYS_READ, unix.SYS_WRITE} {
-		p.unless(unix.BPF_JEQ, call, 9)
+	for _, io := range []struct{ call, most uint32 }{{unix.SYS_READ, math.MaxUint32}, {unix.SYS_WRITE, NativeSize}} {
+		p.unless(unix.BPF_JEQ, io.call, 9)
 		p.load(offArg0)
 		p.unless(unix.BPF_JGE, FirstNative, 6)
 		p.when(unix.BPF_JGT, LastSupervised, 5)
 		p.when(unix.BPF_JGE, FirstSupervised, 3)
 		p.load(offArg2)
-		p.when(unix.BPF_JGT, NativeSize, 1)
+		p.when(unix.BPF_JGT, io.most, 1)
 		p.when(unix.BPF_JGE, LeastNative, 1)
 		p.answer(unix.SECCOMP_RET_USER_NOTIF)
 		p.answer(unix.SECCOMP_RET_ALLOW)
