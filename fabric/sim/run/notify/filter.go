@@ -82,7 +82,7 @@ func filter(ioctlType uint8) program {
 	p.add(unix.BPF_JMP|unix.BPF_JA, 1)
 	p.answer(unix.SECCOMP_RET_ALLOW)
 	p.load(offNumber)
-	// fstat: what has a descriptor and an empty path is no path.
+	// fstat, as glibc calls it: a descriptor, and an empty path.
 	p.unless(unix.BPF_JEQ, sysStatAt, 7)
 	p.load(offArg0)
 	p.when(unix.BPF_JGE, 1<<31, 4) // AT_FDCWD
