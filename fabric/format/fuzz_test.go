@@ -343,3 +343,30 @@ func FuzzCache(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCaptures: dumps and lists that tools print to a terminal, with anything around them, are
+// read or refused, with the place; what is read can be written and read again.
+func FuzzCaptures(f *testing.F) {
+	f.Add("\ufeff[root@a ~]# ibnetdiscover\r\n#\r\nvendid=0x2c9\r\nswitchguid=0x1(1)\r\nSwitch36 \"S-0000000000000001\"# \"a\" enhanced port 0 lid  lmc 0\r\nibwarn: [1] timed out\r\n[1]\"S-0000000000000001\"[2] # \"a\" lid 65535 4xHDR\r\n[2]\"S-0000000000000001\"[1] # \"a\" lid  4xHDR\r\n[root@a ~]#")
+	f.Add("CA     1  1 0x00000000000000a1 4x HDR - SW     2  1 0x0000000000000001 ( 'node-1 HCA-1' - 'leaf 1' )\nSW     2  3 0x0000000000000001 4x SDR         'leaf 1'\n$")
+	f.Add("CA: a:\n      0xa1      1    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       2    1[ 3] \"b\" ( )\nSwitch: 0x1 b:\n           2    1[  ] ==( 4X 53.125 Gbps Active/  LinkUp) (HOQ:1 VL_Stall:2)==>       1    1[  ] \"a\" ( )\n           2    2[  ] ==(                Down/ Polling)==>             [  ] \"\" ( )\n")
+	f.Add("0xa1 \"  a\"      1    1[  ] ==( 4X 10.0 Gbps (FDR10) Active/  LinkUp)==>  0x0000000000000001      2    1[  ] \"b\" ( )\n0x1 \" b\"  2    2[  ] ==( 4X undefined (8) Armed/LinkUp)==>  \"Port not available\"\n")
+	f.Add("Switch\t: 0x1 ports 36 \"a\" enhanced port 0 lid 7 lmc 0\nCa\t : 0xa ports 1 devid 0x1013 vendid 0x2c9 \"b\"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		net, err := format.Load(strings.NewReader(text), "x", nil)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := format.WriteSnapshot(&b, net); err != nil {
+			t.Fatal(err)
+		}
+		back, err := format.Load(&b, "x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if net.String() != back.String() {
+			t.Errorf("wrote %s, read %s", net, back)
+		}
+	})
+}

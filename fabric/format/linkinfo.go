@@ -42,11 +42,14 @@ func linkHeader(s string) (e portEnd, ok bool) {
 				return e, false
 			}
 		}
-		e.name = name
+		e.name = listName(name)
 		return e, true
 	}
 	return e, false
 }
+
+// listName is a name without blanks around: they are padding in one place, and lost in another.
+func listName(name string) string { return strings.TrimSpace(name) }
 
 // linkRow parses a line (rdma-core infiniband-diags/iblinkinfo.c, print_port): below a header
 // `      0x0002c90300000011      3    1[  ] ==( 4X      25.78125 Gbps Active/  LinkUp)==>       1    5[  ] "leaf 1" ( )`,
@@ -71,7 +74,7 @@ func (p *portList) linkRow(line string) error {
 		if i == 0 {
 			return p.expected("a name in quotes: %q", p.shown())
 		}
-		r.near.t, r.near.name, near = 0, strings.TrimSpace(near[1:i]), near[i+1:]
+		r.near.t, r.near.name, near = 0, listName(near[1:i]), near[i+1:]
 	} else if p.header.name == "" && p.header.t == 0 {
 		return p.expected("the line of the node (Switch: ..., CA: ...) before a link: %q", p.shown())
 	}
@@ -96,7 +99,7 @@ func (p *portList) linkRow(line string) error {
 		if !ok || i < 1 || far[0] != '"' || !strings.HasSuffix(far, ")") {
 			return p.expected("LID, port and name of the other end, as in 1    5[  ] \"leaf 1\": %q", p.shown())
 		}
-		r.far.name = strings.TrimSpace(far[1:i])
+		r.far.name = listName(far[1:i])
 	}
 	p.rows = append(p.rows, r)
 	return nil

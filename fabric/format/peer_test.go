@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -69,6 +70,53 @@ func TestIbnetdiscover(t *testing.T) {
 func records(s string) []string {
 	s = regexp.MustCompile(`(?m)^# (Topology file: generated|Reported max hops|Total MADs).*\n`).ReplaceAllString(s, "")
 	list := strings.Split(strings.TrimSpace(s), "\n\n")
+	slices.Sort(list)
+	return list
+}
+
+// TestPeerLists: lists that the tools print have the nodes and links of ibnetdiscover's dump.
+func TestPeerLists(t *testing.T) {
+	for _, name := range ibsimtest.Nets() {
+		t.Run(name, func(t *testing.T) {
+			net := ibsimtest.Net(t, name)
+			first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1]
+			sim := ibsimtest.Start(t, net, ibsimtest.Options{SM: first})
+			load := func(tool string, args ...string) *fabric.Fabric {
+				f, err := format.Load(strings.NewReader(sim.Run(t, tool, args...)), tool, nil)
+				if err != nil {
+					t.Fatalf("%s %v: %v", tool, args, err)
+				}
+				return f
+			}
+			want := load("ibnetdiscover")
+			for _, c := range [][]string{{"ibnetdiscover", "-p"}, {"iblinkinfo"}, {"iblinkinfo", "-l"}, {"iblinkinfo", "-p"}} {
+				if d := cmp.Diff(cables(want), cables(load(c[0], c[1:]...))); d != "" {
+					t.Errorf("%v (-ibnetdiscover +):\n%s", c, d)
+				}
+			}
+			for _, c := range [][]string{{"ibnetdiscover", "-l"}} {
+				got := load(c[0], c[1:]...)
+				if len(got.Nodes()) != len(want.Nodes()) {
+					t.Errorf("%v: %s, want %s", c, got, want)
+				}
+				for i := range got.Nodes() {
+					if a, b := &got.Nodes()[i], &want.Nodes()[i]; a.GUID() != b.GUID() || a.Type() != b.Type() || a.NumPorts() != b.NumPorts() {
+						t.Errorf("%v: %s, want %s", c, a.Label(), b.Label())
+					}
+				}
+			}
+		})
+	}
+}
+
+// cables are the ends of all links: types and port GUIDs, with LIDs, widths and speeds.
+func cables(f *fabric.Fabric) (list []string) {
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if q := p.Peer(); q != nil {
+			list = append(list, fmt.Sprintln(p.Node().IsSwitch(), strings.TrimSpace(p.Node().Name()), p.GUID(), p.Num(), p.LID(), p.Width(), p.Speed(), q.GUID(), q.Num()))
+		}
+	}
 	slices.Sort(list)
 	return list
 }
