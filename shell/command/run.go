@@ -9,12 +9,12 @@
 //	report.go       report, and its page of HTML
 //	route.go        route; routewatch.go, its --watch
 //	verify.go       verify, and the checks that it shares with route
-//	changeplan.go   change plan; changeshow.go, show; changecheck.go, check;
+//	changeplan.go   change plan; changecheck.go, show and check;
 //	                changeapply.go, apply and resume;
 //	                changeend.go, confirm, revert and status; changeguard.go, the guard
 //	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
-//	                sim.go, simrun.go, simscenario.go, decode.go, ports.go, test.go, fmt.go, check.go:
+//	                sim.go, simrun.go, simscenario.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go:
 //	                the commands of these names
 //	doc.go          version, doc and examples
 //	help.go         help, and the pages of commands

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/fabric/hermetic"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/run"
 	"fabsh/mad/ibsim/ibsimtest"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(status)
 	}
-	code := m.Run()
+	code := hermetic.Tests(m).Run()
 	os.RemoveAll(programFolder)
 	os.Exit(code)
 }
