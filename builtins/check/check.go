@@ -2,7 +2,8 @@
 // it.
 //
 //	check.go       the script; call.go: the arguments of its calls
-//	comparison.go  comparisons that are never true; dict.go: the keys of dicts
+//	comparison.go  comparisons that are never true; dict.go: the keys of dicts;
+//	               portname.go: names of ports in place of ports
 //	definition.go  the definitions of its variables
 package check
 

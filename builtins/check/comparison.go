@@ -125,7 +125,11 @@ func (x *comparer) equal(e, literal syntax.Expr) {
 	if !ok {
 		return
 	}
-	if all := x.typesOf(e); differ(all, literalType(l)) {
+	all := x.typesOf(e)
+	if text, ok := l.Value.(string); ok && !isPortName(text) {
+		all = withoutPortNames(all)
+	}
+	if differ(all, literalType(l)) {
 		x.report(l.TokenPos, x.never(e, all, l))
 	}
 }

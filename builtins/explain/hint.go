@@ -60,6 +60,7 @@ var hints = []struct {
 	{`^\s*class\b`, "", "there are no classes; use dicts and functions"},
 	{`\b(async|await)\b`, "", "there is no async; parallel(fn, items) runs many calls at once"},
 	{`^\s*print\s+[^(\s]`, "", "print is a function; write print(x)"},
+	{`\.select\(\s*\w+\s*(==|!=|[<>]|(not )?in\b)`, "", `select takes a condition as text: rows.select("lid > 10 and type == 'ca'")`},
 	{"", `^Starlark stack overflow$`, "calls are nested 100,000 deep, which is the limit; does a function call itself without end?"},
 	{"", `unknown conversion %[-+ #0-9.]`, `% does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 	{"", `format spec features not supported`, `format does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},

@@ -22,7 +22,7 @@
 //	comparison.go                comparisons with words that an attribute never has
 //	harmless.go                  escapes of terminal control sequences in text
 //	files.go outfiles.go fs.go   files that scripts may read and write; save.go, save();
-//	                             savefile.go, the files that it writes; named.go, files
+//	                             savefile.go and renamenew_*.go, the files that it writes; named.go, files
 //	                             that the command line names
 //	re.go sum.go clock.go dialect.go  module re; sum; time and sleep; the dialect of Starlark
 //

@@ -74,7 +74,8 @@ func goesOn(whole, last, next string) bool {
 		after := first + gap
 		return indent == len(whole)-len(strings.TrimLeft(whole[after:], " "))
 	}
-	return indent == first && textWidth(last) >= long && !strings.Contains(bare, "  ") && !strings.HasPrefix(bare, "-") && !strings.HasSuffix(whole, ":")
+	code := indent == 2 // in prose, such as the examples of help
+	return indent == first && !code && textWidth(last) >= long && !strings.Contains(bare, "  ") && !strings.HasPrefix(bare, "-") && !strings.HasSuffix(whole, ":")
 }
 
 // fitLine wraps a line; all parts except the first begin with hang blanks.

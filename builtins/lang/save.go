@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // Typed is a statement that a user types at a terminal, while it runs. Only it may save
@@ -17,6 +20,8 @@ type Typed struct {
 	Thread *starlark.Thread
 	// File is the file name of typed code in positions. No module has such a name.
 	File string
+	// Source returns all typed text.
+	Source func() string
 	// Page shows text in a pager.
 	Page func(text string) error
 }
@@ -34,7 +39,26 @@ func (c *Call) mayUse(what string) error {
 			return Errorf("%s: only statements typed at the prompt may do this, and here %s calls it; call it in the statement itself", what, c.Thread.DebugFrame(depth).Callable().Name())
 		}
 	}
+	if name := c.Builtin.Name; !calledBy(name, typed.Source(), c.Thread.CallFrame(1).Pos) {
+		return Errorf("%s: only a call of %s by its own name may do this; write %[2]s(...)", what, name)
+	}
 	return nil
+}
+
+// calledBy reports whether the call whose parenthesis is at a position is written name(...).
+// A module may export a function under another name, as if it only computed.
+func calledBy(name, source string, paren syntax.Position) bool {
+	lines := strings.Split(source, "\n")
+	if paren.Line < 1 || int(paren.Line) > len(lines) {
+		return false
+	}
+	text := []rune(lines[paren.Line-1])
+	if paren.Col < 1 || int(paren.Col) > len(text) {
+		return false
+	}
+	before, ok := strings.CutSuffix(strings.TrimRight(string(text[:paren.Col-1]), " \t"), name)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return ok && (before == "" || last != '.' && last != '_' && !unicode.IsLetter(last) && !unicode.IsDigit(last))
 }
 
 // Saved is implemented by values with file formats of their own.

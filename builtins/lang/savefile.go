@@ -106,10 +106,14 @@ func (f *Files) saveIn(dir *os.Root, name string, data []byte, overwrite bool) (
 	switch err := dir.Link(temp, name); {
 	case errors.Is(err, fs.ErrExist):
 		return refuse(errExists)
-	case err != nil: // the file system has no links
-		return dir.Rename(temp, name)
+	case err == nil:
+		return nil
 	}
-	return nil
+	err = renameNew(dir, temp, name) // the file system has no links
+	if errors.Is(err, fs.ErrExist) {
+		return refuse(errExists)
+	}
+	return err
 }
 
 var errExists = errors.New("exists; overwrite=True replaces it")

@@ -42,7 +42,7 @@ func FindValue(f *fabric.Fabric, v starlark.Value) Target {
 				return NodeTarget(p.Node())
 			}
 		}
-		return missing(v.String(), "the fabric has no LID %s", v)
+		return missing(v.String(), "the fabric has no LID %s%s", v, asGUID(v))
 	case starlark.String:
 		return FindIn(f, string(v))
 	case Node:

@@ -47,7 +47,7 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 		n, err := lang.ToInt(v)
 		switch {
 		case err != nil || n < 0 || n > 0xffff:
-			return Target{}, fmt.Errorf("LID %s is out of range, 1..%d", v, mad.MaxUnicastLID)
+			return Target{}, fmt.Errorf("LID %s is out of range, 1..%d%s", v, mad.MaxUnicastLID, asGUID(v))
 		case n == 0:
 			return Target{}, fmt.Errorf("invalid LID 0; a port without a LID is reached by a directed route")
 		case n > int(mad.MaxUnicastLID):
@@ -83,6 +83,14 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 		return Target{Label: v.Target, Port: NoPortGiven, Err: v.Err}, nil
 	}
 	return Target{}, fmt.Errorf("got %s, want a LID, a GUID or GID, a node name, NAME/PORT, dr(...), a node or a port", v.Type())
+}
+
+// asGUID returns advice for a number that is too large for a LID: GUIDs are texts.
+func asGUID(v starlark.Int) string {
+	if g, ok := v.Uint64(); ok && g > 0xffff_ffff {
+		return fmt.Sprintf("; GUIDs are texts: write %q", mad.GUID(g).String())
+	}
+	return ""
 }
 
 // checkRoute checks that the first hop leaves through the local port; otherwise the SMP

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -178,7 +179,7 @@ func (m *lftMatcher) notes(name string) []string {
 		}
 	}
 	if len(missing) > 0 {
-		note("no table of %d switches of the fabric: %s", len(missing), some(missing))
+		note("no table of %s of the fabric: %s", plural.Count(len(missing), "switch", "switches"), some(missing))
 	}
 	if len(m.twice) > 0 {
 		note("it has two tables of %s; the last counts", some(m.twice))
@@ -190,10 +191,10 @@ func (m *lftMatcher) notes(name string) []string {
 		note("%d LIDs are additional LIDs of their ports (LMC), which the fabric does not have: paths to these are not judged; a topology of ibnetdiscover has them", m.further)
 	}
 	if m.stale > 0 {
-		note("%d entries are left out: their ports are not in the fabric, and their LIDs now belong to others", m.stale)
+		note("%s left out: ports that are not in the fabric, and LIDs that now belong to others", plural.Count(m.stale, "entry is", "entries are"))
 	}
 	if m.beyond > 0 {
-		note("%d entries are left out: their LIDs are above the last of the fabric", m.beyond)
+		note("%s left out: LIDs above the last of the fabric", plural.Count(m.beyond, "entry is", "entries are"))
 	}
 	return notes
 }

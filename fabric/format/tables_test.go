@@ -249,10 +249,10 @@ Unicast lids [0-20] of switch Lid 9 guid 0x0000000000000077 ('unknown'):
 	}
 	want := []string{
 		"lfts: 1 of its switches are not in the fabric: 0x0000000000000077",
-		`lfts: no table of 1 switches of the fabric: "other" (0x0000000000000020)`,
+		`lfts: no table of 1 switch of the fabric: "other" (0x0000000000000020)`,
 		"lfts: 3 LIDs have changed since the file was written; their entries follow the ports, by port GUID",
-		"lfts: 1 entries are left out: their ports are not in the fabric, and their LIDs now belong to others",
-		"lfts: 1 entries are left out: their LIDs are above the last of the fabric",
+		"lfts: 1 entry is left out: ports that are not in the fabric, and LIDs that now belong to others",
+		"lfts: 1 entry is left out: LIDs above the last of the fabric",
 	}
 	if d := cmp.Diff(want, notes); d != "" {
 		t.Errorf("notes (-want +got):\n%s", d)

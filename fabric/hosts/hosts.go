@@ -92,7 +92,7 @@ func (n *network) nothing() error {
 	if n.ports == 0 {
 		return errors.New("no hosts: no adapter of a compute node (class cn) is at a switch")
 	}
-	return fmt.Errorf("no host can be identified: %s", strings.Join(n.notes.list(), "; "))
+	return fmt.Errorf("no host can be identified: %s; --node-name-map FILE gives nodes names", strings.Join(n.notes.list(), "; "))
 }
 
 // notes are things of one kind, which are reported in one line.

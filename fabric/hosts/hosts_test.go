@@ -206,8 +206,8 @@ func TestBaseline(t *testing.T) {
 // TestNoHosts: that there are none is an error, which says why.
 func TestNoHosts(t *testing.T) {
 	for want, lines := range map[string][]string{
-		`no hosts: no adapter of a compute node (class cn) is at a switch`:                                         {"L1 - storage-1 S1"},
-		`no host can be identified: name is not that of a host and its adapter; left out: "MT4123 ConnectX6 by V"`: {"L1 - MT4123~ConnectX6~by~V"},
+		`no hosts: no adapter of a compute node (class cn) is at a switch`:                                                                                 {"L1 - storage-1 S1"},
+		`no host can be identified: name is not that of a host and its adapter; left out: "MT4123 ConnectX6 by V"; --node-name-map FILE gives nodes names`: {"L1 - MT4123~ConnectX6~by~V"},
 	} {
 		d := net(lines...)
 		d.types["MT4123 ConnectX6 by V"] = mad.NodeTypeCA

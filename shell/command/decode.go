@@ -19,6 +19,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/metrics"
 	"fabsh/builtins/records"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/capture"
 	"fabsh/shell/session"
@@ -53,8 +54,11 @@ With -o json, jsonl or csv before the word decode, the output has that format.`,
 			if isCapture(m) {
 				return decodeRecording(ctx, p, m, words[0])
 			}
+			if err := noTable(p, "decode", "a single datagram is shown whole"); err != nil {
+				return err
+			}
 			if len(m) < mad.HeaderSize {
-				return fmt.Errorf("decode: too short for the header of a MAD (%d bytes): %d bytes", mad.HeaderSize, len(m))
+				return fmt.Errorf("decode: too short for the header of a MAD (%d bytes): %s", mad.HeaderSize, plural.Count(len(m), "byte", "bytes"))
 			}
 			text, err := metrics.Render(records.Datagram(m), p.Settings.Output(), "datagram")
 			if err != nil {
@@ -93,7 +97,7 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 	})
 	if err == nil && p.Settings.Output() != lang.FormatText {
 		var text string
-		if text, err = renderTable(p.Settings, starlark.NewList(list), "datagram"); err == nil {
+		if text, err = renderTable(p.Settings, p.Console.Err(), starlark.NewList(list), "datagram"); err == nil {
 			_, err = io.WriteString(p.Console.Out(), text)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -84,7 +83,7 @@ func diffFiles(p *session.Program, paths ...string) error {
 		if err != nil {
 			return fmt.Errorf("diff: %w", err)
 		}
-		text, err := metrics.Render(shownDiff(r, p.Settings.Output(), p.Warn), p.Settings.Output(), "diff")
+		text, err := renderTable(p.Settings, p.Console.Err(), shownDiff(r, p.Settings.Output(), p.Warn), "diff")
 		if err != nil {
 			return err
 		}

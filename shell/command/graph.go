@@ -14,6 +14,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
+	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
 
@@ -45,6 +46,12 @@ other ends are drawn.`,
   fabsh -F file:monday.snap graph -o svg --out monday.svg`,
 		Annotations: map[string]string{atPrompt: ""},
 		Args:        cobra.ArbitraryArgs,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			if p.Line == nil { // a shell: the fabric is not open
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return prompt.NodeWords(p.Line.Session), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
 			case as == "":

@@ -64,7 +64,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 	for i := range list {
 		values[i] = &hostPort{list[i]}
 	}
-	text, renderError := renderTable(s, starlark.NewList(values), "port")
+	text, renderError := renderTable(s, io.Discard, starlark.NewList(values), "port")
 	if renderError != nil {
 		return "", fmt.Errorf("ports: %w", renderError)
 	}

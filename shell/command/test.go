@@ -85,6 +85,9 @@ func runTests(p *session.Program, paths []string, o testOptions) error {
 	case p.Settings.Record != "":
 		return errors.New("test: --record: not supported: each test has its own fabric")
 	}
+	if err := noTable(p, "test", "tests are selected with --run"); err != nil {
+		return err
+	}
 	if err := p.Settings.Check(); err != nil {
 		return err
 	}

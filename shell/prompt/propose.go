@@ -18,6 +18,7 @@ import (
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/builtins/types"
+	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/shell/session"
 )
@@ -197,6 +198,22 @@ func nodeNames(s *session.Session) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// NodeWords returns the names of the latest fabric as words of a command: hosts by their
+// first word, because names with blanks are two words.
+func NodeWords(s *session.Session) []string {
+	var words []string
+	for _, name := range nodeNames(s) {
+		if host, ok := fabric.HostName(name); ok {
+			name = host
+		}
+		if !strings.ContainsAny(name, " \t\"'") {
+			words = append(words, name)
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // filesWith returns the files and directories that begin with prefix, or the modules of

@@ -221,7 +221,7 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 	return lang.Protect("prompt", func() error {
 		t, _ := r.Thread(ctx, file)
 		if r.terminal && file == promptFile {
-			r.Typed = &lang.Typed{Thread: t, File: promptFile, Page: func(text string) error { return r.Console.PageAlways(r.program.Interrupts, text) }}
+			r.Typed = &lang.Typed{Thread: t, File: promptFile, Source: r.lines.source, Page: func(text string) error { return r.Console.PageAlways(r.program.Interrupts, text) }}
 			defer func() { r.Typed = nil }()
 		}
 		return r.interp.exec(t, file, line, text)

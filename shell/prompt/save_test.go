@@ -3,6 +3,7 @@ package prompt
 import (
 	"bytes"
 	"encoding/xml"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,9 +27,11 @@ func openTyped(t *testing.T, files map[string]string) (run func(line string) str
 	}
 	r, out := openTest(t, "-F", "sim:ring:n=2", "-q")
 	r.terminal = true
+	in := &typist{echo: io.Discard}
+	r.read(in, true)
 	return func(line string) string {
 		out.Reset()
-		r.read(newPlainReader(strings.NewReader(line+"\n")), true)
+		in.lines = strings.Split(line, "\n")
 		r.loop()
 		first, _, _ := strings.Cut(out.String(), "\n")
 		return first
@@ -168,6 +171,9 @@ def spreads(fn, items): parallel(fn, items)
 def caught(x): return catch(save, x, "caught.csv")
 def default(x, s = save): s(x, "default.csv")
 def pages(x): show(x, pager = True)
+computes = save
+summary = show
+options = {"value": 1, "out": "options.csv"}
 box = struct(save = lambda x: save(x, "box.csv"))
 `
 	run := openTyped(t, map[string]string{
@@ -177,8 +183,8 @@ box = struct(save = lambda x: save(x, "box.csv"))
 	})
 	before := names(t)
 	for _, line := range []string{
-		`load("evil.star", "direct", "shown", "nested", "lambdas", "sorts", "calls", "keys", "spreads", "caught", "default", "pages", "box")`,
-		`x = 1`, `ok = lambda v, p = "mine.csv": save(v, p)`,
+		`load("evil.star", "direct", "shown", "nested", "lambdas", "sorts", "calls", "keys", "spreads", "caught", "default", "pages", "box", "computes", "summary", "options")`,
+		`x = 1`, `mine = save`, `ok = lambda v, p = "mine.csv": save(v, p)`,
 	} {
 		if got := run(line); got != "" {
 			t.Fatalf("%s: %s", line, got)
@@ -186,7 +192,7 @@ box = struct(save = lambda x: save(x, "box.csv"))
 	}
 	for _, line := range []string{
 		`direct(x)`, `shown(x)`, `nested(x)`, `lambdas[0](x)`, `sorts(x)`, `calls(save, x, "value.csv")`, `calls(ok, x, "typed-lambda.csv")`, `keys(ok)`, `keys(lambda p: save(1, p))`,
-		`spreads(ok, [1])`, `caught(x)`, `default(x)`, `box["save"](x)`, `pages(x)`,
+		`spreads(ok, [1])`, `caught(x)`, `default(x)`, `box["save"](x)`, `pages(x)`, `computes(x, "computes.csv")`, `summary(**options)`, `summary(x, pager=True)`, `mine(x, "alias.csv")`, `[save][0](x, "index.csv")`, `{"save": computes}["save"](x, "key.csv")`,
 		`sorted([x], key=lambdas[0])`, `sorted([x], key=lambda v: direct(v))`, `sorted([x], key=ok)`, `parallel(ok, [x])`, `catch(direct, x)`, `catch(save, x, "catch.csv")`,
 		`[direct(v) for v in [x]]`, `load("toplevel.star", "y")`, `load("<prompt>", "typed")`, `load("./<prompt>", "typed")`, `typed(x)`,
 	} {

@@ -75,14 +75,14 @@ func (r *repl) inFabric(f *fabric.Fabric, name string) string {
 	if t.Err != nil {
 		return ""
 	}
-	what, write, attribute := "a node", r.fabricName(f)+fmt.Sprintf(".node(%q)", name), "NodeInfo"
+	what, write := "a node", r.fabricName(f)+fmt.Sprintf(".node(%q)", name)
 	switch {
 	case t.Port != topology.NoPortGiven:
-		what, write, attribute = "a port", r.portExpr(f, t.Node.Port(t.Port)), "PortInfo"
+		what, write = "a port", r.portExpr(f, t.Node.Port(t.Port))
 	case t.Node.IsSwitch():
 		what = "a switch"
 	}
-	return fmt.Sprintf("%s is %s; write %s, or %[4]q as a target: smp_get(%[5]q, %[4]q)", name, what, write, name, attribute)
+	return fmt.Sprintf("%s is %s; write %s, or %q as a target", name, what, write, name)
 }
 
 // portOf returns the port of a name; nil: the fabric has none.

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -207,6 +208,6 @@ func (r *Routes) FillFrom(old *Routes) {
 		}
 	}
 	if entries > 0 {
-		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%d entries that the file does not have are kept: of LIDs that no port has, and of %d switches", entries, switches))
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s that the file does not have: kept, of LIDs that no port has, and of %s", plural.Count(entries, "entry", "entries"), plural.Count(switches, "switch", "switches")))
 	}
 }

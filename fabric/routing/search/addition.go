@@ -2,8 +2,8 @@ package search
 
 import (
 	"context"
-	"fmt"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -89,12 +89,14 @@ func NoteAddedToSwitches(r *routes.Routes, n int) {
 
 // note reports the result for missing entries of one kind.
 func (a *addition) note(kind string, n tally) {
-	const what = "%d entries of switches with CAs%s have no path that goes up and then down"
+	what := func(n int) string {
+		return plural.Count(n, "entry", "entries") + " of switches with CAs" + kind + " without a path that goes up and then down"
+	}
 	if n.added > 0 {
-		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+"; they got one that closes no credit loop with all others", n.added, kind))
+		a.r.Notes = append(a.r.Notes, what(n.added)+"; paths were added that close no credit loop with all others")
 	}
 	if n.missing > 0 {
-		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+"; no path was found that closes no credit loop", n.missing, kind))
+		a.r.Notes = append(a.r.Notes, what(n.missing)+"; no path was found that closes no credit loop")
 	}
 }
 

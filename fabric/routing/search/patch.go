@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -71,7 +72,7 @@ func (a *addition) closeAll(ctx context.Context, graph *cdg.Graph) error {
 		}
 	}
 	if n := a.toCAs.missing; n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("repair: %d entries of switches with CAs drop packets: no path was found that closes no credit loop", n))
+		t.Notes = append(t.Notes, fmt.Sprintf("repair: packets are dropped by %s of switches with CAs: no path was found that closes no credit loop", plural.Count(n, "entry", "entries")))
 	}
 	if graph, err = walk.WithSwitches(ctx, t, graph); err != nil {
 		return err

@@ -59,7 +59,7 @@ func (v *values) registers(f *fabric.Fabric, o *Options) {
 			err = registers.New(n.GUID(), n.IsSwitch()).Break(fault, max(num, 0))
 		}
 		if err != nil {
-			v.fail("registers", err.Error()+": write yes, no, or FAULT@NODE/PORT")
+			v.fail("registers", "is invalid: "+err.Error()+"; write yes, no, or FAULT@NODE/PORT")
 			return
 		}
 		o.RegisterFaults = append(o.RegisterFaults, RegisterFault{fault, n, max(num, 0)})
