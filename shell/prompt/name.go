@@ -37,7 +37,10 @@ func (r *repl) promptText() string {
 	if room -= len(nodes) + len(old); room < minName && room < len([]rune(name)) {
 		return strings.TrimLeft(end, " ")
 	}
-	return session.Truncate(name, room) + nodes + old + end
+	if short := session.Truncate(name, room); short != name && room > 1 {
+		name = session.Truncate(name, room-1) + "…"
+	}
+	return name + nodes + old + end
 }
 
 // minName is the length from which the beginning of a name says something, in runes.

@@ -81,8 +81,8 @@ func TestPromptText(t *testing.T) {
 		"sim:ring:n=2,mkey=0x5ec2e7": "sim ring rw> ",
 		"sim:ring:n=2":               "sim ring rw> ",
 		"--read-only":                "sim ring ro> ",
-		"file:a\x1b[31m\u202e.snap":  `file a\x1b[31m\u20 4n ro> `,
-		"replay:a_recording_whose_name_is_very_long.pcap": "replay a_recording_wh rw> ",
+		"file:a\x1b[31m\u202e.snap":  `file a\x1b[31m\u2… 4n ro> `,
+		"replay:a_recording_whose_name_is_very_long.pcap": "replay a_recording_w… rw> ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -1,11 +1,14 @@
 package prompt
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/help"
 	"fabsh/builtins/topology"
@@ -32,6 +35,9 @@ func (r *repl) shown(line string) (hint string, sure bool) {
 			}
 		}
 	}
+	if hint := r.shellHabit(line); hint != "" {
+		return hint, true
+	}
 	switch {
 	case line == "-":
 		return "- stands for no value: None", true
@@ -56,6 +62,36 @@ func (r *repl) shown(line string) (hint string, sure bool) {
 	return fmt.Sprintf("if this is text, write it in quotes: %q", line), false
 }
 
+// shellHabits match lines in the way of other tools.
+var shellHabits = sync.OnceValue(func() (m struct{ pipe, redirection, sql, call *regexp.Regexp }) {
+	m.pipe = regexp.MustCompile(`^([\w.]+) *\| *(grep|egrep|awk|cut|head|less|more|sed|sort|tail|tee|uniq|wc)\b`)
+	m.redirection = regexp.MustCompile(`^([\w.]+) *>>? *[\w./-]+$`)
+	m.sql = regexp.MustCompile(`(?i)^select\b.* from\b`)
+	m.call = regexp.MustCompile(`^(\w+) +[\w"']`)
+	return m
+})
+
+// shellHabit returns the hint for a line in the way of a Unix shell or of SQL; "": it is
+// another line.
+func (r *repl) shellHabit(line string) string {
+	habits := shellHabits()
+	if m := habits.pipe.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("there are no pipes; %s.select(\"type == 'switch'\"), sort and count do this", m[1])
+	}
+	if m := habits.redirection.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("there is no redirection; write save(%s, \"x.csv\")", m[1])
+	}
+	if habits.sql.MatchString(line) {
+		return "there is no SQL; f.nodes.select(\"type == 'switch'\"), sort, group and count do this"
+	}
+	if m := habits.call.FindStringSubmatch(line); m != nil {
+		if _, ok := r.interp.globals[m[1]].(starlark.Callable); ok {
+			return m[1] + " is a function; write " + m[1] + "(...), with texts in quotes"
+		}
+	}
+	return ""
+}
+
 // inFabric returns the hint for the name or address of a node, a port or a link, or the names
 // of two ports; "": it is another text.
 func (r *repl) inFabric(f *fabric.Fabric, name string) string {
@@ -70,6 +106,10 @@ func (r *repl) inFabric(f *fabric.Fabric, name string) string {
 	}
 	if number, ok := strings.CutPrefix(name, "LID "); ok {
 		return "write LIDs as numbers: " + number
+	}
+	_, err := f.FindNode(name)
+	if several := new(fabric.NameError); errors.As(err, &several) && len(several.Nodes) > 0 {
+		return several.Error()
 	}
 	t := topology.FindIn(f, name)
 	if t.Err != nil {
@@ -100,16 +140,24 @@ func (r *repl) portExpr(f *fabric.Fabric, p *fabric.Port) string {
 
 // fabricName returns an expression for a fabric: a variable of the user, if there is one.
 func (r *repl) fabricName(f *fabric.Fabric) string {
-	var names []string
+	var names, older []string
 	for name, v := range r.interp.globals {
-		if known, ok := v.(*topology.Fabric); ok && known.Fabric == f && name != "_" {
+		known, ok := v.(*topology.Fabric)
+		switch {
+		case !ok || name == "_":
+		case known.Fabric == f:
 			names = append(names, name)
+		default:
+			older = append(older, name) // a command has read the fabric again
 		}
 	}
-	if len(names) == 0 {
-		return "discover()"
+	switch {
+	case len(names) > 0:
+		return slices.Min(names)
+	case len(older) > 0:
+		return slices.Min(older)
 	}
-	return slices.Min(names)
+	return "discover()"
 }
 
 // fieldsWith returns the names of the attributes that can have a word, sorted.

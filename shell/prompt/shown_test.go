@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,10 @@ func TestShown(t *testing.T) {
 		{"links", "links is an attribute of fabric; write discover().links"},
 		{"14 nodes (6 switches)", `if this is text, write it in quotes: "14 nodes (6 switches)"`},
 		{"discovr", ""},
+		{"exit 5", "exit is a function; write exit(...), with texts in quotes"},
+		{"f.nodes | grep leaf", `there are no pipes; f.nodes.select("type == 'switch'"), sort and count do this`},
+		{"f.nodes > x", `there is no redirection; write save(f.nodes, "x.csv")`},
+		{"select * from nodes", `there is no SQL; f.nodes.select("type == 'switch'"), sort, group and count do this`},
 		{"x = 4y", ""},
 		{"f.node(", ""},
 		{"1 +", ""},
@@ -44,6 +49,35 @@ func TestShown(t *testing.T) {
 		if got := answer(test[0]); got != test[1] {
 			t.Errorf("%s:\n got %s\nwant %s", test[0], got, test[1])
 		}
+	}
+}
+
+// TestShownSeveral: a name that several nodes have.
+func TestShownSeveral(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const text = `Switch	2 "S-0000000000000001"		# "sw" base port 0 lid 1 lmc 0
+[1]	"H-0000000000000011"[1](12) 		# "two words" lid 2 4xHDR
+[2]	"H-0000000000000021"[1](22) 		# "two words" lid 3 4xHDR
+
+Ca	1 "H-0000000000000011"		# "two words"
+[1](12) 	"S-0000000000000001"[1]		# lid 2 lmc 0 "sw" lid 1 4xHDR
+
+Ca	1 "H-0000000000000021"		# "two words"
+[1](22) 	"S-0000000000000001"[2]		# lid 3 lmc 0 "sw" lid 1 4xHDR
+`
+	if err := os.WriteFile("two.topo", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, out := openTest(t, "-F", "file:two.topo", "-q")
+	r.read(newPlainReader(strings.NewReader("two words\n")), true)
+	r.loop()
+	want := `<prompt>:1:10: syntax error: got identifier, want newline
+    two words
+             ^
+hint: 2 nodes are named "two words"; use a GUID, one of 0x0000000000100000, 0x0000000000100002
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
