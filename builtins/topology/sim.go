@@ -40,6 +40,7 @@ func init() {
 		lang.Member[*Sim]{Method: &setCountersMethod},
 		lang.Member[*Sim]{Method: &errorsMethod},
 		lang.Member[*Sim]{Method: &trafficMethod},
+		lang.Member[*Sim]{Method: &flowsMethod},
 		lang.Member[*Sim]{Method: &lossMethod},
 		lang.Member[*Sim]{Method: &delayMethod},
 		lang.Member[*Sim]{Method: &busyMethod},

@@ -88,11 +88,11 @@ True
 var trafficMethod = lang.Builtin{
 	Name: "traffic",
 	Params: []lang.Param{
-		{Name: "pairs", Kind: lang.KindItems, Default: "None", Doc: `pairs of senders and receivers: nodes or ports, NAME or NAME/PORT; None: with n CAs, each sends to the CA n/2 positions after it`},
+		{Name: "pairs", Kind: lang.KindItems, Default: "None", Doc: `pairs of senders and receivers: nodes or ports, NAME or NAME/PORT; a third item is a service level, 0 to 15; None: with n CAs, each sends to the CA n/2 positions after it`},
 		{Name: "rate", Kind: lang.KindAny, Default: `"1GB/s"`, Keyword: true, Doc: `rate of each sender: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes per second`},
 	},
 	Doc: `Makes ports send to others, instead of all earlier traffic; sim.traffic([]) stops it.
-The traffic follows the forwarding tables, also when they change, and increases the counters of the ports on its routes. If the traffic through a link exceeds its rate, all of it is reduced in the same proportion, and the ports before the link wait (PortXmitWait). Traffic without a route is counted as discarded at the port where its route ends.`,
+The traffic follows the forwarding tables, also when they change, and increases the counters of the ports on its routes. If a link cannot carry all of it, virtual lanes share the link by the weights of VL arbitration, then input ports equally, then the flows of an input port as they arrive; the ports before the link wait (PortXmitWait). Traffic without a route is counted as discarded at the port where its route ends. A receiver that takes no packets (dead= of -F sim:) makes the port before it discard each packet after HOQLife. sim.flows() shows the rates.`,
 	Example: `
 > f = discover()
 > sim.traffic([("node-0001 HCA-1", "node-0032 HCA-1")], rate="10GB/s")
@@ -122,8 +122,14 @@ True
 		}
 		for _, v := range pairs {
 			pair, ok := v.(starlark.Indexable)
-			if _, text := v.(starlark.String); !ok || text || pair.Len() != 2 {
+			if _, text := v.(starlark.String); !ok || text || pair.Len() < 2 || pair.Len() > 3 {
 				return nil, lang.ParamError("pairs", "got %s, want pairs of a sender and a receiver", v.Type())
+			}
+			sl := 0
+			if pair.Len() == 3 {
+				if err := starlark.AsInt(pair.Index(2), &sl); err != nil || sl < 0 || sl > 15 {
+					return nil, lang.ParamError("pairs", "got service level %v, want 0 to 15", pair.Index(2))
+				}
 			}
 			from, err := s.placeAt(pair.Index(0), 0)
 			if err != nil {
@@ -133,7 +139,7 @@ True
 			if err != nil {
 				return nil, lang.ParamError("pairs", "%w", err)
 			}
-			flows = append(flows, sim.Flow{From: from, To: to, Rate: rate})
+			flows = append(flows, sim.Flow{From: from, To: to, Rate: rate, SL: uint8(sl)})
 		}
 		return alter(c, func() error { return s.Traffic.Set(flows) })
 	}),

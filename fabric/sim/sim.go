@@ -58,6 +58,9 @@ type End = state.End
 // Flow is traffic from one port to another.
 type Flow = traffic.Flow
 
+// FlowRate is a flow, and how much of it arrives.
+type FlowRate = traffic.FlowRate
+
 // A foreign program at a port, and the messages between it and the subnet.
 type (
 	Client        = client.Client
@@ -100,6 +103,7 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	s.SM = sm.New(state, s.Traffic, s.Notices)
 	s.SA = sa.New(state, s.Notices, s.SM)
 	congestion := cc.Settings{}
+	s.Traffic.Mark = congestion.PacketsPerMark
 	s.Programs = client.New(&agent.Agents{Subnet: state, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion, Baseboards: bm.Settings{}})
 	s.Cables = cable.New(state, s.Traffic, s.SM, cable.MKey{Key: o.MKey, Level: o.MKeyLevel})
 	s.Edit, s.Counters = edit.New(state, s.Traffic, congestion), edit.NewCounters(state, s.Traffic, s.Notices)

@@ -70,6 +70,16 @@ func (s *Subnet) Find(lid mad.LID) (state.End, bool) {
 	return state.End{Node: s.state.Index(p.Node), Num: int(p.Num)}, true
 }
 
+// NodeName returns the name of the node with a GUID; "" without one.
+func (s *Subnet) NodeName(guid mad.GUID) string {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	if n := s.state.NodeByGUID(guid); n != nil {
+		return n.Name()
+	}
+	return ""
+}
+
 // NodeGUIDs returns the GUIDs of the nodes with a name, or else those of the
 // adapters of the host of that name, as fabric.FindNode does.
 func (s *Subnet) NodeGUIDs(name string) []mad.GUID {

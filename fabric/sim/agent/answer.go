@@ -87,7 +87,7 @@ func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, bus
 		a.Subnet.RUnlock()
 	default:
 		a.Subnet.Lock()
-		if smp {
+		if smp || h.Class == mad.ClassCongestion {
 			a.Traffic.BeforeChange()
 		}
 		x.execute(p, busy)

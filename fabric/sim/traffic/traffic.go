@@ -3,6 +3,7 @@
 //
 //	traffic.go  Traffic: the flows, and when their ways are found again
 //	way.go      the way of a flow, and the counters on it
+//	share.go    how much of it the links carry
 package traffic
 
 import (
@@ -18,6 +19,10 @@ import (
 
 // Traffic is the traffic of a subnet. Its fields are guarded by the subnet's lock.
 type Traffic struct {
+	// Mark returns how many packets that wait for a port of a switch pass for each one that
+	// the switch marks (FECN); 0: it marks none.
+	Mark func(sw *state.Node) float64
+
 	subnet *state.Subnet
 	flows  []flow
 	since  time.Time  // when it became stale
@@ -26,27 +31,41 @@ type Traffic struct {
 }
 
 // New returns the traffic of a subnet, initially empty.
-func New(s *state.Subnet) *Traffic { return &Traffic{subnet: s} }
+func New(s *state.Subnet) *Traffic {
+	return &Traffic{subnet: s, Mark: func(*state.Node) float64 { return 0 }}
+}
 
 // Flow is traffic from one port to another.
 type Flow struct {
 	From, To state.Cable // end ports; port 0 of a CA: its first one with a cable
 	Rate     float64     // bytes a second
+	SL       uint8       // service level
+}
+
+// FlowRate is a flow, and how much of it arrives.
+type FlowRate struct {
+	Flow
+	Carried float64     // bytes a second that arrive
+	Limit   state.Cable // the port whose link limits it; Node 0: none does
+	Lost    bool        // nothing arrives: there is no route, or the receiver takes no packets
 }
 
 // maxFlows bounds what a change of the routes costs.
 const maxFlows = 1 << 20
 
-// flow is a Flow of ports.
+// flow is a Flow of ports, and its rate on its present way.
 type flow struct {
+	Flow
 	from, to *state.Port
-	rate     float64
+	carried  float64
+	limit    *state.Port // nil: none
+	lost     bool
 }
 
 // Set replaces the traffic of the subnet. It takes the paths of the forwarding tables,
 // also after each change of them, and moves the counters of the ports on these paths. A
-// link carries no more than its rate: flows through it get less, each the same share, and
-// the ports before it wait.
+// link carries no more than its rate: flows through it get less, by the arbitration of its
+// port, and the ports before it wait.
 func (t *Traffic) Set(flows []Flow) error {
 	if len(flows) > maxFlows {
 		return fmt.Errorf("%d flows are more than %d", len(flows), maxFlows)
@@ -69,7 +88,8 @@ func (t *Traffic) Set(flows []Flow) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, flow{from, to, f.Rate})
+		f.From, f.To = state.Cable{Node: f.From.Node, Num: int(from.Num)}, state.Cable{Node: f.To.Node, Num: int(to.Num)}
+		list = append(list, flow{Flow: f, from: from, to: to})
 	}
 	t.Update()
 	t.Suspend()
@@ -138,19 +158,45 @@ func (t *Traffic) Update() {
 		return
 	}
 	ways := make([]way, len(t.flows))
-	load := map[*state.Port]float64{} // bytes per second out of a port, without limits of links
 	for i, f := range t.flows {
-		ways[i] = wayOf(f)
-		for _, out := range ways[i].outs {
-			load[out] += f.rate
-		}
+		ways[i] = t.wayOf(f)
 	}
-	c := &trafficCounter{now: t.since, waits: map[*state.Port]float64{}}
+	rates, limits := carried(t.flows, ways)
+	c := &trafficCounter{now: t.since, waits: map[*state.Port]float64{}, congested: map[*state.Port]bool{}}
 	for i := range ways {
-		c.add(&ways[i], t.flows[i].rate, load)
+		c.add(&ways[i], t.flows[i].Rate, rates[i], limits[i])
+		f := &t.flows[i]
+		f.carried, f.limit = rates[i], nil
+		if limits[i] >= 0 {
+			f.limit = ways[i].hops[limits[i]].out
+			c.mark(f, ways[i].packet, t.Mark)
+		}
+		if w := &ways[i]; w.gone || w.in != nil || w.out != nil {
+			f.carried = 0
+			f.lost = true
+		} else {
+			f.lost = false
+		}
 	}
 	c.addWaits()
 	t.stale.Store(false)
+}
+
+// Flows returns the flows, with their rates on their present ways.
+func (t *Traffic) Flows() []FlowRate {
+	t.subnet.RLock()
+	defer t.subnet.RUnlock()
+	t.subnet.EnsureTables()
+	t.Update()
+	list := make([]FlowRate, len(t.flows))
+	for i := range t.flows {
+		f := &t.flows[i]
+		list[i] = FlowRate{Flow: f.Flow, Carried: f.carried, Lost: f.lost}
+		if f.limit != nil {
+			list[i].Limit = state.Cable{Node: f.limit.Node.GUID(), Num: int(f.limit.Num)}
+		}
+	}
+	return list
 }
 
 // HostPairs pairs each CA's first port that has a cable with that of the CA half of them

@@ -1,5 +1,5 @@
 // Package cc is the agent of congestion control of a simulated node. It stores what is
-// Set and returns it; it does not slow down traffic.
+// Set and returns it; it does not slow down traffic. Switches mark packets by it.
 //
 //	cc.go       Request, and the attributes that the agent has; the CC_Key
 //	setting.go  what the attributes are at first, and what a Set changes of them
@@ -15,6 +15,20 @@ import (
 
 // Settings are what was Set, by end port, attribute and modifier.
 type Settings map[state.BlockKey][]byte
+
+// PacketsPerMark returns how many packets that wait pass a switch for each one that it marks,
+// by its SwitchCongestionSetting; 0: it marks none, as before one is Set.
+func (s Settings) PacketsPerMark(sw *state.Node) float64 {
+	image, ok := s[state.BlockKey{Port: &sw.Ports[0], Attr: mad.AttrSwitchCongestionSetting, Block: 0}]
+	if !ok {
+		return 0
+	}
+	var set mad.SwitchCongestionSetting
+	if set.Decode(image); set.Threshold == 0 {
+		return 0
+	}
+	return float64(set.MarkingRate) + 1
+}
 
 // Request is a Get or Set at an agent, and what the agent may read and change.
 type Request struct {
