@@ -29,13 +29,11 @@ import (
 )
 
 // Main runs the program and returns its exit status.
-func Main() int {
-	simrun.Become(os.Args)
-	return mainBelow("/")
-}
+func Main() int { return mainBelow("/") }
 
 // mainBelow is Main with the files of the system below root.
 func mainBelow(root string) int {
+	simrun.Become(os.Args) // this program may be one of those that sim --run starts
 	session.CollectAt(session.SmallHeapPercent)
 	// One step of a script can occupy one of two processors, and a collection that
 	// waits for its end the other: the third is for the watch over memory.

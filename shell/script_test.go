@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fabsh/fabric/hermetic"
+	simrun "fabsh/fabric/sim/run"
 )
 
 // deviceFolder is where Linux lists its InfiniBand devices.
@@ -50,7 +51,11 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "device" {
+			switch cond {
+			case "device":
+			case "supervise":
+				return simrun.Supported(), nil
+			default:
 				return false, fmt.Errorf("unknown condition")
 			}
 			devices, _ := os.ReadDir(deviceFolder)

@@ -102,7 +102,7 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	defer end()
 	os.Setenv(session.ControlVariable, name)
 	r, err := run.Start(run.Options{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
-	if errors.Is(err, run.ErrNode) {
+	if _, ok := errors.AsType[*run.NodeError](err); ok {
 		return fmt.Errorf("sim: --host: %w", err)
 	}
 	if err != nil {

@@ -55,7 +55,7 @@ func newHosts(o Options) (*hosts, error) {
 	h := &hosts{Options: o, names: names.New(o.Fabric, o.Subnet.SM.Node()), ports: map[portKey]*port{}, byName: map[string]*host{}, all: map[string]*host{}}
 	var err error
 	if h.standard, err = h.adapters(o.Node); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNode, err)
+		return nil, &NodeError{err}
 	}
 	if h.folder, err = os.MkdirTemp(o.Folder, "fabsh-run-"); err != nil {
 		return nil, err

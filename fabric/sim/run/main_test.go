@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func supervise(spec string) (int, error) {
-	f, o, err := sim.Parse(spec)
+	f, o, err := sim.ParseFiles(spec, open, open)
 	if err != nil {
 		return 0, err
 	}
@@ -75,6 +75,8 @@ func supervise(spec string) (int, error) {
 	}()
 	return r.Wait()
 }
+
+func open(name string) (io.ReadCloser, error) { return os.Open(name) }
 
 // unsupported is the exit status on a host that cannot do it.
 const unsupported = 199

@@ -16,5 +16,8 @@ func (*Running) Signal(syscall.Signal) {}
 // Wait returns ErrUnsupported.
 func (*Running) Wait() (status int, err error) { return 0, ErrUnsupported }
 
+// Supported reports whether this host can run programs on a subnet.
+func Supported() bool { return false }
+
 // Become does nothing: this program has no other roles on this system.
 func Become([]string) {}

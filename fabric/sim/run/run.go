@@ -43,8 +43,8 @@ type Options struct {
 	Log func(text string)
 }
 
-// ErrNode is the error of an unknown Options.Node.
-var ErrNode = errors.New("unknown node")
+// NodeError is the error of an unknown Options.Node.
+type NodeError struct{ error }
 
 // ErrUnsupported is the error of a host that cannot run programs this way.
 var ErrUnsupported = errors.New("this host cannot supervise programs: that needs Linux 5.14 or newer, and a container that allows seccomp user notification and has no listener of its own (nor an enclosing --run)")

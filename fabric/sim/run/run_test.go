@@ -4,6 +4,7 @@ package run_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,4 +117,88 @@ func (s *subnet) checkEmpty(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// ibdiagnet, which ends with a crash under libumad2sim, runs to its end.
+func TestIbdiagnet(t *testing.T) {
+	s := on(t, "fattree:k=4")
+	packages := filepath.Join(filepath.Dir(ibsimtest.Path(t, "ibis")), "../lib/x86_64-linux-gnu")
+	if _, err := os.Stat(packages + "/ibdiagnet1.5.7"); err != nil {
+		t.Skip(err)
+	}
+	out := s.sh(t, `export HOME=$PWD TCLLIBPATH=`+packages+`; printf 'set argv0 ibdiagnet\npackage require ibdiagnet\n' | ibis -o $PWD 2>&1`)
+	for _, want := range []string{"-I- Done.", "Bad GUIDs/LIDs Check                     0      0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("missing %q in\n%s", want, out)
+		}
+	}
+}
+
+// An adapter's ports are all there, and the adapters of a host.
+func TestAdapters(t *testing.T) {
+	net := filepath.Join(t.TempDir(), "net")
+	const text = `vendid=0x2c9
+devid=0xd2f0
+switchguid=0x10
+Switch	4 "leaf"	# "leaf" enhanced port 0 lid 1 lmc 0
+[1]	"a"[1]	# "one HCA-1" lid 2 4xHDR
+[2]	"a"[2]	# "one HCA-1" lid 3 4xHDR
+[3]	"b"[1]	# "one HCA-2" lid 4 4xHDR
+[4]	"c"[1]	# "two HCA-1" lid 5 4xHDR
+
+caguid=0x20
+Ca	2 "a"	# "one HCA-1"
+[1]	"leaf"[1]	# lid 2 lmc 0 "leaf" lid 1 4xHDR
+[2]	"leaf"[2]	# lid 3 lmc 0 "leaf" lid 1 4xHDR
+
+caguid=0x30
+Ca	2 "b"	# "one HCA-2"
+[1]	"leaf"[3]	# lid 4 lmc 0 "leaf" lid 1 4xHDR
+
+caguid=0x40
+Ca	1 "c"	# "two HCA-1"
+[1]	"leaf"[4]	# lid 5 lmc 0 "leaf" lid 1 4xHDR
+`
+	if err := os.WriteFile(net, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for dir := filepath.Dir(net); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		os.Chmod(dir, 0o755)
+	}
+	s := on(t, net)
+	s.node = "one"
+	got := s.sh(t, `cd /; for f in /dev/infiniband /sys/class/infiniband; do ls $f | tr '\n' ' '; echo; done
+for p in ibsim0/ports/1 ibsim0/ports/2 ibsim1/ports/1 ibsim1/ports/2; do cat /sys/class/infiniband/$p/state; done; cat /sys/class/infiniband/ibsim1/node_desc
+for p in "-P 1" "-P 2" "-C ibsim1"; do smpquery $p -D nodeinfo 0 | grep LocalPort; ibaddr $p | sed 's/.*LID/LID/'; done
+SIM_HOST=b cat /sys/class/infiniband/ibsim0/node_desc /sys/class/infiniband/ibsim1/node_desc`)
+	const want = `issm0 issm1 issm2 issm3 umad0 umad1 umad2 umad3 
+ibsim0 ibsim1 
+4: ACTIVE
+4: ACTIVE
+4: ACTIVE
+1: DOWN
+one HCA-2
+LocalPort:.......................1
+LID start 0x2 end 0x2
+LocalPort:.......................2
+LID start 0x3 end 0x3
+LocalPort:.......................1
+LID start 0x4 end 0x4
+one HCA-2
+one HCA-1
+`
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A host that cannot supervise programs says so, as one where a supervisor runs already.
+func TestUnsupported(t *testing.T) {
+	s := on(t, "fattree:k=4")
+	c := s.command(t, "sh", "-c", specVariable+"=ring:n=3 exec "+programFolder+"/fabsh true")
+	c.Run()
+	if got := c.ProcessState.ExitCode(); got != unsupported {
+		t.Errorf("got status %d, want %d", got, unsupported)
+	}
+	s.checkEmpty(t)
 }

@@ -4,6 +4,7 @@ package run
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -15,6 +16,20 @@ import (
 // Become turns this process into one of those that Start starts, if its arguments say so.
 // Otherwise it returns.
 func Become(args []string) { launch.Become(args) }
+
+// Supported reports whether this host can run programs on a subnet.
+func Supported() bool {
+	done := make(chan bool)
+	go func() { // on a thread that has the filter until it ends, with this function
+		runtime.LockOSThread()
+		fd, err := notify.Install(device.IoctlType)
+		if err == nil {
+			_, err = notify.NewListener(fd)
+		}
+		done <- err == nil
+	}()
+	return <-done
+}
 
 // Running is a command that runs, and all that it started. Its methods may be called from
 // any goroutine.
