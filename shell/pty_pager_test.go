@@ -36,6 +36,16 @@ func TestTerminalPager(t *testing.T) {
 	s.send("q")
 	s.expect("\n42\r\n")
 	s.expect("> ")
+	// Half a line is for the prompt too.
+	s.send("sleep('1s'); f.ports\r")
+	s.expect("f.ports\r\n")
+	s.send("8*")
+	s.expect(":\x1b[K")
+	s.send("q")
+	s.expect("> ")
+	s.send("9\r")
+	s.expect("\n72\r\n")
+	s.expect("> ")
 	// One and a half screens are not paged, unless requested.
 	s.send("f.switches[:35]\r")
 	s.expect("leaf-32")

@@ -26,6 +26,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -184,6 +185,9 @@ func (r *repl) loop() int {
 			}
 			if l, ok := r.shadowed(text); r.interactive && ok {
 				fmt.Fprintf(r.Console.Err(), "note: %s is your own name here; the command is fabsh %s\n", l.first, l.line())
+			}
+			if hint := r.guidHint(strings.TrimSpace(text)); r.interactive && hint != "" {
+				fmt.Fprintf(r.Console.Err(), "note: %s\n", hint)
 			}
 			r.seen.Text = text
 			return r.run(ctx, r.file, line, text)

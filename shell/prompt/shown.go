@@ -125,6 +125,17 @@ func (r *repl) inFabric(f *fabric.Fabric, name string) string {
 	return fmt.Sprintf("%s is %s; write %s, or %q as a target", name, what, write, name)
 }
 
+// guidHint returns the hint for a statement that is only a GUID of the fabric, which is a
+// number in the language; "": it is another statement.
+func (r *repl) guidHint(text string) string {
+	const digits = len("0x0002c90300100000")
+	f := r.Env.Fabric()
+	if f == nil || len(text) != digits || !strings.HasPrefix(text, "0x") {
+		return ""
+	}
+	return r.inFabric(f, text)
+}
+
 // portOf returns the port of a name; nil: the fabric has none.
 func portOf(f *fabric.Fabric, name string) *fabric.Port {
 	if t := topology.FindIn(f, name); t.Err == nil && t.Port != topology.NoPortGiven {

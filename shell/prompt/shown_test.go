@@ -52,6 +52,20 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// TestShownGUID: a GUID is a number, with a note.
+func TestShownGUID(t *testing.T) {
+	r, out := openTest(t, "-F", "sim:ring:n=2", "-q")
+	r.read(newPlainReader(strings.NewReader("f = discover()\n0x0002c90300100000\n0x0002c903deadbeef\n")), true)
+	r.loop()
+	want := `note: 0x0002c90300100000 is a switch; write f.node("0x0002c90300100000"), or "0x0002c90300100000" as a target
+783964676554752
+783968411434735
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestShownSeveral: a name that several nodes have.
 func TestShownSeveral(t *testing.T) {
 	t.Chdir(t.TempDir())
