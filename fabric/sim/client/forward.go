@@ -50,7 +50,7 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	case !response && at.EndPort() == s.SM && (smp || class == mad.ClassSubnAdm):
 		return forAgent
 	}
-	to := h.clientAt(at, &copied, class, method)
+	to := h.clientAt(at, &copied, class, method, from)
 	switch {
 	case to != nil && !smp && !h.inPartition(from, at, m.PKeyIndex):
 		return undeliverable
@@ -142,8 +142,9 @@ func (h *Clients) inPartition(from *Client, at *state.Port, index uint16) bool {
 const startUp = time.Second
 
 // clientAt returns the client at a port that a MAD is for; nil: none. An answer is for
-// the client whose number its transaction ID has.
-func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method mad.Method) *Client {
+// the client whose number its transaction ID has. A request of a class that programs serve
+// does not return to from, its sender: ibsysstat would take it for the answer.
+func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method mad.Method, from *Client) *Client {
 	home := p.EndPort()
 	if answers(method) {
 		// An agent's trap may have the number of a client that has sent none.
@@ -158,16 +159,16 @@ func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method ma
 			return c
 		}
 	}
-	rules := ofClass
+	rules, own := ofClass, from
 	switch {
 	case m.DQP > 1:
-		rules = ofQueuePair
+		rules, own = ofQueuePair, nil
 	case class.Family() == mad.ClassSubn, class == mad.ClassSubnAdm && method != mad.MethodReport:
-		rules = ofManager
+		rules, own = ofManager, nil
 	}
 	for _, rule := range rules {
 		for _, c := range h.list {
-			if c != nil && c.takes == nil && c.sender.Port.EndPort() == home && rule(c, m.DQP, class) {
+			if c != nil && c != own && c.takes == nil && c.sender.Port.EndPort() == home && rule(c, m.DQP, class) {
 				return c
 			}
 		}

@@ -108,6 +108,12 @@ func toolCommands(f *fabric.Fabric) (list [][]string) {
 	add("ibnetdiscover -p")
 	add("ibnetdiscover -f")
 	add("ibnetdiscover -g")
+	add("ibnetdiscover -l")
+	add("ibnetdiscover -H")
+	add("ibnetdiscover -S")
+	add("saquery -g")
+	add("saquery -m")
+	add("saquery -L")
 	add("iblinkinfo")
 	add("iblinkinfo -l")
 	add("ibhosts")
@@ -146,6 +152,7 @@ func toolCommands(f *fabric.Fabric) (list [][]string) {
 			add("saquery LFTR %d/0", lid)
 		}
 		add("ibaddr %d", lid)
+		add("ibsysstat %d", lid)
 		for _, num := range []int{0, 1, 2, n.NumPorts()} {
 			if n.Port(num) == nil {
 				continue
