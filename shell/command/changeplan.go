@@ -33,7 +33,14 @@ func changeCommand(p *session.Program) *cobra.Command {
 fabric: the writes of a script or a routing policy are recorded, ordered, and proven:
 packets neither loop nor get lost nor deadlock at any step. A change is applied under a
 journal: round by round, each read back, with checks of the fabric between rounds. It is
-reverted automatically unless it is confirmed.`,
+reverted automatically unless it is confirmed.
+
+To practise, use a simulated fabric; these lines work as typed:
+
+  fabsh sim fattree:k=4,levels=3 --listen lab --no-sm &
+  fabsh -F ibsim:lab change plan --routes dfsssp --out lab.plan
+  fabsh -F ibsim:lab --write change apply lab.plan --confirm-within 60s & sleep 5; fabsh -F ibsim:lab change confirm
+  fabsh -F ibsim:lab --write change revert`,
 		Annotations: map[string]string{atPrompt: ""},
 		Example: `  fabsh change plan --routes ftree --out new.plan
   fabsh change plan maintenance.star --out m.plan

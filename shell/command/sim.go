@@ -43,7 +43,8 @@ remove_links=, remove_switches= and seed=, which leave parts out.
 --listen serves the fabric by the sockets of ibsim until it is interrupted: programs
 with libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
 --bare the fabric is in the state after power-on, for a subnet manager to bring up;
-without it the fabric is up, and has a subnet manager. --console reads commands of
+with --no-sm it is up, with LIDs and tables, and its subnet manager has stopped, as to
+practise a change; without both it is up, and has a subnet manager. --console reads commands of
 ibsim from standard input: type Help. Programs of the same user control the served fabric
 with fabsh -F ibsim:NAME and the methods of sim: help("sim").
 
@@ -88,6 +89,9 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 			if len(words) > 0 {
 				spec = words[0]
 			}
+			if serve.bare && serve.noSM {
+				return errors.New("sim: --bare and --no-sm exclude each other: a bare fabric has no tables")
+			}
 			if serve.log != "" && serve.scenario == "" {
 				return errors.New("sim: --log requires --scenario FILE")
 			}
@@ -116,8 +120,8 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 				}
 				return serve.logged(p, func(log io.Writer) error { return serveTopology(p, spec, &serve, log) })
 			}
-			if serve.bare || serve.console || serve.anyUser {
-				return errors.New("sim: --bare requires --listen NAME or --run, --console and --any-user --listen NAME")
+			if serve.bare || serve.noSM || serve.console || serve.anyUser {
+				return errors.New("sim: --bare and --no-sm require --listen NAME or --run, --console and --any-user --listen NAME")
 			}
 			if serve.scenario != "" {
 				if out != "" {
@@ -152,6 +156,7 @@ privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
 	c.Flags().BoolVar(&serve.run, "run", false, "run the command that follows, and all that it starts, on the fabric")
 	c.Flags().StringVar(&serve.host, "host", "", "with --run: the `NODE` of programs without SIM_HOST in their environment")
 	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen or --run: no LIDs, no tables, no subnet manager; links in INIT")
+	c.Flags().BoolVar(&serve.noSM, "no-sm", false, "with --listen or --run: LIDs and tables, but no subnet manager")
 	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: read console commands of ibsim from standard input")
 	c.Flags().BoolVar(&serve.anyUser, "any-user", false, "with --listen: serve programs of all users, not only yours")
 	c.Flags().StringVar(&serve.scenario, "scenario", "", "play the scenario of the script `FILE`, or a shipped one: "+strings.Join(script.Scenarios.Names(), ", "))
@@ -190,13 +195,14 @@ func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabr
 
 // simServe is how fabsh sim serves a fabric.
 type simServe struct {
-	name          string // of the sockets
-	run           bool   // a command
-	host          string // where it is
-	bare, console bool
-	anyUser       bool
-	scenario      string // a file, or the name of a shipped one; "": none
-	log           string // the file for its actions; "": standard output
+	name       string // of the sockets
+	run        bool   // a command
+	host       string // where it is
+	bare, noSM bool
+	console    bool
+	anyUser    bool
+	scenario   string // a file, or the name of a shipped one; "": none
+	log        string // the file for its actions; "": standard output
 }
 
 // logged calls fn with the log of the scenario.
@@ -228,7 +234,7 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions io.Writ
 	if err != nil {
 		return session.Late(fmt.Errorf("sim: %w", err))
 	}
-	options.Bare = o.bare
+	options.Bare, options.NoSM = o.bare, o.noSM
 	name := cmp.Or(o.name, os.Getenv("IBSIM_SOCKNAME"), server.DefaultName)
 	subnet := sim.New(f, options)
 	log := func(text string) {
@@ -249,8 +255,11 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions io.Writ
 	}
 	defer end()
 	state := "up, with its own subnet manager"
-	if o.bare {
+	switch {
+	case o.bare:
 		state = "bare: attach a subnet manager"
+	case o.noSM:
+		state = "up, without a subnet manager"
 	}
 	log(fmt.Sprintf("serving %s (%s)\nattach with: IBSIM_SOCKNAME=%s [SIM_HOST=NODE] ibsim-run COMMAND, or fabsh -F ibsim:%[3]s", counts(f), state, name))
 	if o.console {

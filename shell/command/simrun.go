@@ -73,7 +73,7 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	if err != nil {
 		return session.Late(fmt.Errorf("sim: %w", err))
 	}
-	options.Bare = options.Bare || o.bare
+	options.Bare, options.NoSM = options.Bare || o.bare, o.noSM
 	subnet := sim.New(f, options)
 	log := func(text string) { fmt.Fprintln(p.Console.Err(), "fabsh: sim: "+text) }
 	if o.name != "" {

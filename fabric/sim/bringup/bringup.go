@@ -28,7 +28,9 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 		s.PortOf(p).Dead = true
 	}
 	if !o.Bare {
-		s.SM = chooseSM(s, o.SM)
+		if !o.NoSM {
+			s.SM = chooseSM(s, o.SM)
+		}
 		assignLIDs(s, f, o.LMC)
 	}
 	for i := range f.Ports() {

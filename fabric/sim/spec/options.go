@@ -53,6 +53,9 @@ type Options struct {
 	// Initialize, ports have no LIDs, switches have no routes, and this process has no
 	// subnet manager.
 	Bare bool
+	// NoSM is set if the subnet manager has stopped: the subnet is up, with LIDs and
+	// tables, and this process has no subnet manager.
+	NoSM bool
 }
 
 // WithoutFaults returns the options of the same subnet without faults that hide a part of
