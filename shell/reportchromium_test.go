@@ -128,7 +128,7 @@ func (b *browser) checkReport(want map[string]int, scripts bool) {
 		Empty, Links, Dead, Images, Script int
 		Hostile                            []bool
 		Wide                               int
-		Tools                              bool
+		Tools, Stacked                     bool
 	}
 	b.eval(`(() => {
 		const all = s => [...document.querySelectorAll(s)];
@@ -141,6 +141,7 @@ func (b *browser) checkReport(want map[string]int, scripts bool) {
 			images: all("img").length, script: all("script").length,
 			hostile: ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "W".repeat(63)].map(n => document.body.textContent.includes(n)),
 			wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+			stacked: innerWidth > 640 || all("#list tbody tr").every(r => new Set([...r.cells].map(c => c.getBoundingClientRect().left)).size === 1),
 			tools: document.querySelector(".tools").checkVisibility(),
 		}
 	})()`, &got)
@@ -159,6 +160,9 @@ func (b *browser) checkReport(want map[string]int, scripts bool) {
 		var who []string
 		b.eval(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(".wide")).map(e => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 80))`, &who)
 		b.t.Errorf("the page is %d pixels wider than the window: %q", got.Wide, who)
+	}
+	if !got.Stacked {
+		b.t.Error("in a narrow window the cells of a row are not below each other")
 	}
 	if got.Tools != scripts {
 		b.t.Errorf("the filter is shown: %t", got.Tools)

@@ -3,7 +3,6 @@ package audits
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,27 +183,14 @@ func checksText(r *audit.Report) string {
 	return fmt.Sprintf("%d of %s; ", max(r.Checks-len(left), 0), plural.Count(max(r.Checks, len(left)), "check", "checks"))
 }
 
-// unjudgedText returns the checks that were not done, by what the run lacked. Those of audits
-// that did not run are left out: the text has a line for each audit.
+// unjudgedText returns the checks that were not done, by what the run lacked.
 func unjudgedText(r *audit.Report) (lines []string) {
-	checks := map[string][]string{}
-	var order []string
-	for _, u := range r.Unjudged {
-		if slices.ContainsFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == u.Audit }) {
-			continue
+	for _, u := range r.UnjudgedChecks() {
+		checks := u.Checks
+		if n := len(checks); n > maxChecks {
+			checks = append(checks[:maxChecks:maxChecks], fmt.Sprintf("and %d more", n-maxChecks))
 		}
-		if checks[u.Lacked] == nil {
-			order = append(order, u.Lacked)
-		}
-		if !slices.Contains(checks[u.Lacked], u.Check) {
-			checks[u.Lacked] = append(checks[u.Lacked], u.Check)
-		}
-	}
-	for _, lacked := range order {
-		if n := len(checks[lacked]); n > maxChecks {
-			checks[lacked] = append(checks[lacked][:maxChecks], fmt.Sprintf("and %d more", n-maxChecks))
-		}
-		lines = append(lines, fmt.Sprintf("%s (%s)", strings.Join(checks[lacked], " "), lacked))
+		lines = append(lines, fmt.Sprintf("%s (%s)", strings.Join(checks, " "), u.Lacked))
 	}
 	return lines
 }

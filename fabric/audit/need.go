@@ -141,6 +141,30 @@ type Unjudged struct {
 	Lacked       string // what of that the run did not have
 }
 
+// UnjudgedChecks are checks that were not done for the same reason.
+type UnjudgedChecks struct {
+	Lacked string
+	Checks []string
+}
+
+// UnjudgedChecks returns the checks that were not done, by what the run lacked. Those of audits
+// that did not run are left out: Failures has these audits.
+func (r *Report) UnjudgedChecks() (list []UnjudgedChecks) {
+	for _, u := range r.Unjudged {
+		if slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Audit == u.Audit }) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(same UnjudgedChecks) bool { return same.Lacked == u.Lacked })
+		if i < 0 {
+			i, list = len(list), append(list, UnjudgedChecks{Lacked: u.Lacked})
+		}
+		if !slices.Contains(list[i].Checks, u.Check) {
+			list[i].Checks = append(list[i].Checks, u.Check)
+		}
+	}
+	return list
+}
+
 // Lack returns what a run of an audit lacks of n, in words; "" if it lacks nothing. An attribute
 // that nothing supports is lacking, one that some do not support is not.
 func (n *Need) Lack(f *fabric.Fabric, audit string, c *Coverage) string {

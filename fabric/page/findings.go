@@ -12,7 +12,9 @@ type findings struct {
 	Groups [][]row
 	Left   []checkCount // that the table does not have
 	Acked  []ackedRow
-	Since  bool // it is known of some
+	Grown  []ackedRow // of Groups, those with an ack that they have outgrown
+	Whole  bool       // nothing was left unjudged
+	Since  bool       // it is known of some
 }
 
 type row struct {
@@ -20,7 +22,18 @@ type row struct {
 	Rank, Depth                                     int
 }
 
-type ackedRow struct{ Severity, Check, Subject, Message, By, Until, Reason string }
+type ackedRow struct{ Severity, Check, Subject, Message, Now, Then, By, Until, Reason string }
+
+func newAcked(list []audit.Acked) (rows []ackedRow) {
+	for i := range list[:min(len(list), maxRows)] {
+		a := &list[i]
+		rows = append(rows, ackedRow{
+			a.Severity.String(), a.Check, clean(a.Subject.Name()), clean(a.Message), number(a.Now), number(a.Ack.Count),
+			clean(a.Ack.By), a.Ack.Until.Format(time.DateOnly), clean(a.Ack.Reason),
+		})
+	}
+	return rows
+}
 
 type checkCount struct {
 	Check string
@@ -54,13 +67,8 @@ func (p *Page) findings(t *topology) (v findings) {
 	for _, check := range order {
 		v.Left = append(v.Left, checkCount{check, left[check]})
 	}
-	for i := range p.Report.Acked {
-		a := &p.Report.Acked[i]
-		if i == maxRows {
-			break
-		}
-		v.Acked = append(v.Acked, ackedRow{a.Severity.String(), a.Check, clean(a.Subject.Name()), clean(a.Message), clean(a.Ack.By), a.Ack.Until.Format(time.DateOnly), clean(a.Ack.Reason)})
-	}
+	v.Acked, v.Grown = newAcked(p.Report.Acked), newAcked(p.Report.Grown)
+	v.Whole = p.incomplete() == ""
 	return v
 }
 

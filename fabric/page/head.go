@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"fabsh/fabric/plural"
 )
 
 // head is the verdict and its coverage.
@@ -19,6 +21,7 @@ type head struct {
 	Rows     []coverageRow // of attributes that were not answered as a whole
 	Missing  []string
 	Failures []string
+	Unjudged []string // checks, with what the run lacked
 	Notes    []string
 	Routing  string
 	Counts   string
@@ -51,6 +54,9 @@ func (p *Page) head() head {
 		h.Commands = append(h.Commands, clean(c))
 	}
 	h.Class, h.Verdict = p.verdict()
+	for _, u := range r.UnjudgedChecks() {
+		h.Unjudged = append(h.Unjudged, clean(strings.Join(u.Checks, " ")+" ("+u.Lacked+")"))
+	}
 	h.Coverage = r.Coverage.Share()
 	for _, row := range r.Coverage.Rows() {
 		if row.Answered < row.Asked {
@@ -69,11 +75,7 @@ func (p *Page) head() head {
 		h.Missing = append(h.Missing, clean(s.Name())+" (acknowledged, left out)")
 	}
 	for _, f := range r.Failures {
-		why := f.Err.Error()
-		if f.Skipped {
-			why = "it needs a live fabric; this is a file"
-		}
-		h.Failures = append(h.Failures, clean(f.Audit+": "+why))
+		h.Failures = append(h.Failures, clean(f.Audit+": "+f.Why()))
 	}
 	for i, n := range r.Notes {
 		if i == maxNotes {
@@ -88,8 +90,7 @@ func (p *Page) head() head {
 // verdict is a class and a sentence. Nothing is called fine that was not judged.
 func (p *Page) verdict() (class, text string) {
 	r := p.Report
-	whole := r.Complete() && (r.Model == nil || r.Model.Complete())
-	skipped := len(r.Failures) > 0
+	missing := p.incomplete()
 	wrong := p.Verdict != nil && p.Verdict.Wrong()
 	switch {
 	case r.Worst() >= p.FailOn && wrong:
@@ -100,19 +101,51 @@ func (p *Page) verdict() (class, text string) {
 		text = "The routing is wrong"
 	case r.Model == nil:
 		return "unknown", "Nothing was judged"
-	case !whole:
-		return "unknown", "No problems found, but not everything could be judged"
-	case skipped:
-		return "unknown", "No problems found in what was judged; some audits did not run"
+	case missing != "":
+		return "unknown", "Incomplete: " + missing
 	case len(r.Findings) > 0:
 		return "fine", "No findings at or above severity " + p.FailOn.String()
 	default:
 		return "fine", "No problems found"
 	}
-	if !whole || skipped {
-		text += "; not everything could be judged"
+	if missing != "" {
+		text += "; incomplete: " + missing
 	}
 	return "bad", text
+}
+
+// incomplete is what was not judged or not answered, in words; "" if nothing.
+func (p *Page) incomplete() string {
+	r := p.Report
+	var parts []string
+	failed := map[string]bool{}
+	for _, f := range r.Failures {
+		failed[f.Audit] = true
+	}
+	checks, others := map[[2]string]bool{}, false // others: of audits that ran
+	for _, u := range r.Unjudged {
+		checks[[2]string{u.Audit, u.Check}] = true
+		others = others || !failed[u.Audit]
+	}
+	if n := len(failed); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s", n, plural.Count(max(n, len(r.Audits)), "audit", "audits")))
+	}
+	if n := len(checks); others {
+		parts = append(parts, fmt.Sprintf("%d of %s", n, plural.Count(max(n, r.Checks), "check", "checks")))
+	}
+	if p.Verdict == nil || !p.Verdict.OK() && !p.Verdict.Wrong() {
+		parts = append(parts, "routing")
+	}
+	if len(parts) > 0 {
+		parts = []string{strings.Join(parts, ", ") + " not judged"}
+	}
+	if t := r.Coverage.Total(); t.TimedOut+t.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s not answered", t.TimedOut+t.Failed, plural.Count(t.Asked, "request", "requests")))
+	}
+	if r.Model != nil && !r.Model.Complete() {
+		parts = append(parts, "a part of the fabric not read")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // counts is how many findings there are, by severity.
@@ -121,6 +154,9 @@ func (p *Page) counts() string {
 	parts := []string{cmp.Or(r.Counts(), "no findings")}
 	if n := len(r.Acked); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d acknowledged", n))
+	}
+	if n := len(r.Grown); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d acknowledged, but 10 times as much since", n))
 	}
 	if r.Known > 0 {
 		parts = append(parts, fmt.Sprintf("%d also in the baseline, not reported", r.Known))

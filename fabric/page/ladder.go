@@ -13,7 +13,7 @@ type ladderView struct {
 	Lines  []line
 	Tiers  []tierLabel
 	Height int
-	Groups []*sectionView
+	Groups []*folded
 	Left   int // sections that are not shown
 	Notes  []string
 }
@@ -68,9 +68,11 @@ func (t *topology) view() *ladderView {
 	}
 	v.lines(t.Edges, boxes)
 	v.Left = max(0, len(t.sections)-maxSections)
+	var sections []*sectionView
 	for _, s := range t.sections[:len(t.sections)-v.Left] {
-		v.Groups = append(v.Groups, s.show())
+		sections = append(sections, s.show())
 	}
+	v.Groups = fold(sections)
 	return v
 }
 

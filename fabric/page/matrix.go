@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
@@ -13,11 +14,43 @@ import (
 type sectionView struct {
 	Anchor, Name   string
 	Size           string // in words
+	tiers          string
 	Findings, Look string // how many, in words; "": none
 	Matrix, Hosts  *grid
 	Bad            []string // irregular links, in words
 	More           int      // of these
 	Note           string
+	kind           string // equal for matrices that look the same; "": with findings or irregular links
+}
+
+// folded are sections that look the same: on one line if there are several.
+type folded struct {
+	Anchor, Name string
+	Sections     []*sectionView
+}
+
+// fold puts matrices that look the same where the first of them is.
+func fold(list []*sectionView) (all []*folded) {
+	same := map[string]*folded{}
+	for _, v := range list {
+		f := same[v.kind]
+		if f == nil || v.kind == "" {
+			f = &folded{}
+			all, same[v.kind] = append(all, f), f
+		}
+		f.Sections = append(f.Sections, v)
+	}
+	for _, f := range all {
+		if n := len(f.Sections); n > 1 {
+			first := f.Sections[0]
+			// The script opens what has such an anchor only if it is selected.
+			f.Anchor, f.Name = first.Anchor+"-same", fmt.Sprintf("%s: %d identical matrices of %s each", first.tiers, n, first.Size)
+			if first.Look != "" {
+				f.Name += ", " + first.Look + " in each"
+			}
+		}
+	}
+	return all
 }
 
 // grid is a picture of cells, with names beside it.
@@ -25,6 +58,13 @@ type grid struct {
 	W, H, Left, Above       int // of the picture, and of its labels, in pixels
 	RowLabels, ColumnLabels []label
 	Layers                  []layer
+}
+
+// plain reports whether all links of g are up or unknown.
+func (g *grid) plain() bool {
+	return g == nil || !slices.ContainsFunc(g.Layers, func(l layer) bool {
+		return l.Class != picture.Up.Class() && l.Class != picture.Unknown.Class()
+	})
 }
 
 type label struct {
@@ -51,7 +91,8 @@ func (s *section) show() *sectionView {
 		v.Findings = plural.Count(s.found, "finding", "findings")
 	}
 	if m := s.matrix; m != nil {
-		v.Name = fmt.Sprintf("%s x %s: %s × %s", picture.TierName(m.Tiers[0]), picture.TierName(m.Tiers[1]), span(m.Rows), span(m.Columns))
+		v.tiers = picture.TierName(m.Tiers[0]) + " x " + picture.TierName(m.Tiers[1])
+		v.Name = fmt.Sprintf("%s: %s × %s", v.tiers, span(m.Rows), span(m.Columns))
 		v.Size = fmt.Sprintf("%d × %d switches", len(m.Rows), len(m.Columns))
 		v.links(m)
 	} else {
@@ -60,6 +101,12 @@ func (s *section) show() *sectionView {
 	v.hosts(s.hosts)
 	if n := len(v.Bad) + v.More; n > 0 {
 		v.Look = plural.Count(n, "place", "places") + " to check"
+	}
+	if v.Matrix != nil && v.Findings == "" && v.Matrix.plain() && v.Hosts.plain() {
+		v.kind = fmt.Sprint(v.tiers, v.Size, v.Look, v.Matrix.Layers)
+		if v.Hosts != nil {
+			v.kind += fmt.Sprint(v.Hosts.Layers)
+		}
 	}
 	return v
 }

@@ -46,7 +46,10 @@
   }
   const open = () => {
     const id = location.hash.slice(1), at = id && document.getElementById(id);
-    if (at && at.tagName === "DETAILS") { at.open = true; at.scrollIntoView(); }
+    if (at && at.tagName === "DETAILS") {
+      for (let d = at; d; d = d.parentElement.closest("details")) d.open = true;
+      at.scrollIntoView();
+    }
   };
   addEventListener("hashchange", open);
   for (const a of document.querySelectorAll("a[href^='#g']")) a.addEventListener("click", () => setTimeout(open));

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,25 +126,103 @@ func TestVerdict(t *testing.T) {
 	missed := func(r *audit.Report) {
 		r.Coverage.Count("links", "PortInfo", audit.OfFabric(), audit.TimedOut, 1)
 	}
+	skipped := func(r *audit.Report) {
+		for _, name := range []string{"health", "sm"} {
+			r.Failures = append(r.Failures, audit.Failure{Audit: name, Skipped: true})
+			r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: name, Check: name + ".check", Lacked: "a live fabric"})
+		}
+	}
+	unjudged := func(r *audit.Report) {
+		r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: "links", Check: "link.width", Lacked: "not read: <widths>"})
+	}
 	for _, test := range []struct {
 		name string
 		edit func(p *Page)
 		want string
 	}{
 		{"clean", func(*Page) {}, "fine: No problems found"},
-		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: No problems found, but not everything could be judged"},
-		{"an audit that was skipped", func(p *Page) { p.Report.Failures = []audit.Failure{{Audit: "sm", Skipped: true}} }, "unknown: No problems found in what was judged; some audits did not run"},
+		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: Incomplete: 1 of 1 request not answered"},
+		{"audits that did not run", func(p *Page) { skipped(p.Report) }, "unknown: Incomplete: 2 of 8 audits not judged"},
+		{"a check that was not done", func(p *Page) { unjudged(p.Report) }, "unknown: Incomplete: 1 of 40 checks not judged"},
+		{"audits and checks", func(p *Page) { skipped(p.Report); unjudged(p.Report) }, "unknown: Incomplete: 2 of 8 audits, 3 of 40 checks not judged"},
+		{"no tables", func(p *Page) { p.Verdict = nil }, "unknown: Incomplete: routing not judged"},
 		{"nothing", func(p *Page) { p.Report.Model = nil }, "unknown: Nothing was judged"},
 		{"a finding", func(p *Page) { p.Report.Findings = warning }, "bad: There are findings"},
 		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: No findings at or above severity error"},
-		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; not everything could be judged"},
+		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; incomplete: 1 of 1 request not answered"},
 		{"a credit loop", func(p *Page) { p.Verdict = &verify.Verdict{} }, "bad: The routing is wrong"},
 	} {
-		p := &Page{Report: &audit.Report{Model: f}, FailOn: audit.Warning}
+		p := pageOf(t, f)
+		p.Report.Audits, p.Report.Checks = strings.Fields("config health identity links routing self sm topology"), 40
 		test.edit(p)
 		class, text := p.verdict()
 		if got := class + ": " + text; got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestUnjudged: what was not judged is listed, and the findings are not called none.
+func TestUnjudged(t *testing.T) {
+	p := pageOf(t, parse(t, "fattree:k=4"))
+	if html := written(t, p); !strings.Contains(html, "<p>No findings.</p>") || strings.Contains(html, `id="unjudged"`) {
+		t.Error("a page on which all was judged lists something that was not")
+	}
+	p.Report.Failures = []audit.Failure{{Audit: "sm", Skipped: true}}
+	p.Report.Unjudged = []audit.Unjudged{{Audit: "sm", Check: "sm.none", Lacked: "the audit"}, {Audit: "links", Check: "link.width", Lacked: "not read: <widths>"}, {Audit: "links", Check: "link.speed", Lacked: "not read: <widths>"}}
+	html := written(t, p)
+	for _, want := range []string{
+		"<title>fabsh: Incomplete: 1 of 1 audit, 3 of 3 checks not judged</title>", "<p>No findings in what was judged.</p>",
+		"<li><bdi>sm: it needs a live fabric; this is a file</bdi></li>", "<li><bdi>link.width link.speed (not read: &lt;widths&gt;)</bdi></li>",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(html, "No problems found") {
+		t.Error("no problems found in what was not judged")
+	}
+}
+
+// TestGrown: a finding that outgrew its ack is a finding, and its ack is shown with both counts.
+func TestGrown(t *testing.T) {
+	f := parse(t, "fattree:k=4")
+	p := pageOf(t, f)
+	grown := audit.Finding{Check: "ctr.symbol", Subject: audit.OfPort(f.OfType(mad.NodeTypeSwitch)[0].Port(1)), Severity: audit.Warning, Message: "<errors>"}
+	p.Report.Findings = []audit.Finding{grown}
+	p.Report.Grown = []audit.Acked{{Finding: grown, Ack: &audit.Ack{By: "<ops>", Reason: "old cable", Until: time.Unix(0, 0).UTC(), Count: 3}, Now: 42}}
+	html := written(t, p)
+	for _, want := range []string{
+		"1 warning, 1 acknowledged, but 10 times as much since", "<summary>Acknowledged, but 10 times as much since (1)</summary>",
+		`data-label="now" class="n">42</td><td role="cell" data-label="when acknowledged" class="n">3</td><td role="cell" data-label="by"><bdi>&lt;ops&gt;</bdi></td><td role="cell" data-label="until">1970-01-01</td>`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
+
+// TestNarrow: where a narrow screen shows rows as blocks, each cell has its column as label, and
+// tables, which are no tables for CSS then, their roles.
+func TestNarrow(t *testing.T) {
+	for _, table := range regexp.MustCompile(`(?s)<table.*?</table>`).FindAllString(html, -1) {
+		var heads, labels []string
+		for _, m := range regexp.MustCompile(`<th role="columnheader" scope="col"[^>]*>(.*?)</th>`).FindAllStringSubmatch(table, -1) {
+			heads = append(heads, m[1])
+		}
+		for _, m := range regexp.MustCompile(`<td role="cell" data-label="(.*?)"`).FindAllStringSubmatch(table, -1) {
+			labels = append(labels, m[1])
+		}
+		if diff := cmp.Diff(heads, labels); diff != "" || len(heads) == 0 {
+			t.Errorf("columns and labels: -want +got\n%s", diff)
+		}
+		if bad := regexp.MustCompile(`<(table|thead|tbody|tr|th|td)(>| (?:[^r]|r[^o])[^>]*>)`).FindString(table); bad != "" {
+			t.Errorf("%s has no role", bad)
+		}
+	}
+	for _, rule := range strings.Split(style, "\n") {
+		if (strings.Contains(rule, "overflow-wrap:anywhere") || strings.Contains(rule, "word-break")) && !strings.HasPrefix(rule, ".id{") && !strings.HasPrefix(rule, "code{") {
+			t.Errorf("%s breaks words", rule)
 		}
 	}
 }
@@ -163,7 +242,10 @@ func TestTopology(t *testing.T) {
 	for i := range 4 {
 		want = append(want, fmt.Sprintf("tier 2 x tier 3: spine-%d … spine-%d × core-%[1]d … core-%[3]d 8 × 4 switches", i+1, i+29, i+13))
 	}
-	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
+	got = got[:min(len(got), len(want))]
+	slices.Sort(got) // identical ones are on one line
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if !strings.Contains(html, "leaf-3 – spine-1: no link; most pairs here have 1") {
@@ -173,6 +255,33 @@ func TestTopology(t *testing.T) {
 		if strings.Contains(html, `<path class="`+s.Class()+`"`) {
 			t.Errorf("links are shown as %s of whose ports nothing is known", s)
 		}
+	}
+}
+
+// TestIdentical: matrices that look the same are on one line; those with findings, or without
+// some links, stand alone.
+func TestIdentical(t *testing.T) {
+	f := parse(t, "fattree:k=8,levels=3")
+	p := pageOf(t, f)
+	lines := func() (got []string) {
+		for _, m := range regexp.MustCompile(`<details id="(g\d+-same)"><summary>(.*?)</summary>`).FindAllStringSubmatch(written(t, p), -1) {
+			got = append(got, m[1]+" "+m[2])
+		}
+		return got
+	}
+	want := []string{"g1-same tier 1 (leaves) x tier 2: 8 identical matrices of 4 × 4 switches each, 16 places to check in each", "g9-same tier 2 x tier 3: 4 identical matrices of 8 × 4 switches each, 32 places to check in each"}
+	if diff := cmp.Diff(want, lines()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	leaf := f.NodeByName("leaf-1")
+	p.Report.Findings = []audit.Finding{{Check: "node.silent", Subject: audit.OfNode(leaf[0]), Severity: audit.Error}}
+	want[0] = "g2-same tier 1 (leaves) x tier 2: 7 identical matrices of 4 × 4 switches each, 16 places to check in each"
+	if diff := cmp.Diff(want, lines()); diff != "" {
+		t.Errorf("with a finding: -want +got\n%s", diff)
+	}
+	p = pageOf(t, parse(t, "fattree:k=8,levels=3,remove_links=1,seed=3"))
+	if got := lines(); len(got) != 2 || strings.Contains(got[0], " 8 ") == strings.Contains(got[1], ": 4 ") {
+		t.Errorf("without a link: %q", got)
 	}
 }
 

@@ -65,7 +65,7 @@ func (p *Page) routes() (v routesView) {
 	case d.OK():
 		v.Class, v.Verdict = "fine", "All packets arrive, and none can deadlock"
 	default:
-		v.Class, v.Verdict = "unknown", "No problems found, but not everything could be judged"
+		v.Class, v.Verdict = "unknown", "Incomplete: not everything could be judged"
 	}
 	add := func(format string, args ...any) { v.Lines = append(v.Lines, clean(fmt.Sprintf(format, args...))) }
 	add("Judged: %s, between %s.", d.Judged, d.Endpoints)
