@@ -131,7 +131,8 @@ func (e *Exporter) read(ctx context.Context) (*pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pages{result: r, read: time.Now(), byKey: map[string]*page{}}, nil
+	reserved := e.last.Load().toReserve(&export.Selection{Families: e.Families, Nonzero: e.Nonzero})
+	return &pages{result: r, read: time.Now(), reserved: reserved, byKey: map[string]*page{}, made: map[string]int{}}, nil
 }
 
 func (e *Exporter) counted(change func(*counts)) {

@@ -271,11 +271,129 @@ func TestSelections(t *testing.T) {
 			}
 		}
 	}
-	if want := 64*len(collect3) + 5 - maxPages; refused != want {
+	if want := 64*len(collect3) + 4 - peerPages; refused != want { // with those above, but the whole page
 		t.Errorf("%d refused, want %d", refused, want)
 	}
 	if w := get(t, e, "/metrics?shard=3/8"); w.Code != 200 {
 		t.Errorf("a page that exists: %d", w.Code)
+	}
+}
+
+// TestReservedPages: clients that request many selections neither take the place of regular
+// scrapes, nor have all of them made. Scrapes are those of the cycle before, and of the whole.
+func TestReservedPages(t *testing.T) {
+	made := map[string]int{}
+	var mu sync.Mutex
+	e := &Exporter{Every: time.Second, Log: func(string) {}}
+	e.Cycle = func(context.Context) (Result, error) {
+		return resultFunc(func(w io.Writer, s *export.Selection) error {
+			mu.Lock()
+			defer mu.Unlock()
+			made[fmt.Sprintf("%d/%d%v", s.Shard, s.Shards, s.Collect)]++
+			_, err := io.WriteString(w, "x 1\n")
+			return err
+		}), nil
+	}
+	h, err := e.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := func(peer int, query string) int {
+		r := httptest.NewRequest("GET", "/metrics"+query, nil)
+		r.RemoteAddr = fmt.Sprintf("10.0.0.%d:1", peer)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	flood := func(peer int) (refused int) {
+		for k := range export.MaxShards {
+			for _, collect := range collect3 {
+				if status(peer, fmt.Sprintf("?shard=%d/%d&collect[]=%s", k+1, export.MaxShards-peer%2, collect)) == 503 {
+					refused++
+				}
+			}
+		}
+		return refused
+	}
+	scrape := func() {
+		for _, query := range []string{"?shard=1/8", ""} {
+			if code := status(1, query); code != 200 {
+				t.Errorf("scrape %q: status %d", query, code)
+			}
+		}
+	}
+	for cycle := range 4 {
+		if err := e.cycle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clear(made)
+		if cycle < 2 { // later the others are first
+			scrape()
+		}
+		for peer := range 4 {
+			if n := flood(10 + peer); cycle > 0 && n == 0 {
+				t.Errorf("cycle %d: peer %d: all selections were made", cycle, peer)
+			}
+			if cycle == 0 {
+				break
+			}
+		}
+		scrape()
+		if cycle == 1 && (made["0/0[]"] != 1 || made["1/8[]"] != 1) {
+			t.Errorf("the pages of scrapes were made %d and %d times, want once", made["0/0[]"], made["1/8[]"])
+		}
+		last, size := e.last.Load(), 0
+		for _, one := range last.byKey {
+			size += one.n
+		}
+		if len(last.byKey) > maxPages || size != last.size {
+			t.Errorf("cycle %d: %d pages; of %d bytes, counted as %d", cycle, len(last.byKey), size, last.size)
+		}
+	}
+}
+
+// TestFailedPages: a page that cannot be made, or panics, is an error of its requests until
+// it can be made; other pages are not concerned.
+func TestFailedPages(t *testing.T) {
+	var fail func() error
+	e := &Exporter{Every: time.Second, Log: func(string) {}}
+	e.Cycle = func(context.Context) (Result, error) {
+		return resultFunc(func(w io.Writer, s *export.Selection) error {
+			if s.Shards > 0 {
+				if err := fail(); err != nil {
+					return err
+				}
+			}
+			_, err := io.WriteString(w, "x 1\n")
+			return err
+		}), nil
+	}
+	if err := e.cycle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		fail func() error
+		want string // "": the page
+	}{
+		{func() error { panic("index out of range") }, "making the page: internal error: index out of range"},
+		{func() error { return errors.New("disk full") }, "disk full"},
+		{func() error { return nil }, ""},
+	} {
+		fail = c.fail
+		r, _, err := e.body(e.last.Load(), &export.Selection{Shard: 1, Shards: 2}, "a", true)
+		text := ""
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if err != nil {
+			text = err.Error()
+		}
+		if text != c.want {
+			t.Errorf("got %q, want %q", text, c.want)
+		}
+		if w := get(t, e, "/metrics"); w.Code != 200 || !strings.HasPrefix(w.Body.String(), "x 1\n") {
+			t.Errorf("the whole page: %d, %.100s", w.Code, w.Body)
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	last := e.last.Load()
-	body, length, err := e.body(last, selection, takesGzip(r.Header.Get("Accept-Encoding")))
+	body, length, err := e.body(last, selection, peer, takesGzip(r.Header.Get("Accept-Encoding")))
 	if err != nil {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -109,13 +109,13 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 	out.Write(own)
 }
 
-// body is the page of a selection, and its length; -1 while it is made.
-func (e *Exporter) body(last *pages, s *export.Selection, packed bool) (io.Reader, int64, error) {
+// body is the page of a selection for a peer, and its length; -1 while it is made.
+func (e *Exporter) body(last *pages, s *export.Selection, peer string, packed bool) (io.Reader, int64, error) {
 	if last == nil {
 		return http.NoBody, 0, nil
 	}
 	e.once.Do(func() { e.render = make(chan struct{}, 1) })
-	p, err := last.page(s, e.render)
+	p, err := last.page(s, peer, e.render)
 	if err != nil {
 		return nil, 0, err
 	}

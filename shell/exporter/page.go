@@ -12,28 +12,38 @@ import (
 )
 
 // pages are the pages of a complete result. Each is made when it is first requested, and kept
-// until the next result.
+// until the next result, or until others need its place.
 type pages struct {
 	result Result
 	read   time.Time // when it was read
+	// reserved are the whole page, and the pages requested of the result before. They are made
+	// for any peer, and evicted last, so that no client takes the place of regular scrapes.
+	reserved map[string]bool
 
 	mu    sync.Mutex // guards the fields below
 	byKey map[string]*page
-	size  int // of all pages, in bytes
+	made  map[string]int // by peer: other pages made for it
+	uses  int            // requests so far
+	size  int            // of all pages, in bytes
 }
 
-// Limits of the pages of one result: how many, and of how many bytes. They are for 64 shards
-// and as many selections, and for a subnet of 48k LIDs twice.
+// Limits of the pages of one result: how many, and of how many bytes; and how many are made
+// for one peer, besides the reserved ones. They are for 64 shards and as many selections, and
+// for a subnet of 48k LIDs twice.
 const (
 	maxPages     = 2 * export.MaxShards
 	maxPageBytes = 96 << 20
+	peerPages    = maxPages / 2
 )
 
-var errPages = errors.New("too many different pages were requested of this cycle; use fewer selections, or wait for the next cycle")
+var errPages = fmt.Errorf("more than %d new selections from one address in this cycle; use fewer selections, or wait for the next cycle", peerPages)
 
 // page is compressed metrics, which grow while they are made: readers follow.
 type page struct {
-	all *pages
+	all     *pages
+	used    int  // guarded by all.mu: the last request, as a number of pages.uses
+	counted int  // guarded by all.mu: its bytes in pages.size
+	evicted bool // guarded by all.mu: no more bytes are counted
 
 	mu    sync.Mutex // guards the fields below
 	grown *sync.Cond
@@ -44,19 +54,31 @@ type page struct {
 	err   error
 }
 
-// page returns the page of a selection, and begins to make it if it is new. own limits how
-// many are made at a time.
-func (p *pages) page(s *export.Selection, render chan struct{}) (*page, error) {
+// page returns the page of a selection for a peer, and begins to make it if it is new, or has
+// failed. render limits how many are made at a time.
+func (p *pages) page(s *export.Selection, peer string, render chan struct{}) (*page, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.uses++
 	key := s.Key()
-	if one, ok := p.byKey[key]; ok {
+	one, exists := p.byKey[key]
+	if exists && !one.failed() {
+		one.used = p.uses
 		return one, nil
 	}
-	if len(p.byKey) >= maxPages || p.size >= maxPageBytes {
-		return nil, errPages
+	if !p.reserved[key] {
+		if p.made[peer] >= peerPages {
+			return nil, errPages
+		}
+		p.made[peer]++
 	}
-	one := &page{all: p}
+	if exists {
+		p.evict(key)
+	}
+	for len(p.byKey) >= maxPages || p.size >= maxPageBytes && len(p.byKey) > 0 {
+		p.evict(p.leastUsed())
+	}
+	one = &page{all: p, used: p.uses}
 	one.grown = sync.NewCond(&one.mu)
 	p.byKey[key] = one
 	go func() {
@@ -67,11 +89,48 @@ func (p *pages) page(s *export.Selection, render chan struct{}) (*page, error) {
 	return one, nil
 }
 
-// make makes the page of what write writes.
+// leastUsed returns the key of the page that was not requested for the longest time, of those
+// that are not reserved, or else of all.
+func (p *pages) leastUsed() (key string) {
+	for k, one := range p.byKey {
+		last := p.byKey[key]
+		if last == nil || p.reserved[k] != p.reserved[key] && p.reserved[key] || p.reserved[k] == p.reserved[key] && one.used < last.used {
+			key = k
+		}
+	}
+	return key
+}
+
+// evict removes a page. Who reads it reads on.
+func (p *pages) evict(key string) {
+	one := p.byKey[key]
+	delete(p.byKey, key)
+	p.size -= one.counted
+	one.evicted = true
+}
+
+// toReserve returns the keys of the pages, and of the whole one, for the next result.
+func (p *pages) toReserve(whole *export.Selection) map[string]bool {
+	keys := map[string]bool{whole.Key(): true}
+	if p == nil {
+		return keys
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key := range p.byKey {
+		keys[key] = true
+	}
+	return keys
+}
+
+// make makes the page of what write writes. A panic is an error of this page only.
 func (p *page) make(write func(io.Writer) error) {
-	err := fmt.Errorf("making the page failed")
+	var err error
 	var size int64
 	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("making the page: internal error: %v", v)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.size, p.done, p.err = size, true, err
@@ -83,10 +142,20 @@ func (p *page) make(write func(io.Writer) error) {
 	}
 }
 
+// failed reports whether the page was made with an error.
+func (p *page) failed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err != nil
+}
+
 // Write appends to the page.
 func (p *page) Write(b []byte) (int, error) {
 	p.all.mu.Lock()
-	p.all.size += len(b)
+	if !p.evicted {
+		p.counted += len(b)
+		p.all.size += len(b)
+	}
 	p.all.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
