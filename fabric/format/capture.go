@@ -74,14 +74,15 @@ func (c *capture) begin() error {
 func (c *capture) problems() (list []fabric.Problem) {
 	for _, s := range []struct {
 		lines *strayLines
+		kind  fabric.ProblemKind
 		what  string
 	}{
-		{&c.before, "before the dump, such as a banner or a prompt"},
-		{&c.between, "of messages of the tool; the dump lacks what timed out"},
-		{&c.after, "after the dump, such as a prompt"},
+		{&c.before, fabric.ProblemLeftOut, "before the dump, such as a banner or a prompt"},
+		{&c.between, fabric.ProblemTimedOut, "of messages of the tool; the dump lacks what timed out"},
+		{&c.after, fabric.ProblemLeftOut, "after the dump, such as a prompt"},
 	} {
 		if s.lines.n > 0 {
-			list = append(list, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: skipped %s %s: %s", s.lines.first, plural.Count(s.lines.n, "line", "lines"), s.what, s.lines.text)})
+			list = append(list, fabric.Problem{Kind: s.kind, Text: fmt.Sprintf("%s: skipped %s %s: %s", s.lines.first, plural.Count(s.lines.n, "line", "lines"), s.what, s.lines.text)})
 		}
 	}
 	return list

@@ -73,7 +73,7 @@ func TestCaptures(t *testing.T) {
 		{"messages", func(s string) string {
 			s = strings.Replace(s, "[2]\t", "ibwarn: [4711] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0,1)\n[2]\t", 1)
 			return timedOut + strings.Replace(s, "Ca\t", timedOut+"Ca\t", 1)
-		}, "left out: x:1: skipped 3 lines of messages of the tool; the dump lacks what timed out: src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 ...\n"},
+		}, "timed out: x:1: skipped 3 lines of messages of the tool; the dump lacks what timed out: src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 ...\n"},
 		{"LIDs", func(s string) string {
 			return lose("lid 3 ", "lid  ")(strings.Replace(s, "lid 1 lmc", "lid 65535 lmc", 1))
 		}, "lids are unknown: x:19: 2 records have no valid LID, which is unknown: no number, or one above 49151\n"},
@@ -89,6 +89,9 @@ func TestCaptures(t *testing.T) {
 		got, want := fmt.Sprint(err), c.want
 		if err == nil {
 			got, want = describe(f), capturedNodes+want
+			if c.name == "messages" {
+				want = strings.Replace(want, "complete", "incomplete: 1 timed out", 1)
+			}
 			if c.name == "LIDs" {
 				want = strings.NewReplacer("a1 lid 1", "a1 lid 0", "b1 lid 3", "b1 lid 0").Replace(want)
 			}
@@ -140,20 +143,24 @@ const listLacks = "left out: x is a list of ports: models, GUIDs of systems, and
 
 // TestPortLists: lists of ports have nodes and links as far as they go.
 func TestPortLists(t *testing.T) {
+	cutShort := strings.Replace(listedNodes, "complete", "incomplete: 1 cut short", 1)
 	for _, c := range []struct{ name, text, want string }{
 		{"ibnetdiscover -p", capturedReport, listedNodes + listLacks},
 		{"iblinkinfo", capturedLinks, listedNodes + listLacks},
 		{"iblinkinfo -l", capturedLines, listedNodes + "left out: x has no types of nodes: a GUID with several ports is taken for that of a switch; make it without -l\n" + listLacks},
 		{"captured", "PuTTY log\r\n[root@a ~]# iblinkinfo\r\n" + strings.ReplaceAll(capturedLinks, "\n", "\r\n") + "[root@a ~]#", listedNodes +
 			listLacks + "left out: x:12: skipped 1 line after the dump, such as a prompt: [root@a ~]#\nleft out: x:1: skipped 2 lines before the dump, such as a banner or a prompt: PuTTY log\n"},
-		{"a line is missing", strings.Join(strings.SplitAfter(capturedReport, "\n")[1:], ""), listedNodes + listLacks +
-			"left out: x:3: 1 port has no line and was derived from the other end; the list is partial, or lines are missing\n"},
-		{"an end is missing", strings.Join(strings.SplitAfter(capturedLinks, "\n")[2:], ""), `fabric: 2 nodes (1 switch, 1 CA), 1 link, complete
+		{"a line is missing", strings.Join(strings.SplitAfter(capturedReport, "\n")[1:], ""), cutShort +
+			"cut short: x:3: 1 port has no line and was derived from the other end; the list is partial, or lines are missing\n" + listLacks},
+		{"no end of a line", strings.TrimSuffix(capturedReport, "\n"), cutShort + "cut short: x:6: the last line has no line end; the file may be cut short\n" + listLacks},
+		{"cut in a line", capturedLinks[:strings.LastIndex(capturedLinks, "==(")+1], `x:9: expected a node as in Switch: 0x0002c90300001000 leaf 1:, or a link as in 3    1[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==> ...: "      0x00000000000000b2      9    2[  ] ="`},
+		{"cut in a line, then a prompt", capturedLinks[:strings.LastIndex(capturedLinks, "==(")+1] + "\n[root@a ~]# ", `x:9: expected a node as in Switch: 0x0002c90300001000 leaf 1:, or a link as in 3    1[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==> ...: "      0x00000000000000b2      9    2[  ] ="`},
+		{"an end is missing", strings.Join(strings.SplitAfter(capturedLinks, "\n")[2:], ""), `fabric: 2 nodes (1 switch, 1 CA), 1 link, incomplete: 1 cut short
 switch "leaf 1" guid 1 image 0 vendor 0 device 0 ports 3 port guid 1 lid 2 lmc 0
   2 - 1 node-2 HCA-1/1 4xhdr
 ca "node-2 HCA-1" guid b1 image 0 vendor 0 device 0 ports 2
   1 - 0 leaf 1/2 4xhdr guid b1 lid 3 lmc 0
-left out: x has 1 link without a line of the other end, which were left out (x:2); make it of the whole fabric, or with -l
+cut short: x has 1 link without a line of the other end, which were left out (x:2); make it of the whole fabric, or with -l
 ` + listLacks},
 		{"names of several nodes", strings.Repeat("CA: a:\n      0xa1      0    1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>       0    1[  ] \"leaf\" ( )\n", 2),
 			`x:4: expected one link from port 1 of "a" to port 1 of "leaf", but x:2 has one too: several nodes have these names; make the list with iblinkinfo -l, which has GUIDs`},
@@ -198,8 +205,9 @@ func TestNodeLists(t *testing.T) {
 }
 
 // TestCutDumps: a dump that ends anywhere, or lacks a line, is an error, or has a note, or
-// is the same fabric: it is never a smaller one without a note. Only a list that ends with a
-// line shows nothing of what follows.
+// is the same fabric: it is never a smaller one without a note. A list that ends within a line
+// is never a smaller fabric that claims to be complete, and no part of it is called a prompt;
+// only one that ends with a line may show nothing of what follows.
 func TestCutDumps(t *testing.T) {
 	for name, text := range map[string]string{"ibnetdiscover": capturedDump, "ibnetdiscover -p": capturedReport, "iblinkinfo": capturedLinks, "iblinkinfo -l": capturedLines} {
 		whole, err := Load(strings.NewReader(text), "x", nil)
@@ -208,14 +216,18 @@ func TestCutDumps(t *testing.T) {
 		}
 		check := func(what, part string) {
 			f, err := Load(strings.NewReader(part), "x", nil)
-			if err == nil && f.String() != whole.String() && len(f.Problems()) <= len(whole.Problems()) {
+			switch {
+			case err != nil:
+			case name != "ibnetdiscover" && strings.HasPrefix(text, part) && strings.HasSuffix(part, "\n"):
+			case f.String() != whole.String() && len(f.Problems()) <= len(whole.Problems()):
 				t.Errorf("%s, %s: %s, without a note", name, what, f)
+			case name != "ibnetdiscover" && !strings.HasSuffix(part, "\n") && f.Complete() && f.String() != whole.String():
+				t.Errorf("%s, %s: %s, of %s", name, what, f, whole)
+			case strings.Contains(fmt.Sprint(f.Problems()), "such as a prompt"):
+				t.Errorf("%s, %s: %s: a part of it is called a prompt: %v", name, what, f, f.Problems())
 			}
 		}
 		for i := range text {
-			if last := text[strings.LastIndexByte(text[:i], '\n')+1 : i]; name != "ibnetdiscover" && (text[i] == '\n' || strings.TrimSpace(last) == "") {
-				continue
-			}
 			check(fmt.Sprintf("cut at %d", i), text[:i])
 		}
 		lines := strings.SplitAfter(text, "\n")

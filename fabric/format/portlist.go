@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"fabsh/fabric"
@@ -57,6 +58,9 @@ func loadPortList(r io.Reader, name string, row func(p *portList, line string) e
 	var unknown error
 	for p.next() {
 		line := strings.TrimLeft(string(p.lines.text), "\r")
+		if p.cut && beginsRow(line) {
+			p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: the last line has no line end; the file may be cut short", p.at)})
+		}
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
@@ -68,7 +72,9 @@ func loadPortList(r io.Reader, name string, row func(p *portList, line string) e
 			}
 		} else {
 			unknown = cmp.Or(unknown, err)
-			err = p.capture.stray(p.at, line, err)
+			if !p.capture.begun || !beginsRow(line) {
+				err = p.capture.stray(p.at, line, err)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -87,6 +93,21 @@ func loadPortList(r io.Reader, name string, row func(p *portList, line string) e
 	}
 	p.notes(name)
 	return p.fabric(name)
+}
+
+// rowWords are what lines of lists begin with.
+var rowWords = []string{"0x", "CA ", "SW ", "RT ", "Switch: ", "CA: ", "Router: "}
+
+// beginsRow reports whether s begins as lines of lists do, or is their beginning: a damaged
+// line, such as the last one of a file that is cut short, not a prompt.
+func beginsRow(s string) bool {
+	if text := skipBlanks(s); len(text) < len(s) { // iblinkinfo indents rows
+		s = text
+		if s != "" && s[0] >= '0' && s[0] <= '9' {
+			return true
+		}
+	}
+	return slices.ContainsFunc(rowWords, func(w string) bool { return strings.HasPrefix(s, w) || strings.HasPrefix(w, s) })
 }
 
 // count checks the limits of a line.
@@ -112,18 +133,18 @@ func (p *portList) count(r *portRow) error {
 
 // notes are what a list lacks, and what was derived.
 func (p *portList) notes(name string) {
-	note := func(format string, args ...any) {
-		p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: name + " " + fmt.Sprintf(format, args...)})
+	problem := func(kind fabric.ProblemKind, format string, args ...any) {
+		p.problems = append(p.problems, fabric.Problem{Kind: kind, Text: name + " " + fmt.Sprintf(format, args...)})
 	}
-	note("is a list of ports: models, GUIDs of systems, and GUIDs of CAs are unknown; a CA has the GUID of its first port")
+	problem(fabric.ProblemLeftOut, "is a list of ports: models, GUIDs of systems, and GUIDs of CAs are unknown; a CA has the GUID of its first port")
 	if p.untyped {
-		note("has no types of nodes: a GUID with several ports is taken for that of a switch; make it without -l")
+		problem(fabric.ProblemLeftOut, "has no types of nodes: a GUID with several ports is taken for that of a switch; make it without -l")
 	}
 	if p.lost > 0 {
-		note("has %s up without another end", plural.Count(p.lost, "port that is", "ports that are"))
+		problem(fabric.ProblemCut, "has %s up without another end", plural.Count(p.lost, "port that is", "ports that are"))
 	}
 	if p.orphans > 0 {
-		note("has %s without a line of the other end, which were left out (%s); make it of the whole fabric, or with -l", plural.Count(p.orphans, "link", "links"), p.orphan)
+		problem(fabric.ProblemCut, "has %s without a line of the other end, which were left out (%s); make it of the whole fabric, or with -l", plural.Count(p.orphans, "link", "links"), p.orphan)
 	}
 	p.problems = append(p.problems, p.capture.problems()...)
 }

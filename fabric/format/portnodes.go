@@ -125,7 +125,7 @@ func (p *portList) addLines(nodeOf func(*portEnd) int) error {
 		}
 	}
 	if derived > 0 {
-		p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: %s no line and %s derived from the other end; the list is partial, or lines are missing", first, plural.Count(derived, "port has", "ports have"), map[bool]string{true: "was", false: "were"}[derived == 1])})
+		p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: %s no line and %s derived from the other end; the list is partial, or lines are missing", first, plural.Count(derived, "port has", "ports have"), map[bool]string{true: "was", false: "were"}[derived == 1])})
 	}
 	return nil
 }
