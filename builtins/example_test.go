@@ -68,7 +68,7 @@ func typed(f *fixture, globals starlark.StringDict, input string) error {
 		file.Stmts[i] = &syntax.AssignStmt{OpPos: start, Op: syntax.EQ, LHS: &syntax.Ident{NamePos: start, Name: lastName}, RHS: last.X}
 	}
 	thread := f.newThread(context.Background(), "<example>")
-	f.Typed = &lang.Typed{Thread: thread, File: "<example>"}
+	f.Typed = &lang.Typed{Thread: thread, File: "<example>", Source: func() string { return input }}
 	if err := starlark.ExecREPLChunk(file, thread, globals); err != nil {
 		return err
 	}
