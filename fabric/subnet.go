@@ -34,6 +34,7 @@ func SubnetOf(f *Fabric, given string) Subnet {
 		}
 	}
 	slices.Sort(s.Switches)
+	s.Switches = slices.Compact(s.Switches)
 	ports := f.Ports()
 	consider := func(p *Port) {
 		i := p.Info()
@@ -91,10 +92,25 @@ func (s Subnet) Common(recorded Subnet) (n int) {
 	return n
 }
 
-// Is reports whether s is the subnet that was recorded: it has the same GID prefix, and
-// at least half of the switches. A subnet manager, and every other port, may be replaced.
+// Is reports whether s is the subnet that was recorded. Another one has another GID prefix;
+// or it has less than half of the recorded switches, and switches that were not recorded.
+// Without those it is the subnet in an outage. A subnet manager, and every other port, may
+// be replaced.
 func (s Subnet) Is(recorded Subnet) bool {
-	return s.Prefix == recorded.Prefix && 2*s.Common(recorded) >= len(recorded.Switches)
+	return s.mayBe(recorded) && (s.hasHalf(recorded) || s.Common(recorded) == len(s.Switches))
+}
+
+// HasHalf reports whether s, of which only a part may be known, is the subnet that was
+// recorded, because it has at least half of its switches.
+func (s Subnet) HasHalf(recorded Subnet) bool { return s.mayBe(recorded) && s.hasHalf(recorded) }
+
+// mayBe reports whether the prefixes are equal, as far as both are known.
+func (s Subnet) mayBe(recorded Subnet) bool {
+	return s.Prefix == 0 || recorded.Prefix == 0 || s.Prefix == recorded.Prefix
+}
+
+func (s Subnet) hasHalf(recorded Subnet) bool {
+	return 2*s.Common(recorded) >= len(recorded.Switches)
 }
 
 // String describes s to people: "prefix 0xfe80000000000000, 12 switches from

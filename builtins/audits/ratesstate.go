@@ -31,10 +31,12 @@ func KeepBelow(r *lang.Runtime, dir, job string) {
 	k.dir, k.job = dir, job
 }
 
-// CheckKept returns an error if what earlier runs have kept is of another subnet.
+// CheckKept returns a *StateError if what earlier runs have kept is of another subnet.
 func CheckKept(r *lang.Runtime, subnet fabric.Subnet) error {
 	if dir := keepingOf(r).dir; dir != "" {
-		return audit.CheckSubnet(dir, subnet)
+		if err := audit.CheckSubnet(dir, subnet); err != nil {
+			return &StateError{err}
+		}
 	}
 	return nil
 }

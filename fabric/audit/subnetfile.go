@@ -44,8 +44,8 @@ func CheckSubnet(dir string, s fabric.Subnet) error {
 	}
 }
 
-// RecordSubnet records that what is kept of s below dir is of s. Unless complete is set,
-// switches may be missing in s, and those that were recorded stay.
+// RecordSubnet records that what is kept of s below dir is of s. Recorded switches that s
+// lacks stay, unless complete is set and s has half of them: in an outage most are missing.
 func RecordSubnet(dir string, s fabric.Subnet, complete bool) error {
 	path := subnetFile(dir, s)
 	recorded, err := readSubnet(path)
@@ -53,7 +53,10 @@ func RecordSubnet(dir string, s fabric.Subnet, complete bool) error {
 		return err
 	}
 	switches := s.Switches
-	if recorded != nil && !complete {
+	if recorded != nil && s.Prefix == 0 {
+		s.Prefix = recorded.Prefix
+	}
+	if recorded != nil && (!complete || !s.HasHalf(*recorded)) {
 		switches = slices.Concat(switches, recorded.Switches)
 		slices.Sort(switches)
 		switches = slices.Compact(switches)

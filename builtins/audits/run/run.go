@@ -15,6 +15,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -142,7 +143,7 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 		}
 	}
 	if err := audits.CheckKept(x.runtime, x.report.Subnet); err != nil {
-		x.report.Note("no acknowledgements, and no state of earlier runs: %v", err)
+		x.report.Fail("state", fmt.Errorf("no acknowledgements, and no state of earlier runs: %w", err))
 	}
 	if isCut(f) {
 		for _, a := range list {

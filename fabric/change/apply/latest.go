@@ -57,7 +57,7 @@ func (h *Host) Latest(ctx context.Context) (*Run, error) {
 		return nil, fmt.Errorf("change: no change of this fabric was applied from this host (searched below %s; --state DIR selects another directory)", dir)
 	case 1:
 	default:
-		return nil, fmt.Errorf("change: several journals of this fabric: %s; remove those not needed", strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("change: several journals of this fabric: %s; remove those of changes that have ended", strings.Join(dirs, ", "))
 	}
 	st, err := os.Stat(JournalIn(dirs[0]))
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *Host) Unended(ctx context.Context) (b *Begin, damaged []error) {
 		return nil, damaged
 	}
 	here, err := b.present(ctx, h.Engine, &port)
-	if err == nil && b.checkSubnet(filepath.Dir(path), here) != nil { // without a sweep, not certain
+	if err == nil && len(b.Switches) > 0 && !here.HasHalf(b.subnet()) { // without a sweep, not certain
 		recorded := b.subnet()
 		err = fmt.Errorf("its journal %s may be of another subnet: %d of its %d switches are where they were; fabsh change status searches for them", path, here.Common(recorded), len(recorded.Switches))
 	}

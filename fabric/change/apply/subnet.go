@@ -12,8 +12,8 @@ import (
 )
 
 // A host can be moved to another subnet, and simulated fabrics have the same GUIDs. A
-// journal is that of the current subnet if the GID prefix is the same, and at least half
-// of its switches are here.
+// journal is that of the current subnet by the rule of fabric.Subnet.Is: switches that are
+// missing are an outage, in which an open change must be found.
 
 // Member is a switch of the subnet of a change, and its directed route at that time.
 type Member struct {
@@ -53,7 +53,7 @@ func (b *Begin) checkSubnet(dir string, current fabric.Subnet) error {
 	}
 	return &fabric.OtherSubnetError{
 		Path: JournalIn(dir), Recorded: recorded.String(), Current: current.String(), Found: current.Common(recorded), Of: len(recorded.Switches),
-		Remedy: "give --state DIR for the changes of this subnet, or remove the journal if that subnet is gone",
+		Remedy: "give --state DIR for the changes of this subnet",
 	}
 }
 
@@ -91,7 +91,7 @@ func (h *Host) checkSubnetOf(ctx context.Context, dir string, b *Begin, port *en
 		return nil
 	}
 	here, err := b.present(ctx, h.Engine, port)
-	if err != nil || b.checkSubnet(dir, here) == nil {
+	if err != nil || here.HasHalf(b.subnet()) {
 		return err
 	}
 	f, err := discover.Sweep(ctx, h.Engine, h.Sweep)

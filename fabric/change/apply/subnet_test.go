@@ -18,12 +18,14 @@ import (
 func TestOtherSubnet(t *testing.T) {
 	for _, test := range []struct {
 		name, spec string
-		moved      bool // other nodes are where the switches were
+		moved      bool     // other nodes are where the switches were
+		others     mad.GUID // added to the GUIDs of all switches but the first
 		want       string
 	}{
-		{"same", "fattree:k=4,levels=2", false, ""},
-		{"moved", "fattree:k=4,levels=2", true, ""},
-		{"other", "ring:n=2", false, "is of another subnet (prefix 0xfe80000000000000, 6 switches from 0x0002c90300100000), not of this one (prefix 0xfe80000000000000, 2 switches from 0x0002c90300100000, with 2 of those 6); give --state DIR for the changes of this subnet, or remove the journal if that subnet is gone"},
+		{"same", "fattree:k=4,levels=2", false, 0, ""},
+		{"moved", "fattree:k=4,levels=2", true, 0, ""},
+		{"outage", "ring:n=2", true, 0, ""},
+		{"other", "ring:n=2", false, 0x100000, "is of another subnet (prefix 0xfe80000000000000, 6 switches from 0x0002c90300100000), not of this one (prefix 0xfe80000000000000, 2 switches from 0x0002c90300100000, with 1 of those 6); give --state DIR for the changes of this subnet"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -38,7 +40,11 @@ func TestOtherSubnet(t *testing.T) {
 						if test.moved {
 							route = mad.DirectedRoute{0}
 						}
-						b.Switches = append(b.Switches, apply.Member{GUID: n.GUID(), Route: route})
+						guid := n.GUID()
+						if len(b.Switches) > 0 {
+							guid += test.others
+						}
+						b.Switches = append(b.Switches, apply.Member{GUID: guid, Route: route})
 					}
 				}
 				os.MkdirAll(dir, 0o700)
