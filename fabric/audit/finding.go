@@ -17,7 +17,7 @@
 //	rate.go      Rate: what two reads come to; errors.go, those that need attention;
 //	             ber.go, bit errors; threshold.go, what is reported
 //	state.go     State: what one run keeps for the next; statefile.go stateread.go, its
-//	             file; job.go, its name; moment.go, clocks that are set
+//	             file; job.go, its name; latestjob.go, that of an ack; moment.go, clocks that are set
 //	history.go   History: what runs of a job have seen of ports
 //
 // It knows no script and sends nothing.

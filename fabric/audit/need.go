@@ -27,6 +27,9 @@ var (
 	ofNodes    = [2]string{"node", "nodes"}
 )
 
+// Past is the name of the need of checks that compare with observations of earlier runs.
+const Past = "past"
+
 // Needs are all of them.
 var Needs = []Need{
 	// Of nodes.
@@ -42,7 +45,8 @@ var Needs = []Need{
 	{"portinfo", "PortInfo beyond states and rates", linked(func(p *fabric.Port) bool { return p.Info().MTUCap != 0 }), ofLinks, false},
 	{"unlinked", "PortInfo of ports without a link", unlinked, ofPorts, false},
 	{"switchinfo", "SwitchInfo", switches, ofSwitches, false},
-	{"counters", "counters of two reads", nil, [2]string{}, false}, // the run knows whether there are two
+	{"counters", "counters of two reads", nil, [2]string{}, false},  // the run knows whether there are two
+	{Past, "observations of earlier runs", nil, [2]string{}, false}, // a first run begins them, and reports nothing
 }
 
 func assigned(f *fabric.Fabric, k fabric.ProblemKind) bool {

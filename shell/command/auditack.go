@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,7 +179,7 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 	if err != nil {
 		return fmt.Errorf("audit ack: %w", err)
 	}
-	found, err := findingsOf(ctx, s, of, o.subnet)
+	found, judged, err := findingsOf(ctx, s, of, subnet, ack)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 		return err
 	}
 	text := ""
-	if ack.Count == 0 {
+	if ack.Count == 0 && judged {
 		text = "; there is no such finding now"
 	}
 	s.Print(fmt.Sprintf("%s: acknowledged until %s (%s)%s\n", ack.Pattern, o.until, path, text))
@@ -316,20 +317,26 @@ func auditsOf(ctx context.Context, s *session.Session, pattern, file string) ([]
 	return of, nil
 }
 
-// findingsOf returns what audits find now.
-func findingsOf(ctx context.Context, s *session.Session, names []string, subnet string) ([]audit.Finding, error) {
+// findingsOf returns what audits find now, compared with the state of the job that found what
+// ack covers. judged reports whether the checks of ack were done.
+func findingsOf(ctx context.Context, s *session.Session, names []string, subnet fabric.Subnet, ack *audit.Ack) (found []audit.Finding, judged bool, err error) {
 	all, err := run.Load(ctx, s.Interpreter, names, nil, false)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	report, err := all.Run(ctx, s.Interpreter, run.Options{Subnet: subnet, Job: all.Job, ReadOnly: true, NoPast: true, Once: true})
+	job := audit.LatestJob(s.StateDir, subnet, ack)
+	report, err := all.Run(ctx, s.Interpreter, run.Options{Subnet: subnet.Given, Job: cmp.Or(job, all.Job), ReadOnly: true, Once: true})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, f := range report.Failures {
 		s.Warn("audit %s: %s; how much there is of the fault is unknown", f.Audit, f.Why())
 	}
-	return report.Findings, nil
+	check, _, _ := strings.Cut(ack.Pattern, ":")
+	covers := (audit.Ack{Pattern: check}).Names
+	judged = report.Answered() && (job != "" && s.Engine != nil || !all.ComparesWithPast(covers)) &&
+		!slices.ContainsFunc(report.Unjudged, func(u audit.Unjudged) bool { return covers(u.Check) })
+	return report.Findings, judged, nil
 }
 
 // subjectIn returns what text names: a node of f, or one of its ports; of a link, the first

@@ -85,6 +85,15 @@ type Set struct {
 	Job string
 }
 
+// ComparesWithPast reports whether one of the checks needs observations of earlier runs.
+func (set *Set) ComparesWithPast(covers func(check string) bool) bool {
+	return slices.ContainsFunc(set.List, func(a *Audit) bool {
+		return slices.ContainsFunc(a.checks, func(c check) bool {
+			return covers(c.name) && slices.ContainsFunc(c.needs, func(n *audit.Need) bool { return n.Name == audit.Past })
+		})
+	})
+}
+
 // Parameters that the command fills, which are not options of an audit.
 const (
 	baselineOption = "baseline" // the fabric of --baseline, or None
