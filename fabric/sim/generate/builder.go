@@ -36,13 +36,17 @@ func (p *builder) addSwitch(name string, ports int) int {
 	})
 }
 
-func (p *builder) addCA(name string, ports int) int {
+// addAdapter adds adapter r of a host, both from 0. image is the SystemImageGUID of the host,
+// which is the GUID of its first adapter: it is set if it is 0.
+func (p *builder) addAdapter(host, r, ports int, image *mad.GUID) int {
 	p.cas++
 	guid := firstCA + mad.GUID(p.cas-1)*guidStride
-	id := p.AddNode(fabric.NodeSpec{
-		Name: name,
-		Info: nodeInfo(mad.NodeTypeCA, ports, guid, guid+1, caDevice, caPartitions),
-	})
+	if *image == 0 {
+		*image = guid
+	}
+	info := nodeInfo(mad.NodeTypeCA, ports, guid, guid+1, caDevice, caPartitions)
+	info.SystemImageGUID = *image
+	id := p.AddNode(fabric.NodeSpec{Name: fmt.Sprintf("node-%04d HCA-%d", host+1, r+1), Info: info})
 	for num := 2; num <= ports; num++ {
 		p.SetPortGUID(id, num, guid+mad.GUID(num))
 	}
@@ -59,12 +63,10 @@ func (p *builder) link(a, pa, b, pb int) {
 func (p *builder) addHosts(switches []int, hosts int) {
 	for i, sw := range switches {
 		for j := range hosts {
-			p.link(p.addCA(hostName(i*hosts+j), 1), 1, sw, j+1)
+			p.link(p.addAdapter(i*hosts+j, 0, 1, new(mad.GUID)), 1, sw, j+1)
 		}
 	}
 }
-
-func hostName(i int) string { return fmt.Sprintf("node-%04d HCA-1", i+1) }
 
 func (p *builder) build() (*fabric.Fabric, error) {
 	if p.err != nil {

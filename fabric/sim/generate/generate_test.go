@@ -1,11 +1,13 @@
 package generate
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // TestCables: which port leads where.
@@ -25,6 +27,12 @@ func TestCables(t *testing.T) {
 			"spine-8/4":         "core-4/4",
 			"node-0003 HCA-1/1": "leaf-2/1",
 			"core-1/2":          "spine-3/3",
+		}},
+		{"fat tree with rails", Tree{M: []int{2, 4}, W: []int{1, 2}, P: []int{1, 1}, Rails: 2}.Build, map[string]string{
+			"node-0001 HCA-1/1": "leaf-1/1", "node-0001 HCA-2/1": "leaf-2/1",
+			"node-0002 HCA-1/1": "leaf-1/2", "node-0002 HCA-2/1": "leaf-2/2",
+			"node-0003 HCA-1/1": "leaf-3/1", "node-0003 HCA-2/1": "leaf-4/1",
+			"node-0004 HCA-1/1": "leaf-3/2", "node-0004 HCA-2/1": "leaf-4/2",
 		}},
 		{"torus", Lattice{Dims: []int{3, 4}, Hosts: 1, Links: 1, Shape: Torus}.Build, map[string]string{
 			"switch-1-1/1": "node-0001 HCA-1/1",
@@ -55,6 +63,24 @@ func TestCables(t *testing.T) {
 	}
 }
 
+// TestRails: the adapters of a host follow each other, and share a SystemImageGUID, which is
+// that of no other host.
+func TestRails(t *testing.T) {
+	tree := FatTree(8, 3)
+	tree.Rails = 4
+	f := must(t)(tree.Build())
+	cas := f.OfType(mad.NodeTypeCA)
+	if len(cas) != 128 {
+		t.Fatalf("%d adapters, want 128", len(cas))
+	}
+	for i, n := range cas {
+		want := fmt.Sprintf("node-%04d HCA-%d of %v", i/4+1, i%4+1, cas[i/4*4].GUID())
+		if got := fmt.Sprintf("%s of %v", n.Name(), n.Info().SystemImageGUID); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // peersOf are the ports at the other ends of the cables of f's ports that want
 // names, "" without a cable.
 func peersOf(f *fabric.Fabric, want map[string]string) map[string]string {
@@ -78,6 +104,8 @@ func TestLimits(t *testing.T) {
 		want  string
 	}{
 		{FatTree(64, 3).Build, "more than the 49151 LIDs of a subnet"},
+		{Tree{M: []int{2, 4}, W: []int{1, 2}, P: []int{1, 1}, Rails: 3}.Build, "4 leaves, but each host needs a group of 3, one for each rail"},
+		{Tree{M: []int{4}, W: []int{1}, P: []int{1}, Rails: 2}.Build, "1 leaf, but each host needs a group of 2, one for each rail"},
 		{Tree{M: []int{200, 2}, W: []int{1, 60}, P: []int{1, 1}}.Build, "nodes with 260 ports, more than 254"},
 		{func() (*fabric.Fabric, error) { return Ring(40000, 1) }, "more than the 49151 LIDs of a subnet"},
 		{func() (*fabric.Fabric, error) { return Ring(3, 253) }, "switches with 255 ports, more than 254"},

@@ -4,13 +4,20 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
 // Tree is a parallel-ports generalised fat tree (Zahavi, "Fat-trees routing
 // and node ordering", 2012): nodes of level i-1 have W[i-1] parents of level i,
 // those have M[i-1] children, and there are P[i-1] cables between each such pair.
-// Level 0 are the hosts. M, W and P are of the same length.
-type Tree struct{ M, W, P []int }
+// Level 0 are the adapters. M, W and P are of the same length.
+type Tree struct {
+	M, W, P []int
+	// Rails is the number of adapters of each host; 0 and 1: one. In each group of Rails
+	// leaves, adapter r of every host is at leaf r.
+	Rails int
+}
 
 // FatTree is the full-bisection tree of switches with k ports, an even number:
 // those of the top level have all ports down, the others half down, half up.
@@ -45,9 +52,7 @@ func (t Tree) Build() (*fabric.Fabric, error) {
 			ids[level] = append(ids[level], p.addSwitch(name, t.down(level)+t.up(level)))
 		}
 	}
-	for i := range t.count(0) {
-		ids[0] = append(ids[0], p.addCA(hostName(i), t.up(0)))
-	}
+	ids[0] = t.addHosts(p)
 	for level, children := range ids[:levels] {
 		m, w, cables := t.M[level], t.W[level], t.P[level]
 		width := product(t.W[:level])
@@ -62,6 +67,20 @@ func (t Tree) Build() (*fabric.Fabric, error) {
 		}
 	}
 	return p.build()
+}
+
+// addHosts adds the adapters, host by host, and returns them by number.
+func (t Tree) addHosts(p *builder) []int {
+	rails, m := max(t.Rails, 1), t.M[0]
+	ids := make([]int, t.count(0))
+	for host := range len(ids) / rails {
+		group, place := host/m, host%m
+		var image mad.GUID
+		for r := range rails {
+			ids[(group*rails+r)*m+place] = p.addAdapter(host, r, t.up(0), &image)
+		}
+	}
+	return ids
 }
 
 // count is the number of nodes of a level.
@@ -99,6 +118,9 @@ func (t Tree) check() error {
 		if ports := t.down(level) + t.up(level); ports > MaxSwitchPorts {
 			return fmt.Errorf("nodes with %d ports, more than %d", ports, MaxSwitchPorts)
 		}
+	}
+	if leaves := t.count(0) / t.M[0]; t.Rails > 1 && leaves%t.Rails != 0 {
+		return fmt.Errorf("%s, but each host needs a group of %d, one for each rail", plural.Count(leaves, "leaf", "leaves"), t.Rails)
 	}
 	return nil
 }

@@ -192,6 +192,16 @@ one HCA-1
 	}
 }
 
+// A host of a fat tree with rails has an adapter of each.
+func TestRails(t *testing.T) {
+	s := on(t, "fattree:k=4,rails=2")
+	s.node = "node-0003"
+	got := s.sh(t, `cd /; ls /sys/class/infiniband | tr '\n' ' '; cat /sys/class/infiniband/*/node_desc; sort -u /sys/class/infiniband/*/sys_image_guid | wc -l`)
+	if want := "ibsim0 ibsim1 node-0003 HCA-1\nnode-0003 HCA-2\n1\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A host that cannot supervise programs says so, as one where a supervisor runs already.
 func TestUnsupported(t *testing.T) {
 	s := on(t, "fattree:k=4")

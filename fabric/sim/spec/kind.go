@@ -21,6 +21,7 @@ func Kinds() []Kind { return slices.Clone(kinds) }
 // Keys that several kinds have.
 var (
 	hostsOfSwitch = Key{"hosts", "4", "hosts of each switch", "hosts=2"}
+	railsOfHosts  = Key{"rails", "1", "adapters of each host: HCA-1 at the first leaf of a group of as many, HCA-2 at the second, and so on", "rails=2"}
 	cablesOfLink  = Key{"links", "1", "parallel cables of each link", "links=2"}
 )
 
@@ -28,6 +29,7 @@ var kinds = []Kind{
 	{"fattree", "a fat tree: k=8,levels=3 has 128 hosts", []Key{
 		{"k", "8", "ports of a switch, an even number", "k=16"},
 		{"levels", "2", "levels of switches", "levels=3"},
+		railsOfHosts,
 	}, func(v *values) (*fabric.Fabric, error) {
 		k, levels := v.number("k", 2, generate.MaxSwitchPorts), v.number("levels", 1, 15)
 		if k%2 != 0 {
@@ -39,6 +41,7 @@ var kinds = []Kind{
 		{"m", "4/8", "children of the switches of each level", "m=4/8"},
 		{"w", "1/4", "parents of the hosts, of the lowest switches, and so on", "w=1/4"},
 		{"p", "1/1", "parallel cables of each level", "p=1/2"},
+		railsOfHosts,
 	}, func(v *values) (*fabric.Fabric, error) {
 		t := generate.Tree{M: v.numbers("m"), W: v.numbers("w"), P: v.numbers("p")}
 		if len(t.M) != len(t.W) || len(t.M) != len(t.P) {

@@ -6,6 +6,7 @@ import (
 )
 
 func (v *values) tree(t generate.Tree) (*fabric.Fabric, error) {
+	t.Rails = v.number("rails", 1, generate.MaxLIDs)
 	if v.err != nil {
 		return nil, v.err
 	}
