@@ -81,6 +81,9 @@ func goesOn(whole, last, next string) bool {
 // fitLine wraps a line; all parts except the first begin with hang blanks.
 func fitLine(b *strings.Builder, line string, width, hang int) {
 	bare, end := strings.CutSuffix(line, "\n")
+	if width > 0 && textWidth(bare) > width {
+		bare = strings.TrimRight(bare, " ") // after which nothing follows
+	}
 	for width > 0 && textWidth(bare) > width {
 		at := breakAt(bare, width, hang)
 		if at < 0 {
@@ -130,25 +133,15 @@ func breakAt(line string, width, n int) int {
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// WrapWords breaks the lines of text that are longer than columns and not indented.
-func WrapWords(text string, columns int) string {
+// WrapWords breaks the lines that are longer than columns and not indented.
+func WrapWords(s string, columns int) string {
 	var b strings.Builder
-	for line := range strings.Lines(text) {
-		r := []rune(line)
-		for r[0] != ' ' && len(strings.TrimRight(string(r), "\n")) > columns {
-			at := -1
-			for i := 0; i <= columns && i < len(r); i++ {
-				if r[i] == ' ' {
-					at = i
-				}
-			}
-			if at <= 0 {
-				break
-			}
-			b.WriteString(string(r[:at]) + "\n")
-			r = r[at+1:]
+	for line := range strings.Lines(s) {
+		if strings.HasPrefix(line, " ") {
+			b.WriteString(line)
+			continue
 		}
-		b.WriteString(string(r))
+		fitLine(&b, line, columns, 0)
 	}
 	return b.String()
 }
