@@ -72,9 +72,13 @@ func openDirectory(dir *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
+// newMode is the mode of new files, which the umask restricts.
+const newMode fs.FileMode = 0o644
+
 // saveIn writes a file in dir: a temporary one, which then gets the name.
 func (f *Files) saveIn(dir *os.Root, name string, data []byte, overwrite bool) (err error) {
 	refuse := func(why error) error { return &fs.PathError{Op: "write", Path: name, Err: why} }
+	mode := newMode // a replaced file keeps its own
 	switch st, err := dir.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -87,14 +91,21 @@ func (f *Files) saveIn(dir *os.Root, name string, data []byte, overwrite bool) (
 		return refuse(errors.New("contains keys, and is not replaced"))
 	case !overwrite:
 		return refuse(errExists)
+	default:
+		mode = st.Mode().Perm()
 	}
 	temp := "." + name + ".fabsh-" + rand.Text()[:8]
-	file, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	defer dir.Remove(temp) // does nothing after it was renamed
-	_, err = file.Write(data)
+	if mode != newMode {   // the umask may have taken more
+		err = file.Chmod(mode)
+	}
+	if err == nil {
+		_, err = file.Write(data)
+	}
 	// Without Sync, a crash of the machine could leave an empty file with the new name.
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
