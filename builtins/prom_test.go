@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/spf13/afero"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
@@ -96,7 +97,7 @@ func parsed(t *testing.T, text string) map[string]*dto.MetricFamily {
 func promOf(t *testing.T, format lang.Format, reports ...*audit.Report) string {
 	t.Helper()
 	var b strings.Builder
-	if err := metrics.WriteReports(&b, reports, format); err != nil {
+	if err := metrics.WriteReports(&b, reports, format, func(v starlark.Value) (starlark.Value, error) { return v, nil }); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -88,7 +88,12 @@ func (c *Call) show(a *showArgs) error {
 	if !a.Pager && format == "" {
 		return ShowValue(c.Thread, a.Value)
 	}
-	text, err := render(a.Value, cmp.Or(format, c.Runtime().Format), 0)
+	format = cmp.Or(format, c.Runtime().Format)
+	v, err := c.Runtime().ViewOf(c.Thread, a.Value, format)
+	if err != nil {
+		return err
+	}
+	text, err := render(v, format, 0)
 	if err != nil || !a.Pager {
 		return errors.Join(err, c.Fiber().Sink.Emit(Stdout, text))
 	}
@@ -114,7 +119,7 @@ func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error 
 	if f, ok := v.(*Function); ok && f.Bare != nil {
 		return f.Bare(r)
 	}
-	v, err := r.ViewOf(t, v)
+	v, err := r.ViewOf(t, v, r.Format)
 	if err != nil {
 		return err
 	}

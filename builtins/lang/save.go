@@ -101,7 +101,7 @@ func (c *Call) save(v starlark.Value, suffix, path string, overwrite bool) error
 	if err := c.mayUse(path); err != nil {
 		return err
 	}
-	data, err := saved(v, suffix)
+	data, err := c.saved(v, suffix)
 	if err != nil {
 		return Errorf("%s: %w", path, err)
 	}
@@ -113,16 +113,16 @@ func (c *Call) save(v starlark.Value, suffix, path string, overwrite bool) error
 	})
 }
 
-// saved returns the contents of a file with this suffix.
-func saved(v starlark.Value, suffix string) ([]byte, error) {
-	var text string
-	var err error
-	switch format := Format(suffix); {
-	case format == FormatCSV || format == FormatRawCSV || format == FormatJSON || format == FormatJSONL:
-		text, err = Render(v, format)
-	case suffix == "txt" || format == FormatText:
-		text, err = Render(v, FormatText)
+// saved returns the contents of a file with this suffix. A table has the rows and columns of
+// the session's view.
+func (c *Call) saved(v starlark.Value, suffix string) ([]byte, error) {
+	format := Format(suffix)
+	switch {
+	case format == FormatCSV || format == FormatRawCSV || format == FormatJSON || format == FormatJSONL || format == FormatText:
+	case suffix == "txt":
+		format = FormatText
 	case slices.Contains(suffixes, suffix):
+		c.Runtime().warnWhole(v)
 		if s, ok := v.(Saved); ok {
 			if write := s.SaveAs(suffix); write != nil {
 				var b bytes.Buffer
@@ -137,5 +137,10 @@ func saved(v starlark.Value, suffix string) ([]byte, error) {
 	default:
 		return nil, Errorf("unknown format %q; supported: %s", suffix, strings.Join(suffixes, ", "))
 	}
+	v, err := c.Runtime().ViewOf(c.Thread, v, format)
+	if err != nil {
+		return nil, err
+	}
+	text, err := Render(v, format)
 	return []byte(text), err
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,20 +19,23 @@ type View struct {
 // maxViewSteps limits an expression that no script's limit applies to: about 10 s.
 const maxViewSteps = 1e8
 
-// ViewOf returns v with the rows and columns of the session's view; t runs the expression,
-// nil outside an evaluation. A value that is not a table is returned whole, with a warning.
-func (r *Runtime) ViewOf(t *starlark.Thread, v starlark.Value) (starlark.Value, error) {
+// ViewOf returns v with the rows and columns of the session's view, to be shown in a format.
+// t runs the expression, nil outside an evaluation. A value that is not a table is returned
+// whole, with a warning.
+func (r *Runtime) ViewOf(t *starlark.Thread, v starlark.Value, format Format) (starlark.Value, error) {
 	if r.View.Where == "" && r.View.Columns == nil {
 		return v, nil
 	}
 	list, ok := tableRows(v)
 	if !ok {
-		r.WarnOnce("--where and --columns: not a table, so it is shown whole: %s", v.Type())
+		r.warnWhole(v)
 		return v, nil
 	}
 	if t == nil {
-		t = &starlark.Thread{Name: "--where"}
-		t.SetMaxExecutionSteps(maxViewSteps)
+		own, release := r.Thread(context.Background(), "--where")
+		defer release()
+		own.SetMaxExecutionSteps(maxViewSteps)
+		t = own
 	}
 	known := map[string]bool{}
 	addColumns(known, list)
@@ -53,11 +57,18 @@ func (r *Runtime) ViewOf(t *starlark.Thread, v starlark.Value) (starlark.Value, 
 	case r.View.Columns == nil && table == nil:
 		return starlark.NewList(list), nil
 	case r.View.Columns == nil:
-		return columnsOf(list, table.columns, table.title, r.Format)
+		return columnsOf(list, table.columns, table.title, format)
 	case table == nil:
-		return columnsOf(list, r.View.Columns, "", r.Format)
+		return columnsOf(list, r.View.Columns, "", format)
 	default:
-		return columnsOf(list, r.View.Columns, table.title, r.Format)
+		return columnsOf(list, r.View.Columns, table.title, format)
+	}
+}
+
+// warnWhole warns of a value of which the session's view selects nothing.
+func (r *Runtime) warnWhole(v starlark.Value) {
+	if r.View.Where != "" || r.View.Columns != nil {
+		r.WarnOnce("--where and --columns: not a table, so it is shown whole: %s", v.Type())
 	}
 }
 

@@ -63,12 +63,21 @@ func Render(v starlark.Value, format lang.Format, of string) (string, error) {
 	return b.String(), err
 }
 
-// WriteReports writes several reports in a format, as one document.
-func WriteReports(w io.Writer, reports []*audit.Report, format lang.Format) error {
+// WriteReports writes several reports in a format, as one document. view selects rows and
+// columns, except of metrics.
+func WriteReports(w io.Writer, reports []*audit.Report, format lang.Format, view func(starlark.Value) (starlark.Value, error)) error {
+	var values []starlark.Value
+	for _, r := range reports {
+		v, err := view(audits.WrapReport(r, format, false))
+		if err != nil {
+			return err
+		}
+		values = append(values, v)
+	}
 	if _, ok := format.Dialect(); ok {
 		return writeReports(w, reports, format)
 	}
-	text, err := renderReports(reports, format)
+	text, err := renderReports(values, format)
 	if err != nil {
 		return err
 	}
@@ -76,14 +85,13 @@ func WriteReports(w io.Writer, reports []*audit.Report, format lang.Format) erro
 	return err
 }
 
-func renderReports(reports []*audit.Report, format lang.Format) (string, error) {
+func renderReports(reports []starlark.Value, format lang.Format) (string, error) {
 	if len(reports) == 1 {
-		return lang.Render(audits.WrapReport(reports[0], format, false), format)
+		return lang.Render(reports[0], format)
 	}
 	var all []starlark.Value
 	text := ""
-	for _, r := range reports {
-		v := audits.WrapReport(r, format, false)
+	for _, v := range reports {
 		if list, ok := v.(*starlark.List); ok {
 			all = append(all, lang.Collect(list)...)
 		} else {

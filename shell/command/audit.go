@@ -270,13 +270,15 @@ func printExpected(s *session.Session, n int) {
 }
 
 // write writes the reports that have not been shown, to stdout or the file of --out.
-func (r *auditResults) write(ctx context.Context, c *session.Console, format lang.Format, out string) error {
+func (r *auditResults) write(ctx context.Context, p *session.Program, out string) error {
 	if len(r.reports) == 0 {
 		return nil
 	}
-	write := func(w io.Writer) error { return metrics.WriteReports(w, r.reports, format) }
+	write := func(w io.Writer) error {
+		return metrics.WriteReports(w, r.reports, p.Settings.Output(), viewOf(p.Settings, p.Console.Err()))
+	}
 	if out == "" {
-		return write(c.Out())
+		return write(p.Console.Out())
 	}
 	if err := session.WriteNamed(ctx, out, write); err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -291,7 +293,7 @@ func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o
 		return err
 	}
 	status := p.Console.Fail(err)
-	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p.Console, p.Settings.Output(), o.out) })
+	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p, o.out) })
 	return session.Exit(session.Worse(status, p.Console.Fail(err)))
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // openTyped opens a prompt at a terminal in an empty directory with these files.
-func openTyped(t *testing.T, files map[string]string) (run func(line string) string) {
+func openTyped(t *testing.T, files map[string]string, args ...string) (run func(line string) string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range files {
@@ -25,7 +25,7 @@ func openTyped(t *testing.T, files map[string]string) (run func(line string) str
 			t.Fatal(err)
 		}
 	}
-	r, out := openTest(t, "-F", "sim:ring:n=2", "-q")
+	r, out := openTest(t, append([]string{"-F", "sim:ring:n=2", "-q"}, args...)...)
 	r.terminal = true
 	in := &typist{echo: io.Discard}
 	r.read(in, true)
@@ -106,6 +106,40 @@ func TestSave(t *testing.T) {
 	}
 	if text := content(t, "r.html"); !strings.HasPrefix(text, "<!") {
 		t.Errorf("r.html begins with %.20q", text)
+	}
+}
+
+// TestSaveMode: a replaced file keeps its mode.
+func TestSaveMode(t *testing.T) {
+	run := openTyped(t, map[string]string{"old.csv": "old"})
+	for _, mode := range []os.FileMode{0o600, 0o664, 0o440} {
+		if err := os.Chmod("old.csv", mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := run(`save(1, "old.csv", overwrite=True)`); got != "" {
+			t.Error(got)
+		}
+		st, err := os.Stat("old.csv")
+		if err != nil || st.Mode() != mode || content(t, "old.csv") != "value\n1\n" {
+			t.Errorf("mode %v: %v, %v", mode, st.Mode(), err)
+		}
+	}
+}
+
+// TestSaveView: files have the rows and columns of --where and --columns.
+func TestSaveView(t *testing.T) {
+	run := openTyped(t, nil, "--where", "a > 1", "--columns", "b")
+	for _, line := range []string{
+		`t = [{"a": 1, "b": 2}, {"a": 3, "b": 4}]`, `save(t, "rows.csv")`, `save(t, "rows.txt")`, `save(t, "rows.jsonl")`, `show(t, format="json", out="rows.dat")`,
+	} {
+		if got := run(line); got != "" {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+	for name, want := range map[string]string{"rows.csv": "b\n4\n", "rows.txt": "b\n4\n", "rows.jsonl": "{\"b\":4}\n", "rows.dat": "[\n  {\n    \"b\": 4\n  }\n]\n"} {
+		if got := content(t, name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
 	}
 }
 
