@@ -86,7 +86,9 @@ type comparer struct {
 	known *Attributes
 	file  *syntax.File
 	uses  map[string]*dictUses // of variables, by name
-	found []lang.WrongWord
+	// foreign means that the script may run code that is not written in it.
+	foreign bool
+	found   []lang.WrongWord
 }
 
 func (x *comparer) report(pos syntax.Position, text string) {
@@ -220,6 +222,9 @@ func (x *comparer) elementOf(e syntax.Expr, shape types.Shape) string {
 	list, ok := shape.Value.(*starlark.List)
 	if !ok {
 		return shape.Element().TypeName()
+	}
+	if id, ok := e.(*syntax.Ident); ok && x.maybeChanged(id, list) {
+		return ""
 	}
 	typ := ""
 	for i := range list.Len() {

@@ -19,6 +19,9 @@ func (x *comparer) dict(id *syntax.Ident, shape types.Shape) types.Shape {
 	}
 	var keys []string
 	if d, ok := shape.Value.(*starlark.Dict); ok {
+		if x.maybeChanged(id, d) {
+			return types.OfType("dict")
+		}
 		const most = 1000 // keys of which the type is read
 		for i, k := range d.Keys() {
 			if i == most {
@@ -48,6 +51,49 @@ func (x *comparer) dict(id *syntax.Ident, shape types.Shape) types.Shape {
 type dictUses struct {
 	keys  []syntax.Expr // that it assigns to
 	other bool          // in a way that may add keys
+}
+
+// maybeChanged reports whether other code may change v, the dict or list of an earlier
+// statement, before this one uses it: a function, or an assignment through another name.
+func (x *comparer) maybeChanged(id *syntax.Ident, v starlark.Value) bool {
+	x.usesOf(id) // collects those of all names
+	for name, u := range x.uses {
+		if name != id.Name && (u.other || u.keys != nil) && x.globals[name] == v {
+			return true
+		}
+	}
+	return x.foreign
+}
+
+// runsForeign reports whether a part of a statement runs code that is not written in it, or
+// runs later.
+func (x *comparer) runsForeign(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.DefStmt, *syntax.LambdaExpr:
+		return true
+	case *syntax.Ident:
+		_, ok := x.value(n).(*starlark.Function) // called, or passed to a function that calls it
+		return ok
+	case *syntax.CallExpr:
+		switch fn := n.Fn.(type) {
+		case *syntax.Ident:
+			return !x.isBuiltin(fn)
+		case *syntax.DotExpr:
+			typ := x.inference.Infer(fn.X).TypeName()
+			return !slices.Contains(readers, fn.Name.Name) && (typ == "" || typ == "module" || typ == "struct")
+		}
+		return true
+	}
+	return false
+}
+
+// isBuiltin reports whether a name is a function that is not written in Starlark.
+func (x *comparer) isBuiltin(id *syntax.Ident) bool {
+	switch x.value(id).(type) {
+	case nil, *starlark.Function:
+		return false
+	}
+	return true
 }
 
 // readers are the methods of dicts that add no keys.
@@ -80,6 +126,7 @@ func (x *comparer) collectUses() {
 			path = path[:len(path)-1]
 			return true
 		}
+		x.foreign = x.foreign || x.runsForeign(n)
 		if id, ok := n.(*syntax.Ident); ok && len(path) > 0 {
 			var outer syntax.Node
 			if len(path) > 1 {
@@ -100,14 +147,18 @@ func (x *comparer) collectUses() {
 				}
 			case *syntax.CallExpr:
 				fn, ok := parent.Fn.(*syntax.Ident)
-				if parent.Fn != syntax.Expr(id) && (!ok || x.value(fn) == nil) {
+				if parent.Fn != syntax.Expr(id) && (!ok || !x.isBuiltin(fn)) {
 					use(id).other = true
 				}
 			case *syntax.BinaryExpr:
 				if parent.Op != syntax.IN && parent.Op != syntax.NOT_IN {
 					use(id).other = true
 				}
-			case *syntax.ForStmt, *syntax.ForClause, *syntax.ReturnStmt, *syntax.ExprStmt, *syntax.IfStmt, *syntax.IfClause, *syntax.UnaryExpr, *syntax.CondExpr:
+			case *syntax.CondExpr:
+				if parent.Cond != syntax.Expr(id) {
+					use(id).other = true
+				}
+			case *syntax.ForStmt, *syntax.ForClause, *syntax.ExprStmt, *syntax.IfStmt, *syntax.IfClause, *syntax.UnaryExpr:
 			default:
 				use(id).other = true
 			}

@@ -7,8 +7,12 @@ import (
 	libtime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/builtins/routing"
 	"fabsh/mad"
 )
 
@@ -84,7 +88,7 @@ func AttributeTypes() map[string][]string {
 	}
 	add("data", "bytes")
 	add("source", "int")
-	for _, d := range All() {
+	for _, d := range append(All(), datagrams.StatsDoc(), routing.ReportDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc()) {
 		for _, m := range d.Members {
 			switch {
 			case m.Method != nil:
