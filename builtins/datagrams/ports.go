@@ -156,6 +156,7 @@ func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []tab
 // portResults returns the results of the builtins, which make a change.
 func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many bool, change records.Change) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
+	change.Planned = topology.Planning(c)
 	for i, p := range at {
 		if p.Err != nil {
 			values[i] = topology.Failed(c, &targets[i], p.Err)

@@ -103,7 +103,7 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 			case set.Err != nil:
 				values[i] = topology.Failed(c, &targets[i], set.Err)
 			default:
-				values[i] = targets[i].Answer(records.New(attr, set.After), modifierPort(attr, set.Modifier)).ChangedBy(records.Change{Before: set.Before, Named: set.Named})
+				values[i] = targets[i].Answer(records.New(attr, set.After), modifierPort(attr, set.Modifier)).ChangedBy(records.Change{Before: set.Before, Named: set.Named, Planned: topology.Planning(c)})
 			}
 		}
 		return topology.Results(values, many)

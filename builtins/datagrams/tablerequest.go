@@ -153,7 +153,7 @@ func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*t
 		if t.Err != nil {
 			values[i] = topology.Failed(c, &targets[i], t.Err)
 		} else {
-			values[i] = &wholeTable{kind: k, t: t, of: targets[i].Origin(t.Port), set: set}
+			values[i] = &wholeTable{kind: k, t: t, of: targets[i].Origin(t.Port), set: set, planned: topology.Planning(c)}
 		}
 	}
 	topology.Observe(c, k.table.Attr, targets, values)

@@ -42,6 +42,8 @@ type wholeTable struct {
 	t    *table.Table
 	of   records.Origin
 	set  bool // it is the result of a function that changes it
+	// planned means that the change was recorded, not sent.
+	planned bool
 }
 
 var (
@@ -72,7 +74,7 @@ func (v *wholeTable) Changes() []string {
 	if !v.set {
 		return nil
 	}
-	label := v.of.Label() + ": "
+	label := records.ChangeLabel(&v.of, v.planned)
 	if v.t.ChangedRows == 0 {
 		return []string{label + "unchanged"}
 	}

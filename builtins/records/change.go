@@ -18,6 +18,8 @@ type Change struct {
 	Named  []string // fields that were written: devices do not show keys
 	Link   bool     // the state of the link is what changed, so it needs no name
 	Reset  bool     // the link trained again, even if it has the same state as before
+	// Planned means that the change was recorded, not sent.
+	Planned bool
 }
 
 var _ lang.Changed = (*Record)(nil)
@@ -69,7 +71,15 @@ func (r *Record) Changes() []string {
 	if len(parts) == 0 {
 		parts = []string{"unchanged"}
 	}
-	return []string{r.origin.Label() + ": " + strings.Join(parts, "; ")}
+	return []string{ChangeLabel(r.origin, r.change.Planned) + strings.Join(parts, "; ")}
+}
+
+// ChangeLabel returns the begin of a line of a change.
+func ChangeLabel(o *Origin, planned bool) string {
+	if planned {
+		return "planned: " + o.Label() + ": "
+	}
+	return o.Label() + ": "
 }
 
 // sameField reports whether a field has the same value in a and b.

@@ -67,10 +67,16 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 
 // MayNotPlan refuses an operation that a plan cannot contain, while one is being made.
 func MayNotPlan(c *lang.Call) error {
-	if e := EnvOf(c.Runtime()).Engine; e == nil || e.Interceptor() == nil {
+	if !Planning(c) {
 		return nil
 	}
 	return c.Refuse("refused: a plan is being made, and it can contain only what set_*, port_* and smp_set write: forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs, PortInfo (no keys) and SwitchInfo")
+}
+
+// Planning reports whether a plan is being made, so that writes are recorded, not sent.
+func Planning(c *lang.Call) bool {
+	e := EnvOf(c.Runtime()).Engine
+	return e != nil && e.Interceptor() != nil
 }
 
 // Change is c.Block for changes of the fabric: it gives a plan that is being made the
