@@ -184,7 +184,7 @@ func Seed(s *topology.Sim) int64 { return s.Faults.Settings.Load().Seed }
 var ActionsMethod = lang.Builtin{
 	Name:    "actions",
 	Returns: "list of dict",
-	Doc:     `Returns what the scenarios of sim.play() have done: at, the seconds since the scenario began, time, action, args, and error if it failed.`,
+	Doc:     `Returns what the scenarios of sim.play() have done, of each the last 10000 actions: at, the seconds since the scenario began, time, action, args, and error if it failed.`,
 	Example: `
 > sim.play("leaf-dies")
 > sleep("11s")

@@ -3,6 +3,7 @@ package scenario
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -29,7 +30,7 @@ func (s *Scenario) Play(ctx context.Context, limit time.Duration) (failed error)
 		if e.every > 0 && (e.until == 0 || e.due+e.every <= e.until) {
 			s.push(&event{due: e.due + e.every, every: e.every, until: e.until, action: e.action})
 		}
-		known := len(s.Actions())
+		known := s.count()
 		err := s.in.Runtime.Evaluate(ctx, Entry, func(t *starlark.Thread) error {
 			_, err := starlark.Call(t, e.action, nil, nil)
 			return err
@@ -40,7 +41,7 @@ func (s *Scenario) Play(ctx context.Context, limit time.Duration) (failed error)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if done := s.Actions(); len(done) == known || done[len(done)-1].Error == "" { // not an error of a change, which is logged
+		if done := s.Actions(); s.count() == known || done[len(done)-1].Error == "" { // not an error of a change, which is logged
 			s.add(Action{At: s.now.Seconds(), Time: clock.Now(), Action: e.action.Name(), Error: lang.OneLine(err.Error())})
 		}
 		if failed == nil {
@@ -87,18 +88,34 @@ func (h *events) Pop() any {
 
 func (s *Scenario) add(a Action) {
 	s.mu.Lock()
+	if len(s.done) >= 2*maxActions {
+		s.done = slices.Clone(s.done[len(s.done)-maxActions:]) // Actions shares the older array
+	}
 	s.done = append(s.done, a)
+	s.added++
 	s.mu.Unlock()
 	if s.log != nil {
 		s.log(a)
 	}
 }
 
-// Actions returns the actions until now.
+// maxActions is the number of actions that are kept: an action of every("1ms") on a served
+// fabric would otherwise fill the memory.
+const maxActions = 10_000
+
+// Actions returns the last actions until now, at most maxActions.
 func (s *Scenario) Actions() []Action {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.done[:len(s.done):len(s.done)]
+	done := s.done[max(0, len(s.done)-maxActions):]
+	return done[:len(done):len(done)]
+}
+
+// count returns the number of all actions until now.
+func (s *Scenario) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.added
 }
 
 // start plays s beside the fibers of a session, until it closes.

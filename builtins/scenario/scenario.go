@@ -44,8 +44,9 @@ type Scenario struct {
 	begin  time.Time
 	now    time.Duration // since begin, of the event that runs
 
-	mu   sync.Mutex
-	done []Action
+	mu    sync.Mutex
+	done  []Action // the last ones
+	added int      // the number of all
 }
 
 // Load runs the top level of a script with the text src, and its scenario(sim), with an
