@@ -48,7 +48,7 @@ var Finding = lang.Builtin{
 		{Name: "message", Kind: lang.KindText, Doc: "the fact for people, with the values that led to it"},
 		{Name: "severity", Kind: kindSeverity, Default: `"error"`, Keyword: true, Doc: `"critical": data or management is broken now; "error": something does not work as it should; "warning"; "info"`},
 		{Name: "cause", Kind: kindCause, Default: "None", Keyword: true, Doc: "the finding that causes this one, or its id; this one is listed below it"},
-		{Name: "covers", Kind: lang.KindAny, Default: "[]", Keyword: true, Doc: "other subjects for which the finding stands: acknowledging one of them acknowledges it"},
+		{Name: "covers", Kind: lang.KindAny, Default: "[]", Keyword: true, Doc: "other subjects with the same fault: an acknowledgement of one of them does not hide the others"},
 		{Name: "absorbs", Kind: lang.KindAny, Default: "[]", Keyword: true, Doc: "ids of findings about the same fault, which are not reported besides this one"},
 		{Name: "parts", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "number of faults: so many findings must name this one in absorbs before it is left out"},
 		{Name: "**data", Kind: lang.KindAny, Doc: "figures for programs, with the unit in the name: rate_gbps=100"},
@@ -115,6 +115,7 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 		if err != nil {
 			return f, lang.ParamError("covers", "%w", err)
 		}
+		f.Members = append(f.Members, s)
 		f.Absorbed = append(f.Absorbed, f.Check+":"+s.Key())
 	}
 	for _, v := range listed(a.Absorbs) {

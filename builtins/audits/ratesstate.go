@@ -79,9 +79,9 @@ func BeginRun(r *lang.Runtime, job Job) { keepingOf(r).run = &run{Job: job} }
 
 // EndRun ends the run, and keeps its reads and findings for the next one, if an audit needed
 // those of the previous run. It sets in found since when each finding exists. gone are the
-// findings of the previous run that this one, if complete, no longer has. f is the fabric of
-// the run.
-func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool) (gone []audit.Finding, err error) {
+// findings of the previous run that this one, if complete, no longer has;
+// those of unjudged checks are not gone. f is the fabric of the run.
+func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool, unjudged []audit.Unjudged) (gone []audit.Finding, err error) {
 	k := keepingOf(r)
 	x := k.run
 	if x == nil || x.state == nil {
@@ -91,7 +91,7 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 	defer DropRun(r)
 	x.state.Align(moment(r))
 	now := r.Clock.Now()
-	gone = x.state.SetFindings(found, complete, now)
+	gone = x.state.SetFindings(found, complete, unjudged, now)
 	if x.ReadOnly {
 		for i := range found {
 			if found[i].Since.Equal(now) { // the next run will not know this time

@@ -28,20 +28,41 @@ func (a *Ack) outgrown(count float64) bool { return a.Count > 0 && count >= grow
 // CountOf returns how much found has of what a covers: of one finding, its count; of a
 // pattern, the number of findings. It is 0 if found has none of it.
 func (a *Ack) CountOf(found []Finding) (count float64) {
-	isPattern := strings.Contains(a.Pattern, "*")
 	for i := range found {
-		switch f := &found[i]; {
-		case !a.Covers(f):
-		case isPattern:
-			count += float64(1 + len(f.Absorbed))
-		case f.Count > 0:
-			count = max(count, f.Count)
-		default:
-			count = max(count, float64(1+len(f.Absorbed)))
+		if f := &found[i]; a.Covers(f) {
+			count = a.add(count, f)
 		}
 	}
 	return count
 }
+
+// add returns count with what f has, which a covers.
+func (a *Ack) add(count float64, f *Finding) float64 {
+	if a.isPattern() {
+		return count + float64(1+len(f.Absorbed))
+	}
+	return max(count, a.countIn(f))
+}
+
+// countIn returns how much f has of the one fault that a covers.
+func (a *Ack) countIn(f *Finding) float64 {
+	switch own := slices.Contains(f.ids(), a.Pattern); {
+	case own && len(f.Members) > 0:
+		return float64(len(f.units()))
+	case own && f.Count > 0:
+		return f.Count
+	case own:
+		return float64(1 + len(f.Absorbed))
+	}
+	for i := range f.Merged {
+		if g := &f.Merged[i]; a.Covers(g) {
+			return a.countIn(g)
+		}
+	}
+	return 1 // of the members
+}
+
+func (a *Ack) isPattern() bool { return strings.Contains(a.Pattern, "*") }
 
 // longestAck is how far ahead an ack may end: nothing is acknowledged for ever.
 const longestAck = 366 * 24 * time.Hour
@@ -51,8 +72,8 @@ func (a *Ack) InForce(now time.Time) bool {
 	return now.Before(a.Until.AddDate(0, 0, 1))
 }
 
-// Covers reports whether a is about f, or about a finding that f has absorbed. A finding
-// about a link is named by either end.
+// Covers reports whether a is about f, or about a member of f, or a finding that f has
+// absorbed. A finding about a link is named by either end.
 func (a *Ack) Covers(f *Finding) bool {
 	match := func(id string) bool { return matches(a.Pattern, id) }
 	return slices.ContainsFunc(f.ids(), match) || slices.ContainsFunc(f.Absorbed, match)
@@ -84,18 +105,3 @@ func matches(pattern, text string) bool {
 
 // Acks are all of a subnet.
 type Acks []Ack
-
-// Of is the ack in force that covers f; without one, an ack that has
-// ended.
-func (list Acks) Of(f *Finding, now time.Time) (a *Ack, inForce bool) {
-	for i := range list {
-		switch {
-		case !list[i].Covers(f):
-		case list[i].InForce(now):
-			return &list[i], true
-		case a == nil || a.Until.Before(list[i].Until):
-			a = &list[i]
-		}
-	}
-	return a, false
-}

@@ -38,8 +38,9 @@ func TestClockAcks(t *testing.T) {
 		if bad != nil {
 			t.Errorf("%s: %v", jump.what, bad)
 		}
-		_, year := acks.Of(&width, at)
-		_, today := acks.Of(&down, at)
+		x := acks.index(nil, at)
+		_, year := x.of(width.ids())
+		_, today := x.of(down.ids())
 		if !year || today != (jump.by <= 0) {
 			t.Errorf("%s: in force for a year %t, until today %t", jump.what, year, today)
 		}
@@ -54,14 +55,14 @@ func TestClockHistory(t *testing.T) {
 		st, now := openState(t, t.TempDir()), noon
 		found := []Finding{{Check: "link.down", Subject: OfFabric()}}
 		st.See(up, now)
-		st.SetFindings(found, true, now)
+		st.SetFindings(found, true, nil, now)
 		now = now.Add(jump.by)
 		list := st.History().Down(down, now)
 		if len(list) != 1 || list[0].For != max(0, jump.by) {
 			t.Errorf("%s: %v", jump.what, list)
 		}
 		st.See(down, now)
-		st.SetFindings(found, true, now)
+		st.SetFindings(found, true, nil, now)
 		if found[0].Since.After(now) {
 			t.Errorf("%s: found since %v, and it is %v", jump.what, found[0].Since, now)
 		}
@@ -114,7 +115,7 @@ func FuzzStateDamage(f *testing.F) {
 	st.Add(mixed(noon.Add(time.Hour)))
 	st.Align(Moment{noon, "boot", time.Hour})
 	st.See(pair(true, mad.PortStateActive), noon)
-	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, noon)
+	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, nil, noon)
 	whole, err := st.encode()
 	if err != nil {
 		f.Fatal(err)

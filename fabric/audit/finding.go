@@ -8,7 +8,8 @@
 //	need.go      Need: information that checks need; Unjudged, a check that was not done
 //	coverage.go  Coverage: the requests of a run, and their outcomes
 //	ack.go       Ack: an acknowledged finding, by whom, and until when; ackfile.go, their file;
-//	             subnetfile.go, of which subnet it is
+//	             ackindex.go, those of a finding; subnetfile.go, of which subnet it is
+//	member.go    the members of a finding about several subjects
 //	report.go    Report: all of one run; sweep.go, the requests of its sweep
 //	metric.go    Metric: a named value for Prometheus
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were
@@ -49,10 +50,13 @@ type Finding struct {
 	// how many others must name this one before it is absorbed (Merge).
 	Absorbs []string
 	Parts   int
-	// Absorbed are the IDs that this finding also stands for: acks of them apply to it.
+	// Members are other subjects with the same fault. An ack of one, or a baseline that has
+	// one, does not hide the others.
+	Members []Subject
+	// Merged are the findings that were absorbed: the same fault, so an ack of one applies.
+	Merged []Finding
+	// Absorbed are the IDs of Members and Merged.
 	Absorbed []string
-	// AbsorbedAt are the subjects of the findings that were absorbed.
-	AbsorbedAt []Subject
 	// Count is how much there is of the fault: errors per hour, nodes; 0: it is one thing.
 	Count float64
 	// Since is the run from which on it has been found each time; zero where no
@@ -138,6 +142,7 @@ func (c *Collection) Add(f Finding) {
 		old.Subject = f.Subject // with its name
 	}
 	old.Absorbs, old.Absorbed = append(old.Absorbs, f.Absorbs...), append(old.Absorbed, f.Absorbed...)
+	old.Members = append(old.Members, f.Members...)
 	old.Parts, old.Count = max(old.Parts, f.Parts), max(old.Count, f.Count)
 	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {
 		c.said[id] = append(said, f.Message)

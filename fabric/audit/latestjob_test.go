@@ -28,7 +28,7 @@ func TestLatestJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		st.Align(Moment{Time: now})
-		st.SetFindings(job.found, true, now)
+		st.SetFindings(job.found, true, nil, now)
 		if err := st.Save(); err != nil {
 			t.Fatal(err)
 		}

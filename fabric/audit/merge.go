@@ -4,7 +4,7 @@ import "slices"
 
 // Merge returns list without the findings that others absorb: one fault is one finding. A
 // finding is absorbed if as many findings as it has parts name it. The absorbing finding keeps
-// the IDs, so that acks of them apply to it, and the worse severity.
+// the absorbed ones, so that acks of them apply to it, and the worse severity.
 func Merge(list []Finding) []Finding {
 	at := map[string]int{} // by all IDs of a finding
 	for i := range list {
@@ -14,10 +14,11 @@ func Merge(list []Finding) []Finding {
 			}
 		}
 	}
-	by := map[int][]int{} // the findings that absorb one
+	by := map[int][]int{} // the findings that absorb one, in order
 	for i := range list {
 		for _, id := range list[i].Absorbs {
-			if j, ok := at[id]; ok && j != i && !slices.Contains(by[j], i) {
+			j, ok := at[id]
+			if n := len(by[j]); ok && j != i && (n == 0 || by[j][n-1] != i) {
 				by[j] = append(by[j], i)
 			}
 		}
@@ -31,6 +32,7 @@ func Merge(list []Finding) []Finding {
 	}
 	out := slices.Clone(list)
 	gone := make([]bool, len(list))
+	has := map[int]map[string]bool{} // the IDs that a finding has absorbed
 	for i := range list {
 		root, steps := into[i], 0
 		for into[root] != root && steps < len(list) {
@@ -42,11 +44,17 @@ func Merge(list []Finding) []Finding {
 		gone[i] = true
 		f := &out[root]
 		f.Severity = max(f.Severity, list[i].Severity)
-		f.Absorbed = slices.Clone(f.Absorbed)
-		f.AbsorbedAt = append(slices.Clone(f.AbsorbedAt), list[i].Subject)
-		f.AbsorbedAt = append(f.AbsorbedAt, list[i].AbsorbedAt...)
+		if has[root] == nil { // else the lists are its own
+			has[root] = map[string]bool{}
+			for _, id := range f.Absorbed {
+				has[root][id] = true
+			}
+			f.Absorbed, f.Merged = slices.Clone(f.Absorbed), slices.Clone(f.Merged)
+		}
+		f.Merged = append(append(f.Merged, list[i]), list[i].Merged...)
 		for _, id := range append(list[i].ids(), list[i].Absorbed...) {
-			if !slices.Contains(f.Absorbed, id) {
+			if !has[root][id] {
+				has[root][id] = true
 				f.Absorbed = append(f.Absorbed, id)
 			}
 		}
@@ -74,8 +82,11 @@ func Merge(list []Finding) []Finding {
 }
 
 // ids returns the IDs by which f is known: a link has one for each end.
-func (f *Finding) ids() []string {
-	keys := f.Subject.keys()
+func (f *Finding) ids() []string { return f.idsAt(f.Subject) }
+
+// idsAt returns the IDs of the fault at s.
+func (f *Finding) idsAt(s Subject) []string {
+	keys := s.keys()
 	for i, key := range keys {
 		keys[i] = f.Check + ":" + key
 	}

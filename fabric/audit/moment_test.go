@@ -41,7 +41,7 @@ func TestClockRates(t *testing.T) {
 			st.Add(old)
 			st.Add(first)
 			st.See(pair(true, mad.PortStateActive), noon)
-			st.SetFindings([]Finding{{Check: "link.down", Subject: OfFabric()}}, true, noon)
+			st.SetFindings([]Finding{{Check: "link.down", Subject: OfFabric()}}, true, nil, noon)
 			if err := st.Save(); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestClockRates(t *testing.T) {
 				t.Errorf("%s, %s: down %v", jump.what, x.what, down)
 			}
 			found := []Finding{{Check: "link.down", Subject: OfFabric()}}
-			st.SetFindings(found, true, x.after.Time)
+			st.SetFindings(found, true, nil, x.after.Time)
 			if age := x.after.Time.Sub(found[0].Since); age != passed {
 				t.Errorf("%s, %s: found %v ago", jump.what, x.what, age)
 			}

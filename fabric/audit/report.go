@@ -77,39 +77,58 @@ func (r *Report) Fail(audit string, err error) {
 // silence are the checks whose subjects are known not to answer.
 var silence = map[string]bool{"port.unresponsive": true, "node.silent": true}
 
-// silent reports whether id is of such a check.
-func silent(id string) bool {
-	check, _, _ := strings.Cut(id, ":")
-	return silence[check]
+// silent returns the subjects of f that are known not to answer, by what acks cover of it.
+func (f *Finding) silent(c *cover) (list []Subject) {
+	if !c.full && !c.grown {
+		if silence[f.Check] {
+			list = c.acked
+		}
+		return list
+	}
+	all := append([]Finding{*f}, f.Merged...)
+	if !slices.ContainsFunc(all, func(g Finding) bool { return silence[g.Check] }) {
+		return nil
+	}
+	for _, g := range all {
+		list = append(list, g.Subject)
+		for _, m := range g.Members {
+			if !g.Subject.Covers(m) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
 }
 
 // Settle selects what of found to report: not what is acknowledged, nor
-// what the baseline has. A node without answers that is acknowledged no longer counts as
-// missing. baseline are the IDs of the findings that the baseline has.
+// what the baseline has. A finding with members is left out if this holds for each of them. A
+// node without answers that is acknowledged no longer counts as missing. baseline are the IDs
+// of the findings that the baseline has.
 func (r *Report) Settle(found []Finding, acks Acks, baseline map[string]bool, now time.Time) {
-	counts := map[*Ack]float64{}
+	x := acks.index(found, now)
 	for i := range found {
-		f := &found[i]
-		a, inForce := acks.Of(f, now)
-		if _, known := counts[a]; inForce && !known {
-			counts[a] = a.CountOf(found)
-		}
-		switch {
-		case inForce && a.outgrown(counts[a]) && !baseline[f.ID()]:
-			r.Grown = append(r.Grown, Acked{*f, a, counts[a]})
-		case inForce:
-			r.Acked = append(r.Acked, Acked{*f, a, counts[a]})
-			if silence[f.Check] || slices.ContainsFunc(f.Absorbed, silent) {
-				r.Silent = append(append(r.Silent, f.Subject), f.AbsorbedAt...)
-			}
+		f := found[i]
+		c, known := x.cover(&f), f.isKnown(baseline)
+		switch a := c.ack; {
+		case c.grown && !known:
+			r.Grown = append(r.Grown, Acked{f, a, x.counts[a]})
+		case c.full, c.grown, !known && f.isKnownBut(c.acked, baseline):
+			r.Acked = append(r.Acked, Acked{f, a, x.counts[a]})
+			r.Silent = append(r.Silent, f.silent(&c)...)
 			continue
-		case baseline[f.ID()]:
+		case known:
 			r.Known++
 			continue
+		case c.count > 0:
+			f.Message += fmt.Sprintf("; %d of %d acknowledged", c.count, len(f.units()))
+			r.Silent = append(r.Silent, f.silent(&c)...)
 		case a != nil:
 			r.Notes = append(r.Notes, "the ack of "+f.ID()+" ended after "+a.Until.Format(day)+": "+a.Reason)
 		}
-		r.Findings = append(r.Findings, *f)
+		if n := f.knownUnits(baseline); n > 0 && len(f.Members) > 0 {
+			f.Message += fmt.Sprintf("; %d of %d also in the baseline", n, len(f.units()))
+		}
+		r.Findings = append(r.Findings, f)
 	}
 	told := map[string]bool{}
 	for i := range r.Findings {

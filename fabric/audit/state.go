@@ -128,33 +128,41 @@ func (st *State) Add(r *Read) {
 
 // SetFindings keeps what a run found, records in found since when each has existed,
 // and returns what the run before found and this one has not. Where the run is not
-// complete nothing is known to be gone, and it is kept.
-func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gone []Finding) {
-	since := map[string]time.Time{}
+// complete nothing is known to be gone, and it is kept; so are findings of checks that
+// were not done.
+func (st *State) SetFindings(found []Finding, complete bool, unjudged []Unjudged, now time.Time) (gone []Finding) {
+	since, here := map[string]time.Time{}, map[string]bool{}
 	for i := range st.findings {
 		since[st.findings[i].ID()] = st.findings[i].Since
 	}
 	for i := range found {
-		id := found[i].ID()
-		if t, ok := since[id]; ok && !t.After(now) { // else the clock was set back
-			found[i].Since = t
-		} else {
-			found[i].Since = now
+		found[i].Since = now
+		for _, id := range append(found[i].ids(), found[i].Absorbed...) {
+			if t, ok := since[id]; ok && t.Before(found[i].Since) { // else the clock was set back
+				found[i].Since = t
+			}
+			here[id] = true
 		}
-		delete(since, id)
 	}
+	undone := map[[2]string]bool{}
+	for _, u := range unjudged {
+		undone[[2]string{u.Audit, u.Check}] = true
+	}
+	var kept []Finding
 	for _, f := range st.findings {
-		if _, ok := since[f.ID()]; ok {
+		switch {
+		case here[f.ID()]:
+		case !complete || undone[[2]string{f.Audit, f.Check}]:
+			kept = append(kept, f)
+		default:
 			gone = append(gone, f)
 		}
 	}
 	st.findings = slices.Clone(found[:min(len(found), maxPast)])
-	if !complete {
-		gone = gone[:min(len(gone), maxPast-len(st.findings))]
-		st.findings, gone = append(st.findings, gone...), nil
-	}
+	st.findings = append(st.findings, kept[:min(len(kept), maxPast-len(st.findings))]...)
 	for i := range st.findings {
-		st.findings[i].Data = nil
+		f := &st.findings[i]
+		f.Data, f.Members, f.Merged = nil, nil, nil
 	}
 	return gone
 }

@@ -75,7 +75,7 @@ func TestState(t *testing.T) {
 	evil := Finding{Audit: "links", Check: "link.width", Subject: Subject{KindLink, []End{{7, 3, "leaf\",\n\x1b[2J\xff", ""}, {8, NoPort, "", ""}}}, Severity: Error, Message: "narrow", Cause: "a.b:fabric", Data: []Datum{{"x", 1}}}
 	other := Finding{Check: "sm.none", Subject: OfFabric(), Severity: Critical}
 	st.Add(mixed(noon))
-	st.SetFindings([]Finding{evil}, true, noon)
+	st.SetFindings([]Finding{evil}, true, nil, noon)
 	if err := st.Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestState(t *testing.T) {
 	fixed := Finding{Check: "link.down", Subject: OfFabric()}
 	st.findings = append(st.findings, fixed)
 	found := []Finding{other, evil}
-	gone := st.SetFindings(found, true, noon.Add(5*time.Minute))
+	gone := st.SetFindings(found, true, nil, noon.Add(5*time.Minute))
 	if d := cmp.Diff([]Finding{fixed}, gone); d != "" || !found[0].Since.Equal(noon.Add(5*time.Minute)) || !found[1].Since.Equal(noon) || found[1].Data == nil {
 		t.Errorf("found %+v, gone -want +got\n%s", found, d)
 	}
@@ -198,7 +198,7 @@ func TestStateDamage(t *testing.T) {
 	dir := t.TempDir()
 	st := openState(t, dir)
 	st.Add(mixed(noon))
-	st.SetFindings([]Finding{{Check: "a.b", Subject: OfFabric()}}, true, noon)
+	st.SetFindings([]Finding{{Check: "a.b", Subject: OfFabric()}}, true, nil, noon)
 	if err := st.Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -305,12 +305,12 @@ func TestStateNames(t *testing.T) {
 func TestIncompleteRun(t *testing.T) {
 	st := openState(t, t.TempDir())
 	old, still := Finding{Check: "a.old", Subject: OfFabric()}, Finding{Check: "a.still", Subject: OfFabric()}
-	st.SetFindings([]Finding{old, still}, true, noon)
-	if gone := st.SetFindings([]Finding{still}, false, noon.Add(time.Minute)); len(gone) > 0 {
+	st.SetFindings([]Finding{old, still}, true, nil, noon)
+	if gone := st.SetFindings([]Finding{still}, false, nil, noon.Add(time.Minute)); len(gone) > 0 {
 		t.Errorf("%v is told to be gone", gone)
 	}
 	again := []Finding{old}
-	gone := st.SetFindings(again, true, noon.Add(2*time.Minute))
+	gone := st.SetFindings(again, true, nil, noon.Add(2*time.Minute))
 	if !again[0].Since.Equal(noon) || len(gone) != 1 || gone[0].Check != "a.still" {
 		t.Errorf("found %v, gone %v", again, gone)
 	}
@@ -340,7 +340,7 @@ func FuzzState(f *testing.F) {
 	st := &State{subnet: "rail-1", job: "counters"}
 	st.Add(mixed(noon))
 	st.Add(mixed(noon.Add(time.Hour)))
-	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, noon)
+	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, nil, noon)
 	data, err := st.encode()
 	if err != nil {
 		f.Fatal(err)

@@ -151,7 +151,7 @@ func savedAcks(f *testing.F) saved {
 			t.Errorf("%d acks and %d bad lines of %d", len(acks), len(bad), count)
 		}
 		found := audit.Finding{Check: "link.down", Subject: audit.OfFabric()}
-		acks.Of(&found, now)
+		new(audit.Report).Settle([]audit.Finding{found}, acks, nil, now)
 	}}
 }
 
@@ -185,7 +185,7 @@ func savedState(f *testing.F) saved {
 	_, read := a.Read()
 	st, path := open(f)
 	st.Add(read)
-	st.SetFindings([]audit.Finding{{Check: "link.down", Subject: audit.OfFabric(), Message: "it is down"}}, true, began)
+	st.SetFindings([]audit.Finding{{Check: "link.down", Subject: audit.OfFabric(), Message: "it is down"}}, true, nil, began)
 	file := content(f, st, path)
 	return saved{"state", file, func(t *testing.T, damaged []byte) {
 		st, path := open(t)

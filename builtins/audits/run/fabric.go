@@ -41,7 +41,7 @@ func (x *run) readBoth(in *script.Interpreter, list []*Audit) (f *topology.Fabri
 	return f, cmp.Or(unswept, err)
 }
 
-// judgeBaseline returns the IDs of the findings of a baseline, the fabric of r: no request is
+// judgeBaseline returns the IDs of the findings of a baseline, and those that they stand for, the fabric of r: no request is
 // sent. j is the judge of the run.
 func judgeBaseline(j judge, r *lang.Runtime, list []*Audit) (map[string]bool, error) {
 	j.runtime, j.report, j.requests = r, new(audit.Report), new(observer)
@@ -50,9 +50,7 @@ func judgeBaseline(j judge, r *lang.Runtime, list []*Audit) (map[string]bool, er
 		return nil, err
 	}
 	known := map[string]bool{}
-	for i := range found {
-		known[found[i].ID()] = true
-	}
+	audit.IDs(found, known)
 	return known, nil
 }
 

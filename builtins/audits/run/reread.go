@@ -22,10 +22,7 @@ const rereadAfter = 10 * time.Second
 // reread re-reads the findings, and keeps those that persist: a link that trains, or a subnet
 // manager that hands over, is not a fault. Past events are not re-read.
 func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, error) {
-	list = doubtful(list, found, func(f *audit.Finding) bool {
-		_, acked := x.acks.Of(f, x.runtime.Clock.Now())
-		return !acked && !x.known[f.ID()]
-	})
+	list = doubtful(list, x.settled(found).Findings)
 	if len(list) == 0 {
 		return found, nil
 	}
@@ -65,14 +62,12 @@ func (x *run) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, err
 }
 
 // doubtful returns the audits to run again: those with new findings that are not past events.
-func doubtful(list []*Audit, found []audit.Finding, isNews func(*audit.Finding) bool) []*Audit {
-	news := map[string]bool{}
-	for i := range found {
-		if f := &found[i]; !news[f.Audit] && isNews(f) {
-			news[f.Audit] = true
-		}
+func doubtful(list []*Audit, news []audit.Finding) []*Audit {
+	of := map[string]bool{}
+	for i := range news {
+		of[news[i].Audit] = true
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return a.events || !news[a.Name] })
+	return slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return a.events || !of[a.Name] })
 }
 
 // readOnce keeps the findings, which could not be re-read because of err.

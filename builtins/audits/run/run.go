@@ -277,7 +277,7 @@ func (x *run) settled(found []audit.Finding) *audit.Report {
 
 // keep ends the run, and keeps its reads and findings for the next one.
 func (x *run) keep(f *topology.Fabric, found []audit.Finding) {
-	gone, err := audits.EndRun(x.runtime, f.Fabric, found, x.settled(found).Answered())
+	gone, err := audits.EndRun(x.runtime, f.Fabric, found, x.settled(found).Answered(), x.report.Unjudged)
 	if err != nil {
 		x.report.Fail("state", err)
 	}
