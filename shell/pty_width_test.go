@@ -31,8 +31,7 @@ func TestWidth(t *testing.T) {
 		}
 	}
 	s.send("f = discover()\r")
-	s.expect("(4 nodes")
-	s.expect("> ")
+	s.expect("4n rw> ")
 	for _, test := range []struct {
 		columns         uint16
 		statement, want string
@@ -68,7 +67,8 @@ LID 999  error: timed out
 PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section
   14.2.5.6 of the specification
 LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
-A Set writes it: smp_set sends the value that it has read unless the field is named.
+A Set writes it: smp_set sends the value that it has read unless the field is
+named.
 `},
 	} {
 		width(test.columns)
