@@ -71,6 +71,7 @@ func (s *sender) init(calls *calls, o *Options, p policy, tables bool) {
 	s.stallAfter = max(o.Timeout*time.Duration(o.Retries+1), time.Second)
 	s.wake = make(chan struct{}, 1)
 	s.out.MAD = make([]byte, mad.Size)
+	s.state = sendChoosing // the writer goroutine has yet to start: until then the reader may not send
 }
 
 // isNeeded reports whether there is something to send, and no goroutine is sending.

@@ -151,3 +151,17 @@ func TestSlowTransport(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstTurn: until the writer goroutine has started, and looked for something to send,
+// the reader leaves sending to it. Otherwise both would use the same datagram.
+func TestFirstTurn(t *testing.T) {
+	var e Engine
+	e.sender.init(&e.calls, &Options{}, nil, false)
+	if e.sendFromReader(readerWaits) || e.sender.state != sendChoosing || e.sender.isNeeded() {
+		t.Errorf("state %d, reader %d: the reader has chosen a datagram", e.sender.state, e.sender.reader)
+	}
+	e.life.err = ErrClosed
+	if e.nextToWrite() {
+		t.Error("an engine that has ended sends")
+	}
+}
