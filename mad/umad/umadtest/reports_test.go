@@ -126,10 +126,11 @@ func fabshInt(t *testing.T, text string) int {
 }
 
 // testAudits runs all shipped audits once, those of whole tables too. All is well,
-// but for what only is so here: testWholeTables has written a table of VL
-// arbitration, and nobody answers for congestion control, or registers.
+// except for what exists only here: testWholeTables has written a table of VL
+// arbitration, and no agent answers for congestion control, or registers. These only add
+// details, so the findings set the exit status.
 func testAudits(t *testing.T, s *subnet) {
-	out := command(t, 3, "audit", "--deep")
+	out := command(t, 1, "audit", "--deep")
 	for line := range strings.Lines(command(t, 0, "audit", "--list")) {
 		name, _, _ := strings.Cut(line, " ")
 		if !regexp.MustCompile(`(?m)^audits .* ` + name + `( |$)`).MatchString(out) {
@@ -139,10 +140,11 @@ func testAudits(t *testing.T, s *subnet) {
 	var bad []string
 	for line := range strings.Lines(out) {
 		if f := strings.Fields(line); len(f) > 1 && (f[0] == "critical" || f[0] == "error") {
-			bad = append(bad, f[1])
+			check, _, _ := strings.Cut(f[1], ":")
+			bad = append(bad, check)
 		}
 	}
-	silent := regexp.MustCompile(`\ncoverage  9[0-9.]+ % of [0-9]+ requests; CongestionInfo of config: 99 timed out of 99; MGIR of health: [0-9]+ timed out.* of 99\n`)
+	silent := regexp.MustCompile(`\nnote      CongestionInfo of config: no answer to 99 requests; only details of findings are missing\nnote      MGIR of health: no answer to 97 requests; only details of findings are missing\n`)
 	if !slices.Equal(bad, []string{"vlarb"}) || !silent.MatchString(out) || !strings.Contains(out, fmt.Sprintf(" %d links, complete\n", hosts+9*9)) {
 		t.Errorf("audit --deep: %s", out)
 	}
