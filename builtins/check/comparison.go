@@ -99,7 +99,7 @@ func (x *comparer) report(pos syntax.Position, text string) {
 
 // binary examines a comparison.
 func (x *comparer) binary(b *syntax.BinaryExpr) {
-	left, right := plain(b.X), plain(b.Y)
+	left, right := lang.PlainExpr(b.X), lang.PlainExpr(b.Y)
 	switch b.Op {
 	case syntax.EQL, syntax.NEQ:
 		x.equal(left, right)
@@ -116,7 +116,7 @@ func (x *comparer) binary(b *syntax.BinaryExpr) {
 			return
 		}
 		for _, e := range list {
-			x.equal(left, plain(e))
+			x.equal(left, lang.PlainExpr(e))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (x *comparer) equal(e, literal syntax.Expr) {
 
 // lookUp examines whether a dict, or, for `in`, a list, can have a key.
 func (x *comparer) lookUp(in, key syntax.Expr, inDict bool) {
-	in, key = plain(in), plain(key)
+	in, key = lang.PlainExpr(in), lang.PlainExpr(key)
 	l, literal := key.(*syntax.Literal)
 	dot, attribute := key.(*syntax.DotExpr)
 	if !literal && !attribute {
@@ -360,7 +360,7 @@ func pluralType(typ string) string {
 
 // name returns a name or attribute as the script writes it, if that is short.
 func name(e syntax.Expr) string {
-	switch e := plain(e).(type) {
+	switch e := lang.PlainExpr(e).(type) {
 	case *syntax.Ident:
 		return e.Name
 	case *syntax.DotExpr:
@@ -380,15 +380,4 @@ func name(e syntax.Expr) string {
 		}
 	}
 	return "the value"
-}
-
-// plain returns e without parentheses around it.
-func plain(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.ParenExpr)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
 }

@@ -37,7 +37,7 @@ func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hin
 		if !membership && b.Op != syntax.EQL && b.Op != syntax.NEQ {
 			return true
 		}
-		x, y := plainExpr(b.X), plainExpr(b.Y)
+		x, y := PlainExpr(b.X), PlainExpr(b.Y)
 		dot, left := x.(*syntax.DotExpr)
 		other := y
 		if !left {
@@ -95,8 +95,8 @@ func isUnknownWord(word string) bool {
 	return strings.HasPrefix(word, "unknown(") && strings.HasSuffix(word, ")")
 }
 
-// plainExpr returns e without parentheses around it.
-func plainExpr(e syntax.Expr) syntax.Expr {
+// PlainExpr returns e without parentheses around it.
+func PlainExpr(e syntax.Expr) syntax.Expr {
 	for {
 		p, ok := e.(*syntax.ParenExpr)
 		if !ok {
@@ -125,7 +125,7 @@ func literalsOf(e syntax.Expr) []*syntax.Literal {
 	}
 	var texts []*syntax.Literal
 	for _, x := range list {
-		if l, ok := stringLiteral(plainExpr(x)); ok {
+		if l, ok := stringLiteral(PlainExpr(x)); ok {
 			texts = append(texts, l)
 		}
 	}
@@ -134,7 +134,7 @@ func literalsOf(e syntax.Expr) []*syntax.Literal {
 
 // exprText returns an attribute as the script writes it, if that is short.
 func exprText(e *syntax.DotExpr) string {
-	switch x := plainExpr(e.X).(type) {
+	switch x := PlainExpr(e.X).(type) {
 	case *syntax.Ident:
 		return x.Name + "." + e.Name.Name
 	case *syntax.DotExpr:

@@ -156,7 +156,7 @@ func TestKernelRemoval(t *testing.T) {
 	}
 }
 
-// A user without permission is told which file, and how to get it.
+// The error of a user without permission names the file, and how to get access.
 func TestKernelPermission(t *testing.T) {
 	const child = "UMAD_TEST_CHILD"
 	if os.Getenv(child) != "" {

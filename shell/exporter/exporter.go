@@ -45,7 +45,7 @@ type Exporter struct {
 	gate   gate
 	mu     sync.Mutex // guards the fields below
 	count  counts
-	told   string
+	logged string
 }
 
 // Result is the result of a cycle. Write writes a part of its metrics; it is called while
@@ -150,10 +150,10 @@ func (e *Exporter) report(err error) {
 			text += "; serving the last result"
 		}
 	}
-	if text == e.told {
+	if text == e.logged {
 		return
 	}
-	if e.told = text; text == "" {
+	if e.logged = text; text == "" {
 		text = "readings succeed again"
 	}
 	e.Log(text)

@@ -64,7 +64,7 @@ func valueOf(t *testing.T, e *Exporter, name string) float64 {
 }
 
 // TestOwnClock: one cycle a period, whatever is scraped meanwhile. While cycles fail
-// the last result stands, and its age grows; what lasts is told once. A cycle that is
+// the last result stands, and its age grows; what lasts is logged once. A cycle that is
 // longer than a period takes the place of those that it covers.
 func TestOwnClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -72,13 +72,13 @@ func TestOwnClock(t *testing.T) {
 		cycles := 0
 		var err error
 		var takes time.Duration
-		var told []string
+		var logged []string
 		start := time.Now()
 		e := &Exporter{Every: time.Minute}
 		e.Log = func(s string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprint(time.Since(start), " ", s))
+			logged = append(logged, fmt.Sprint(time.Since(start), " ", s))
 		}
 		e.Cycle = func(context.Context) (Result, error) {
 			mu.Lock()
@@ -143,8 +143,8 @@ func TestOwnClock(t *testing.T) {
 			"7m0s no new result: no device; serving the last result",
 			"10m3s readings succeed again",
 		}
-		if diff := cmp.Diff(want, told); diff != "" {
-			t.Errorf("told: -want +got\n%s", diff)
+		if diff := cmp.Diff(want, logged); diff != "" {
+			t.Errorf("logged: -want +got\n%s", diff)
 		}
 		if c := e.count; c.failed != 11 || c.left != 2 {
 			t.Errorf("%d cycles have failed, and %d were left out; want 11 and 2", c.failed, c.left)
