@@ -144,7 +144,7 @@ const listLacks = "left out: x is a list of ports: models, GUIDs of systems, and
 // TestPortLists: lists of ports have nodes and links as far as they go.
 func TestPortLists(t *testing.T) {
 	cutShort := strings.Replace(listedNodes, "complete", "incomplete: 1 cut short", 1)
-	for _, c := range []struct{ name, text, want string }{
+	testLoads(t, []loadCase{
 		{"ibnetdiscover -p", capturedReport, listedNodes + listLacks},
 		{"iblinkinfo", capturedLinks, listedNodes + listLacks},
 		{"iblinkinfo -l", capturedLines, listedNodes + "left out: x has no types of nodes: a GUID with several ports is taken for that of a switch; make it without -l\n" + listLacks},
@@ -168,7 +168,15 @@ cut short: x has 1 link without a line of the other end, which were left out (x:
 			`x:1: expected "S-0000000000000001"[1] to be connected to "H-00000000000000a1"[1], but x:4 has "H-00000000000000b1"[1]`},
 		{"twice", capturedReport + "SW     2  3 0x0000000000000001 4x SDR    'leaf 1'\n", "x:7: expected one line for port 3 of leaf 1, but x:2 is one too"},
 		{"garbage between", strings.Replace(capturedReport, "\n", "\nhello\n", 1), `x:2: expected a port as in CA     3  1 0x0002c90300000011 4x EDR - SW     1  5 0x0002c90300001000 ( 'node-1 HCA-1' - 'leaf 1' ): "hello"`},
-	} {
+	})
+}
+
+// loadCase is a file, and the fabric that it describes or the error.
+type loadCase struct{ name, text, want string }
+
+func testLoads(t *testing.T, cases []loadCase) {
+	t.Helper()
+	for _, c := range cases {
 		f, err := Load(strings.NewReader(c.text), "x", nil)
 		got := fmt.Sprint(err)
 		if err == nil {
@@ -183,7 +191,7 @@ cut short: x has 1 link without a line of the other end, which were left out (x:
 // TestNodeLists: lists of nodes have no links, and what they lack is unknown.
 func TestNodeLists(t *testing.T) {
 	const lacks = "left out: x is a list of nodes: links, and GUIDs of ports and systems, are unknown\n"
-	for _, c := range []struct{ name, text, want string }{
+	testLoads(t, []loadCase{
 		{"ibnetdiscover -l", "Ca\t : 0x00000000000000a0 ports 2 devid 0x1013 vendid 0x2c9 \"node-1 HCA-1\"\nSwitch\t : 0x0000000000000001 ports 36 devid 0xcb20 vendid 0x2c9 \"leaf 1\"\n",
 			"fabric: 2 nodes (1 switch, 1 CA), 0 links, complete\n" +
 				"switch \"leaf 1\" guid 1 image 0 vendor 2c9 device cb20 ports 36 port guid 1 lid 0 lmc 0\nca \"node-1 HCA-1\" guid a0 image 0 vendor 2c9 device 1013 ports 2\n" + lacks},
@@ -192,16 +200,7 @@ func TestNodeLists(t *testing.T) {
 				"switch \"leaf 1\" guid 1 image 0 vendor 0 device 0 ports 36 port guid 1 lid 7 lmc 0 enhanced true\nca \"node-1 HCA-1\" guid a0 image 0 vendor 0 device 0 ports 2\n" + lacks},
 		{"twice", "Ca\t: 0xa0 ports 2 \"a\"\nCa\t: 0xa0 ports 2 \"a\"\n", "x:2: expected one line for node 0x00000000000000a0, but x:1 is one too"},
 		{"ports", "Ca\t: 0xa0 ports 300 \"a\"\n", `x:1: expected 1 to 254 ports: "Ca\t: 0xa0 ports 300 \"a\""`},
-	} {
-		f, err := Load(strings.NewReader(c.text), "x", nil)
-		got := fmt.Sprint(err)
-		if err == nil {
-			got = describe(f)
-		}
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, d)
-		}
-	}
+	})
 }
 
 // TestCutDumps: a dump that ends anywhere, or lacks a line, is an error, or has a note, or
