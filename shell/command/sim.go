@@ -217,11 +217,25 @@ func (o *simServe) logged(p *session.Program, fn func(log io.Writer) error) erro
 	if err != nil {
 		return fmt.Errorf("sim: --log: %w", err)
 	}
-	err = fn(f)
-	if bad := f.Close(); err == nil && bad != nil {
+	log := &actionLog{File: f}
+	err = fn(log)
+	if bad := cmp.Or(log.err, f.Close()); err == nil && bad != nil {
 		err = &session.HostError{Err: fmt.Errorf("sim: --log: %w", bad)}
 	}
 	return err
+}
+
+// actionLog is the file of a scenario's log. It keeps the first error, for the end: the
+// scenario goes on when the disk is full.
+type actionLog struct {
+	*os.File
+	err error
+}
+
+func (l *actionLog) Write(b []byte) (int, error) {
+	n, err := l.File.Write(b)
+	l.err = cmp.Or(l.err, err)
+	return n, err
 }
 
 // serveTopology serves a simulated fabric by the sockets of ibsim until it is
