@@ -153,6 +153,7 @@ func simPages() (pages []Page) {
 	for _, k := range spec.Kinds() {
 		group(k.Name+": "+k.Doc, k.Name, k.Keys)
 	}
+	group("All kinds:", "", spec.GeneratedKeys())
 	group("All kinds, and files:", "", spec.CommonKeys())
 	return append(pages, Page{Kind: KindTopic, Name: "simulation", Also: []string{"sim:", "sim keys", "simulated fabrics"}, Words: []string{"simulate", "fault"}, Summary: "The kinds and keys of simulated fabrics, each with an example.", Text: fixed(all.String())})
 }

@@ -24,6 +24,7 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 			s.PortOf(p).Peer = s.PortOf(p.Peer())
 		}
 	}
+	markFNM(s, f)
 	for _, p := range o.Dead {
 		s.PortOf(p).Dead = true
 	}
@@ -68,7 +69,7 @@ func addNodes(f *fabric.Fabric) *state.Subnet {
 	for i := range s.Nodes {
 		n, from := &s.Nodes[i], &f.Nodes()[i]
 		n.Subnet = s
-		n.Label, n.IsSwitch = from.Label(), from.IsSwitch()
+		n.Label, n.IsSwitch, n.Kind = from.Label(), from.IsSwitch(), from.Kind()
 		count := from.NumPorts() + 1
 		n.Ports, rest = rest[:count:count], rest[count:]
 		for num := range n.Ports {

@@ -45,6 +45,12 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Op
 	if info.LinkSpeedExtActive2 != 0 {
 		info.LinkSpeedExtSupported = andSlower(mad.LinkSpeedExtNDR)
 	}
+	if info.LinkSpeedExtActive2 != 0 {
+		info.CapabilityMask2 |= mad.CapabilityMask2IsExtendedSpeeds2Supported | mad.CapabilityMask2IsLinkSpeedXDRSupported
+	}
+	if info.LinkWidthSupported&mad.LinkWidth2x != 0 {
+		info.CapabilityMask2 |= mad.CapabilityMask2IsLinkWidth2xSupported
+	}
 	if info.LinkSpeedExtSupported != 0 {
 		info.LinkSpeedSupported = andSlower(mad.LinkSpeedQDR)
 	}

@@ -34,6 +34,20 @@ func twinTables(s *state.Subnet, f *fabric.Fabric) {
 	}
 }
 
+// markFNM marks the ports for the management of the network.
+func markFNM(s *state.Subnet, f *fabric.Fabric) {
+	for _, a := range f.Answers() {
+		if a.Class != mad.ClassSubn || a.ID != mad.AttrMlnxExtPortInfo.ID || a.Node < 0 || len(a.Data) <= fnmByte || a.Data[fnmByte]&0x80 == 0 {
+			continue
+		}
+		if n := &s.Nodes[a.Node]; a.Port > 0 && int(a.Port) < len(n.Ports) {
+			n.Ports[a.Port].FNM, s.HasPlanes = true, true
+		}
+	}
+}
+
+const fnmByte = 352 / 8 // ExtendedPortInfo.IsFNMPort
+
 // twinAnswer takes over what an agent of n answered.
 func twinAnswer(s *state.Subnet, n *state.Node, a *fabric.Answer) {
 	if len(a.Data) == 0 { // it gave none

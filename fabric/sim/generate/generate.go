@@ -8,6 +8,7 @@
 //	lattice.go    Lattice: meshes, tori, HyperX
 //	dragonfly.go  Dragonfly
 //	regular.go    Regular: random regular graphs
+//	equip.go      Equip: a fabric of a generation of devices, with planes, aggregation nodes, split ports
 //	remove.go     Remove: a fabric without some switches and cables
 //
 // The same arguments, including the seed, give the same fabric. A topology that does not

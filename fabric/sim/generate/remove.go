@@ -86,6 +86,10 @@ func without(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]
 				b.SetPort(h, num, p.Info())
 			}
 		}
+		for _, a := range f.AnswersOf(i) {
+			a.Node = int32(h)
+			b.AddAnswer(a)
+		}
 	}
 	for i := range f.Ports() {
 		p := &f.Ports()[i]

@@ -19,7 +19,8 @@ import (
 type Switch struct {
 	Ports        int           // with port 0
 	Links        Links         // to other switches
-	Destinations []Destination // its own LID, then those of the hosts at it
+	Destinations []Destination // its own LID, then those of the end ports at it
+	Hosts        bool          // there are hosts among them
 }
 
 // Compute returns the tables of switches, with entries up to LID top.
@@ -63,6 +64,7 @@ type router struct {
 	stride       []int     // of d-mod-k, by rank
 	digits       [][]int32 // of each rank, the numbers of hosts over stride
 	destinations [][]Destination
+	leaf         []bool    // it has hosts
 	loads        [][]int32 // routes through each port of each switch
 
 	order  []int32 // switches by falling rank
@@ -99,9 +101,9 @@ type Destination struct {
 
 func newRouter(switches []Switch) *router {
 	n := len(switches)
-	r := &router{tables: make([][]uint8, n), links: make([]Links, n), destinations: make([][]Destination, n), loads: make([][]int32, n)}
+	r := &router{tables: make([][]uint8, n), links: make([]Links, n), destinations: make([][]Destination, n), loads: make([][]int32, n), leaf: make([]bool, n)}
 	for i, sw := range switches {
-		r.links[i], r.destinations[i], r.loads[i] = sw.Links, sw.Destinations, make([]int32, sw.Ports)
+		r.links[i], r.destinations[i], r.loads[i], r.leaf[i] = sw.Links, sw.Destinations, make([]int32, sw.Ports), sw.Hosts
 	}
 	r.rankSwitches()
 	return r

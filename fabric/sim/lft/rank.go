@@ -11,7 +11,7 @@ func (r *router) rankSwitches() {
 	rank := slices.Repeat([]int{-1}, len(r.links))
 	var queue []int32
 	for i := range r.links {
-		if len(r.destinations[i]) > 1 {
+		if r.leaf[i] {
 			rank[i] = 0
 			queue = append(queue, int32(i))
 		}

@@ -12,6 +12,16 @@ type Key struct {
 // CommonKeys returns the keys of all kinds of topologies, and of files.
 func CommonKeys() []Key { return slices.Clone(commonKeys) }
 
+// GeneratedKeys returns the keys of all kinds of topologies, but not of files.
+func GeneratedKeys() []Key { return slices.Clone(generatedKeys) }
+
+var generatedKeys = []Key{
+	{"generation", "", "devices and speed of all links: hdr (Quantum, ConnectX-6), ndr (Quantum-2 with two ports in a cage, ConnectX-7) or xdr (Quantum-3, ConnectX-8)", "generation=ndr"},
+	{"split", "no", "yes: adapters are at halves of a switch's ports, 2n-1 and 2n of port n, with half its lanes; other ports have the number 2n-1", "split=yes"},
+	{"aggregation", "no", "yes: each switch has an aggregation node (SHARP) at its next port", "aggregation=yes"},
+	{"planes", "1", "planes: 2 or 4 networks alike, and in each a port of every adapter, with a share of the lanes; the last ports of switches (FNM) link the planes for management", "planes=4"},
+}
+
 var commonKeys = []Key{
 	{"remove_links", "0", "cables between switches to remove: a number or a share, chosen by seed=", "remove_links=5%"},
 	{"remove_switches", "0", "switches to remove, with their hosts: a number or a share, chosen by seed=", "remove_switches=1"},

@@ -35,5 +35,6 @@ func TestKeys(t *testing.T) {
 		}
 		check(k.Name, k.Keys)
 	}
+	check("fattree", GeneratedKeys())
 	check("fattree", CommonKeys())
 }

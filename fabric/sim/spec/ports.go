@@ -116,7 +116,7 @@ func (v *values) deadPorts(f *fabric.Fabric, o *Options) (ports []*fabric.Port) 
 		if sm == nil && !n.IsSwitch() && HasCable(n) {
 			sm = n
 		}
-		if n != sm && !n.IsSwitch() {
+		if n != sm && n.Kind() != fabric.KindAggregation && !n.IsSwitch() {
 			hosts = append(hosts, n)
 		}
 	}

@@ -67,7 +67,7 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 		}
 		return nil, Options{}, fmt.Errorf("%w, and no such file", unknown("kind", name, names))
 	}
-	v, err := parseValues(keys, nil)
+	v, err := parseValues(keys)
 	if err != nil {
 		return nil, Options{}, err
 	}
@@ -75,11 +75,14 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 }
 
 func (k *Kind) generate(keys string) (*fabric.Fabric, Options, error) {
-	v, err := parseValues(keys, k.Keys)
+	v, err := parseValues(keys, k.Keys, generatedKeys)
 	if err != nil {
 		return nil, Options{}, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	f, err := k.build(v)
+	if err == nil {
+		f, err = v.equip(f)
+	}
 	if err != nil {
 		return nil, Options{}, fmt.Errorf("%s: %w", k.Name, err)
 	}

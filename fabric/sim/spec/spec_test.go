@@ -98,7 +98,7 @@ func TestDead(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	const keys = "busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, width"
+	const keys = "aggregation, generation, planes, split, busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, width"
 	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
@@ -108,6 +108,9 @@ func TestErrors(t *testing.T) {
 		"fattree:level=3":          `fattree: unknown key "level" (did you mean levels?); there are k, levels, rails, ` + keys,
 		"ring:los=1":               `ring: unknown key "los" (did you mean loss?); there are hosts, n, ` + keys,
 		"fattree:":                 "",
+		"ring:planes=3":            `ring: planes=3 is not one of 1, 2, 4`,
+		"ring:generation=edr":      `ring: generation=edr is not one of hdr, ndr, xdr`,
+		"ring:split=yes,planes=4":  `ring: ports have one lane in each of 4 planes, and cannot be split`,
 		"fattree:k":                `fattree: key "k" has no value: write k=8`,
 		"fattree:k=8,k=8":          `fattree: key "k" is given twice`,
 		"fattree:k=8,,":            `fattree: unknown key ""; there are k, levels, rails, ` + keys,

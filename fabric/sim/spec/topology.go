@@ -26,6 +26,20 @@ func (v *values) lattice(s generate.Shape) (*fabric.Fabric, error) {
 	return l.Build()
 }
 
+// equip returns f with the equipment of the keys.
+func (v *values) equip(f *fabric.Fabric) (*fabric.Fabric, error) {
+	e := generate.Equipment{
+		Generation:  generate.Generation(v.word("generation", "", "hdr", "ndr", "xdr")),
+		Split:       v.yes("split"),
+		Aggregation: v.yes("aggregation"),
+		Planes:      1 << v.word("planes", "1", "2", "4"),
+	}
+	if v.err != nil {
+		return nil, v.err
+	}
+	return generate.Equip(f, e)
+}
+
 // remove returns f without what remove_switches and remove_links remove.
 func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {

@@ -18,9 +18,11 @@ type values struct {
 	err  error
 }
 
-func parseValues(text string, own []Key) (*values, error) {
+// parseValues reads text, whose keys are the common ones and those of the groups.
+func parseValues(text string, groups ...[]Key) (*values, error) {
 	v := &values{text: map[string]string{}}
-	for _, k := range slices.Concat(own, commonKeys) {
+	groups = append(groups, commonKeys)
+	for _, k := range slices.Concat(groups...) {
 		v.text[k.Name] = k.Default
 	}
 	if text == "" {
@@ -32,7 +34,7 @@ func parseValues(text string, own []Key) (*values, error) {
 		_, known := v.text[key]
 		switch {
 		case !known:
-			return nil, unknown("key", key, slices.Concat(sortedNames(own), sortedNames(commonKeys)))
+			return nil, unknown("key", key, sortedNames(groups))
 		case !ok:
 			return nil, fmt.Errorf("key %q has no value: write %s=%s", key, key, v.text[key])
 		case given[key]:
@@ -44,11 +46,15 @@ func parseValues(text string, own []Key) (*values, error) {
 	return v, nil
 }
 
-func sortedNames(keys []Key) (names []string) {
-	for _, k := range keys {
-		names = append(names, k.Name)
+// sortedNames are the names of keys, sorted within each group.
+func sortedNames(groups [][]Key) (names []string) {
+	for _, keys := range groups {
+		first := len(names)
+		for _, k := range keys {
+			names = append(names, k.Name)
+		}
+		slices.Sort(names[first:])
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -87,6 +93,18 @@ func (v *values) numbers(key string) (list []int) {
 	}
 	return list
 }
+
+// word returns the index of the value among words.
+func (v *values) word(key string, words ...string) int {
+	i := slices.Index(words, v.text[key])
+	if i < 0 {
+		v.fail(key, "is not one of "+strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", "))
+		return 0
+	}
+	return i
+}
+
+func (v *values) yes(key string) bool { return v.word(key, "no", "yes") == 1 }
 
 func (v *values) seed() int64 {
 	n, err := strconv.ParseInt(v.text["seed"], 0, 64)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"fabsh/fabric"
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
@@ -15,6 +16,7 @@ type Node struct {
 	Subnet         *Subnet
 	Label          string // for messages
 	IsSwitch       bool
+	Kind           fabric.NodeKind
 	Found          bool          // reached by the last sweep
 	Off            bool          // it has no power
 	Busy           atomic.Int64  // how many requests it will answer with BUSY

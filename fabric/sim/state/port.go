@@ -16,6 +16,7 @@ type Port struct {
 	Num       uint8
 	Dead      bool
 	FDR10     bool // what PortInfo shows as QDR is FDR10
+	FNM       bool // for the management of the network: it links planes
 	Unplugged bool // the cable is not plugged in
 	InService bool // of an end port: reached by the last sweep
 	Up        bool // the link is trained; then there is a peer

@@ -10,6 +10,7 @@
 //	lid.go        the table of LIDs
 //	forward.go    forwarding, by LID and by directed route
 //	tables.go     the linear forwarding tables that the subnet manager sets
+//	plane.go      planes, and routes between them
 //	block.go      tables in blocks: GUIDInfo, P_Keys, SL2VL, VL arbitration, multicast
 //	group.go      multicast groups
 //	multicast.go  the multicast forwarding tables of groups
@@ -41,12 +42,13 @@ type Subnet struct {
 	SM     *Port  // that of the subnet manager in this process, or nil
 	Groups []*Group
 
-	LIDs   []*Port // end ports by LID
-	Blocks map[BlockKey]*[SMPSize]byte
-	clock  func() time.Time // nil: the time of the machine
-	time   sync.Mutex       // guards the two below, of readers too
-	offset time.Duration    // from clock to the time of the subnet
-	latest time.Time        // that Now returned; zero: none yet, by clock
+	LIDs      []*Port // end ports by LID
+	Blocks    map[BlockKey]*[SMPSize]byte
+	HasPlanes bool             // there are FNM ports
+	clock     func() time.Time // nil: the time of the machine
+	time      sync.Mutex       // guards the two below, of readers too
+	offset    time.Duration    // from clock to the time of the subnet
+	latest    time.Time        // that Now returned; zero: none yet, by clock
 
 	poweredAt time.Time // when the devices began, less upBefore
 

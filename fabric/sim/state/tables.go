@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fabsh/fabric"
 	"fabsh/fabric/sim/lft"
 	"fabsh/mad"
 )
@@ -33,15 +34,16 @@ func (s *Subnet) computeTables() {
 	if !s.TablesStale.Load() {
 		return
 	}
-	switches, network := s.network()
+	switches, network, planes := s.network()
 	for i, table := range lft.Compute(network, s.tableTop) {
 		switches[i].LFT = table
 	}
+	s.joinPlanes(switches, network, planes)
 	s.TablesStale.Store(false)
 }
 
-// network returns the switches, and what determines their tables.
-func (s *Subnet) network() (switches []*Node, network []lft.Switch) {
+// network returns the switches, what determines their tables, and their planes.
+func (s *Subnet) network() (switches []*Node, network []lft.Switch, planes []int) {
 	index := map[*Node]uint16{}
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.IsSwitch {
@@ -55,22 +57,29 @@ func (s *Subnet) network() (switches []*Node, network []lft.Switch) {
 		network[i].Destinations = []lft.Destination{{LID: n.Ports[0].LID, Number: int32(i)}}
 		for j := range n.Ports[1:] {
 			p := &n.Ports[1+j]
-			if p.Up && p.Peer.Node.IsSwitch && p.Peer.Node != n {
+			if p.Up && !p.FNM && p.Peer.Node.IsSwitch && p.Peer.Node != n {
 				network[i].Links.Add(index[p.Peer.Node], p.Num)
 			}
 		}
 	}
-	hosts := int32(0)
-	for i := range s.Ports {
-		p := &s.Ports[i]
-		if p.Node.IsSwitch || p.LID == 0 || !p.Up || !p.Peer.Node.IsSwitch {
-			continue
+	// Hosts have the first numbers, so that routes to aggregation nodes do not change theirs;
+	// those of each plane have their own.
+	planes = s.planesOf(switches)
+	numbers := make([]int32, len(switches))
+	for _, inner := range []bool{false, true} {
+		for i := range s.Ports {
+			p := &s.Ports[i]
+			if p.Node.IsSwitch || p.LID == 0 || !p.Up || !p.Peer.Node.IsSwitch || inner != (p.Node.Kind == fabric.KindAggregation) {
+				continue
+			}
+			at := index[p.Peer.Node]
+			sw, plane := &network[at], planes[at]
+			for l := range 1 << p.LMC {
+				sw.Destinations = append(sw.Destinations, lft.Destination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: numbers[plane]})
+			}
+			sw.Hosts = sw.Hosts || !inner
+			numbers[plane]++
 		}
-		sw := &network[index[p.Peer.Node]]
-		for l := range 1 << p.LMC {
-			sw.Destinations = append(sw.Destinations, lft.Destination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: hosts})
-		}
-		hosts++
 	}
-	return switches, network
+	return switches, network, planes
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -206,7 +207,7 @@ func (t *Traffic) HostPairs(rate float64) (flows []Flow) {
 	defer t.subnet.RUnlock()
 	var hosts []state.Cable
 	for i := range t.subnet.Nodes {
-		if n := &t.subnet.Nodes[i]; !n.IsSwitch {
+		if n := &t.subnet.Nodes[i]; !n.IsSwitch && n.Kind != fabric.KindAggregation {
 			if ports := n.EndPorts(); len(ports) > 0 {
 				hosts = append(hosts, state.Cable{Node: n.GUID(), Num: int(ports[0].Num)})
 			}
