@@ -3,6 +3,7 @@
 //
 //	routes.go Routes, and Row, the table of one switch
 //	shared.go rows that tables share until one changes them
+//	adaptive.go adaptive routing: the ports that a packet may take
 //	sl.go     SL and SL2VL: service levels and virtual lanes
 //	diff.go   the entries that differ between two Routes
 //	trace.go  Path: one path
@@ -46,12 +47,13 @@ type Routes struct {
 	SL    *SL
 	SL2VL *SL2VL
 
-	graph  *graph.Graph
-	top    mad.LID
-	stride int       // a row's entries, filled up to whole blocks
-	rows   [][]uint8 // by switch: the entries
-	shared *sharedRows
-	origin Origin // nil: unknown
+	graph    *graph.Graph
+	top      mad.LID
+	stride   int       // a row's entries, filled up to whole blocks
+	rows     [][]uint8 // by switch: the entries
+	shared   *sharedRows
+	origin   Origin // nil: unknown
+	adaptive *adaptiveRows
 }
 
 // Origin describes what made tables. It is immutable.
@@ -67,7 +69,7 @@ const FromFile = "file"
 // highest of the graph if that is higher.
 func New(g *graph.Graph, top mad.LID) *Routes {
 	top = max(top, g.Top())
-	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block}
+	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block, adaptive: newAdaptiveRows(len(g.Switches()))}
 	r.cut(slices.Repeat([]uint8{NoPort}, r.stride*len(g.Switches())))
 	return r
 }
@@ -105,8 +107,11 @@ func (r *Routes) Clone() *Routes {
 	c.cut(slices.Concat(r.rows...))
 	c.Notes, c.ReadNotes = slices.Clone(r.Notes), slices.Clone(r.ReadNotes)
 	c.SL, c.SL2VL = r.SL.clone(), r.SL2VL.clone()
+	c.adaptive = r.adaptive.share(len(r.rows), sameSwitch)
 	return &c
 }
+
+func sameSwitch(s int) int { return s }
 
 // UpTo is a copy of r whose rows have the LIDs up to top.
 func (r *Routes) UpTo(top mad.LID) *Routes {
@@ -117,6 +122,11 @@ func (r *Routes) UpTo(top mad.LID) *Routes {
 	w.SL, w.SL2VL = r.SL.clone(), r.SL2VL.clone()
 	for s := range r.graph.Switches() {
 		copy(w.Row(s), r.Row(s))
+	}
+	if r.AdaptiveKnown() {
+		for s := range w.rows {
+			w.SetAdaptive(s, r.Adaptive(s))
+		}
 	}
 	return w
 }
@@ -144,6 +154,7 @@ func (r *Routes) On(g *graph.Graph) *Routes {
 	if r.SL2VL != nil {
 		o.SL2VL = NewSL2VL(g)
 	}
+	o.adaptive = r.adaptive.share(len(o.rows), func(s int) int { return r.graph.SwitchByGUID(g.Switches()[s].GUID()) })
 	for s, n := range g.Switches() {
 		from := r.graph.SwitchByGUID(n.GUID())
 		if from < 0 {

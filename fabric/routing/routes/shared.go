@@ -37,6 +37,7 @@ func (r *Routes) ShareRows(g *graph.Graph, was []int32) *Routes {
 			o.rows[s] = slices.Repeat([]uint8{NoPort}, r.stride)
 		}
 	}
+	o.adaptive = r.adaptive.share(len(was), func(s int) int { return int(was[s]) })
 	return o
 }
 
@@ -71,7 +72,7 @@ func (r *Routes) CopyShared() {
 	}
 }
 
-// Replace gives r the entries, the notes and the origin of full, which is not used afterwards.
+// Replace gives r the entries, the adaptive routing, the notes and the origin of full, which is not used afterwards.
 func (r *Routes) Replace(full *Routes) {
-	r.rows, r.shared, r.Notes, r.origin = full.rows, full.shared, full.Notes, full.origin
+	r.rows, r.shared, r.Notes, r.origin, r.adaptive = full.rows, full.shared, full.Notes, full.origin, full.adaptive
 }

@@ -1,0 +1,129 @@
+package adaptive
+
+import (
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Packet is what the choice of a port depends on.
+type Packet struct {
+	In        uint8 // the port that it comes in by; 0: it begins at the switch
+	SL        uint8
+	LID       mad.LID
+	Transport Transport
+}
+
+// Choice is what a switch does with a packet.
+type Choice struct {
+	PLFT  uint8 // the private LFT that it follows
+	Entry       // of the LID
+
+	// SubGroups are the ports of the group, primary sub-group first; nil where packets
+	// never take these.
+	SubGroups []Ports
+	// Adaptive, Hashed and Direct report which ways of choosing apply: by load among the
+	// group, by a hash among it, or the static port. For a packet of any transport several
+	// may apply.
+	Adaptive, Hashed, Direct bool
+	// Recovers reports whether a packet takes a port of the group if the link of its own
+	// port is down.
+	Recovers bool
+	// Ports are all ports that the packet may take; empty: it is dropped.
+	Ports Ports
+}
+
+// Choose is what s does with a packet. down reports ports whose links are down; nil: none
+// is. What of the group may be taken:
+//
+//   - adaptive packets take any port of any sub-group whose link is not down: which one is a
+//     matter of load;
+//   - hashed packets take any port of it; those whose links are down lose packets, unless
+//     the switch recovers;
+//   - direct packets take the static port. Where the switch recovers, and the entry is for a
+//     group, they may take any port of it, for links fail while packets are under way; where
+//     the entry is Static, only if the link of the static port is down now: its group number
+//     may be a rest.
+//
+// The states count as follows. Bounded and Free: packets whose SL and transport route
+// adaptively are adaptive; the others are hashed if their SL has HBF, and else direct. HBF:
+// packets are hashed if their SL has HBF, and else direct. Static: packets are direct.
+//
+// s must be Active.
+func (s *Switch) Choose(p Packet, down func(port uint8) bool) Choice {
+	plft := s.PLFT(p.In, p.SL)
+	t := s.Table(plft)
+	if t == nil {
+		return Choice{PLFT: plft, Entry: dropped, Direct: true}
+	}
+	c := Choice{PLFT: plft, Entry: t.Entry(p.LID)}
+	s.modes(&c, p)
+	isDown := func(port uint8) bool { return down != nil && down(port) }
+	grouped := c.Adaptive || c.Hashed
+	var all, up Ports
+	if grouped || s.FastRecovery {
+		c.SubGroups = t.Groups.SubGroupsOf(int(c.Group))
+		for _, ports := range c.SubGroups {
+			all = all.Union(ports)
+		}
+		up = all
+		for port := range all.All() {
+			if isDown(port) {
+				up.Remove(port)
+			}
+		}
+	}
+	c.Recovers = s.FastRecovery && !up.Empty() && (c.Hashed || c.Direct && (c.State != Static || c.Port != mad.NoPort && isDown(c.Port)))
+	if c.Adaptive {
+		c.Ports = up
+	}
+	if c.Hashed && !s.FastRecovery {
+		c.Ports = c.Ports.Union(all)
+	}
+	if c.Hashed && s.FastRecovery || c.Recovers {
+		c.Ports = c.Ports.Union(up)
+	}
+	if c.Direct && c.Port != mad.NoPort && !(c.Recovers && isDown(c.Port)) {
+		c.Ports.Add(c.Port)
+	}
+	if !grouped && !c.Recovers {
+		c.SubGroups = nil
+	}
+	return c
+}
+
+// modes sets which ways of choosing apply.
+func (s *Switch) modes(c *Choice, p Packet) {
+	if c.State == Static {
+		c.Direct = true
+		return
+	}
+	some := true // transports that do not route adaptively
+	if c.State.Adaptive() && s.Enabled && s.SLs.Has(p.SL) {
+		if p.Transport == Any {
+			some = s.Static&allTransports != 0
+			c.Adaptive = s.Static&allTransports != allTransports
+		} else {
+			some = s.Static.Has(p.Transport)
+			c.Adaptive = !some
+		}
+	}
+	if some {
+		c.Hashed = s.HBF && s.HBFSLs.Has(p.SL)
+		c.Direct = !c.Hashed
+	}
+}
+
+// Single is the choice of a switch that is not Active: the port of its forwarding table.
+func Single(port uint8) Choice {
+	c := Choice{Entry: Entry{State: Static, Port: port}, Direct: true}
+	if port != mad.NoPort {
+		c.Ports.Add(port)
+	}
+	return c
+}
+
+// Equal reports whether packets may take the same ports, by the same ways.
+func (c *Choice) Equal(o *Choice) bool {
+	return c.Ports == o.Ports && c.Port == o.Port && c.State == o.State && slices.Equal(c.SubGroups, o.SubGroups)
+}
