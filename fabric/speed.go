@@ -51,7 +51,7 @@ func ActiveSpeed(caps, i *mad.PortInfo) string {
 	return mad.ActiveSpeed(&x)
 }
 
-// HasExtPortInfo reports whether the device has MlnxExtPortInfo, which others must not be asked for
+// HasExtPortInfo reports whether the device has ExtendedPortInfo, which others must not be asked for
 // (rdma-core libibnetdisc/ibnetdisc.c, is_mlnx_ext_port_info_supported).
 func HasExtPortInfo(n *mad.NodeInfo) bool {
 	const bull = 0x119f

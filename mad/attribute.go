@@ -7,26 +7,36 @@ type AttributeID uint16
 // makes it from a tagged struct, where all of it is declared. It is immutable and
 // safe for concurrent use.
 type Attribute struct {
-	Name      string   // in the specification: "PortInfo"
-	Aliases   []string // in older specifications: "SwitchRecord"
-	Class     Class    // ClassSubn for both subnet management classes; 0 of a header
-	Version   uint8    // of the class
-	ID        AttributeID
-	OUI       uint32         // of the vendor, in the vendor classes from 0x30 on; otherwise 0
-	Methods   []Method       // requests that the specification allows
-	Methods1  []Method       // the same in version 1 of SubnAdm
-	Modifier  []ModifierPart // the fields of the attribute modifier; empty: it is 0
-	SMOwned   bool           // a subnet manager sets it and expects no other changes
-	Size      int            // length of the layout in bytes
-	Section   string         // of the specification
-	Sources   []string       // the public sources of the layout: project, file and symbol
-	Doc       string         // one paragraph
-	Fields    []Field        // in wire order, reserved bits left out
-	Variants  []Variant      // the layouts that fields of raw bytes can have
-	Variant   string         // the name of the variant in place, or ""
-	Answer    *Attribute     // the attribute of the records in the answer; nil: this one
-	Register  uint16         // of a layout: the number of the device's register; 0: not a register
-	Confirmed bool           // false: fewer than two sources
+	Name     string   // in the specification: "PortInfo"
+	Aliases  []string // in older specifications: "SwitchRecord"
+	Class    Class    // ClassSubn for both subnet management classes; 0 of a header
+	Version  uint8    // of the class
+	ID       AttributeID
+	OUI      uint32         // of the vendor, in the vendor classes from 0x30 on; otherwise 0
+	Methods  []Method       // requests that the specification allows
+	Methods1 []Method       // the same in version 1 of SubnAdm
+	Modifier []ModifierPart // the fields of the attribute modifier; empty: it is 0
+	SMOwned  bool           // a subnet manager sets it and expects no other changes
+	// Older is set if a newer attribute has the same number: Lookup returns that, and
+	// this one is found only by its name.
+	Older   bool
+	SafeGet bool // a vendor's attribute of which a Get is known only to read
+	// Capabilities are the capabilities in GeneralInfo of which a device needs one to have
+	// the attribute; empty: none.
+	Capabilities []Capability
+	// UnknownModifier is set if no public source has the modifier: only a caller who knows
+	// the device can give it. InferredModifier is set if Modifier is an inference.
+	UnknownModifier, InferredModifier bool
+	Size                              int        // length of the layout in bytes
+	Section                           string     // of the specification
+	Sources                           []string   // the public sources of the layout: project, file and symbol
+	Doc                               string     // one paragraph
+	Fields                            []Field    // in wire order, reserved bits left out
+	Variants                          []Variant  // the layouts that fields of raw bytes can have
+	Variant                           string     // the name of the variant in place, or ""
+	Answer                            *Attribute // the attribute of the records in the answer; nil: this one
+	Register                          uint16     // of a layout: the number of the device's register; 0: not a register
+	Confirmed                         bool       // false: fewer than two sources
 
 	// The content of a record of the subnet administrator, by class version 1:
 	// state, which may be queried; configuration, which others than the subnet

@@ -16,6 +16,7 @@ const (
 	ClassSNMP         Class = 0x08
 	ClassVendor09     Class = 0x09 // Mellanox, configuration space of old devices
 	ClassVendor0A     Class = 0x0a // Mellanox
+	ClassVendor0C     Class = 0x0c // Mellanox, between nodes (N2N)
 	ClassCongestion   Class = 0x21
 	ClassPing         Class = 0x32 // OpenIB, vendor 0x001405: ibping
 	ClassSysStat      Class = 0x33 // OpenIB, vendor 0x001405: ibsysstat

@@ -18,7 +18,11 @@
 //	key.go          MaskKeys: a MAD without its keys
 //	effect.go       the effect of a request on the fabric
 //	allowed.go      the requests that the specification has
-//	smp.go lft.go smprare.go mlnx.go mlnxaccess.go  attributes: subnet management; lft.go: forwarding tables
+//	smp.go lft.go smprare.go                        attributes: subnet management; lft.go: forwarding tables
+//	vendorinfo.go plft.go adaptive.go               of NVIDIA's and Mellanox' devices: capabilities and ports,
+//	                                                private forwarding tables, adaptive routing
+//	routingnotify.go keyinfo.go                     notifications of routing, keys of their classes
+//	mlnx.go mlnxaccess.go                           their older attributes
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go sysmgt.go                 other classes
@@ -100,19 +104,24 @@
 //
 //	alias=SwitchRecord          names in older specifications, separated by commas
 //	answer=PathRecord           Go name of the attribute whose records the answer has, if not this one
+//	capability=ar|ar_rev1       words of GeneralInfo's capabilities, of which the device needs one
 //	class=Subn                  management class: Subn, SubnAdm, Perf, BM, DevMgt, ComMgt, SNMP, Vendor09,
-//	                            Vendor0A, CC, Ping, SysStat
+//	                            Vendor0A, Vendor0C, CC, Ping, SysStat
 //	config                      a record that others than the subnet manager may edit (class version 1)
 //	id=0x0015                   attribute ID
+//	inferred                    the parts of the modifier are an inference: no public source has them
 //	methods=Get,Set             requests that the specification has: Get, Set, Send, Trap, Report,
 //	                            TrapRepress, GetTable, GetTraceTable, GetMulti, Delete
-//	modifier=port:0:8,in:8:8    parts of the attribute modifier: name, lowest bit, number of bits
+//	modifier=port:0:8,in:8:8    parts of the attribute modifier: name, lowest bit, number of bits;
+//	                            unknown if no public source has it
 //	name=ReadVPD                name, if not that of the struct
+//	older                       a newer attribute has the same number; this one is found by name only
 //	offset=32                   first byte in the MAD, if not that of the attributes of the class
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
 //	required                    each subnet administrator must have it (class version 1)
 //	register=0x900a             of a layout: the number of the register of Mellanox' devices; the layout is
 //	                            a variant of the attributes that carry registers
+//	safeget                     a vendor's attribute of which a Get only reads
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
 //	smowned                     a subnet manager sets it and expects no other changes

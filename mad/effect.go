@@ -80,7 +80,7 @@ func EffectOfMAD(m []byte) Effect {
 // Effect returns the effect of method m on the attribute. A Get alone may change
 // a vendor's device: one takes a semaphore, another clears a log.
 func (a *Attribute) Effect(m Method) Effect {
-	if a.Class.IsVendor() || a.ID >= vendorFirst && !a.Confirmed {
+	if !a.SafeGet && (a.Class.IsVendor() || a.ID >= vendorFirst && !a.Confirmed) {
 		return EffectFabric
 	}
 	switch m {

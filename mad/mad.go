@@ -141,11 +141,11 @@ func RouteOf(m []byte) DirectedRoute {
 
 // KeyOffset returns the offset of the key, 8 bytes, in MADs with header h: the M_Key
 // (IBA 14.2.1), B_Key (libibmad bm.c, bm_call_via), CC_Key (opensm ib_types.h,
-// ib_cc_mad_t), a vendor's key (ibutils ibvs_base.h, ib_vs_t) or the SM_Key of
+// ib_cc_mad_t), a vendor's key (ibutils ibvs_base.h, ib_vs_t; opensm ib_n2n_mad_t) or the SM_Key of
 // subnet administration (IBA 15.2.1.1). It returns 0 for MADs without a key.
 func KeyOffset(h Header) int {
 	switch c := h.Class.Family(); {
-	case c == ClassSubn, c == ClassBM, c == ClassCongestion, c == ClassVendor0A && h.Attribute != AttrVendor0AClassPortInfo.ID:
+	case c == ClassSubn, c == ClassBM, c == ClassCongestion, (c == ClassVendor0A || c == ClassVendor0C) && h.Attribute != AttrVendor0AClassPortInfo.ID:
 		return SMPKeyOffset
 	case c == ClassSubnAdm:
 		return SAPlacesIn(h.ClassVersion).Key

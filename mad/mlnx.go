@@ -4,9 +4,9 @@ package mad
 
 // MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table.
 //
-// It has 13 ports at a time.
+// It has 13 ports at a time. PrivateLFTInfo of later switches has the same number.
 //
-//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:16:1 unconfirmed
+//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:16:1 older unconfirmed
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)
 type MlnxPrivateLFTMap struct {
 	// Entry are the ports.
@@ -61,15 +61,6 @@ type MlnxConfigRecords struct {
 	Record [4]ConfigRecord `mad:"0:96"`
 }
 
-// MlnxGeneralInfo is the hardware and firmware of a device, as in GeneralInfo, in an SMP.
-//
-//mad:attr class=Subn id=0xff17 methods=Get size=64 section=vendor unconfirmed
-//mad:source mstflint mad_ifc/mad_ifc.c MAD_ATTR_GENERAL_INFO_SMP (the number alone)
-type MlnxGeneralInfo struct {
-	// Data is the attribute as it came.
-	Data [64]byte `mad:"0:512,bytes"`
-}
-
 // MlnxSemaphore protects a device's configuration space against simultaneous
 // changes by two programs.
 //
@@ -80,13 +71,13 @@ type MlnxSemaphore struct {
 	Data [64]byte `mad:"0:512,bytes"`
 }
 
-// GeneralInfo is the hardware and firmware of a device.
+// VSGeneralInfo is the hardware and firmware of a device.
 //
-//mad:attr class=Vendor0A id=0x0017 methods=Get size=136 section=vendor
+//mad:attr class=Vendor0A id=0x0017 name=GeneralInfo methods=Get size=136 section=vendor
 //mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t
 //mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
-type GeneralInfo struct {
+type VSGeneralInfo struct {
 	// VSKey authorizes the request.
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
 	// HWRevision is the revision of the device.
@@ -129,7 +120,7 @@ type GeneralInfo struct {
 // own. All others end as InfiniScale IV does.
 //
 //mad:header size=4 section=vendor
-//mad:variant of=GeneralInfo.Software name=is3 when=DeviceID:0x0190|0x5a44-0x5a46|0x5e8c|0x6274|0x6278-0x6279|0x6282|0x6340|0x634a|0x6354|0x6368|0x6372|0x6732|0x673c|0x6746|0x6750|0x675a|0x6764|0x676e|0xa87c|0xb924
+//mad:variant of=VSGeneralInfo.Software name=is3 when=DeviceID:0x0190|0x5a44-0x5a46|0x5e8c|0x6274|0x6278-0x6279|0x6282|0x6340|0x634a|0x6354|0x6368|0x6372|0x6732|0x673c|0x6746|0x6750|0x675a|0x6764|0x676e|0xa87c|0xb924
 //mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t, IS3_DEVICE_ID, ext_fw_info_device (it lacks these)
 //mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
 //mad:source linux include/linux/pci_ids.h PCI_DEVICE_ID_MELLANOX_* (the numbers alone)
@@ -149,7 +140,7 @@ type GeneralInfoIS3 struct {
 // later devices.
 //
 //mad:header size=32 section=vendor
-//mad:variant of=GeneralInfo.Software name=is4 when=DeviceID:0-65535
+//mad:variant of=VSGeneralInfo.Software name=is4 when=DeviceID:0-65535
 //mad:source rdma-core infiniband-diags/vendstat.c is4_general_info_t
 //mad:source mstflint tools_layouts/reg_access_hca_layouts.h reg_access_hca_mgir_ext: mgir_fw_info_ext, mgir_sw_info_ext
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)

@@ -24,11 +24,11 @@ func TestVendorLayouts(t *testing.T) {
 		variant  string
 		want     map[string]uint64
 	}{
-		{AttrGeneralInfo, 0, hardware("b924") + software, "is3", map[string]uint64{
+		{AttrVSGeneralInfo, 0, hardware("b924") + software, "is3", map[string]uint64{
 			"device_id": 0xb924, "uptime": 3600, "fw_major": 2, "fw_minor": 9, "fw_sub_minor": 8, "fw_build_id": 5, "fw_month": 6, "fw_day": 0x17,
 			"fw_year": 0x2008, "fw_hour": 0x1743, "ini_file_version": 7, "sw_major": 3, "sw_minor": 4, "sw_sub_minor": 5,
 		}},
-		{AttrGeneralInfo, 0, hardware("d2f2") + extended + software, "is4", map[string]uint64{ // Quantum-2
+		{AttrVSGeneralInfo, 0, hardware("d2f2") + extended + software, "is4", map[string]uint64{ // Quantum-2
 			"device_id": 0xd2f2, "fw_major": 2, "ext_fw_major": 31, "ext_fw_minor": 14, "ext_fw_sub_minor": 1004, "sw_major": 3, "sw_minor": 4, "sw_sub_minor": 5,
 		}},
 		{AttrMlnxPrivateLFTMap, 1 << 16, "13 14 00 30 15 00 00 18", "", map[string]uint64{ // ib_vs_plft_map_t

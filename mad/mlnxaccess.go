@@ -146,7 +146,7 @@ type I2CAccess struct {
 //mad:attr class=Vendor0A id=0x000c name=FlashSetBank methods=Set size=232 section=vendor unconfirmed ; selects the bank of a device's flash memory.
 //mad:attr class=Vendor0A id=0x000d name=FlashReadSector methods=Get size=232 section=vendor unconfirmed ; reads a device's flash memory.
 //mad:attr class=Vendor0A id=0x000e name=FlashWriteSector methods=Set size=232 section=vendor unconfirmed ; writes a device's flash memory. It can make a device permanently unusable.
-//mad:attr class=Vendor0A id=0x000f name=FlashEraseSector methods=Set size=232 section=vendor unconfirmed ; erases a sector of a device's flash memory. It can make a device permanently unusable.
+//mad:attr class=Vendor0A id=0x000f name=FlashEraseSector methods=Set size=232 section=vendor older unconfirmed ; erases a sector of a device's flash memory. It can make a device permanently unusable.
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad
 type FlashAccess struct {
 	// VSKey authorizes the request.

@@ -60,7 +60,7 @@ func registerUseOf(m []byte) registerUse {
 		return registerNone
 	}
 	switch a := Lookup(h.Class, h.Attribute); a {
-	case AttrMlnxGeneralInfo:
+	case AttrGeneralInfo:
 		if h.Method == MethodGet {
 			return registerQuery
 		}

@@ -191,7 +191,7 @@ func TestRegisterGate(t *testing.T) {
 		{"one of a number too long", registerMAD(AttrAccessRegister, ClassVendor0A, MethodGet, 0x1_9020, key), EffectFabric, true},
 		{"a Set by GMP", registerMAD(AttrAccessRegister, ClassVendor0A, MethodSet, 0x5008, key+"00000000 0001 4016"), EffectFabric, true},
 		{"a Send by GMP", registerMAD(AttrAccessRegister, ClassVendor0A, MethodSend, 0x5008, key+"00000000 0001 4016"), EffectFabric, true},
-		{"GeneralInfo by SMP", registerMAD(AttrMlnxGeneralInfo, ClassSubn, MethodGet, 0, ""), EffectRead, false},
+		{"GeneralInfo by SMP", registerMAD(AttrGeneralInfo, ClassSubn, MethodGet, 0, ""), EffectRead, false},
 		{"configuration space", registerMAD(AttrMlnxConfigSpace, ClassSubn, MethodGet, 0, ""), EffectFabric, false},
 		{"configuration space, written", registerMAD(AttrMlnxConfigSpace, ClassSubn, MethodSet, 0, ""), EffectFabric, true},
 		{"the same by GMP", registerMAD(AttrVendor0AConfigSpace, ClassVendor0A, MethodSet, 0, ""), EffectFabric, true},

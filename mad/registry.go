@@ -72,7 +72,9 @@ func makeIndex(attributes, headers []*Attribute) map[attributeNumber]*Attribute 
 		a.lazy = &lazy[i]
 	}
 	for i, a := range attributes {
-		x[attributeNumber{a.Class, a.Version, a.ID}] = a
+		if !a.Older {
+			x[attributeNumber{a.Class, a.Version, a.ID}] = a
+		}
 		a.lazy = &lazy[len(headers)+i]
 	}
 	return x

@@ -26,7 +26,7 @@ func TestAttributes(t *testing.T) {
 			list.WriteString(" unconfirmed")
 		}
 		list.WriteString("\n")
-		if LookupVersion(a.Class, a.Version, a.ID) != a {
+		if found := LookupVersion(a.Class, a.Version, a.ID); found == nil || (found == a) == a.Older {
 			t.Errorf("%s is not found by number", a.Name)
 		}
 		if found := LookupName(a.Class, a.Name); found != a && found != Lookup(a.Class, a.ID) {

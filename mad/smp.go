@@ -308,25 +308,3 @@ type SMInfo struct {
 	SMState SMState `mad:"164:4"`
 	_       uint32  `mad:"168:24"`
 }
-
-// MlnxExtPortInfo is Mellanox' ExtendedPortInfo: whether a port runs FDR10,
-// which PortInfo shows as QDR. Only their devices have it.
-//
-//mad:attr class=Subn id=0xff90 methods=Get,Set size=64 section=vendor modifier=port:0:8
-//mad:source rdma-core libibmad/fields.c Mellanox ExtendedPortInfo fields
-//mad:source opensm include/iba/ib_types.h ib_mlnx_ext_port_info_t
-type MlnxExtPortInfo struct {
-	_ uint32 `mad:"0:24"`
-	// StateChangeEnable selects the fields below that a Set changes.
-	StateChangeEnable uint8  `mad:"24:8,hex"`
-	_                 uint32 `mad:"32:24"`
-	// LinkSpeedSupported is a mask of speeds that the port supports; bit 0 is FDR10.
-	LinkSpeedSupported uint8  `mad:"56:8,ro,hex"`
-	_                  uint32 `mad:"64:24"`
-	// LinkSpeedEnabled is a mask of speeds that may be negotiated; bit 0 is FDR10.
-	LinkSpeedEnabled uint8  `mad:"88:8,hex"`
-	_                uint32 `mad:"96:24"`
-	// LinkSpeedActive is a mask of the speed in use; bit 0 is FDR10.
-	LinkSpeedActive uint8     `mad:"120:8,ro,hex"`
-	_               [48]uint8 `mad:"128:8"`
-}

@@ -2,7 +2,7 @@ package mad
 
 // ActiveSpeed returns the speed that p's link runs at: "sdr", "ddr", "qdr", "fdr",
 // "edr", "hdr", "ndr", "xdr", or "" if it is unknown. It is not valid while the
-// link is down. FDR10 shows as "qdr": see [MlnxExtPortInfo.IsFDR10].
+// link is down. FDR10 shows as "qdr": see [ExtendedPortInfo.IsFDR10].
 //
 // The speeds are in three fields, of three versions of the specification. The
 // latest field that is not 0 counts: agents leave an unsupported field at 0
@@ -26,7 +26,7 @@ func ActiveSpeed(p *PortInfo) string {
 
 // IsFDR10 reports whether the link runs at FDR10 where PortInfo shows QDR
 // (rdma-core libibmad/iba_types.h FDR10, infiniband-diags/iblinkinfo.c).
-func (t *MlnxExtPortInfo) IsFDR10() bool { return t.LinkSpeedActive&1 != 0 }
+func (t *ExtendedPortInfo) IsFDR10() bool { return t.LinkSpeedActive&1 != 0 }
 
 // ActiveWidth returns the width that p's link runs at: "1x", "2x", "4x", "8x",
 // "12x", or "" if it is unknown.

@@ -31,7 +31,7 @@ func TestActiveSpeed(t *testing.T) {
 		t.Errorf("FDR10: got %v", got)
 	}
 	for bits, want := range map[uint8]bool{0: false, 1: true, 2: false, 3: true} {
-		if m := (&MlnxExtPortInfo{LinkSpeedActive: bits}); m.IsFDR10() != want {
+		if m := (&ExtendedPortInfo{LinkSpeedActive: bits}); m.IsFDR10() != want {
 			t.Errorf("FDR10 of %d: got %v", bits, !want)
 		}
 	}

@@ -1,5 +1,7 @@
 package mad
 
+import "slices"
+
 // tsharkNames are the names in tshark (4.0, packet-infiniband.c) of the fields
 // that it does not call infiniband.<attribute>.<component>; two names are the
 // upper and lower part of each element, or every other element.
@@ -133,13 +135,18 @@ var tsharkNames = map[string][]string{
 	"NoticeSwitchBadPKey.PortNo":               {"trap.portno"},
 }
 
+// isUnknown reports whether tshark does not know layout a, of any class: no layout of a
+// vendor, and some of the others.
+func isUnknown(a *Attribute) bool {
+	return a.Section == "vendor" || slices.Contains(unknownLayouts, a.Name)
+}
+
 // unknownLayouts are the layouts of Subn, SubnAdm and Perf that tshark does not
-// know; it knows none of the other classes. What confirms them are the sources
+// know, except those of vendors; it knows none of the other classes. What confirms them are the sources
 // that the tables name.
 var unknownLayouts = []string{
 	"LinkSpeedWidthPairsTable", // it has a layout, but nobody else has
 	"VendorSpecificMadsTable", "HierarchyInfo", "CableInfo", "PortInfoExtended",
-	"MlnxPrivateLFTMap", "MlnxGeneralInfo", "MlnxConfigSpace", "MlnxAccessRegister", "MlnxSemaphore", "MlnxExtPortInfo",
 	"LinkSpeedWidthPairsTableRecord", "HierarchyInfoRecord", "CableInfoRecord", "PortInfoExtendedRecord",
 	"RangeRecord", "MCGroupRecord", "NoticeRecord", "SAResponse",
 	"NoticePort1", // of version 1.0: tshark shows a GID

@@ -105,14 +105,14 @@ func TestTshark(t *testing.T) {
 		if !slices.ContainsFunc(vectors, func(v vector) bool { return v.layout == a }) && a.Class == 0 {
 			continue // part of others
 		}
-		if slices.Contains(unknownLayouts, a.Name) || a.Class != 0 && !dissected(a) {
+		if isUnknown(a) || a.Class != 0 && !dissected(a) {
 			checkUnknownLayout(t, a, known)
 			continue
 		}
 		for i := range a.Flat() {
 			f := &a.Flat()[i]
 			id, own, listed := a.Name+"."+f.Name, fieldID(a, f), false
-			if owner, _, _ := strings.Cut(own, "."); slices.Contains(unknownLayouts, owner) {
+			if owner, _, _ := strings.Cut(own, "."); slices.ContainsFunc(tables(), func(a *Attribute) bool { return a.Name == owner && isUnknown(a) }) {
 				continue
 			}
 			for _, name := range []string{id, own} {

@@ -47,7 +47,7 @@ func makeVectors(r *rand.Rand) (list []vector) {
 		list = append(list, vector{mad, a, at})
 	}
 	for _, a := range tables() {
-		if a.Class == 0 || !dissected(a) || slices.Contains(unknownLayouts, a.Name) {
+		if a.Class == 0 || !dissected(a) || isUnknown(a) {
 			continue
 		}
 		classes := []Class{a.Class}

@@ -48,10 +48,11 @@ var AttrMlnxPrivateLFTMap = &Attribute{
 	Modifier: []ModifierPart{
 		{Name: "upper_ports", Shift: 16, Bits: 1},
 	},
+	Older:   true,
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)"},
-	Doc:     "MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table. It has 13 ports at a time.",
+	Doc:     "MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table. It has 13 ports at a time. PrivateLFTInfo of later switches has the same number.",
 	Fields: []Field{
 		{Name: "Entry", Script: "entry", Offset: 0, Bits: 32, Count: 13, Stride: 32, Type: FieldTypeStruct, Struct: LayoutPrivateLFTPort, Component: 0, Components: 1,
 			Doc: "Entry are the ports."},
@@ -250,48 +251,6 @@ var LayoutMlnxConfigRecords = &Attribute{
 }
 
 // Decode reads t from data; bytes beyond the end of data read as 0.
-func (t *MlnxGeneralInfo) Decode(data []byte) {
-	b := data
-	if len(b) < 64 {
-		var pad [64]byte
-		copy(pad[:], b)
-		b = pad[:]
-	}
-	b = b[:64]
-	copy(t.Data[:], b[0:64])
-}
-
-// Encode writes t to data, reserved bits as 0; what does not fit is left out.
-func (t *MlnxGeneralInfo) Encode(data []byte) {
-	b := data
-	if len(b) < 64 {
-		var pad [64]byte
-		t.Encode(pad[:])
-		copy(data, pad[:])
-		return
-	}
-	b = b[:64]
-	copy(b[0:64], t.Data[:])
-}
-
-// AttrMlnxGeneralInfo describes MlnxGeneralInfo.
-var AttrMlnxGeneralInfo = &Attribute{
-	Name:    "MlnxGeneralInfo",
-	Class:   ClassSubn,
-	Version: 1,
-	ID:      0xff17,
-	Methods: []Method{MethodGet},
-	Size:    64,
-	Section: "vendor",
-	Sources: []string{"mstflint mad_ifc/mad_ifc.c MAD_ATTR_GENERAL_INFO_SMP (the number alone)"},
-	Doc:     "MlnxGeneralInfo is the hardware and firmware of a device, as in GeneralInfo, in an SMP.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
-	},
-}
-
-// Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MlnxSemaphore) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {
@@ -334,7 +293,7 @@ var AttrMlnxSemaphore = &Attribute{
 }
 
 // Decode reads t from data; bytes beyond the end of data read as 0.
-func (t *GeneralInfo) Decode(data []byte) {
+func (t *VSGeneralInfo) Decode(data []byte) {
 	b := data
 	if len(b) < 136 {
 		var pad [136]byte
@@ -360,7 +319,7 @@ func (t *GeneralInfo) Decode(data []byte) {
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
-func (t *GeneralInfo) Encode(data []byte) {
+func (t *VSGeneralInfo) Encode(data []byte) {
 	b := data
 	if len(b) < 136 {
 		var pad [136]byte
@@ -389,8 +348,8 @@ func (t *GeneralInfo) Encode(data []byte) {
 	copy(b[76:136], t.Software[:])
 }
 
-// AttrGeneralInfo describes GeneralInfo.
-var AttrGeneralInfo = &Attribute{
+// AttrVSGeneralInfo describes VSGeneralInfo.
+var AttrVSGeneralInfo = &Attribute{
 	Name:      "GeneralInfo",
 	Class:     ClassVendor0A,
 	Version:   1,
@@ -399,7 +358,7 @@ var AttrGeneralInfo = &Attribute{
 	Size:      136,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t", "python-rdma codegen/vend_mlx.xml MlxGeneralInfo"},
-	Doc:       "GeneralInfo is the hardware and firmware of a device.",
+	Doc:       "VSGeneralInfo is the hardware and firmware of a device.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,

@@ -572,6 +572,7 @@ var AttrVendor0AFlashEraseSector = &Attribute{
 	Version: 1,
 	ID:      0x000f,
 	Methods: []Method{MethodSet},
+	Older:   true,
 	Size:    232,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_flash_t, VS_FLASH_*, ibis/src/ibvs.c __ibvs_prep_flash_access_mad"},

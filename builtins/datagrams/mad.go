@@ -223,25 +223,32 @@ func (a *madArgs) class() (class mad.Class, version uint8, err error) {
 }
 
 // onlyAttribute returns the attribute with the name in the argument attr, which must be
-// unique.
+// unique: among all classes, or among those without their own functions.
 func onlyAttribute(attr starlark.Value) (*mad.Attribute, error) {
 	name, ok := starlark.AsString(attr)
 	if !ok {
 		return nil, lang.ParamError("mgmt_class", "missing; attribute %v is different in each class", attr)
 	}
-	var found *mad.Attribute
-	var words []string
+	var found []*mad.Attribute
 	for _, a := range mad.Attributes() {
-		if word := classWord(a.Class); (a.Name == name || slices.Contains(a.Aliases, name)) && !slices.Contains(words, word) {
-			found = a
-			words = append(words, word)
+		other := func(b *mad.Attribute) bool { return b.Class == a.Class }
+		if (a.Name == name || slices.Contains(a.Aliases, name)) && !slices.ContainsFunc(found, other) {
+			found = append(found, a)
 		}
 	}
-	switch len(words) {
+	own := func(a *mad.Attribute) bool { return getterOf(a.Class) != "mad_get" }
+	if others := slices.DeleteFunc(slices.Clone(found), own); len(others) == 1 {
+		found = others
+	}
+	switch len(found) {
 	case 0:
 		return nil, lang.ParamError("attr", "unknown attribute %q%s", name, fabric.DidYouMean(name, AllAttributeNames()))
 	case 1:
-		return found, nil
+		return found[0], nil
+	}
+	var words []string
+	for _, a := range found {
+		words = append(words, classWord(a.Class))
 	}
 	return nil, lang.ParamError("mgmt_class", "%s is an attribute of several classes; give one, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
 }

@@ -39,6 +39,9 @@ func (a *smpArgs) modifier(c *lang.Call, attr *mad.Attribute, t *topology.Target
 		}
 		return modifierOf(*a.Modifier)
 	}
+	if attr.UnknownModifier {
+		return 0, lang.Errorf("%s %s: no public source has the modifier of this attribute; give modifier=", attr.Name, t.Label)
+	}
 	var modifier uint32
 	for _, part := range attr.Modifier {
 		n, err := a.modifierPart(c, attr, part.Name, t)
@@ -83,6 +86,8 @@ func (a *smpArgs) modifierPart(c *lang.Call, attr *mad.Attribute, name string, t
 			return t.Port, nil
 		}
 		return 0, lang.Errorf("%s requires %s: %s(%q, target, in_port=0, out_port=1)", attr.Name, name, c.Name, attr.Name)
+	case "form":
+		return mad.GeneralInfoFormCapabilities, nil
 	case "position":
 		if a.Position != nil {
 			return *a.Position, nil

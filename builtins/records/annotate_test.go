@@ -65,7 +65,7 @@ func TestAnnotateAll(t *testing.T) {
 				}
 			}
 		}
-		if !found {
+		if found == a.Older {
 			t.Errorf("%v %s: it is not among the parts", a.Class, a.Name)
 		}
 	}

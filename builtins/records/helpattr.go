@@ -89,6 +89,7 @@ func groupHelp(group []*mad.Attribute) string {
 		if len(a.Modifier) > 0 {
 			fmt.Fprintf(&b, "Attribute modifier: %s.\n", ModifierWords(a))
 		}
+		b.WriteString(requestLimits(a))
 	}
 	if a.SMOwned {
 		b.WriteString("A subnet manager sets it and expects no other changes.\n")
@@ -120,6 +121,29 @@ func groupHelp(group []*mad.Attribute) string {
 			}
 			b.WriteString(fieldRows(v.Layout, "  ."))
 		}
+	}
+	return b.String()
+}
+
+// requestLimits returns what limits requests of an attribute: capabilities of the device,
+// and modifiers that are not public.
+func requestLimits(a *mad.Attribute) string {
+	var b strings.Builder
+	if len(a.Capabilities) > 0 {
+		var words []string
+		for _, c := range a.Capabilities {
+			words = append(words, c.String())
+		}
+		fmt.Fprintf(&b, "It is requested only from devices whose GeneralInfo has the capability %s.\n", strings.Join(words, " or "))
+	}
+	if a.UnknownModifier {
+		b.WriteString("No public source has its modifier: give modifier=.\n")
+	}
+	if a.InferredModifier {
+		b.WriteString("The modifier is an inference, for the first table only: no public source has it. To read another table, give modifier=.\n")
+	}
+	if a.Older {
+		b.WriteString("A newer attribute has the same number: only the name selects this one.\n")
 	}
 	return b.String()
 }

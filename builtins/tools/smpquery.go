@@ -17,7 +17,7 @@ var queries = []struct{ name, short, here string }{
 	{"portinfo", "PI", `smp_get("PortInfo", %s)`},
 	{"portinfoextended", "PIE", `smp_get("PortInfoExtended", %s)`},
 	{"switchinfo", "SI", `smp_get("SwitchInfo", %s)`},
-	{"mlnxextportinfo", "MEPI", `smp_get("MlnxExtPortInfo", %s)`},
+	{"mlnxextportinfo", "MEPI", `smp_get("ExtendedPortInfo", %s)`},
 	{"pkeys", "PKEY", `get_pkeys(%s)`},
 	{"sl2vl", "SL2VL", `get_sl2vl(%s)`},
 	{"vlarb", "VLARB", `get_vlarb(%s)`},

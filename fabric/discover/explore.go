@@ -137,7 +137,7 @@ func (x *explorer) gotPort(r *request) {
 		caps = &n.ports[0].info
 	}
 	if !x.plainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "qdr" && fabric.HasExtPortInfo(&n.info) { // or FDR10
-		x.queue.ask(readExtPort, n, r.port, r.route, mad.AttrMlnxExtPortInfo, uint32(r.port))
+		x.queue.ask(readExtPort, n, r.port, r.route, mad.AttrExtendedPortInfo, uint32(r.port))
 	}
 	switch {
 	case n.onStartRoute && r.port == n.via() && n.route.Hops() > 0: // crossed already
@@ -152,7 +152,7 @@ func (x *explorer) gotPort(r *request) {
 // has it: an error means that it does not run FDR10.
 func (x *explorer) gotExtPort(r *request) {
 	if r.Err == nil {
-		var ext mad.MlnxExtPortInfo
+		var ext mad.ExtendedPortInfo
 		ext.Decode(r.Data())
 		r.node.ports[r.port].fdr10 = ext.IsFDR10()
 	}

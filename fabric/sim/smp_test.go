@@ -31,8 +31,8 @@ func TestStatuses(t *testing.T) {
 	}{
 		{"Set of what cannot be set", mad.MethodSet, mad.AttrNodeInfo, 0, here, mad.StatusBadMethodAttribute},
 		{"unknown attribute", mad.MethodGet, &mad.Attribute{ID: 0x7777}, 0, here, mad.StatusBadMethodAttribute},
-		{"vendor's", mad.MethodGet, mad.AttrMlnxExtPortInfo, 1, leaf1, mad.StatusOK},
-		{"vendor's, no such port", mad.MethodGet, mad.AttrMlnxExtPortInfo, 200, leaf1, mad.StatusBadValue},
+		{"vendor's", mad.MethodGet, mad.AttrExtendedPortInfo, 1, leaf1, mad.StatusOK},
+		{"vendor's, no such port", mad.MethodGet, mad.AttrExtendedPortInfo, 200, leaf1, mad.StatusBadValue},
 		{"NodeInfo 1", mad.MethodGet, mad.AttrNodeInfo, 1, here, mad.StatusBadValue},
 		{"NodeDescription 1", mad.MethodGet, mad.AttrNodeDescription, 1, here, mad.StatusBadValue},
 		{"SwitchInfo of a CA", mad.MethodGet, mad.AttrSwitchInfo, 0, here, mad.StatusBadMethodAttribute},

@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (p *pkg) check() {
 			for _, a := range l.attrs {
 				p.checkAttr(l, a)
 				key := fmt.Sprintf("class %s id %#04x", a.classWord(), a.id)
-				if other := ids[key]; other != nil && !a.header {
+				if other := ids[key]; other != nil && !a.header && !a.older && !other.older {
 					p.errs.add(a.pos, "%s: %s is already used by %s", a.name, key, other.name)
 				}
 				ids[key] = a
@@ -106,6 +107,16 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 		}
 		used |= bits
 	}
+	for _, word := range a.capability {
+		c := p.capabilityOf(word)
+		if c < 0 {
+			p.errs.add(a.pos, "%s: GeneralInfo has no capability %q", a.name, word)
+		}
+		a.capabilities = append(a.capabilities, c)
+	}
+	if len(a.modifier) > 0 && a.unknownModifier || len(a.modifier) == 0 && a.inferred {
+		p.errs.add(a.pos, "%s: a modifier is either unknown or has parts, which may be inferred", a.name)
+	}
 	a.words = map[string]*wordType{}
 	for _, text := range strings.FieldsFunc(a.wordsOption, func(r rune) bool { return r == ',' }) {
 		name, typ, _ := strings.Cut(text, ":")
@@ -115,6 +126,23 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 		}
 		a.words[name] = p.wordTypes[typ]
 	}
+}
+
+// capabilityOf returns the number of a capability in GeneralInfo, whose masks are of 32
+// bits each; -1 if no mask has the word.
+func (p *pkg) capabilityOf(word string) int {
+	for i := range 4 {
+		w := p.wordTypes[fmt.Sprint("Capabilities", i)]
+		if w == nil {
+			continue
+		}
+		for _, c := range w.consts {
+			if c.word == word {
+				return 32*i + bits.TrailingZeros64(c.value)
+			}
+		}
+	}
+	return -1
 }
 
 // checkPlaces checks that the fields cover all bits without overlap, in order,

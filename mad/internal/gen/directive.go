@@ -38,6 +38,9 @@ var directives = map[string]directive{
 // attrFlags are the options of //mad:attr and //mad:header without a value.
 var attrFlags = map[string]func(a *attr) *bool{
 	"config":      func(a *attr) *bool { return &a.config },
+	"inferred":    func(a *attr) *bool { return &a.inferred },
+	"safeget":     func(a *attr) *bool { return &a.safeGet },
+	"older":       func(a *attr) *bool { return &a.older },
 	"required":    func(a *attr) *bool { return &a.required },
 	"smowned":     func(a *attr) *bool { return &a.smOwned },
 	"state":       func(a *attr) *bool { return &a.state },
@@ -46,21 +49,22 @@ var attrFlags = map[string]func(a *attr) *bool{
 
 // attrOptions are those with a value. errValue rejects the whole option.
 var attrOptions = map[string]func(a *attr, value string) error{
-	"alias":    func(a *attr, value string) error { a.aliases = strings.Split(value, ","); return nil },
-	"answer":   func(a *attr, value string) error { a.answer = value; return nil },
-	"class":    (*attr).readClass,
-	"id":       func(a *attr, value string) error { a.hasID = true; return readNumber(&a.id, value, 16) },
-	"methods":  func(a *attr, value string) (err error) { a.methods, err = readMethods(value, methods); return err },
-	"modifier": (*attr).readModifier,
-	"name":     func(a *attr, value string) error { a.name = value; return nil },
-	"offset":   func(a *attr, value string) error { return readInt(&a.offset, value) },
-	"oui":      func(a *attr, value string) error { return readNumber(&a.oui, value, 24) },
-	"register": func(a *attr, value string) error { return readNumber(&a.register, value, 16) },
-	"section":  func(a *attr, value string) error { a.section = value; return nil },
-	"size":     func(a *attr, value string) error { return readInt(&a.size, value) },
-	"v1":       func(a *attr, value string) (err error) { a.methods1, err = readMethods(value, methods1); return err },
-	"version":  func(a *attr, value string) error { return readInt(&a.version, value) },
-	"words":    func(a *attr, value string) error { a.wordsOption = value; return nil },
+	"alias":      func(a *attr, value string) error { a.aliases = strings.Split(value, ","); return nil },
+	"answer":     func(a *attr, value string) error { a.answer = value; return nil },
+	"capability": func(a *attr, value string) error { a.capability = strings.Split(value, "|"); return nil },
+	"class":      (*attr).readClass,
+	"id":         func(a *attr, value string) error { a.hasID = true; return readNumber(&a.id, value, 16) },
+	"methods":    func(a *attr, value string) (err error) { a.methods, err = readMethods(value, methods); return err },
+	"modifier":   (*attr).readModifier,
+	"name":       func(a *attr, value string) error { a.name = value; return nil },
+	"offset":     func(a *attr, value string) error { return readInt(&a.offset, value) },
+	"oui":        func(a *attr, value string) error { return readNumber(&a.oui, value, 24) },
+	"register":   func(a *attr, value string) error { return readNumber(&a.register, value, 16) },
+	"section":    func(a *attr, value string) error { a.section = value; return nil },
+	"size":       func(a *attr, value string) error { return readInt(&a.size, value) },
+	"v1":         func(a *attr, value string) (err error) { a.methods1, err = readMethods(value, methods1); return err },
+	"version":    func(a *attr, value string) error { return readInt(&a.version, value) },
+	"words":      func(a *attr, value string) error { a.wordsOption = value; return nil },
 }
 
 // variantOptions are the options of //mad:variant.
@@ -135,8 +139,12 @@ func (a *attr) readClass(value string) error {
 	return nil
 }
 
-// readModifier reads "port:0:8,flag:31:1": names, first bits and lengths.
+// readModifier reads "port:0:8,flag:31:1": names, first bits and lengths; or "unknown".
 func (a *attr) readModifier(value string) error {
+	if value == "unknown" {
+		a.unknownModifier = true
+		return nil
+	}
 	for text := range strings.SplitSeq(value, ",") {
 		f := strings.Split(text, ":")
 		if len(f) != 3 {

@@ -130,8 +130,20 @@ func (w *writer) attribute(l *layout, a *attr) {
 			}
 			w.p("},\n")
 		}
-		if a.smOwned {
-			w.p("SMOwned: true,\n")
+		if len(a.capabilities) > 0 {
+			w.p("Capabilities: []Capability{")
+			for _, c := range a.capabilities {
+				w.p("%d,", c)
+			}
+			w.p("},\n")
+		}
+		for _, flag := range []struct {
+			name string
+			on   bool
+		}{{"UnknownModifier", a.unknownModifier}, {"InferredModifier", a.inferred}, {"Older", a.older}, {"SafeGet", a.safeGet}, {"SMOwned", a.smOwned}} {
+			if flag.on {
+				w.p("%s: true,\n", flag.name)
+			}
 		}
 		if a.state {
 			w.p("State: true,\n")

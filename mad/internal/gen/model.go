@@ -121,32 +121,38 @@ type condition struct {
 
 // attr is one use of a layout: an attribute, or a header.
 type attr struct {
-	pos         token.Pos
-	header      bool
-	name        string
-	variable    string
-	doc         string // of this attribute alone
-	aliases     []string
-	class       class
-	version     int
-	id          uint64
-	oui         uint64
-	hasID       bool
-	answer      string // Go name of the attribute in the answer
-	methods     []string
-	methods1    []string // in version 1 of SubnAdm
-	modifier    []modifierPart
-	offset      int // in the MAD, bytes; 0: the class's
-	size        int // bytes
-	section     string
-	smOwned     bool
-	unconfirmed bool
-	state       bool
-	config      bool
-	required    bool                 // of each subnet administrator, by class version 1
-	register    uint64               // of a header: the device's register that it is
-	words       map[string]*wordType // by Go name of the field
-	wordsOption string
+	pos             token.Pos
+	header          bool
+	name            string
+	variable        string
+	doc             string // of this attribute alone
+	aliases         []string
+	class           class
+	version         int
+	id              uint64
+	oui             uint64
+	hasID           bool
+	answer          string // Go name of the attribute in the answer
+	methods         []string
+	methods1        []string // in version 1 of SubnAdm
+	modifier        []modifierPart
+	offset          int // in the MAD, bytes; 0: the class's
+	size            int // bytes
+	section         string
+	smOwned         bool
+	unconfirmed     bool
+	safeGet         bool     // a Get of a vendor's attribute only reads
+	capability      []string // words of GeneralInfo's masks; the device needs one of them
+	capabilities    []int    // the same, as numbers
+	unknownModifier bool     // no public source has the modifier
+	older           bool     // its number is also that of a newer attribute
+	inferred        bool     // the modifier is inferred, not published
+	state           bool
+	config          bool
+	required        bool                 // of each subnet administrator, by class version 1
+	register        uint64               // of a header: the device's register that it is
+	words           map[string]*wordType // by Go name of the field
+	wordsOption     string
 }
 
 // text returns the documentation of a.
@@ -239,6 +245,7 @@ var classes = []class{
 	{"SNMP", "ClassSNMP", 0x08, 1},
 	{"Vendor09", "ClassVendor09", 0x09, 1},
 	{"Vendor0A", "ClassVendor0A", 0x0a, 1},
+	{"Vendor0C", "ClassVendor0C", 0x0c, 1},
 	{"CC", "ClassCongestion", 0x21, 2},
 	{"Ping", "ClassPing", 0x32, 1},
 	{"SysStat", "ClassSysStat", 0x33, 1},

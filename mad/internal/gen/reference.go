@@ -99,7 +99,19 @@ func (w *writer) section(l *layout, a *attr) {
 		if a.smOwned {
 			w.p(" A subnet manager sets it and expects no other changes.")
 		}
+		if len(a.capability) > 0 {
+			w.p(" Only for devices with capability `%s` (GeneralInfo).", strings.Join(a.capability, "` or `"))
+		}
+		if a.older {
+			w.p(" A newer attribute has the same number; this one is found only by its name.")
+		}
+		if a.unknownModifier {
+			w.p("\nThe modifier is not public: give `modifier=`.")
+		}
 		if len(a.modifier) > 0 {
+			if a.inferred {
+				w.p("\n**The modifier is inferred:** no public source has it.")
+			}
 			w.p("\nModifier:")
 			for i, m := range a.modifier {
 				if i > 0 {

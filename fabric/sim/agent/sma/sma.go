@@ -42,7 +42,7 @@ var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrPKeyTable, Get: getBlock(state.PKeyBlocks), Set: setBlock(state.PKeyBlocks)},
 	{Attr: mad.AttrVLArbitrationTable, Get: getBlock(state.VLArbBlocks), Set: setBlock(state.VLArbBlocks)},
 	{Attr: mad.AttrMlnxAccessRegister, On: func(r *Request) bool { return vendor.HasRegisters(r.In.Node) }, Get: (*Request).getRegister},
-	{Attr: mad.AttrMlnxExtPortInfo, On: func(r *Request) bool { return vendor.HasExtPortInfo(r.In.Node) }, Get: (*Request).getExtPortInfo, Set: (*Request).setExtPortInfo},
+	{Attr: mad.AttrExtendedPortInfo, On: func(r *Request) bool { return vendor.HasExtPortInfo(r.In.Node) }, Get: (*Request).getExtPortInfo, Set: (*Request).setExtPortInfo},
 	{Attr: mad.AttrSubnNotice, Get: (*Request).getNotice, Set: (*Request).setNotice},
 	{Attr: mad.AttrLedInfo, Get: (*Request).getLight, Set: (*Request).setLight},
 }

@@ -20,7 +20,7 @@ func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
 	if p == nil {
 		return mad.StatusBadValue
 	}
-	var info mad.MlnxExtPortInfo
+	var info mad.ExtendedPortInfo
 	if p.FDR10 {
 		info.LinkSpeedSupported, info.LinkSpeedEnabled = 1, 1
 		if p.Up {
@@ -32,7 +32,7 @@ func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
 
 // SetExtPortInfo refuses all changes: links keep their speed.
 func SetExtPortInfo(p *state.Port, data []byte) mad.Status {
-	var asked, now mad.MlnxExtPortInfo
+	var asked, now mad.ExtendedPortInfo
 	asked.Decode(data)
 	status := GetExtPortInfo(p, data)
 	now.Decode(data)

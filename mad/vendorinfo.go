@@ -1,0 +1,225 @@
+package mad
+
+import "fmt"
+
+// The general attributes of NVIDIA's and Mellanox' devices in subnet management.
+
+// GeneralInfo is information on the device; the modifier selects which.
+//
+// The public sources have one form: the capabilities. They are read before any other
+// attribute of the vendor is.
+//
+//mad:attr class=Subn id=0xff17 alias=MlnxGeneralInfo methods=Get size=64 section=vendor modifier=form:0:32 safeget unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h ib_general_info_smp_t (public copy in trex-core, external_libs/ibverbs)
+type GeneralInfo struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// GeneralInfoCapabilities is GeneralInfo of form 4: the optional capabilities of the device.
+//
+//mad:header size=16 section=vendor unconfirmed
+//mad:variant of=GeneralInfo.Data name=capabilities when=modifier.form:4
+//mad:source opensm-mlnx include/iba/ib_types.h ib_general_info_is_cap_enabled, IB_GENERAL_INFO_CAP_ATTRIBUTE_MODIFIER
+type GeneralInfoCapabilities struct {
+	// CapMask0 are the capabilities 0 to 31.
+	CapMask0 Capabilities0 `mad:"0:32,ro"`
+	// CapMask1 are the capabilities 32 to 63.
+	CapMask1 Capabilities1 `mad:"32:32,ro"`
+	// CapMask2 are the capabilities 64 to 95.
+	CapMask2 Capabilities2 `mad:"64:32,ro"`
+	// CapMask3 are the capabilities 96 to 127.
+	CapMask3 uint32 `mad:"96:32,ro,hex"`
+}
+
+// GeneralInfoFormCapabilities is the modifier of GeneralInfo for the capabilities.
+const GeneralInfoFormCapabilities = 4
+
+// Capabilities0 are the capabilities 0 to 31 of a device (opensm-mlnx
+// include/iba/ib_types.h IB_GENERAL_INFO_*_BIT; up to 14 also mstflint
+// tools_open_layouts.h).
+//
+//mad:mask
+type Capabilities0 uint32
+
+const (
+	Capabilities0PrivateLFT           Capabilities0 = 1 << 0 // "private_lft"
+	Capabilities0AR                   Capabilities0 = 1 << 1
+	Capabilities0ARRev1               Capabilities0 = 1 << 2 // "ar_rev1"
+	Capabilities0RemotePortMirroring  Capabilities0 = 1 << 3
+	Capabilities0TemperatureSensing   Capabilities0 = 1 << 4
+	Capabilities0ConfigSpaceAccess    Capabilities0 = 1 << 5
+	Capabilities0CableInfo            Capabilities0 = 1 << 6
+	Capabilities0EyeOpening           Capabilities0 = 1 << 7
+	Capabilities0LossyVL              Capabilities0 = 1 << 8
+	Capabilities0ExtendedPortInfo     Capabilities0 = 1 << 9
+	Capabilities0AccessRegister       Capabilities0 = 1 << 10
+	Capabilities0InterProcessor       Capabilities0 = 1 << 11
+	Capabilities0PortSLToPrivateLFT   Capabilities0 = 1 << 12 // "port_sl_to_private_lft"
+	Capabilities0ExtendedNodeInfo     Capabilities0 = 1 << 13
+	Capabilities0SlaveVirtualSwitch   Capabilities0 = 1 << 14
+	Capabilities0Virtualization       Capabilities0 = 1 << 15
+	Capabilities0AME                  Capabilities0 = 1 << 16
+	Capabilities0SHARPAggregationNode Capabilities0 = 1 << 18 // "sharp_aggregation_node"
+	Capabilities0QoSConfigSLRateLimit Capabilities0 = 1 << 24 // "qos_config_sl_rate_limit"
+	Capabilities0QoSConfigSLVPort     Capabilities0 = 1 << 25 // "qos_config_sl_vport_rate_limit"
+	Capabilities0GlobalOutOfOrder     Capabilities0 = 1 << 30
+)
+
+// Capabilities1 are the capabilities 32 to 63 of a device (opensm-mlnx
+// include/iba/ib_types.h IB_GENERAL_INFO_IS_*).
+//
+//mad:mask
+type Capabilities1 uint32
+
+const (
+	Capabilities1CongestionControl Capabilities1 = 1 << 12
+	Capabilities1AdaptiveTimeout   Capabilities1 = 1 << 13
+	Capabilities1RouterLID         Capabilities1 = 1 << 16
+	Capabilities1LFTSplit          Capabilities1 = 1 << 17 // "lft_split"
+	Capabilities1QoSConfigVL       Capabilities1 = 1 << 19 // "qos_config_vl"
+	Capabilities1FastRecovery      Capabilities1 = 1 << 20
+	Capabilities1CreditWatchdog    Capabilities1 = 1 << 21
+	Capabilities1NVLReduction      Capabilities1 = 1 << 23 // "nvl_reduction_management"
+	Capabilities1RailFilter        Capabilities1 = 1 << 24
+	Capabilities1NVLHBF            Capabilities1 = 1 << 25 // "nvl_hbf"
+	Capabilities1ContainAndDrain   Capabilities1 = 1 << 27
+	Capabilities1BER               Capabilities1 = 1 << 29
+	Capabilities1VLBufferWeight    Capabilities1 = 1 << 31
+)
+
+// Capabilities2 are the capabilities 64 to 95 of a device (opensm-mlnx
+// include/iba/ib_types.h IB_GENERAL_INFO_IS_*).
+//
+//mad:mask
+type Capabilities2 uint32
+
+const (
+	Capabilities2EndPortPlaneFilter Capabilities2 = 1 << 0
+	Capabilities2BWUtilization      Capabilities2 = 1 << 2
+	Capabilities2ExtendedSwitchInfo Capabilities2 = 1 << 3
+	Capabilities2FabricManagerInfo  Capabilities2 = 1 << 4
+	Capabilities2ChassisInfo        Capabilities2 = 1 << 8
+	Capabilities2ISSU               Capabilities2 = 1 << 10 // "issu", software update in service
+	Capabilities2PortRecovery       Capabilities2 = 1 << 12 // "port_recovery_policy"
+	Capabilities2NMXAdminState      Capabilities2 = 1 << 13 // "nmx_admin_state"
+	Capabilities2LinkAutoRetrain    Capabilities2 = 1 << 17
+)
+
+// Capability is the number of a capability in GeneralInfo, from 0 to 127.
+type Capability uint8
+
+// Has reports whether the device has capability c.
+func (t *GeneralInfoCapabilities) Has(c Capability) bool {
+	masks := [4]uint32{uint32(t.CapMask0), uint32(t.CapMask1), uint32(t.CapMask2), t.CapMask3}
+	return c < 128 && masks[c/32]>>(c%32)&1 != 0
+}
+
+// String returns the word of c in GeneralInfo's masks.
+func (c Capability) String() string {
+	masks := []*Words{WordsCapabilities0, WordsCapabilities1, WordsCapabilities2}
+	if int(c/32) < len(masks) {
+		if word, ok := masks[c/32].Word[1<<(c%32)]; ok {
+			return word
+		}
+	}
+	return fmt.Sprintf("unknown(%d)", uint8(c))
+}
+
+// ExtendedPortInfo is further state of a port: whether it runs FDR10, which PortInfo
+// shows as QDR, and the service levels on which it accepts packets out of order. Only
+// NVIDIA's and Mellanox' devices have it.
+//
+// The fields of the speeds have two sources; the others have one, opensm-mlnx.
+//
+//mad:attr class=Subn id=0xff90 alias=MlnxExtPortInfo methods=Get,Set size=64 section=vendor modifier=port:0:8 capability=extended_port_info
+//mad:source rdma-core libibmad/fields.c Mellanox ExtendedPortInfo fields (StateChangeEnable and the speeds)
+//mad:source opensm include/iba/ib_types.h ib_mlnx_ext_port_info_t (the same)
+//mad:source opensm-mlnx include/iba/ib_types.h ib_mlnx_ext_port_info_t (all)
+type ExtendedPortInfo struct {
+	// AME is set if the advanced modes of retransmission and error correction are enabled.
+	AME bool `mad:"0:1"`
+	// SHARPANEn is set if the port's SHARP aggregation node is enabled.
+	SHARPANEn bool `mad:"1:1"`
+	// RouterLIDEn is set if the port uses the LIDs of routers (FLIDs).
+	RouterLIDEn bool `mad:"2:1"`
+	// PortRecovered is set during a recovery of the port and after a successful one; a Set of 0 clears it.
+	PortRecovered bool   `mad:"3:1"`
+	_             uint32 `mad:"4:20"`
+	// StateChangeEnable selects the fields below that a Set changes; bit 1 is NMXAdminState.
+	StateChangeEnable uint8 `mad:"24:8,hex"`
+	_                 uint8 `mad:"32:5"`
+	// BWUtilEn is set if the port measures the utilization of its bandwidth.
+	BWUtilEn bool `mad:"37:1"`
+	// BWUtilization is that utilization; the source gives no unit.
+	BWUtilization uint16 `mad:"38:10"`
+	// UnhealthyReason is why the port is considered unhealthy.
+	UnhealthyReason UnhealthyReason `mad:"48:8,ro"`
+	// LinkSpeedSupported is a mask of speeds that the port supports; bit 0 is FDR10.
+	LinkSpeedSupported uint8  `mad:"56:8,ro,hex"`
+	_                  uint32 `mad:"64:17"`
+	// MinBWUtilization is the smallest utilization; the source gives no unit.
+	MinBWUtilization uint8 `mad:"81:7"`
+	// LinkSpeedEnabled is a mask of speeds that may be negotiated; bit 0 is FDR10.
+	LinkSpeedEnabled uint8  `mad:"88:8,hex"`
+	_                uint32 `mad:"96:24"`
+	// LinkSpeedActive is a mask of the speed in use; bit 0 is FDR10.
+	LinkSpeedActive uint8  `mad:"120:8,ro,hex"`
+	_               uint16 `mad:"128:12"`
+	// NMXAdminState is the administrative state of the port.
+	NMXAdminState NMXAdminState `mad:"140:3"`
+	_             uint8         `mad:"143:1"`
+	// CapabilityMask is what the port supports; bit 9 is two M_Keys.
+	CapabilityMask uint16    `mad:"144:16,ro,hex"`
+	_              [24]uint8 `mad:"160:8"`
+	// IsFNMPort is set if the port is for the management of the fabric's network.
+	IsFNMPort bool `mad:"352:1,ro"`
+	// MissionPortAsFNM is set if an ordinary port serves as one; reserved where IsFNMPort is set.
+	MissionPortAsFNM bool `mad:"353:1"`
+	// QoSConfigVLEn is set if QoSConfigVL may be used.
+	QoSConfigVLEn bool `mad:"354:1"`
+	// AccessTrunk is set for a trunk port, and clear for an access port.
+	AccessTrunk bool   `mad:"355:1"`
+	_           uint32 `mad:"356:20"`
+	// IsSpecialPort is set if SpecialPortType is valid.
+	IsSpecialPort bool  `mad:"376:1,ro"`
+	_             uint8 `mad:"377:3"`
+	// SpecialPortType is what is behind the port: 1 is an aggregation node, 2 a router, 3 an Ethernet gateway.
+	SpecialPortType uint8    `mad:"380:4,ro"`
+	_               [4]uint8 `mad:"384:8"`
+	// AdaptiveTimeoutSLMask are the service levels with adaptive timeouts, a bit each.
+	AdaptiveTimeoutSLMask uint16 `mad:"416:16,hex"`
+	// OOOSLMask are the service levels on which the adapter accepts packets out of order, a bit each.
+	OOOSLMask uint16   `mad:"432:16,hex"`
+	_         [8]uint8 `mad:"448:8"`
+}
+
+// UnhealthyReason is why a port is considered unhealthy (opensm-mlnx
+// include/iba/ib_types.h ib_epi_unhealthy_reason_type).
+//
+//mad:enum
+type UnhealthyReason uint8
+
+const (
+	UnhealthyReasonNotSupported    UnhealthyReason = 0
+	UnhealthyReasonHealthy         UnhealthyReason = 1
+	UnhealthyReasonCreditWatchdog  UnhealthyReason = 2
+	UnhealthyReasonSymmetry        UnhealthyReason = 3 // "symmetry", symmetry enforcement
+	UnhealthyReasonRawBER          UnhealthyReason = 4 // "raw_ber"
+	UnhealthyReasonEffectiveBER    UnhealthyReason = 5 // "effective_ber"
+	UnhealthyReasonSymbolBER       UnhealthyReason = 6 // "symbol_ber"
+	UnhealthyReasonContainAndDrain UnhealthyReason = 8
+)
+
+// NMXAdminState is the administrative state of a port (opensm-mlnx
+// include/iba/ib_types.h ib_nmx_admin_state_t).
+//
+//mad:enum
+type NMXAdminState uint8
+
+const (
+	NMXAdminStateNotAvailable NMXAdminState = 0
+	NMXAdminStateUp           NMXAdminState = 1
+	NMXAdminStateDown         NMXAdminState = 2
+	NMXAdminStateDiag         NMXAdminState = 3
+)
