@@ -5,7 +5,8 @@
 //	field.go     values of fields, both ways
 //	ids.go       GUIDs and GIDs as scripts write them
 //	attrkind.go  parameters that name an attribute, or take its fields
-//	helpattr.go  help on attributes, fields, classes; helpspec.go, on methods, traps, statuses
+//	helpattr.go  help on attributes, fields, classes; helprequest.go, on their requests
+//	helpspec.go  help on methods, traps, statuses
 //	origin.go    where a record was read; change.go, what a function has changed in it
 //	datagram.go  a MAD as a value: decode
 //	annotate.go  a whole datagram, explained

@@ -37,7 +37,7 @@ func twinTables(s *state.Subnet, f *fabric.Fabric) {
 // markFNM marks the ports for the management of the network.
 func markFNM(s *state.Subnet, f *fabric.Fabric) {
 	for _, a := range f.Answers() {
-		if a.Class != mad.ClassSubn || a.ID != mad.AttrMlnxExtPortInfo.ID || a.Node < 0 || len(a.Data) <= fnmByte || a.Data[fnmByte]&0x80 == 0 {
+		if a.Class != mad.ClassSubn || a.ID != mad.AttrExtendedPortInfo.ID || a.Node < 0 || len(a.Data) <= fnmByte || a.Data[fnmByte]&0x80 == 0 {
 			continue
 		}
 		if n := &s.Nodes[a.Node]; a.Port > 0 && int(a.Port) < len(n.Ports) {

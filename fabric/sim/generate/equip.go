@@ -250,9 +250,9 @@ func (x *equipper) setRate(at end, lanes int) {
 
 // markFNM notes that a port is for the management of the network.
 func (x *equipper) markFNM(at end) {
-	data := make([]byte, mad.AttrMlnxExtPortInfo.Size)
+	data := make([]byte, mad.AttrExtendedPortInfo.Size)
 	data[fnmBit/8] = 0x80
-	x.to.AddAnswer(fabric.Answer{Node: int32(at.handle), Port: int16(at.num), Class: mad.ClassSubn, ID: mad.AttrMlnxExtPortInfo.ID, Modifier: uint32(at.num), Data: data})
+	x.to.AddAnswer(fabric.Answer{Node: int32(at.handle), Port: int16(at.num), Class: mad.ClassSubn, ID: mad.AttrExtendedPortInfo.ID, Modifier: uint32(at.num), Data: data})
 }
 
 const fnmBit = 352 // ExtendedPortInfo.IsFNMPort
