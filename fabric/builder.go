@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
 
@@ -37,8 +38,9 @@ type Builder struct {
 // built is a node in the making. ports has elements 0 to NumPorts.
 type built struct {
 	NodeSpec
-	ports []builtPort
-	lft   []byte
+	ports    []builtPort
+	lft      []byte
+	adaptive *adaptive.Switch
 }
 
 type builtPort struct {
@@ -71,6 +73,9 @@ func (b *Builder) AddNode(s NodeSpec) int {
 
 // SetLFT gives a switch its linear forwarding table, by LID.
 func (b *Builder) SetLFT(node int, lft []byte) { b.nodes[node].lft = lft }
+
+// SetAdaptive gives a switch its adaptive routing.
+func (b *Builder) SetAdaptive(node int, s *adaptive.Switch) { b.nodes[node].adaptive = s }
 
 // AddAnswer adds another attribute that a node, or the subnet administrator, answered
 // with. Node is a handle.
@@ -204,6 +209,12 @@ func (f *Fabric) place(b *Builder, order []int32) {
 				f.lfts = make([][]byte, len(order))
 			}
 			f.lfts[id] = from.lft
+		}
+		if from.adaptive != nil {
+			if f.adaptive == nil {
+				f.adaptive = make([]*adaptive.Switch, len(order))
+			}
+			f.adaptive[id] = from.adaptive
 		}
 		num := len(from.ports) - len(from.external())
 		for _, p := range from.external() {

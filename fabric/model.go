@@ -33,6 +33,7 @@ import (
 	"strings"
 	"time"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
@@ -60,8 +61,9 @@ type Fabric struct {
 	from     int32 // port id, or -1
 	scope    string
 	problems []Problem
-	lfts     [][]byte // by node id; nil: without tables
-	answers  []Answer // sorted
+	lfts     [][]byte           // by node id; nil: without tables
+	adaptive []*adaptive.Switch // by node id; nil: without any
+	answers  []Answer           // sorted
 	derived  *derived
 
 	countersRead time.Time
@@ -240,6 +242,19 @@ func (n *Node) LFT() []byte {
 	}
 	return n.fabric.lfts[n.id]
 }
+
+// Adaptive is the adaptive routing of a switch that came with the fabric, as in a snapshot;
+// nil without any. It must not be changed.
+func (n *Node) Adaptive() *adaptive.Switch {
+	if n.fabric.adaptive == nil {
+		return nil
+	}
+	return n.fabric.adaptive[n.id]
+}
+
+// HasAdaptive reports whether adaptive routing was read: it came with the fabric, of at least
+// one switch.
+func (f *Fabric) HasAdaptive() bool { return f.adaptive != nil }
 
 // HasLFTs reports whether forwarding tables came with the fabric.
 func (f *Fabric) HasLFTs() bool { return f.lfts != nil }

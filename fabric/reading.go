@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
 
@@ -13,8 +14,10 @@ import (
 type Reading struct {
 	// LFTs are linear forwarding tables, by node id and LID; nil where none was
 	// read.
-	LFTs    [][]byte
-	Answers []Answer
+	LFTs [][]byte
+	// Adaptive is the adaptive routing of switches, by node id; nil where none was read.
+	Adaptive []*adaptive.Switch
+	Answers  []Answer
 	// CountersRead is when reading the counters among Answers began; zero: unknown.
 	CountersRead time.Time
 	// Problems are requests without an answer.
@@ -44,6 +47,9 @@ func (f *Fabric) With(r Reading) *Fabric {
 	g := f.clone()
 	if r.LFTs != nil {
 		g.lfts = r.LFTs
+	}
+	if r.Adaptive != nil {
+		g.adaptive = r.Adaptive
 	}
 	if r.Answers != nil {
 		g.answers, g.countersRead = slices.Clone(r.Answers), r.CountersRead

@@ -46,6 +46,7 @@
 //
 //	lft.go     reads forwarding tables; lftmatch.go matches them with a fabric;
 //	           lftwrite.go writes opensm-lfts.dump, fdbwrite.go opensm.fdbs
+//	far.go     tables of adaptive routing (ibdiagnet2.far)
 //	hops.go    numbers of hops
 //	mft.go     multicast forwarding tables
 //	sl2vl.go   reads virtual lanes of service levels; sl2vlwrite.go writes them
@@ -72,6 +73,7 @@ const KindUnknown Kind = ""
 // recognise). The order matters where two formats would take the same line:
 //
 //   - nodeList is above ibnetdiscover: "Ca\t : 0x" and "Ca\t".
+//   - ibdiagnetFAR is above opensmMFTs, which takes any line that begins with Switch 0x.
 //   - ibroute is above opensmLFTs: "Unicast lids [0x" and "Unicast lids [".
 //   - opensmSL2VL and pathSL are above the rest of the tables and lists: they
 //     take any line below one that names a node, pathSL those with a number.
@@ -91,6 +93,7 @@ var formats = []*fileFormat{
 	&cables,
 	&ndt,
 
+	&ibdiagnetFAR,
 	&ibroute,
 	&opensmLFTs,
 	&opensmFDBs,
@@ -128,6 +131,7 @@ type fileFormat struct {
 	load    func(r io.Reader, name string, open Opener) (*fabric.Fabric, error)
 	system  func(r io.Reader, name string) (*ibnl, error)
 	lfts    rowReader[*LFT]
+	fars    rowReader[*FAR]
 	hops    rowReader[*HopRow]
 	mfts    rowReader[*MFT]
 	sl2vls  rowReader[*SL2VL]

@@ -120,7 +120,7 @@ func declaredKinds(t *testing.T) []Kind {
 
 // reads reports whether there is a reader of the format.
 func (f *fileFormat) reads() bool {
-	return f.load != nil || f.system != nil || f.lfts != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil
+	return f.load != nil || f.system != nil || f.lfts != nil || f.fars != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil
 }
 
 // writes reports whether there is a writer of the format.

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 )
@@ -40,6 +41,7 @@ var seeds = map[string][]string{
 		"Unicast lids [0x0-0x8] of switch DR path slid 0; dlid 0; 0,1 guid 0x10 (a):\n  Lid  Out   Destination\n       Port     Info \n0x0005 002 : (path #2 out of 4: portguid 0xa1)\n1 valid lids dumped \nMulticast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x10 (a):\nx\n",
 		"dump_ucast_routes: Switch 0x10\nLID    : Port : Hops : Optimal\n0x0001 : 004  : 02   : yes\n0x0003 : UNREACHABLE\n",
 	},
+	"far":   {far + "0 0 1 1,2,\n\nLFT Definition: PLFT_NUM: 0, top: 0x4\nLID\n-------\n0x0001 1 Static 0\n0x2 2 Free 0\n\n"},
 	"hops":  {"Switch: guid 0x10\n0x0002: 01 ff 01\n0x0003: 00 02 ff # portguid 0xa1\n"},
 	"mft":   {"\nSwitch 0x10\nLID    : Out Port(s)\n0xC000 : 0x000  0x0FE \n", "Multicast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x10 (a b):\n     Ports: 0 1 2 \n MLid\n0xc001      x   x \n1 valid mlids dumped \n", "Multicast mlids [] of switch Lid 4 guid 0x10 (a):\n MLid       Port Mask\n0xc001      00038001\n"},
 	"sl2vl": {"# SL2VL table: Lid 3\nports: in  0, out 11: | 0| 1| 2| 3| 4| 5| 6| 7| 0| 1| 2| 3| 4| 5| 6|15|\n", "0x10 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7\n", "Switch 0xa2, base LID 6, \"a\"\n0 0 : 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1\n"},
@@ -275,7 +277,7 @@ func FuzzSnapshot(f *testing.F) {
 	net, _ := oneSwitch(0x10)
 	ring := discoverSim(f, "ring:n=2")
 	answers := []fabric.Answer{{Data: []byte{1}}, {Node: fabric.NoNode, Port: 7, Class: mad.ClassSubnAdm, ID: mad.AttrMCMemberRecord.ID, Data: make([]byte, 52)}}
-	for _, s := range []*fabric.Fabric{net, ring.With(fabric.Reading{LFTs: [][]byte{{1, 2}, nil, nil, nil}, Answers: answers})} {
+	for _, s := range []*fabric.Fabric{net, ring.With(fabric.Reading{LFTs: [][]byte{{1, 2}, nil, nil, nil}, Adaptive: []*adaptive.Switch{adaptiveSwitch(0), adaptiveSwitch(1), nil, nil}, Answers: answers})} {
 		z, err := zstd.NewReader(bytes.NewReader(writeSnapshot(f, s)[len(head):]))
 		if err != nil {
 			f.Fatal(err)

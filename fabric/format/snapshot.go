@@ -30,6 +30,7 @@ var snapshot = fileFormat{
 //
 //	F  the fabric: nodes, ports, where the sweep began, problems
 //	L  one forwarding table
+//	R  the adaptive routing of one switch, as package adaptive encodes it (version 4)
 //	A  one answer of a node (version 1)
 //	P  one answer of a node or of one of its ports, or one record of the subnet
 //	   administrator (version 2)
@@ -40,10 +41,11 @@ var snapshot = fileFormat{
 // attributes are encoded as in a MAD. Keys are 0. The version is the lowest that has
 // the sections which are there, for older programs.
 const (
-	snapshotMagic   = "fabsh snapshot "
-	snapshotPlain   = "1\n"
-	snapshotAnswers = "2\n"
-	snapshotTimed   = "3\n"
+	snapshotMagic    = "fabsh snapshot "
+	snapshotPlain    = "1\n"
+	snapshotAnswers  = "2\n"
+	snapshotTimed    = "3\n"
+	snapshotAdaptive = "4\n"
 )
 
 // Bits of a node and of a port in a snapshot.
@@ -74,6 +76,9 @@ func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {
 	if timed {
 		version = snapshotTimed
 	}
+	if f.HasAdaptive() {
+		version = snapshotAdaptive
+	}
 	if _, err := io.WriteString(w, snapshotMagic+version); err != nil {
 		return err
 	}
@@ -89,6 +94,15 @@ func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {
 			out.WriteByte('L')
 			out.uint(id)
 			out.bytes(row)
+		}
+	}
+	var encoded []byte
+	for id := range f.Nodes() {
+		if s := f.Nodes()[id].Adaptive(); s != nil {
+			out.WriteByte('R')
+			out.uint(id)
+			encoded = s.Append(encoded[:0])
+			out.bytes(encoded)
 		}
 	}
 	for _, a := range f.Answers() {

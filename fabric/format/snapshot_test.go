@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
@@ -50,6 +51,11 @@ func whole(f *fabric.Fabric) string {
 	for _, p := range f.Problems() {
 		fmt.Fprintln(&b, p.Kind, p.Text)
 	}
+	for i := range f.Nodes() {
+		if s := f.Nodes()[i].Adaptive(); s != nil {
+			fmt.Fprintf(&b, "%d routes adaptively: %x\n", i, s.Append(nil))
+		}
+	}
 	return b.String()
 }
 
@@ -69,6 +75,18 @@ func discoverSim(t testing.TB, spec string) *fabric.Fabric {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// adaptiveSwitch is the adaptive routing of a switch: on, or read and off.
+func adaptiveSwitch(i int) *adaptive.Switch {
+	if i%2 > 0 {
+		return &adaptive.Switch{}
+	}
+	groups := adaptive.NewGroups(2)
+	groups.Set(3, 1, adaptive.PortSet(1, 200))
+	table := adaptive.NewTable(300, groups)
+	table.Set(300, adaptive.Entry{State: adaptive.Free, Port: uint8(i), Group: 3})
+	return &adaptive.Switch{Enabled: true, SLs: 0x1234, Unknown: "a reason", Tables: []*adaptive.Table{table}}
 }
 
 func writeSnapshot(t testing.TB, f *fabric.Fabric) []byte {
@@ -104,6 +122,10 @@ func TestSnapshot(t *testing.T) {
 						read.LFTs = make([][]byte, len(f.Nodes()))
 					}
 					read.LFTs[i] = []byte{255, byte(i), 3}
+					if read.Adaptive == nil {
+						read.Adaptive = make([]*adaptive.Switch, len(f.Nodes()))
+					}
+					read.Adaptive[i] = adaptiveSwitch(i)
 				}
 			}
 			if len(f.Nodes()) > 0 {
@@ -201,7 +223,7 @@ func TestSnapshotDamage(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"":                     `x: expected a snapshot of fabsh, which begins with "fabsh snapshot 1\n"`,
-		"fabsh snapshot 4\nxx": `x: expected a snapshot of version 1, 2 or 3; this one is of a later fabsh`,
+		"fabsh snapshot 5\nxx": `x: expected a snapshot of version 1 to 4; this one is of a later fabsh`,
 		"fabsh snapshot 1\n":   `x: expected more: the snapshot is cut short`,
 	} {
 		if _, err := format.ReadSnapshot(strings.NewReader(in), "x"); err == nil || err.Error() != want {

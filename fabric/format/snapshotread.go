@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
 
@@ -29,8 +30,8 @@ func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 	switch {
 	case !bytes.HasPrefix(head, []byte(snapshotMagic)):
 		return nil, fmt.Errorf("%s: expected a snapshot of fabsh, which begins with %q", name, snapshotMagic+snapshotPlain)
-	case !slices.Contains([]string{snapshotPlain, snapshotAnswers, snapshotTimed}, string(head[len(snapshotMagic):])):
-		return nil, fmt.Errorf("%s: expected a snapshot of version 1, 2 or 3; this one is of a later fabsh", name)
+	case !slices.Contains([]string{snapshotPlain, snapshotAnswers, snapshotTimed, snapshotAdaptive}, string(head[len(snapshotMagic):])):
+		return nil, fmt.Errorf("%s: expected a snapshot of version 1 to 4; this one is of a later fabsh", name)
 	}
 	in.Discard(len(head))
 	if head, _ := in.Peek(zstd.HeaderMaxSize); lacksChecksum(head) {
@@ -71,10 +72,11 @@ const (
 // What the parts take in memory while a fabric is built, in bytes: those of the
 // Builder, and those of the Fabric; and, of a list that grows, its old copies.
 var (
-	nodeMemory    = 2 * (sizeOf[fabric.NodeSpec]() + sizeOf[fabric.Node]())
-	portMemory    = 2 * (sizeOf[mad.PortInfo]() + sizeOf[fabric.Port]())
-	problemMemory = 4 * sizeOf[fabric.Problem]()
-	answerMemory  = 2 * sizeOf[fabric.Answer]() // they grow by a quarter, and there are millions
+	nodeMemory     = 2 * (sizeOf[fabric.NodeSpec]() + sizeOf[fabric.Node]())
+	portMemory     = 2 * (sizeOf[mad.PortInfo]() + sizeOf[fabric.Port]())
+	problemMemory  = 4 * sizeOf[fabric.Problem]()
+	adaptiveMemory = 8                           // bytes a byte of its encoding: runs of LIDs take one
+	answerMemory   = 2 * sizeOf[fabric.Answer]() // they grow by a quarter, and there are millions
 )
 
 func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
@@ -125,6 +127,8 @@ func (r *snapshotReader) read() *fabric.Fabric {
 				return nil
 			}
 			b.SetLFT(id, row)
+		case section == 'R':
+			r.adaptive(b)
 		case section == 'A', section == 'P':
 			if a := r.answer(section); r.err == nil {
 				b.AddAnswer(a)
@@ -138,10 +142,29 @@ func (r *snapshotReader) read() *fabric.Fabric {
 			}
 			return b.Build()
 		default:
-			r.fail("a section F, L, A, P, T or E, not %q", section)
+			r.fail("a section F, L, R, A, P, T or E, not %q", section)
 		}
 	}
 	return nil
+}
+
+// maxAdaptive limits the encoded adaptive routing of a switch: 16 private LFTs of all LIDs,
+// without runs.
+const maxAdaptive = 8 << 20
+
+// adaptive reads a section R.
+func (r *snapshotReader) adaptive(b *fabric.Builder) {
+	id := r.uint("a node", r.nodes-1)
+	data := r.bytes("adaptive routing", maxAdaptive)
+	if r.keep(adaptiveMemory * len(data)); r.err != nil {
+		return
+	}
+	s, rest, err := adaptive.Decode(data)
+	if err != nil || len(rest) > 0 {
+		r.fail("the adaptive routing of a switch, and nothing more: %v, %d bytes more", err, len(rest))
+		return
+	}
+	b.SetAdaptive(id, s)
 }
 
 // answer reads a section A, or P, which has a port and may be a record of the subnet

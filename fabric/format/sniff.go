@@ -76,8 +76,9 @@ type headLine struct {
 	text  []byte // without
 	class lineClass
 
-	belowNode  bool // a line above names a node: Switch 0x0002c90300001000, base LID 2
-	belowWords bool // a line above has two words, as a system of a .topo file has
+	belowNode    bool // a line above names a node: Switch 0x0002c90300001000, base LID 2
+	belowVersion bool // a line above has the version of the file, as in dumps of ibdiagnet
+	belowWords   bool // a line above has two words, as a system of a .topo file has
 }
 
 type lineClass int
@@ -112,6 +113,8 @@ func (l *headLine) undecided() bool {
 	case l.class == lineComment:
 	case l.class == lineNode:
 		l.belowNode = true
+	case bytes.HasPrefix(l.text, fileVersion):
+		l.belowVersion = true
 	case !l.digitFirst() && len(bytes.Fields(l.text)) >= 2:
 		l.belowWords = true
 	default:

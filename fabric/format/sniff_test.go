@@ -46,6 +46,7 @@ var samples = []struct {
 	{"Unicast lids [0-9] of switch", KindLFTs},
 	{"Unicast lids [0x0-0x9] of switch", KindIbroute},
 	{"dump_ucast_routes: Switch 0x10", KindFDBs},
+	{"# x\nFile version: 2\n\nSwitch 0x10 - a\n", KindFAR},
 	{"Switch: guid 0x10", KindHops},
 	{"\nSwitch 0x0002c90300001000\nLID    : Out", KindMFTs},
 	{"Multicast mlids [0xc000-0xc3ff] of", KindIbrouteMFTs},

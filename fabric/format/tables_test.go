@@ -29,6 +29,7 @@ var readers = map[string]func(r io.Reader, name string) (string, error){
 			}
 		}
 	}),
+	"far": tell(format.FARs, farLine),
 	"hops": tell(format.HopRows, func(b io.Writer, h *format.HopRow) {
 		fmt.Fprintf(b, "%s %v %d of %x: %v", h.Position(), h.GUID, h.LID, uint64(h.Owner), h.Hops)
 	}),

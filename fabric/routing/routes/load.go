@@ -16,9 +16,10 @@ import (
 // Files are the files of a routing. SL and SL2VL may be "": then all paths
 // have SL 0, and SL n has VL n.
 type Files struct {
-	LFTs  string // linear forwarding tables, or a snapshot
+	LFTs  string // linear forwarding tables, a snapshot, or ibdiagnet2.far
 	SL    string // service levels of paths
 	SL2VL string // virtual lanes of service levels
+	FAR   string // adaptive routing: ibdiagnet2.far
 }
 
 // Load reads the tables of f from files, which open opens. What of the files
@@ -33,7 +34,7 @@ func Load(f *fabric.Fabric, files Files, open format.Opener) (*Routes, error) {
 	for _, part := range []struct {
 		path string
 		read func(in io.Reader, name string) error
-	}{{files.LFTs, r.readLFTs}, {files.SL, r.readSLs}, {files.SL2VL, r.readSL2VLs}} {
+	}{{files.LFTs, r.readLFTs}, {files.SL, r.readSLs}, {files.SL2VL, r.readSL2VLs}, {files.FAR, r.readFARs}} {
 		if part.path == "" {
 			continue
 		}
@@ -68,6 +69,7 @@ func OfFabric(f *fabric.Fabric) (*Routes, error) {
 			found++
 		}
 	}
+	r.loadAdaptive(f, func(n *fabric.Node) int { return g.SwitchOf(n) })
 	if all := len(g.Switches()); found < all {
 		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the file has tables of %d of %d switches", found, all))
 	}
@@ -77,8 +79,11 @@ func OfFabric(f *fabric.Fabric) (*Routes, error) {
 func (r *Routes) readLFTs(in io.Reader, name string) error {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	head, _ := buffered.Peek(1 << 16) // the reader returns an error again
-	if format.Recognise(head) == format.KindSnapshot {
+	switch format.Recognise(head) {
+	case format.KindSnapshot:
 		return r.readSnapshot(buffered, name)
+	case format.KindFAR:
+		return r.readFARs(buffered, name)
 	}
 	notes, err := format.ReadLFTs(buffered, name, r.graph.Fabric(), func(n *fabric.Node) []byte {
 		return r.Row(r.graph.SwitchOf(n))
@@ -102,6 +107,7 @@ func (r *Routes) readSnapshot(in io.Reader, name string) error {
 			found++
 		}
 	}
+	r.loadAdaptive(s, func(n *fabric.Node) int { return r.graph.SwitchByGUID(n.GUID()) })
 	all := len(r.graph.Switches())
 	if found == 0 {
 		return fmt.Errorf("%s: no forwarding tables of switches of the fabric in this snapshot", name)
@@ -110,6 +116,17 @@ func (r *Routes) readSnapshot(in io.Reader, name string) error {
 		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s: tables of %d of %d switches", name, found, all))
 	}
 	return nil
+}
+
+// loadAdaptive sets the adaptive routing that came with f; at is the number of a switch of f in
+// r's graph, or -1.
+func (r *Routes) loadAdaptive(f *fabric.Fabric, at func(*fabric.Node) int) {
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if a := n.Adaptive(); a != nil && at(n) >= 0 {
+			r.SetAdaptive(at(n), a)
+		}
+	}
 }
 
 func (r *Routes) readSLs(in io.Reader, name string) error {

@@ -7,7 +7,7 @@
 //	sl.go     SL and SL2VL: service levels and virtual lanes
 //	diff.go   the entries that differ between two Routes
 //	trace.go  Path: one path
-//	load.go   reading tables from files; write.go writes them
+//	load.go   reading tables from files; far.go, ibdiagnet2.far; write.go writes them
 //
 // Routes may be read by several goroutines at once. Writing is for one, while none reads;
 // tables that share rows, as those of ShareRows, may be written by different ones. A Row
