@@ -9,7 +9,7 @@
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
 //	derived.go  values computed once from a fabric; alike.go, links that are alike
-//	reading.go  attributes read beyond a sweep
+//	reading.go  tables and attributes read beyond a sweep
 //	label.go    nodes and ports in messages
 //	kind.go     hosts, gateways, aggregation nodes; tier.go, how far nodes are from the hosts
 //	find.go     nodes and hosts by name
@@ -233,31 +233,6 @@ func (n *Node) SwitchInfo() *mad.SwitchInfo {
 	}
 	return &n.fabric.switches[n.sw]
 }
-
-// LFT is the linear forwarding table that came with the fabric, by LID, as in a
-// snapshot; nil without one. It must not be changed.
-func (n *Node) LFT() []byte {
-	if n.fabric.lfts == nil {
-		return nil
-	}
-	return n.fabric.lfts[n.id]
-}
-
-// Adaptive is the adaptive routing of a switch that came with the fabric, as in a snapshot;
-// nil without any. It must not be changed.
-func (n *Node) Adaptive() *adaptive.Switch {
-	if n.fabric.adaptive == nil {
-		return nil
-	}
-	return n.fabric.adaptive[n.id]
-}
-
-// HasAdaptive reports whether adaptive routing was read: it came with the fabric, of at least
-// one switch.
-func (f *Fabric) HasAdaptive() bool { return f.adaptive != nil }
-
-// HasLFTs reports whether forwarding tables came with the fabric.
-func (f *Fabric) HasLFTs() bool { return f.lfts != nil }
 
 // Route is the directed route on which n was found first; nil in a fabric that
 // comes from a file.

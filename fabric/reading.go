@@ -90,3 +90,28 @@ func compareAnswers(a, b Answer) int {
 func (a Answer) compareKey(b Answer) int {
 	return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Modifier, b.Modifier))
 }
+
+// LFT is the linear forwarding table that came with the fabric, by LID, as in a
+// snapshot; nil without one. It must not be changed.
+func (n *Node) LFT() []byte {
+	if n.fabric.lfts == nil {
+		return nil
+	}
+	return n.fabric.lfts[n.id]
+}
+
+// Adaptive is the adaptive routing of a switch that came with the fabric, as in a snapshot;
+// nil without any. It must not be changed.
+func (n *Node) Adaptive() *adaptive.Switch {
+	if n.fabric.adaptive == nil {
+		return nil
+	}
+	return n.fabric.adaptive[n.id]
+}
+
+// HasAdaptive reports whether adaptive routing was read: it came with the fabric, of at least
+// one switch.
+func (f *Fabric) HasAdaptive() bool { return f.adaptive != nil }
+
+// HasLFTs reports whether forwarding tables came with the fabric.
+func (f *Fabric) HasLFTs() bool { return f.lfts != nil }

@@ -25,10 +25,11 @@ var LoadRoutes = lang.Builtin{
 	Returns: "routes",
 	Group:   topology.GroupFabric,
 	Params: []lang.Param{
-		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, or a snapshot"},
+		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot"},
 		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "their fabric (default: the session's)"},
 		{Name: "sl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the service levels of paths"},
 		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl"},
+		{Name: "far", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of adaptive routing: ibdiagnet2.far"},
 	},
 	Doc: `Reads forwarding tables from a file: routes.
 The format is recognized by the content. As in OpenSM, entries go to the LIDs that their ports have in the fabric, if the file has the owners of LIDs. The notes list differences between file and fabric.`,
@@ -42,12 +43,13 @@ The format is recognized by the content. As in OpenSM, entries go to the LIDs th
 		Path      string
 		Fabric    *topology.Fabric
 		SL, SL2VL string
+		FAR       string
 	}) (starlark.Value, error) {
 		f, err := fabricOr(c, a.Fabric)
 		if err != nil {
 			return nil, err
 		}
-		files := routes.Files{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL}
+		files := routes.Files{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL, FAR: a.FAR}
 		var r *routes.Routes
 		err = c.Block(func(ctx context.Context) (err error) {
 			r, err = routes.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(ctx, name) })

@@ -50,15 +50,16 @@ switches too.`,
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, or a snapshot")
+	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot")
 	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
 	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl")
+	c.Flags().StringVar(&o.tables.FAR, "far", "", "adaptive routing of switches in `FILE`: ibdiagnet2.far")
 	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
 	adaptiveFlagOf(c.Flags(), &o.adaptive)
 	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(verify.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the former name of --sl2vl")
 	c.Flags().MarkHidden("slvl")
-	for _, name := range []string{"lfts", "sl", "sl2vl"} {
+	for _, name := range []string{"lfts", "sl", "sl2vl", "far"} {
 		c.MarkFlagFilename(name)
 	}
 	return c
@@ -74,6 +75,8 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	switch {
 	case o.tables.LFTs != "":
 		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
+	case o.tables.FAR != "":
+		err = errors.New("verify: --far belongs to tables of a file; give --lfts FILE")
 	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file; give --lfts FILE")
 	default:

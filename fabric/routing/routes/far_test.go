@@ -20,13 +20,15 @@ import (
 func TestLoadFAR(t *testing.T) {
 	f := swept(t, "ring:n=3")
 	sw := f.OfType(2)
-	head := func(n *fabric.Node) string { return fmt.Sprintf("Switch %s - %s\nGroups Definition:\n------\n", n.GUID(), n.Name()) }
+	head := func(n *fabric.Node) string {
+		return fmt.Sprintf("Switch %s - %s\nGroups Definition:\n------\n", n.GUID(), n.Name())
+	}
 	files := map[string]string{
 		"lft": fmt.Sprintf("Unicast lids [0-9] of switch Lid 1 guid %s (a):\n0x0004 003\n", sw[1].GUID()),
 		"far": "File version: 2\n" + head(&sw[0]) + "1 0 0 1,2,\n\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n0x0004 1 Free 1\n0x0005 2 HBF 1\n0x0006 2 Static 1\n\n" +
 			head(&sw[1]) + "1 0 0 2,\n\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n0x0004 1 Free 1\n\nLFT Definition: PLFT_NUM: 1, top: 0x9\n------\n0x0004 2 Free 1\n\nSwitch 0x1234\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n",
-		"none": "File version: 2\nSwitch 0x1234\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n",
-		"port": "File version: 2\n" + head(&sw[0]) + "\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n0x0004 90 Free 1\n",
+		"none":  "File version: 2\nSwitch 0x1234\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n",
+		"port":  "File version: 2\n" + head(&sw[0]) + "\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n0x0004 90 Free 1\n",
 		"group": "File version: 2\n" + head(&sw[0]) + "1 0 0 91\n\nLFT Definition: PLFT_NUM: 0, top: 0x9\n------\n",
 	}
 	open := func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil }
