@@ -12,6 +12,9 @@ import (
 	"fabsh/mad/engine"
 )
 
+// segment is what one holds of a request's data, in bytes.
+const segment = mad.Size - mad.SADataOffset
+
 // table is the answer to GetTable with n bytes of data.
 func table(request []byte, n int) []byte {
 	m := append(append([]byte(nil), request[:mad.SADataOffset]...), numbered(n)...)

@@ -1,4 +1,4 @@
-//go:build kerneltest
+//go:build linux && (amd64 || arm64)
 
 package umad
 
@@ -109,9 +109,6 @@ func TestKernelUserRMPPRequest(t *testing.T) {
 		})
 	}
 }
-
-// segment is what one holds of a request's data, in bytes.
-const segment = mad.Size - mad.SADataOffset
 
 // Both at once: a long request to the kernel's RMPP, and a long answer from it.
 func TestKernelUserRMPPBothWays(t *testing.T) {

@@ -76,7 +76,7 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	case to.isSM && !to.spoke && to.takes == nil:
 		to.expect(&copied, from).early = true
 		return delivered
-	default:
+	case from.takes == nil: // a host has timers of its own
 		to.expect(&copied, from)
 	}
 	to.receive(&copied)

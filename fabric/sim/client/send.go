@@ -22,13 +22,25 @@ type Message struct {
 	MAD         [mad.Size]byte
 }
 
-// unasked receives what the subnet sends without a request: traps and Reports.
+// unasked receives what the subnet sends without a request: traps and Reports; and what
+// it sends a host of a transfer, with its faults.
 func (c *Client) unasked(p *agent.Packet) {
 	m := Message{SLID: p.LID, DLID: c.sender.Port.EndPort().LID, SQP: p.QP, DQP: p.QP, Length: mad.Size, MAD: p.MAD}
 	if p.QP == 1 && c.qp > 1 {
 		m.DQP = c.qp
 	}
-	c.receive(&m)
+	if c.takes == nil {
+		c.receive(&m)
+		return
+	}
+	f := c.sender.Model.Draw(p.LID, p.QP, &p.MAD, true)
+	if f.Lost {
+		return
+	}
+	c.later(&m, f.Delay)
+	if f.Duplicate {
+		c.later(&m, f.Delay)
+	}
 }
 
 // Send forwards m, and answers it. A request without an answer returns to the client, as
@@ -70,7 +82,10 @@ func (c *Client) Send(m *Message) {
 	if isSegment(p) {
 		var whole bool
 		if rmppHeader(p.MAD[:]).RMPPType != mad.RMPPTypeData {
-			return // tables are sent to clients without waiting for ACKs
+			if c.takes != nil { // to others, tables are sent without waiting for ACKs
+				c.receiveControl(p)
+			}
+			return
 		}
 		if payload, whole = c.receiveSegment(p); !whole {
 			return
@@ -134,11 +149,16 @@ const (
 	maxLate = 1 << 14
 )
 
-// sendTable sends a table: to a client that does not know segments, as much as one MAD
-// holds, as OpenSM's tables arrive through libumad2sim; otherwise all segments, as More
-// requests them.
+// sendTable sends a table: to a host, as it acknowledges the segments; to a client that
+// does not know segments, as much as one MAD holds, as OpenSM's tables arrive through
+// libumad2sim; otherwise all segments, as More requests them.
 func (c *Client) sendTable(p *agent.Packet, data []byte) {
-	if c.qp <= 1 && c.takes == nil {
+	if c.takes != nil {
+		p.Address = engine.Address{LID: c.sent.DLID, QP: c.sent.DQP}
+		c.startTransfer(p, data)
+		return
+	}
+	if c.qp <= 1 {
 		const active = uint8(mad.RMPPFlagsActive)
 		clear(p.MAD[mad.RMPPOffset:mad.SAKeyOffset])
 		p.MAD[mad.RMPPFlagsOffset] = active

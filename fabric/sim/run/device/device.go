@@ -11,13 +11,12 @@
 //	route.go     the first hop of a directed route
 //	timeout.go   requests that wait for an answer
 //	receive.go   what comes for programs
-//	transfer.go  MADs of several segments (RMPP)
+//	transfer.go  MADs of several segments (RMPP) that programs send
+//	assemble.go  those that come for programs
 //	read.go      what programs read
 //
 // Sources: Linux 6.1: drivers/infiniband/core user_mad.c, mad.c, mad_rmpp.c, smi.c, and
-// include/uapi/rdma/ib_user_mad.h. Differs from them: of a transfer no segment waits for
-// an ACK, because none is lost on a local way; a loss= of the simulation loses all of it,
-// until the request is sent again.
+// include/uapi/rdma/ib_user_mad.h.
 package device
 
 import (
@@ -37,6 +36,9 @@ type Port struct {
 	agents map[uint16]*agent // by number
 	last   uint16            // the number given last
 	sms    int               // issm files that are open: 0 or 1
+
+	posted  []client.Message // that sendPosted is to send
+	posting bool             // it runs
 }
 
 // NewPort attaches a port to its subnet.

@@ -283,26 +283,29 @@ nothing`), "\n")
 
 // A table that does not fit in the reader's buffer stays, and its beginning is copied.
 func TestLargeTable(t *testing.T) {
-	h := newHost(t)
-	f := h.open()
-	register2At(f, agent{qp: 1, class: 3, version: 2, rmpp: 1})
-	query := message(0, 1000, 0, func(head, m []byte) {
-		clear(m)
-		hdr := mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGetTable, Attribute: mad.AttrNodeRecord.ID, TID: 7}
-		hdr.Put(m)
-		binary.BigEndian.PutUint32(head[20:], 1)
-		binary.BigEndian.PutUint16(head[28:], uint16(h.Client().PortInfo(0).MasterSMLID))
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		f := h.open()
+		register2At(f, agent{qp: 1, class: 3, version: 2, rmpp: 1})
+		query := message(0, 1000, 0, func(head, m []byte) {
+			clear(m)
+			hdr := mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGetTable, Attribute: mad.AttrNodeRecord.ID, TID: 7}
+			hdr.Put(m)
+			binary.BigEndian.PutUint32(head[20:], 1)
+			binary.BigEndian.PutUint16(head[28:], uint16(h.Client().PortInfo(0).MasterSMLID))
+		})
+		if _, errno := f.Write(query); errno != 0 {
+			t.Fatal(errno)
+		}
+		synctest.Wait()
+		const size = 64 + 56 + 6*112
+		got := []string{read(f, 319), read(f, 320), read(f, size-1), read(f, size), read(f, size)}
+		want := []string{"invalid argument, 0 bytes", "no space left on device, 320 bytes", "no space left on device, 320 bytes",
+			fmt.Sprintf("%d bytes: id 0 status 0 length %d TID 0x7 method 0x92", size, size), "nothing"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
 	})
-	if _, errno := f.Write(query); errno != 0 {
-		t.Fatal(errno)
-	}
-	const size = 64 + 56 + 6*112
-	got := []string{read(f, 319), read(f, 320), read(f, size-1), read(f, size), read(f, size)}
-	want := []string{"invalid argument, 0 bytes", "no space left on device, 320 bytes", "no space left on device, 320 bytes",
-		fmt.Sprintf("%d bytes: id 0 status 0 length %d TID 0x7 method 0x92", size, size), "nothing"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
 }
 
 // One program has the issm file; the port shows it.

@@ -39,37 +39,42 @@ func (p *Port) receive(m *client.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := m.MAD[:]
-	if !isResponse(b) {
-		if a := p.taker(mad.Class(b[mad.ClassOffset]), mad.Method(b[mad.MethodOffset]), &m.MAD); a != nil {
-			a.deliver(m, nil)
-		}
-		return
+	response := isResponse(b)
+	var a *agent
+	if response {
+		a = p.agents[binary.BigEndian.Uint16(b[mad.TIDOffset+2:])]
+	} else {
+		a = p.taker(mad.Class(b[mad.ClassOffset]), mad.Method(b[mad.MethodOffset]), &m.MAD)
 	}
-	a := p.agents[binary.BigEndian.Uint16(b[mad.TIDOffset+2:])]
 	if a == nil {
 		return
 	}
-	for _, s := range a.file.sent[keyOf(b)] {
-		if s.agent == a && !isResponse(s.message.MAD[:]) { // what nothing waits for is dropped
-			a.deliver(m, s)
+	data, active := b, b[mad.RMPPFlagsOffset]&activeFlag != 0
+	if a.rmpp && active {
+		if data = a.receiveSegment(m); data == nil {
 			return
 		}
+	}
+	if !response {
+		a.deliver(m, data, nil)
+		return
+	}
+	for _, s := range a.file.sent[keyOf(b)] {
+		if s.agent == a && !isResponse(s.message.MAD[:]) {
+			a.deliver(m, data, s)
+			return
+		}
+	}
+	// What nothing waits for is dropped, unless the program does RMPP itself.
+	if active && !a.rmpp && hasRMPP(mad.Class(b[mad.ClassOffset])) {
+		a.deliver(m, data, nil)
 	}
 }
 
-// deliver puts a MAD into the queue of the agent's file; request is what it answers. Of a
-// transfer, all segments become one entry.
-func (a *agent) deliver(m *client.Message, request *sent) {
-	f, b := a.file, m.MAD[:]
-	data := b
-	if a.rmpp && hasRMPP(mad.Class(b[mad.ClassOffset])) && b[mad.RMPPFlagsOffset]&activeFlag != 0 {
-		var whole bool
-		if data, whole = a.join(m); !whole {
-			return
-		}
-	} else {
-		data = b
-	}
+// deliver puts a MAD, or all of a transfer, into the queue of the agent's file; request is
+// what it answers.
+func (a *agent) deliver(m *client.Message, data []byte, request *sent) {
+	f := a.file
 	if f.small && len(data) > mad.Size {
 		return
 	}

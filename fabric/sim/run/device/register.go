@@ -4,6 +4,7 @@ package device
 
 import (
 	"encoding/binary"
+	"slices"
 	"syscall"
 
 	"fabsh/mad"
@@ -158,15 +159,19 @@ func (f *File) remove(id int) {
 	f.agents[id] = nil
 	delete(f.port.agents, a.number)
 	for key, list := range f.sent {
-		if list[0].agent == a { // the key has its number
-			for _, s := range list {
+		list = slices.DeleteFunc(list, func(s *sent) bool {
+			if s.agent == a {
 				s.timer.Stop()
 			}
+			return s.agent == a
+		})
+		if f.sent[key] = list; len(list) == 0 {
 			delete(f.sent, key)
 		}
 	}
-	for key := range f.transfers {
+	for key, t := range f.transfers {
 		if key.agent == a {
+			t.timer.Stop()
 			delete(f.transfers, key)
 		}
 	}

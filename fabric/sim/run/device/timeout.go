@@ -13,14 +13,18 @@ import (
 
 // wait notes a MAD that was written with a timeout: without an answer it is sent again,
 // and at last comes back. The kernel waits for an answer to responses too, if they are
-// written so. The port's lock is held.
-func (f *File) wait(s *sent, timeout, retries uint32) {
-	if timeout == 0 {
+// written so; and for the ACKs of all transfers. The port's lock is held.
+func (f *File) wait(s *sent) {
+	after := s.timeout
+	if s.count > 0 {
+		after = s.firstWait()
+	}
+	if after == 0 {
 		return
 	}
-	s.every, s.retries = time.Duration(timeout)*time.Millisecond, retries
+	s.left = s.retries
 	f.sent[s.key] = append(f.sent[s.key], s)
-	s.timer = time.AfterFunc(s.every, func() { f.expire(s) })
+	s.timer = time.AfterFunc(after, func() { f.expire(s) })
 }
 
 // expire sends a MAD again, or returns it.
@@ -31,13 +35,16 @@ func (f *File) expire(s *sent) {
 		p.mu.Unlock()
 		return
 	}
-	if s.retries > 0 {
-		s.retries--
+	if s.left > 0 && (s.count == 0 || s.acked < s.count) {
+		s.left--
 		messages := []client.Message{s.message}
-		if s.data != nil {
-			messages = s.segments()
+		if s.count > 0 {
+			s.last = s.acked
+			messages = s.nextWindow()
+			s.timer.Reset(s.firstWait())
+		} else {
+			s.timer.Reset(s.timeout)
 		}
-		s.timer.Reset(s.every)
 		p.mu.Unlock()
 		for i := range messages {
 			p.send(&messages[i])

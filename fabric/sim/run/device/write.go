@@ -28,6 +28,10 @@ func (f *File) Write(b []byte) (int, syscall.Errno) {
 	gid := f.port.checkGID(b)
 	f.port.mu.Lock()
 	messages, errno := f.prepare(b, gid)
+	if f.port.posting { // behind ACKs: the receiver expects them first
+		f.port.post(messages...)
+		messages = nil
+	}
 	f.port.mu.Unlock()
 	if errno != 0 {
 		return 0, errno
@@ -39,10 +43,30 @@ func (f *File) Write(b []byte) (int, syscall.Errno) {
 }
 
 // send passes m to the subnet. The port's lock is not held.
-func (p *Port) send(m *client.Message) {
-	p.client.Send(m)
-	for p.client.More(1 << 10) {
+func (p *Port) send(m *client.Message) { p.client.Send(m) }
+
+// post sends messages from another goroutine, in order. The port's lock is held.
+func (p *Port) post(list ...client.Message) {
+	p.posted = append(p.posted, list...)
+	if !p.posting && len(p.posted) > 0 {
+		p.posting = true
+		go p.sendPosted()
 	}
+}
+
+func (p *Port) sendPosted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.posted) > 0 {
+		list := p.posted
+		p.posted = nil
+		p.mu.Unlock()
+		for i := range list {
+			p.send(&list[i])
+		}
+		p.mu.Lock()
+	}
+	p.posting = false
 }
 
 // prepare checks a write, and notes what waits for an answer. gid is the result of
@@ -88,12 +112,13 @@ func (f *File) prepare(b []byte, gid syscall.Errno) ([]client.Message, syscall.E
 			s.message.DLID = mad.PermissiveLID // it stays here
 		}
 	}
+	s.timeout = time.Duration(binary.NativeEndian.Uint32(head[offTimeout:])) * time.Millisecond
+	s.retries = binary.NativeEndian.Uint32(head[offRetries:])
 	messages := []client.Message{s.message}
 	if split { // the kernel writes the RMPP header, whatever the program has there
-		s.data = bytes.Clone(m[min(len(m), dataOffset(class)):])
-		messages = s.segments()
+		messages = s.begin(bytes.Clone(payload(m)))
 	}
-	f.wait(s, binary.NativeEndian.Uint32(head[offTimeout:]), binary.NativeEndian.Uint32(head[offRetries:]))
+	f.wait(s)
 	return messages, 0
 }
 
@@ -155,16 +180,17 @@ func keyOf(m []byte) sentKey {
 	return sentKey{binary.BigEndian.Uint64(m[mad.TIDOffset:]), mad.Class(m[mad.ClassOffset])}
 }
 
-// sent is a MAD that waits for an answer.
+// sent is a MAD, or a transfer, that waits for an answer or an ACK.
 type sent struct {
 	agent   *agent
 	key     sentKey
 	head    []byte // as it was written
 	message client.Message
-	data    []byte // of a transfer
-	every   time.Duration
+	timeout time.Duration // 0: nothing answers it
 	retries uint32
+	left    uint32 // of them
 	timer   *time.Timer
+	outgoing
 }
 
 // isDuplicate reports whether a MAD with the same transaction ID and class is under way
