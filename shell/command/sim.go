@@ -64,9 +64,15 @@ or of SIM_HOST in the environment of each process. When it ends, what it started
 terminated. It needs no privileges, and Linux 5.14 or newer.
 
 This is a view, not a sandbox: programs can do all that you can. These do not work under
---run: cd into these folders, and wildcards (sys/class/infini*); links to them; copies of
-a device's descriptor to another number; sudo and other setuid programs, which get no
-privileges; 32-bit programs; verbs and IPoIB; another --run inside.`,
+--run: cd into these folders (so not ibstatus), relative wildcards (sys/class/infini*), and
+links to them; dup2 of a device's descriptor; recv and send on it; sudo and other setuid
+programs, which get no privileges; 32-bit programs; verbs (ibv_devices lists the devices,
+nothing opens them) and IPoIB; another --run inside.
+
+Calls on devices return what they do on Linux. For speed, the kernel executes those of
+ibnetdiscover and opensm unchecked: a MAD that ib_umad rejects gets no answer instead of
+an error, and so does a request or an answer of several segments to these programs.
+SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for any.`,
 		Example: `  fabsh sim fattree:k=8,levels=3 --out net
   fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
   fabsh sim fattree:k=16,levels=3 --listen mysock --bare &

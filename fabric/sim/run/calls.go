@@ -25,6 +25,9 @@ func (s *supervisor) handle(c *notify.Call) {
 	case notify.Write:
 		s.write(c)
 		return
+	case notify.WriteList:
+		s.writev(c)
+		return
 	case notify.Ioctl:
 		s.ioctl(c)
 		return
@@ -134,7 +137,7 @@ func access(e *tree.Entry, mode uint32) unix.Errno {
 	switch e.Kind {
 	case tree.Folder:
 		allowed |= unix.X_OK
-	case tree.UMAD, tree.ISSM:
+	case tree.UMAD, tree.ISSM, tree.Verb:
 		allowed |= unix.W_OK
 	}
 	if mode&^allowed&7 != 0 {

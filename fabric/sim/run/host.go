@@ -127,15 +127,7 @@ func (h *hosts) adapters(name string) ([]int, error) {
 // of returns the host that the process of a thread is on: that of SIM_HOST in the
 // environment that it was started with.
 func (h *hosts) of(thread uint32) *host {
-	name := ""
-	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", thread)); err == nil {
-		for e := range bytes.SplitSeq(env, []byte{0}) {
-			if value, ok := bytes.CutPrefix(e, []byte("SIM_HOST=")); ok {
-				name = string(value)
-				break
-			}
-		}
-	}
+	name := variable(thread, "SIM_HOST")
 	h.mu.Lock()
 	m := h.byName[name]
 	h.mu.Unlock()
@@ -153,6 +145,21 @@ func (h *hosts) of(thread uint32) *host {
 		h.Log(fmt.Sprintf("SIM_HOST=%s: %v; the program sees no device", fabric.Clip(name), err))
 	}
 	return m
+}
+
+// variable returns a variable of the environment that the process of a thread was started
+// with; "": it is not set.
+func variable(thread uint32, name string) string {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", thread))
+	if err != nil {
+		return ""
+	}
+	for e := range bytes.SplitSeq(env, []byte{0}) {
+		if value, ok := bytes.CutPrefix(e, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // maxHosts is how many hosts there may be at a time: each has folders of some 200 files.

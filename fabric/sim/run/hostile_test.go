@@ -25,6 +25,7 @@ func TestPaths(t *testing.T) {
 port=/sys/class/infiniband/ibsim0/ports/1
 cat $port/state $port/../../node_type /sys/class/../class/infiniband/ibsim0/node_desc //sys//class/infiniband/./ibsim0/ports/1/lid
 cd /sys/class; cat infiniband/ibsim0/ports/1/lid; cd /dev; ls infiniband; cd /
+cat $port/gid_attrs/types/1
 ls -l /dev/infiniband/umad0 | cut -c1-10; find /sys/class/infiniband_mad -type f | sort
 test -r $port/lid && test ! -w $port/lid && test ! -x $port/lid && test -d $port && test -c /dev/infiniband/issm0 && echo tests
 cat $port/nosuch; cat $port/lid/x; cat /sys/class/infiniband; echo 1 >$port/lid; readlink $port/lid; stat -c '%F %s %t:%T' $port/lid $port /dev/infiniband/issm0
@@ -41,6 +42,8 @@ node-0002 HCA-1
 0x8
 issm0
 umad0
+uverbs0
+cat: PORT/gid_attrs/types/1: Invalid argument
 crw-------
 /sys/class/infiniband_mad/abi_version
 /sys/class/infiniband_mad/issm0/dev
@@ -53,7 +56,7 @@ tests
 cat: PORT/nosuch: No such file or directory
 cat: PORT/lid/x: Not a directory
 cat: /sys/class/infiniband: Is a directory
-sh: 8: cannot create PORT/lid: Permission denied
+sh: 9: cannot create PORT/lid: Permission denied
 regular file 4096 0:0
 directory 4096 0:0
 character special file 0 e7:40
@@ -118,14 +121,14 @@ until [ "$(state sm_lid)" != $first ]; do sleep .1; done; sminfo | sed 's/.*stat
 	}
 }
 
-// osmtest agrees with OpenSM's database, and with its own.
+// All flows of osmtest pass: inventory, validations, services and events.
 func TestOSMTest(t *testing.T) {
 	s := on(t, "fattree:k=4")
 	s.bare = true
 	out := s.sh(t, `opensm -e -f log >/dev/null 2>&1 & sm=$!
 until [ "$(cat /sys/class/infiniband/ibsim0/ports/1/state)" = '4: ACTIVE' ]; do sleep .1; done; sleep .3
-osmtest -f c -i inventory -l olog 2>&1 | grep -o 'OSMTEST: TEST.*'; osmtest -f a -i inventory -l olog 2>&1 | grep -o 'OSMTEST: TEST.*'; kill $sm; wait`)
-	if want := "OSMTEST: TEST \"Create Inventory\" PASS\nOSMTEST: TEST \"All Validations\" PASS\n"; out != want {
+for flow in c a s e; do osmtest -f $flow -i inventory -l olog 2>&1 | grep -o 'OSMTEST: TEST.*'; done; kill $sm; wait`)
+	if want := "OSMTEST: TEST \"Create Inventory\" PASS\nOSMTEST: TEST \"All Validations\" PASS\nOSMTEST: TEST \"Services Registration\" PASS\nOSMTEST: TEST \"Event Forwarding\" PASS\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 }

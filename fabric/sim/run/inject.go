@@ -28,6 +28,8 @@ func (s *supervisor) open(c *notify.Call, m *host, p string, e *tree.Entry, flag
 		s.openUMAD(c, m.ports[e.Port], flags)
 	case e.Kind == tree.ISSM:
 		s.openISSM(*c, m.ports[e.Port], flags)
+	case e.Kind == tree.Verb:
+		s.Answer(c, 0, unix.ENXIO)
 	case writes && e.Kind == tree.Folder:
 		s.Answer(c, 0, unix.EISDIR)
 	case writes:
@@ -59,8 +61,9 @@ func (s *supervisor) inject(c *notify.Call, fd, number int, flags uint64, errno 
 // textFile returns a file with the text of now, open for reading.
 func (s *supervisor) textFile(e *tree.Entry) (int, unix.Errno) {
 	text, ok := e.Read()
-	if !ok {
-		text = "" // the kernel fails to read it
+	if !ok { // reads fail with EINVAL, as of all files that cannot be read
+		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		return fd, errnoOf(err)
 	}
 	fd, known := s.texts[text]
 	if !known {
@@ -161,7 +164,7 @@ func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64,
 				break
 			}
 			if f.umad != nil && f.umad.native {
-				f.umad.File.Write(b[:n])
+				f.umad.WriteAccepted(b[:n])
 			}
 		}
 		f.end()

@@ -15,12 +15,13 @@ import (
 )
 
 // listened runs a script with libumad2sim on a subnet that fabsh sim --listen serves.
-func listened(t *testing.T, spec, script string) string {
+func listened(t *testing.T, spec string, bare bool, script string) string {
 	t.Helper()
 	f, o, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Bare = bare
 	name := fmt.Sprintf("fabsh-run-%d", os.Getpid())
 	srv, err := server.Listen(sim.New(f, o), f, server.Options{Name: name})
 	if err != nil {
@@ -34,7 +35,7 @@ func listened(t *testing.T, spec, script string) string {
 	t.Cleanup(func() { <-done })
 	tool := ibsimtest.On(t, name, nil, nil).Command(t, "", "ibnetdiscover")
 	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", "PATH="+peerPath(t)+":$PATH\n"+script)
-	c.Dir, c.Env = tool.Dir, tool.Env
+	c.Dir, c.Env = tool.Dir, append(tool.Env, "OSM_TMP_DIR="+tool.Dir, "OSM_CACHE_DIR="+tool.Dir)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Run(); err != nil {

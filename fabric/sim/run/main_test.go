@@ -32,6 +32,14 @@ const (
 
 func TestMain(m *testing.M) {
 	run.Become(os.Args)
+	switch os.Getenv(probeVariable) {
+	case "all":
+		probe()
+		os.Exit(0)
+	case "fast":
+		probeFast()
+		os.Exit(0)
+	}
 	if spec, ok := os.LookupEnv(specVariable); ok {
 		os.Unsetenv(specVariable)
 		status, err := supervise(spec)

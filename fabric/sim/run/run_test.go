@@ -3,6 +3,7 @@
 package run_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,7 @@ func TestStatus(t *testing.T) {
 func TestTools(t *testing.T) {
 	s := on(t, "fattree:k=4")
 	got := s.sh(t, tools)
-	want := listened(t, s.spec, tools)
+	want := listened(t, s.spec, false, tools)
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("-libumad2sim +run\n%s", diff)
 	}
@@ -61,15 +62,22 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// OpenSM brings a bare subnet up, with each of its engines.
+// OpenSM brings a bare subnet up, with each of its engines, and its tables are those of
+// --listen.
 func TestEngines(t *testing.T) {
-	for _, engine := range []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp"} {
+	const script = `opensm -o -e -R %s -f log >out 2>&1 || cat out
+grep -c 'SUBNET UP' log; cat /sys/class/infiniband/ibsim0/ports/1/state 2>/dev/null || echo '4: ACTIVE'; sminfo | sed 's/activity count [0-9]*//'; dump_fts; dump_fts -M; ibnetdiscover | grep -v generated`
+	for _, engine := range []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp"} {
 		t.Run(engine, func(t *testing.T) {
 			s := on(t, "fattree:k=4")
 			s.bare = true
-			out := s.sh(t, "opensm -o -e -R "+engine+" -f log >out 2>&1 || cat out; grep -c 'SUBNET UP' log; saquery -t 300 NR 2>/dev/null | grep -c NodeDesc; cat /sys/class/infiniband/ibsim0/ports/1/state")
-			if !strings.HasPrefix(out, "1\n") || !strings.Contains(out, "4: ACTIVE") {
+			commands := fmt.Sprintf(script, engine)
+			out := s.sh(t, commands)
+			if !strings.HasPrefix(out, "1\n4: ACTIVE\n") {
 				t.Errorf("got %q", out)
+			}
+			if diff := cmp.Diff(strings.Split(listened(t, s.spec, true, commands), "\n"), strings.Split(out, "\n")); diff != "" {
+				t.Errorf("-libumad2sim +run\n%s", diff)
 			}
 		})
 	}
@@ -171,7 +179,7 @@ Ca	1 "c"	# "two HCA-1"
 for p in ibsim0/ports/1 ibsim0/ports/2 ibsim1/ports/1 ibsim1/ports/2; do cat /sys/class/infiniband/$p/state; done; cat /sys/class/infiniband/ibsim1/node_desc
 for p in "-P 1" "-P 2" "-C ibsim1"; do smpquery $p -D nodeinfo 0 | grep LocalPort; ibaddr $p | sed 's/.*LID/LID/'; done
 SIM_HOST=b cat /sys/class/infiniband/ibsim0/node_desc /sys/class/infiniband/ibsim1/node_desc`)
-	const want = `issm0 issm1 issm2 issm3 umad0 umad1 umad2 umad3 
+	const want = `issm0 issm1 issm2 issm3 umad0 umad1 umad2 umad3 uverbs0 uverbs1 
 ibsim0 ibsim1 
 4: ACTIVE
 4: ACTIVE

@@ -21,7 +21,6 @@ func receive(fd int, b []byte) (int, error) {
 		if errno != unix.EAGAIN {
 			return 0, errno
 		}
-		//		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // the program may be about to send more
 	}
 	return unix.Read(fd, b)
 }

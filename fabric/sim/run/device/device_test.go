@@ -320,19 +320,3 @@ func TestISSM(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
-
-// Writes of any bytes, after any registration, end.
-func FuzzWrite(f *testing.F) {
-	f.Add(make([]byte, 40), message(0, 1, 0, nil))
-	f.Fuzz(func(t *testing.T, request, b []byte) {
-		h := newHost(t)
-		file := h.open()
-		defer file.Close()
-		if len(request) >= 40 {
-			ioctl(file, register2, request[:40])
-			ioctl(file, register, request[:28])
-		}
-		file.Write(b)
-		file.Read(1<<16, func([]byte) bool { return true }, func() {})
-	})
-}

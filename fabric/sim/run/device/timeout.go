@@ -53,10 +53,38 @@ func (f *File) expire(s *sent) {
 	}
 	defer p.mu.Unlock()
 	f.settle(s)
-	head := append(slices.Clone(s.head), s.message.MAD[:mad.HeaderSize]...)
-	binary.NativeEndian.PutUint32(head[offID:], s.agent.id)
+	f.bounce(s.agent, s.head, s.message.MAD[:])
+}
+
+// bounce puts a MAD into the queue that nothing has answered.
+func (f *File) bounce(a *agent, head, m []byte) {
+	head = append(slices.Clone(head), m[:mad.HeaderSize]...)
+	binary.NativeEndian.PutUint32(head[offID:], a.id)
 	binary.NativeEndian.PutUint32(head[offStatus:], statusTimeout)
 	f.push(entry{bytes: head, returned: true})
+}
+
+// lose has a write come back after its timeout, if its agent is still there.
+func (f *File) lose(b []byte) {
+	if len(b) < f.header+leastMAD {
+		return
+	}
+	head, m := slices.Clone(b[:f.header]), slices.Clone(b[f.header:][:mad.HeaderSize])
+	id := binary.NativeEndian.Uint32(head[offID:])
+	if id >= maxAgents || f.agents[id] == nil {
+		return
+	}
+	a, timeout, retries := f.agents[id], binary.NativeEndian.Uint32(head[offTimeout:]), binary.NativeEndian.Uint32(head[offRetries:])
+	if timeout == 0 {
+		return
+	}
+	time.AfterFunc(time.Duration(timeout)*time.Millisecond*time.Duration(1+uint64(retries)), func() {
+		f.port.mu.Lock()
+		defer f.port.mu.Unlock()
+		if f.agents[id] == a {
+			f.bounce(a, head, m)
+		}
+	})
 }
 
 // settle forgets a MAD that waited.

@@ -42,6 +42,16 @@ func (f *File) Write(b []byte) (int, syscall.Errno) {
 	return len(b), 0
 }
 
+// WriteAccepted is Write of what the kernel has accepted unchecked: what Write rejects is
+// lost, and comes back as if nothing had answered it.
+func (f *File) WriteAccepted(b []byte) {
+	if _, errno := f.Write(b); errno != 0 {
+		f.port.mu.Lock()
+		defer f.port.mu.Unlock()
+		f.lose(b)
+	}
+}
+
 // send passes m to the subnet. The port's lock is not held.
 func (p *Port) send(m *client.Message) { p.client.Send(m) }
 

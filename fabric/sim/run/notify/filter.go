@@ -107,12 +107,14 @@ func filter(ioctlType uint8) program {
 		p.answer(unix.SECCOMP_RET_USER_NOTIF)
 		p.answer(unix.SECCOMP_RET_ALLOW)
 	}
-	p.unless(unix.BPF_JEQ, unix.SYS_DUP, 5)
-	p.load(offArg0)
-	p.unless(unix.BPF_JGE, FirstNative, 2)
-	p.when(unix.BPF_JGT, LastSupervised, 1)
-	p.answer(unix.SECCOMP_RET_USER_NOTIF)
-	p.answer(unix.SECCOMP_RET_ALLOW)
+	for _, call := range []uint32{unix.SYS_DUP, unix.SYS_WRITEV} {
+		p.unless(unix.BPF_JEQ, call, 5)
+		p.load(offArg0)
+		p.unless(unix.BPF_JGE, FirstNative, 2)
+		p.when(unix.BPF_JGT, LastSupervised, 1)
+		p.answer(unix.SECCOMP_RET_USER_NOTIF)
+		p.answer(unix.SECCOMP_RET_ALLOW)
+	}
 	p.unless(unix.BPF_JEQ, unix.SYS_FCNTL, 8)
 	p.load(offArg0)
 	p.unless(unix.BPF_JGE, FirstNative, 5)

@@ -191,6 +191,7 @@ const (
 	Duplicate // dup, or F_DUPFD and F_DUPFD_CLOEXEC of fcntl
 	Read
 	Write
+	WriteList // writev
 )
 
 // Kind returns what the call does.
@@ -216,6 +217,8 @@ func (c *Call) Kind() Kind {
 		return Read
 	case unix.SYS_WRITE:
 		return Write
+	case unix.SYS_WRITEV:
+		return WriteList
 	}
 	return Attribute
 }

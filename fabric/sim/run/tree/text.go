@@ -27,6 +27,8 @@ func (t *Tree) addAdapter(a Adapter) {
 	t.text(folder+"fw_ver", "1")
 	t.text(folder+"board_id", "simulator")
 	t.text(folder+"hca_type", "simulator")
+	// libibverbs lists devices that one of its libraries knows: of a ConnectX-6.
+	t.text(folder+"device/modalias", "pci:v000015B3d0000101Bsv000015B3sd00000007bc02sc07i00")
 	t.folder(folder + "ports")
 	for _, p := range a.Ports {
 		t.addPort(fmt.Sprintf("%sports/%d/", folder, p.Num), p.Client)

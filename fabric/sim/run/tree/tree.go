@@ -39,6 +39,7 @@ const (
 	Text
 	UMAD // /dev/infiniband/umadN
 	ISSM // /dev/infiniband/issmN
+	Verb // /dev/infiniband/uverbsN
 )
 
 // Numbers of the devices (IB_UMAD_MAJOR, IB_ISSM_MINOR_BASE).
@@ -86,7 +87,9 @@ func New(adapters []Adapter) *Tree {
 	t.text("/sys/class/infiniband_verbs/abi_version", "6")
 	for i, a := range adapters {
 		t.addAdapter(a)
-		verbs := fmt.Sprintf("/sys/class/infiniband_verbs/uverbs%d/", i)
+		uverbs := fmt.Sprintf("uverbs%d", i)
+		t.add("/dev/infiniband/"+uverbs, &Entry{Kind: Verb, Minor: uint32(verbMinor + i)})
+		verbs := "/sys/class/infiniband_verbs/" + uverbs + "/"
 		t.text(verbs+"ibdev", a.Name)
 		t.text(verbs+"abi_version", "1")
 		t.text(verbs+"dev", fmt.Sprintf("%d:%d", Major, verbMinor+i))
