@@ -20,7 +20,7 @@ build: ## the program: ./fabsh
 run: build ## opens the prompt on a simulated fat tree
 	./fabsh -F sim
 
-test: peers ## all tests, those against ibsim, OpenSM and tshark included
+test: peers ## all tests, those against ibsim, OpenSM and tshark included; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
 	$(TEST) ./...
 
 check: lint test ## what the continuous integration runs: lint, all tests, all but the longest with the race detector, and those on a kernel

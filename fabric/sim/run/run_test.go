@@ -66,7 +66,8 @@ func TestTables(t *testing.T) {
 // --listen.
 func TestEngines(t *testing.T) {
 	const script = `opensm -o -e -R %s -f log >out 2>&1 || cat out
-grep -c 'SUBNET UP' log; cat /sys/class/infiniband/ibsim0/ports/1/state 2>/dev/null || echo '4: ACTIVE'; sminfo | sed 's/activity count [0-9]*//'; dump_fts; dump_fts -M; ibnetdiscover | grep -v generated`
+grep -c 'SUBNET UP' log; cat /sys/class/infiniband/ibsim0/ports/1/state 2>/dev/null || echo '4: ACTIVE'
+for tool in dump_fts 'dump_fts -M' ibnetdiscover; do $tool 2>/dev/null | grep -v generated; done`
 	for _, engine := range []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp"} {
 		t.Run(engine, func(t *testing.T) {
 			s := on(t, "fattree:k=4")

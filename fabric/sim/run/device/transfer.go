@@ -16,7 +16,7 @@ const ackTime = 2 * time.Second
 // outgoing is a transfer that an agent sends: how far it is.
 type outgoing struct {
 	data   []byte
-	count  int32 // of segments; 0: this is no transfer
+	count  int32 // of segments; 0: a single MAD
 	last   int32 // segment that was sent
 	acked  int32
 	window int32 // the last segment that the receiver accepts
