@@ -20,17 +20,19 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/sim/control"
 )
 
 // Entry is the function of a scenario.
 const Entry = "scenario"
 
-// Action is a change that a scenario has made or tried.
+// Action is a change that a scenario, or a call of another program, has made or tried.
 type Action struct {
-	At     float64        `json:"at"`   // seconds since the scenario began
-	Time   time.Time      `json:"time"` // by the clock of the session
-	Action string         `json:"action"`
+	At     float64        `json:"at"`     // seconds since the scenario began, or since the subnet is served
+	Time   time.Time      `json:"time"`   // by the clock of the session
+	Action string         `json:"action"` // the method of sim
 	Args   map[string]any `json:"args"`
+	Peer   *control.Peer  `json:"peer,omitempty"`  // the program that called; nil: the scenario
 	Error  string         `json:"error,omitempty"` // why it failed
 }
 
@@ -90,6 +92,9 @@ func (s *Scenario) acted(method string, args map[string]any, err error) {
 	}
 	s.add(a)
 }
+
+// Begin returns the time of 0 s.
+func (s *Scenario) Begin() time.Time { return s.begin }
 
 // JSON returns the action as a line of a log, without the end of the line.
 func (a Action) JSON() ([]byte, error) { return json.Marshal(a) }

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/mad"
 )
 
 // remoteMethod returns a method of sim that the process that serves the subnet executes.
@@ -48,9 +52,16 @@ func remoteMethod(b *lang.Builtin) *lang.Builtin {
 	return &remote
 }
 
-// Execute calls a method of sim with arguments in JSON, for another process.
+// Execute calls a method of sim with arguments in JSON, for another process. Acted also
+// receives a call that fails before it changes anything.
 func (s *Sim) Execute(t *starlark.Thread, method string, args []byte) (starlark.Value, error) {
-	fn, err := SimType.Attr(s, method)
+	acted := false
+	report := func(method string, args map[string]any, err error) {
+		if acted = true; s.Acted != nil {
+			s.Acted(method, placesByName(args, sync.OnceValue(s.NodeNames)).(map[string]any), err)
+		}
+	}
+	fn, err := SimType.Attr(&Sim{Subnet: s.Subnet, Acted: report}, method)
 	f, ok := fn.(*lang.Function)
 	if err != nil || !ok {
 		return nil, fmt.Errorf("sim.%s: unknown method; both programs must be of the same version", method)
@@ -63,7 +74,48 @@ func (s *Sim) Execute(t *starlark.Thread, method string, args []byte) (starlark.
 	if !ok {
 		return nil, errors.New("invalid arguments; want an object")
 	}
-	return starlark.Call(t, f, nil, given.Items())
+	v, err = starlark.Call(t, f, nil, given.Items())
+	if err != nil && !acted {
+		args := lang.Others{}
+		for _, kv := range given.Items() {
+			args[string(kv[0].(starlark.String))] = kv[1]
+		}
+		report(method, actionArguments(args), errors.New(strings.TrimPrefix(err.Error(), method+": ")))
+	}
+	return v, err
+}
+
+// placesByName returns arguments with names in place of the GUIDs of placeByGUID.
+func placesByName(v any, names func() map[mad.GUID]string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for param, arg := range v {
+			out[param] = placesByName(arg, names)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = placesByName(item, names)
+		}
+		return out
+	case string:
+		node, port, isPort := strings.Cut(v, "/")
+		guid, err := strconv.ParseUint(node, 0, 64)
+		if err != nil {
+			return v
+		}
+		name := names()[mad.GUID(guid)]
+		switch {
+		case name == "":
+			return v
+		case isPort:
+			return name + "/" + port
+		}
+		return name
+	}
+	return v
 }
 
 // actionArguments returns the arguments of a method for a log. Keys are not shown.

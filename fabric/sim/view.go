@@ -80,6 +80,17 @@ func (s *Subnet) NodeName(guid mad.GUID) string {
 	return ""
 }
 
+// NodeNames returns the names of all nodes by their GUIDs.
+func (s *Subnet) NodeNames() map[mad.GUID]string {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	names := make(map[mad.GUID]string, len(s.state.Nodes))
+	for i := range s.state.Nodes {
+		names[s.state.Nodes[i].GUID()] = s.state.Nodes[i].Name()
+	}
+	return names
+}
+
 // NodeGUIDs returns the GUIDs of the nodes with a name, or else those of the
 // adapters of the host of that name, as fabric.FindNode does.
 func (s *Subnet) NodeGUIDs(name string) []mad.GUID {

@@ -14,8 +14,9 @@
 //	                changeend.go, confirm, revert and status; changeguard.go, the guard
 //	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
-//	                sim.go, simrun.go, simscenario.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go:
-//	                the commands of these names
+//	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go:
+//	                the commands of these names; simrun.go, simscenario.go, simlog.go: sim --run,
+//	                --scenario, --log
 //	doc.go          version, doc and examples
 //	help.go         help, and the pages of commands
 package command

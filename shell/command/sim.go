@@ -50,8 +50,11 @@ with fabsh -F ibsim:NAME and the methods of sim: help("sim").
 
 --scenario plays a script with scenario(sim), or a shipped one, while the fabric is
 served, and writes each action with its time as a line of JSON to standard output (with
---run: to standard error), or to the file of --log. Without --listen and --run it plays by a virtual clock on a fabric that nothing
-else sees, to show what will happen.
+--run: to standard error), or to the file of --log. Without --listen and --run it plays by
+a virtual clock on a fabric that nothing else sees, to show what will happen.
+
+The log also has the changes by other programs (fabsh -F ibsim:NAME), with process and user
+ID. --log writes it without a scenario, too.
 
 libumad2sim does not work with rdma-core 56 and later: tools of such a release end with
 a segmentation fault as soon as they attach. Use --run for them.
@@ -98,8 +101,8 @@ SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for
 			if serve.bare && serve.noSM {
 				return errors.New("sim: --bare and --no-sm exclude each other: a bare fabric has no tables")
 			}
-			if serve.log != "" && serve.scenario == "" {
-				return errors.New("sim: --log requires --scenario FILE")
+			if serve.log != "" && serve.scenario == "" && serve.name == "" && !serve.run {
+				return errors.New("sim: --log requires --scenario FILE, --listen NAME or --run")
 			}
 			if serve.run {
 				switch at := c.ArgsLenAtDash(); {
@@ -111,7 +114,7 @@ SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for
 					spec = ""
 					fallthrough
 				default:
-					return serve.logged(p, func(log io.Writer) error { return runOn(p, spec, &serve, words[at:], log) })
+					return serve.logged(p, func(log *actionLog) error { return runOn(p, spec, &serve, words[at:], log) })
 				}
 			}
 			if c.Flags().Changed("host") {
@@ -124,7 +127,7 @@ SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for
 				if c.Flags().Changed("out") {
 					return errors.New("sim: --out and --listen exclude each other: one writes the topology, the other serves it")
 				}
-				return serve.logged(p, func(log io.Writer) error { return serveTopology(p, spec, &serve, log) })
+				return serve.logged(p, func(log *actionLog) error { return serveTopology(p, spec, &serve, log) })
 			}
 			if serve.bare || serve.noSM || serve.console || serve.anyUser {
 				return errors.New("sim: --bare and --no-sm require --listen NAME or --run, --console and --any-user --listen NAME")
@@ -133,7 +136,7 @@ SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for
 				if out != "" {
 					return errors.New("sim: --out and --scenario exclude each other: one writes the topology, the other plays a scenario")
 				}
-				return serve.logged(p, func(log io.Writer) error { return rehearse(p, spec, serve.scenario, log) })
+				return serve.logged(p, func(log *actionLog) error { return rehearse(p, spec, serve.scenario, log) })
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
@@ -166,7 +169,7 @@ SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for
 	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: read console commands of ibsim from standard input")
 	c.Flags().BoolVar(&serve.anyUser, "any-user", false, "with --listen: serve programs of all users, not only yours")
 	c.Flags().StringVar(&serve.scenario, "scenario", "", "play the scenario of the script `FILE`, or a shipped one: "+strings.Join(script.Scenarios.Names(), ", "))
-	c.Flags().StringVar(&serve.log, "log", "", "with --scenario: write its actions to `FILE` instead of standard output")
+	c.Flags().StringVar(&serve.log, "log", "", "write the actions of --scenario, and those of other programs, to `FILE` instead of standard output")
 	c.MarkFlagFilename("out")
 	c.MarkFlagFilename("scenario", "star")
 	c.MarkFlagFilename("log")
@@ -208,45 +211,12 @@ type simServe struct {
 	console    bool
 	anyUser    bool
 	scenario   string // a file, or the name of a shipped one; "": none
-	log        string // the file for its actions; "": standard output
-}
-
-// logged calls fn with the log of the scenario.
-func (o *simServe) logged(p *session.Program, fn func(log io.Writer) error) error {
-	switch {
-	case o.log == "" && o.run: // standard output is the command's
-		return fn(p.Console.Err())
-	case o.log == "":
-		return fn(p.Console.Out())
-	}
-	f, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return fmt.Errorf("sim: --log: %w", err)
-	}
-	log := &actionLog{File: f}
-	err = fn(log)
-	if bad := cmp.Or(log.err, f.Close()); err == nil && bad != nil {
-		err = &session.HostError{Err: fmt.Errorf("sim: --log: %w", bad)}
-	}
-	return err
-}
-
-// actionLog is the file of a scenario's log. It keeps the first error, for the end: the
-// scenario goes on when the disk is full.
-type actionLog struct {
-	*os.File
-	err error
-}
-
-func (l *actionLog) Write(b []byte) (int, error) {
-	n, err := l.File.Write(b)
-	l.err = cmp.Or(l.err, err)
-	return n, err
+	log        string // the file for actions; "": none, or with a scenario standard output
 }
 
 // serveTopology serves a simulated fabric by the sockets of ibsim until it is
 // interrupted.
-func serveTopology(p *session.Program, spec string, o *simServe, actions io.Writer) error {
+func serveTopology(p *session.Program, spec string, o *simServe, actions *actionLog) error {
 	limit := p.StartTime()
 	defer p.StartDeadline(limit).Stop()
 	ctx := limit.Context()

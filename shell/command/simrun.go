@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -57,7 +56,7 @@ func commandError(p *session.Program, status int, err error) error {
 }
 
 // runOn runs a command on a simulated subnet, and returns its exit status as an error.
-func runOn(p *session.Program, spec string, o *simServe, args []string, actions io.Writer) error {
+func runOn(p *session.Program, spec string, o *simServe, args []string, actions *actionLog) error {
 	path, err := exec.LookPath(args[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -63,13 +62,16 @@ func (c *simControl) close() {
 	c.engine.Close()
 }
 
-// call is the control.Handler of the subnet.
-func (c *simControl) call(ctx context.Context) control.Handler {
+// call returns the control.Handler of the subnet, which logs changes.
+func (c *simControl) call(ctx context.Context, log *actionLog) control.Handler {
 	in := c.Interpreter.Beside()
 	*topology.EnvOf(in.Runtime) = *c.Env
-	return func(method string, args []byte) (result []byte, err error) {
+	return func(from control.Peer, method string, args []byte) (result []byte, err error) {
+		observed := &topology.Sim{Subnet: c.sim.Subnet, Acted: func(method string, args map[string]any, err error) {
+			log.call(&from, method, args, err)
+		}}
 		err = in.Runtime.Evaluate(ctx, method, func(t *starlark.Thread) error {
-			v, err := c.sim.Execute(t, method, args)
+			v, err := observed.Execute(t, method, args)
 			if err == nil {
 				result, err = lang.EncodeJSON(v)
 			}
@@ -87,9 +89,8 @@ func (c *simControl) call(ctx context.Context) control.Handler {
 	}
 }
 
-// load loads a scenario, a file or the name of a shipped one. Its actions are written to log
-// as lines of JSON.
-func (c *simControl) load(ctx context.Context, name string, log io.Writer) (*scenario.Scenario, error) {
+// load loads a scenario, a file or the name of a shipped one. Its actions go to log.
+func (c *simControl) load(ctx context.Context, name string, log *actionLog) (*scenario.Scenario, error) {
 	path, err := script.Scenarios.Locate(name)
 	if err != nil {
 		return nil, err
@@ -98,14 +99,7 @@ func (c *simControl) load(ctx context.Context, name string, log io.Writer) (*sce
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex // a line is written as a whole
-	s, err := scenario.Load(ctx, c.Interpreter, c.sim, path, src, scenario.Seed(c.sim), func(a scenario.Action) {
-		if line, err := a.JSON(); err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			fmt.Fprintf(log, "%s\n", line)
-		}
-	})
+	s, err := scenario.Load(ctx, c.Interpreter, c.sim, path, src, scenario.Seed(c.sim), log.add)
 	if err != nil {
 		return nil, fmt.Errorf("%s", c.Explain(err))
 	}
@@ -114,12 +108,13 @@ func (c *simControl) load(ctx context.Context, name string, log io.Writer) (*sce
 
 // control lets programs of the same user change a served subnet, and plays the scenario of
 // o, until end is called.
-func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, name string, log io.Writer) (end func(), err error) {
+func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, name string, log *actionLog) (end func(), err error) {
 	c, err := controlOf(p, subnet, f, nil)
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	log.begin = time.Now()
 	var running sync.WaitGroup
 	end = func() {
 		cancel()
@@ -132,13 +127,14 @@ func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.
 			end()
 			return nil, fmt.Errorf("sim: --scenario: %w", err)
 		}
+		log.begin = s.Begin()
 		running.Go(func() {
 			if err := s.Play(ctx, 0); err != nil && ctx.Err() == nil {
 				p.Warn("sim: --scenario: an action failed: %s", c.Explain(err))
 			}
 		})
 	}
-	srv, err := control.Listen(name, c.call(ctx))
+	srv, err := control.Listen(name, c.call(ctx, log))
 	if err != nil {
 		end()
 		return nil, &session.HostError{Err: fmt.Errorf("sim: %w", err)}
@@ -149,7 +145,7 @@ func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.
 
 // rehearse plays a scenario on a subnet of its own by a virtual clock, and writes its
 // actions.
-func rehearse(p *session.Program, spec, name string, log io.Writer) error {
+func rehearse(p *session.Program, spec, name string, log *actionLog) error {
 	limit := p.StartTime()
 	defer p.StartDeadline(limit).Stop()
 	ctx := limit.Context()

@@ -5,7 +5,7 @@
 //	control.go  the messages
 //	client.go   Client: the program that calls
 //	server.go   Server: the one that serves the subnet
-//	user_linux.go, user_other.go  the user at the other end
+//	peer_linux.go, peer_other.go  the program at the other end
 //
 // A connection is a stream socket with an abstract name beside those of ibsim. A request and
 // its reply are a line of JSON each.
@@ -21,6 +21,12 @@ const Version = 1
 
 // maxLine is the maximum size of a request or a reply, in bytes.
 const maxLine = 1 << 20
+
+// Peer is a program that calls.
+type Peer struct {
+	PID int `json:"pid"` // process ID, at the time it connected
+	UID int `json:"uid"` // user ID
+}
 
 // request is a call of a method.
 type request struct {

@@ -29,7 +29,7 @@ func serve(t testing.TB, change func(*Server), handle Handler) string {
 }
 
 // echo returns a call as its result.
-func echo(method string, args []byte) ([]byte, error) {
+func echo(_ Peer, method string, args []byte) ([]byte, error) {
 	if method == "fail" {
 		return nil, errors.New("fail: no such port")
 	}
@@ -50,6 +50,19 @@ func TestCall(t *testing.T) {
 	}
 	if _, err := c.Call("unlink", fmt.Appendf(nil, "%q", strings.Repeat("x", maxLine))); err == nil || !strings.Contains(err.Error(), "use several calls") {
 		t.Errorf("long arguments: %v", err)
+	}
+}
+
+// TestPeer: the handler receives the process and the user of the program that calls.
+func TestPeer(t *testing.T) {
+	var got Peer
+	c := &Client{Name: serve(t, nil, func(from Peer, _ string, _ []byte) ([]byte, error) { got = from; return []byte("null"), nil })}
+	defer c.Close()
+	if _, err := c.Call("unlink", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if want := (Peer{PID: os.Getpid(), UID: os.Getuid()}); got != want {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
@@ -78,6 +91,7 @@ func TestInvalidRequests(t *testing.T) {
 	name := serve(t, nil, echo)
 	for request, want := range map[string]string{
 		"x\n":                          `{"version":1,"error":"invalid character 'x' looking for beginning of value"}`,
+		"{\"version\":1,\"args\":\n":   `{"version":1,"error":"unexpected end of JSON input"}`,
 		"{\"version\":2}\n":            `{"version":1,"error":"version 2 of the control of a simulated subnet, want 1; use the same fabsh at both ends"}`,
 		strings.Repeat(" ", maxLine+1): `{"version":1,"error":"invalid request: bufio.Scanner: token too long"}`,
 	} {

@@ -7,14 +7,15 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 )
 
 // maxConnections bounds what programs can make the server hold.
 const maxConnections = 64
 
-// Handler executes a method with arguments in JSON, and returns its result in JSON. Only one
-// call runs at a time.
-type Handler func(method string, args []byte) ([]byte, error)
+// Handler executes a method with arguments in JSON for a program, and returns its result in
+// JSON. Only one call runs at a time.
+type Handler func(from Peer, method string, args []byte) ([]byte, error)
 
 // Server accepts the calls of programs of the user who runs it.
 type Server struct {
@@ -73,10 +74,16 @@ func (s *Server) Serve(ctx context.Context) {
 
 // answer executes the requests of a connection.
 func (s *Server) answer(conn net.Conn) {
-	if user, err := userOf(conn); err != nil || user != s.user {
-		refuse(conn, fmt.Errorf("permission denied: only the user who serves the subnet may change it, and you are user %d", user))
+	from, err := peerOf(conn)
+	if err != nil || from.UID != s.user {
+		refuse(conn, fmt.Errorf("permission denied: only the user who serves the subnet may change it, and you are user %d", from.UID))
 		return
 	}
+	s.execute(conn, from)
+}
+
+// execute executes the requests of a program that may call.
+func (s *Server) execute(conn net.Conn, from Peer) {
 	lines := newScanner(conn)
 	for lines.Scan() {
 		var req request
@@ -90,7 +97,7 @@ func (s *Server) answer(conn net.Conn) {
 		}
 		r := reply{Version: Version}
 		s.mu.Lock()
-		r.Result, err = s.handle(req.Method, req.Args)
+		r.Result, err = s.handle(from, req.Method, req.Args)
 		s.mu.Unlock()
 		if err != nil {
 			r.Error = err.Error()
@@ -110,12 +117,14 @@ func refuse(conn net.Conn, err error) {
 	conn.Close()
 }
 
-// send sends a reply. One that is too long becomes an error.
+// send sends a reply, and reports whether the program has taken it in time. A reply that is
+// too long becomes an error.
 func send(conn net.Conn, r reply) bool {
 	line, err := json.Marshal(r)
 	if err != nil || len(line) >= maxLine {
 		line, _ = json.Marshal(reply{Version: Version, Error: fmt.Sprintf("the result has %d bytes, which is too long for one reply", len(r.Result))})
 	}
+	conn.SetWriteDeadline(time.Now().Add(callTimeout)) // a program that does not read keeps no slot
 	_, err = conn.Write(append(line, '\n'))
 	return err == nil
 }

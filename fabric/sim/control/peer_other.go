@@ -12,4 +12,4 @@ const supported = false
 
 var errNotSupported = errors.New("a simulated subnet is served, and controlled, only on Linux")
 
-func userOf(net.Conn) (int, error) { return -1, errNotSupported }
+func peerOf(net.Conn) (Peer, error) { return Peer{PID: -1, UID: -1}, errNotSupported }
