@@ -92,7 +92,7 @@ var trafficMethod = lang.Builtin{
 		{Name: "rate", Kind: lang.KindAny, Default: `"1GB/s"`, Keyword: true, Doc: `rate of each sender: "10GB/s" of bytes, "100Gb/s" of bits, or a number of bytes per second`},
 	},
 	Doc: `Makes ports send to others, instead of all earlier traffic; sim.traffic([]) stops it.
-The traffic follows the forwarding tables, also when they change, and increases the counters of the ports on its routes. If a link cannot carry all of it, virtual lanes share the link by the weights of VL arbitration, then input ports equally, then the flows of an input port as they arrive; the ports before the link wait (PortXmitWait). Traffic without a route is counted as discarded at the port where its route ends. A receiver that takes no packets (dead= of -F sim:) makes the port before it discard each packet after HOQLife. sim.flows() shows the rates.`,
+The traffic follows the forwarding tables, also when they change, and increases the counters of the ports on its routes. If a link cannot carry all of it, virtual lanes share the link by VL arbitration, then input ports equally, then the flows of an input port as they arrive; the ports before the link wait (PortXmitWait). Traffic without a route is counted as discarded at the port where its route ends. A receiver that takes no packets (dead= of -F sim:) makes the port before it discard each packet after HOQLife, and flows of the same lane behind such packets wait. sim.flows() shows the rates.`,
 	Example: `
 > f = discover()
 > sim.traffic([("node-0001 HCA-1", "node-0032 HCA-1")], rate="10GB/s")

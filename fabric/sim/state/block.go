@@ -118,12 +118,17 @@ func fillSL2VL(_ *Port, _ uint32, written bool, data []byte) {
 	}
 }
 
-// locateVLArb reads a modifier that is the port, and in its upper half 1 for the
-// low-priority table and 3 for the high-priority one; 2 and 4, their second
-// halves, need more VLs than there are (IBA 14.2.5.9).
+// Blocks of VLArbitrationTable: the first halves of the two tables.
+const (
+	VLArbLow  = 1
+	VLArbHigh = 3
+)
+
+// locateVLArb reads a modifier that is the port, and in its upper half the block; 2 and 4,
+// the second halves of the tables, need more VLs than there are (IBA 14.2.5.9).
 func locateVLArb(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	p, block = in.PortOfModifier(int(modifier&0xffff)), modifier>>16
-	return p, block, p != nil && (block == 1 || block == 3)
+	return p, block, p != nil && (block == VLArbLow || block == VLArbHigh)
 }
 
 // fillVLArb gives all VLs the same weight.

@@ -2,8 +2,11 @@
 // hosts, along the paths of the forwarding tables.
 //
 //	traffic.go  Traffic: the flows, and when their ways are found again
-//	way.go      the way of a flow, and the counters on it
-//	share.go    how much of it the links carry
+//	way.go      the way of a flow
+//	credit.go   how much of it passes the buffers before receivers that are gone
+//	fill.go     how much of it the links carry
+//	share.go    how a link shares its rate
+//	count.go    the counters on its way
 package traffic
 
 import (
@@ -162,24 +165,32 @@ func (t *Traffic) Update() {
 	for i, f := range t.flows {
 		ways[i] = t.wayOf(f)
 	}
-	rates, limits := carried(t.flows, ways)
-	c := &trafficCounter{now: t.since, waits: map[*state.Port]float64{}, congested: map[*state.Port]bool{}}
+	demands := make([]float64, len(ways))
 	for i := range ways {
-		c.add(&ways[i], t.flows[i].Rate, rates[i], limits[i])
-		f := &t.flows[i]
-		f.carried, f.limit = rates[i], nil
-		if limits[i] >= 0 {
-			f.limit = ways[i].hops[limits[i]].out
-			c.mark(f, ways[i].packet, t.Mark)
+		demands[i] = t.flows[i].Rate
+	}
+	allowed, waits := byCredits(demands, ways)
+	rates, limits := carried(allowed, ways)
+	c := newTrafficCounter(t.since)
+	for i := range ways {
+		f, w := &t.flows[i], &ways[i]
+		f.carried, f.limit, f.lost = rates[i], nil, w.gone || w.in != nil || w.out != nil
+		credit := limits[i] < 0 && waits[i] >= 0
+		if credit {
+			limits[i] = waits[i]
 		}
-		if w := &ways[i]; w.gone || w.in != nil || w.out != nil {
+		c.add(f, w, limits[i], credit)
+		if limits[i] >= 0 {
+			f.limit = w.hops[limits[i]].out
+			if !credit { // a port that waits itself is no root of congestion (IBA A10.2.1)
+				c.mark(f, w, limits[i], t.Mark)
+			}
+		}
+		if f.lost {
 			f.carried = 0
-			f.lost = true
-		} else {
-			f.lost = false
 		}
 	}
-	c.addWaits()
+	c.addTimes()
 	t.stale.Store(false)
 }
 

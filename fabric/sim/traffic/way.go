@@ -1,9 +1,6 @@
 package traffic
 
 import (
-	"time"
-
-	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -19,11 +16,22 @@ type way struct {
 
 // hop is a port that a flow leaves through.
 type hop struct {
-	out, in  *state.Port // in: where it came in; nil at the sender
-	vl       uint8
-	weight   float64 // of the lane, in the arbitration of out
-	capacity float64 // bytes per second
+	out, in     *state.Port // in: where it came in; nil at the sender
+	vl          uint8
+	arbitration arbitration // of the lane, at out
+	capacity    float64     // bytes per second
 }
+
+// lane is a virtual lane of a port.
+type lane struct {
+	out *state.Port
+	vl  uint8
+}
+
+func (h *hop) lane() lane { return lane{h.out, h.vl} }
+
+// last returns the last hop.
+func (w *way) last() *hop { return &w.hops[len(w.hops)-1] }
 
 // wayOf returns the way of a flow through the subnet.
 func (t *Traffic) wayOf(f flow) (w way) {
@@ -51,7 +59,7 @@ func (t *Traffic) wayOf(f flow) (w way) {
 			w.out = out
 			return w
 		}
-		h.weight = t.weight(out, h.vl)
+		h.arbitration = t.arbitration(out, h.vl)
 		w.packet = min(w.packet, float64(mtuBytes(out.MTU)))
 		w.hops = append(w.hops, h)
 		at = out.Peer
@@ -66,7 +74,7 @@ func (w *way) stall(to *state.Port) {
 	if !to.Dead || to.Node.IsSwitch || len(w.hops) == 0 {
 		return
 	}
-	last := &w.hops[len(w.hops)-1]
+	last := w.last()
 	w.gone = true
 	info := last.out.PortInfo()
 	if last.capacity = 0; info.HOQLife <= maxHOQLife {
@@ -91,100 +99,24 @@ func (t *Traffic) lane(in, out *state.Port, sl uint8) uint8 {
 	return m.SLtoVL[sl&15]
 }
 
-// weight returns the weight of a lane at a port: the sum of its entries in both tables.
-func (t *Traffic) weight(out *state.Port, vl uint8) (sum float64) {
-	for _, block := range []uint32{1, 3} { // low and high priority
-		var a mad.VLArbitrationTable
-		a.Decode(t.subnet.Block(state.VLArbBlocks, out, block))
-		for i := range a.VL {
-			if a.VL[i] == vl {
-				sum += float64(a.Weight[i])
+// arbitration returns how a port serves a lane.
+func (t *Traffic) arbitration(out *state.Port, vl uint8) arbitration {
+	sum := func(block uint32) (sum float64) {
+		var table mad.VLArbitrationTable
+		table.Decode(t.subnet.Block(state.VLArbBlocks, out, block))
+		for i := range table.VL {
+			if table.VL[i] == vl {
+				sum += float64(table.Weight[i])
 			}
 		}
+		return sum
 	}
-	return sum
+	a := arbitration{high: sum(state.VLArbHigh), low: sum(state.VLArbLow), packet: float64(mtuBytes(out.MTU))}
+	switch limit := out.PortInfo().VLHighLimit; limit {
+	case 255:
+		a.limit = unlimited
+	default:
+		a.limit = max(a.packet, 4096*float64(limit)) // 0: one packet
+	}
+	return a
 }
-
-// trafficCounter makes counters grow.
-type trafficCounter struct {
-	now   time.Time
-	waits map[*state.Port]float64 // share of the time that a port waits
-
-	congested map[*state.Port]bool // ports of switches that mark packets
-}
-
-// Counters that traffic moves. PortXmitData and its like count units of 4 bytes.
-var (
-	xmitKeys    = [...]string{"PortXmitData", "PortXmitPkts", "PortUnicastXmitPkts", "PortXmitDataSL"}
-	rcvKeys     = [...]string{"PortRcvData", "PortRcvPkts", "PortUnicastRcvPkts", "PortRcvDataSL"}
-	waitKey     = counter.Key{Name: "PortXmitWait", Element: 0}
-	discardKey  = counter.Key{Name: "PortXmitDiscards", Element: 0}
-	hoqKey      = counter.Key{Name: "PortSwHOQLifetimeLimitDiscards", Element: 0}
-	fecnKey     = counter.Key{Name: "PortPktRcvFECN", Element: 0}
-	becnKey     = counter.Key{Name: "PortPktRcvBECN", Element: 0}
-	congestKey  = counter.Key{Name: "PortXmitTimeCong", Element: 0}
-	relayErrKey = counter.Key{Name: "PortRcvSwitchRelayErrors", Element: 0}
-)
-
-// trafficUnit is the unit of PortXmitData, and the amount of a tick of PortXmitWait at
-// the rate of the link, in bytes.
-const trafficUnit = 4
-
-// add counts a flow, which the hop limit, or with -1 none, limits from rate to carried.
-func (t *trafficCounter) add(w *way, rate, carried float64, limit int) {
-	for i, h := range w.hops {
-		if i < limit || w.gone && i < len(w.hops)-1 {
-			t.waits[h.out] += (rate - carried) / h.out.Capacity()
-		}
-		if w.gone && i == len(w.hops)-1 {
-			t.waits[h.out] = 1
-			h.out.Grow(discardKey, carried/w.packet, true, t.now)
-			h.out.Grow(hoqKey, carried/w.packet, true, t.now)
-			return
-		}
-		t.count(h.out, xmitKeys[:], carried, w.packet)
-		t.count(h.out.Peer, rcvKeys[:], carried, w.packet)
-	}
-	switch {
-	case w.out != nil && w.out.Num > 0:
-		w.out.Grow(discardKey, carried/w.packet, true, t.now)
-	case w.in != nil:
-		w.in.Grow(relayErrKey, carried/w.packet, true, t.now)
-	}
-}
-
-// mark counts the packets of a flow that the switch before its bottleneck marks: at the
-// receiver, and as notifications at the sender (IBA A10.2).
-func (t *trafficCounter) mark(f *flow, packet float64, marks func(sw *state.Node) float64) {
-	if !f.limit.Node.IsSwitch {
-		return
-	}
-	if every := marks(f.limit.Node); every > 0 {
-		f.to.Grow(fecnKey, f.carried/packet/every, true, t.now)
-		f.from.Grow(becnKey, f.carried/packet/every, true, t.now)
-		t.congested[f.limit] = true
-	}
-}
-
-// count makes the counters of a port grow by a flow.
-func (t *trafficCounter) count(p *state.Port, names []string, rate, packet float64) {
-	for i, name := range names {
-		per := packet
-		if i == 0 || i == 3 {
-			per = trafficUnit
-		}
-		p.Grow(counter.Key{Name: name, Element: 0}, rate/per, true, t.now)
-	}
-}
-
-func (t *trafficCounter) addWaits() {
-	for p := range t.congested {
-		p.Grow(congestKey, p.Capacity()/trafficUnit, true, t.now)
-	}
-	for p, share := range t.waits {
-		p.Grow(waitKey, min(1, share)*p.Capacity()/trafficUnit, true, t.now)
-	}
-}
-
-// mtuBytes returns the size of an MTU.
-func mtuBytes(m mad.MTU) int { return 128 << min(max(m, 1), 5) }
