@@ -15,8 +15,8 @@
 //	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
 //	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go:
-//	                the commands of these names; simrun.go, simscenario.go, simlog.go: sim --run,
-//	                --scenario, --log
+//	                the commands of these names; simrun.go, simscenario.go: sim --run,
+//	                --scenario and --log
 //	doc.go          version, doc and examples
 //	help.go         help, and the pages of commands
 package command
