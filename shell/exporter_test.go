@@ -139,10 +139,10 @@ func value(m map[string]*dto.MetricFamily, name string, labels ...string) (sum f
 	return sum
 }
 
-// serveSim runs fabsh sim --listen, until stop.
-func serveSim(t testing.TB, name, spec string) (stop func()) {
+// serveSim runs fabsh sim --listen, with more flags, until stop.
+func serveSim(t testing.TB, name, spec string, flags ...string) (stop func()) {
 	t.Helper()
-	c := exec.Command("fabsh", "sim", spec, "--listen", name)
+	c := exec.Command("fabsh", append([]string{"sim", spec, "--listen", name}, flags...)...)
 	in, err := c.StdinPipe() // its console ends with it
 	if err != nil {
 		t.Fatal(err)
