@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,42 @@ func TestRepress(t *testing.T) {
 			t.Errorf("%q; %d traps are repeated for ever", got, repeated)
 		}
 	})
+}
+
+// TestTrap144Repeats: trap 144 is sent again at intervals of SubnetTimeOut, 8 times, until a
+// TrapRepress with its transaction answers it.
+func TestTrap144Repeats(t *testing.T) {
+	for _, repressed := range []int{0, 1, 3} { // after so many; 0: never
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, small)
+			c := r.traps()
+			interval := 4096 * time.Nanosecond << r.at("leaf-4", 0).PortInfo().SubnetTimeOut
+			if err := r.Notices.SendTrap(144, r.named("leaf-4").GUID(), 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			var got, want []string
+			time.Sleep(interval / 2)
+			for n := range 12 {
+				for _, e := range r.events(c) {
+					got = append(got, fmt.Sprint(n, ": ", e))
+				}
+				if n < 9 && (repressed == 0 || n < repressed) {
+					want = append(want, fmt.Sprint(n, ": Trap 1 4: trap 144 of LID 4, "))
+				}
+				if n+1 == repressed {
+					call := smp(mad.MethodTrapRepress, mad.AttrSubnNotice, 0, r.lid("leaf-4"), encode(&mad.Notice{IsGeneric: true, TrapNumber: 144})[:state.SMPSize])
+					h := call.Header()
+					h.TID = 1
+					h.Put(call.MAD[:])
+					c.ask(t, call)
+				}
+				time.Sleep(interval)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("repressed after %d: by interval (-want +got)\n%s", repressed, diff)
+			}
+		})
+	}
 }
 
 // TestTakeTrap: what a program tells the subnet manager is reported, and answered by
