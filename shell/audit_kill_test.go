@@ -144,7 +144,7 @@ $`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st.Read(); st.Reset != nil || st.Last() == nil || len(st.Last().Ports) != 32 {
+		if st.Read(); st.Reset != nil || st.Last() == nil || st.Last().Len() != 32 {
 			t.Fatalf("%s: the state is lost, or half: %v", when, st.Reset)
 		}
 	}

@@ -62,8 +62,8 @@ It uses the shortest window to an earlier read that is kept in which the target 
 	Run: lang.Do(func(c *lang.Call, a *struct{ Target float64 }) (starlark.Value, error) {
 		r := c.Recv.(*portRates)
 		bits := 0.0 // the PortInfo of a link that is down has arbitrary values
-		if r.port.PhysicalState() == mad.PortPhysicalStateLinkUp {
-			bits = audit.LinkBits(r.port.Width(), r.port.Speed())
+		if r.Port.PhysicalState() == mad.PortPhysicalStateLinkUp {
+			bits = audit.LinkBits(r.Port.Width(), r.Port.Speed())
 		}
 		return r.ber(a.Target, bits), nil
 	}),
@@ -74,8 +74,8 @@ func (r *portRates) ber(target, bits float64) starlark.Value {
 	best := audit.BER{Verdict: audit.BERUnknown}
 	counter := audit.CounterIndex("symbol_error_counter")
 	known := false
-	for i := range r.windows {
-		x := r.windows[i].Rate(counter)
+	for w := range r.Windows() {
+		x := w.Rate(counter)
 		if x.Why != audit.Known || known && x.Window < best.Window {
 			continue
 		}

@@ -172,7 +172,7 @@ func MetricOf(v starlark.Value) *audit.Metric {
 // RatesOf returns the rates of a value of perf_rates, nil if v is another value.
 func RatesOf(v starlark.Value) *audit.PortRates {
 	if r, ok := v.(*portRates); ok {
-		return &audit.PortRates{Port: r.port, Windows: r.windows}
+		return &r.PortRates
 	}
 	return nil
 }

@@ -34,20 +34,12 @@ func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, er
 	if err != nil {
 		return nil, err
 	}
-	var before []past
+	before := new(audit.Comparison)
 	if p.last != nil {
-		before = pastsOf([]*audit.Read{p.last}, after)
+		before.Add(read, p.last)
 	}
 	p.last = read
-	r.compare(after, read, before)
-	rates := make([]audit.PortRates, len(ports))
-	for i, v := range r.values {
-		rates[i] = audit.PortRates{Port: ports[i], TimedOut: r.silent[i]}
-		if x := RatesOf(v); x != nil {
-			rates[i].Windows = x.Windows
-		}
-	}
-	return rates, nil
+	return r.compare(after, before), nil
 }
 
 // RatesOver reads the counters of ports twice, and returns their rates between.

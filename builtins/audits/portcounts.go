@@ -22,13 +22,14 @@ func (r *portRates) summed() *summary {
 		return r.summary
 	}
 	s := new(summary)
-	s.moving, s.saturated, s.silent = r.windows[0].Errors()
-	s.fell, s.reset = r.windows[0].Fell()
+	newest := r.newest()
+	s.moving, s.saturated, s.silent = newest.Errors()
+	s.fell, s.reset = newest.Fell()
 	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell
 	for _, name := range []string{"symbol_error_counter", "link_downed_counter"} {
 		counter := audit.CounterIndex(name)
-		for w := range r.windows {
-			x := r.windows[w].Rate(counter)
+		for w := range r.Windows() {
+			x := w.Rate(counter)
 			s.quiet = s.quiet && (x.Why != audit.Known || x.Count == 0)
 		}
 	}
@@ -72,9 +73,9 @@ var countMethod = lang.Builtin{
 			return nil, lang.ParamError("counter", "unknown counter %q%s", a.Counter, fabric.DidYouMean(a.Counter, names))
 		}
 		r := c.Recv.(*portRates)
-		best := r.windows[0].Rate(counter)
-		for w := 1; w < len(r.windows); w++ {
-			if x := r.windows[w].Rate(counter); x.Why == audit.Known && x.Window <= a.Within && x.Window > best.Window {
+		best := r.newest().Rate(counter)
+		for w := range r.Windows() {
+			if x := w.Rate(counter); x.Why == audit.Known && x.Window <= a.Within && x.Window > best.Window {
 				best = x
 			}
 		}

@@ -10,17 +10,14 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/plural"
 )
 
 // portRates is the value `port_rates`: the rates of a port's counters.
 type portRates struct {
-	port *fabric.Port
-	// windows are those to earlier reads, newest first; rates are of the first.
-	windows []audit.Window
-	summary *summary // of the first window; nil: not made yet
+	audit.PortRates          // rates are of the newest window
+	summary         *summary // of that window; nil: not made yet
 }
 
 // PortRatesType is the type of port_rates in scripts.
@@ -34,9 +31,9 @@ func init() {
 		return typed(name, "", doc, column, get)
 	}
 	PortRatesType = lang.NewType("port_rates", "The rates of the counters of a port between two reads. Unknown rates are absent, never 0.",
-		typed("port", "port", "the port", true, func(r *portRates) starlark.Value { return topology.PortOf(r.port) }),
-		typed("guid", "string", "its port GUID", true, func(r *portRates) starlark.Value { return topology.GUIDValue(r.port.GUID()) }),
-		typed("num", "int", "its number", true, func(r *portRates) starlark.Value { return starlark.MakeInt(r.port.Num()) }),
+		typed("port", "port", "the port", true, func(r *portRates) starlark.Value { return topology.PortOf(r.Port) }),
+		typed("guid", "string", "its port GUID", true, func(r *portRates) starlark.Value { return topology.GUIDValue(r.Port.GUID()) }),
+		typed("num", "int", "its number", true, func(r *portRates) starlark.Value { return starlark.MakeInt(r.Port.Num()) }),
 		member("window", "seconds between the two reads, None without an earlier read", true, (*portRates).window),
 		member("port_xmit_bytes", "bytes sent, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_xmit_bytes") }),
 		member("port_rcv_bytes", "bytes received, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_rcv_bytes") }),
@@ -50,7 +47,7 @@ func init() {
 		member("groups", "groups of counters that the agent has: a tuple of words", false, (*portRates).groups),
 		member("silent", "counters whose requests were not answered: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().silent) }),
 		member("fell", "True if a counter of the port fell: it was cleared, or the node was rebooted", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().fell) }),
-		member("fec", "True if the counters of errors corrected by FEC are known", false, func(r *portRates) starlark.Value { return starlark.Bool(r.windows[0].FEC()) }),
+		member("fec", "True if the counters of errors corrected by FEC are known", false, func(r *portRates) starlark.Value { return starlark.Bool(r.newest().FEC()) }),
 		member("reset", "True if a counter fell at all ports of the node, which has several", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().reset) }),
 		lang.Member[*portRates]{Method: &countMethod},
 		lang.Member[*portRates]{Method: &berMethod},
@@ -62,7 +59,12 @@ const whyDoc = `"not_supported", the agent does not have the counter; "no_answer
 
 var _ lang.Factual = (*portRates)(nil)
 
-func (r *portRates) String() string        { return fmt.Sprintf("port_rates(%q)", r.port.Name()) }
+func (r *portRates) newest() *audit.Window {
+	w := r.Newest()
+	return &w
+}
+
+func (r *portRates) String() string        { return fmt.Sprintf("port_rates(%q)", r.Port.Name()) }
 func (r *portRates) Type() string          { return "port_rates" }
 func (r *portRates) Freeze()               {}
 func (r *portRates) Truth() starlark.Bool  { return true }
@@ -87,10 +89,10 @@ func (r *portRates) Facts() []lang.Fact {
 
 // Display returns the port, the counters that increased, and the unknown ones.
 func (r *portRates) Display() string {
-	facts := []lang.Fact{{Name: "port", Value: starlark.String(r.port.Name())}, {Name: "window", Value: r.window()}}
+	facts := []lang.Fact{{Name: "port", Value: starlark.String(r.Port.Name())}, {Name: "window", Value: r.window()}}
 	unknown := map[audit.Why][]string{}
 	for i, c := range audit.Counters() {
-		x := r.windows[0].Rate(i)
+		x := r.newest().Rate(i)
 		switch {
 		case x.Why != audit.Known:
 			unknown[x.Why] = append(unknown[x.Why], c.Name)
@@ -110,7 +112,7 @@ func (r *portRates) Display() string {
 }
 
 func (r *portRates) window() starlark.Value {
-	d, ok := r.windows[0].Length()
+	d, ok := r.newest().Length()
 	if !ok {
 		return starlark.None
 	}
@@ -123,7 +125,7 @@ func seconds(d time.Duration) starlark.Value {
 }
 
 func (r *portRates) rate(name string) starlark.Value {
-	x := r.windows[0].Rate(audit.CounterIndex(name))
+	x := r.newest().Rate(audit.CounterIndex(name))
 	if x.Why != audit.Known {
 		return starlark.None
 	}
@@ -133,7 +135,7 @@ func (r *portRates) rate(name string) starlark.Value {
 // groups returns a tuple, which can be a key of a dict.
 func (r *portRates) groups() starlark.Value {
 	var words starlark.Tuple
-	for _, name := range r.windows[0].Groups() {
+	for _, name := range r.newest().Groups() {
 		words = append(words, starlark.String(name))
 	}
 	return words
@@ -145,7 +147,7 @@ func (r *portRates) moving() starlark.Value { return r.names(r.summed().moving) 
 func (r *portRates) known(of func(audit.Rate) starlark.Value) starlark.Value {
 	d := new(starlark.Dict)
 	for i, c := range audit.Counters() {
-		if x := r.windows[0].Rate(i); x.Why == audit.Known {
+		if x := r.newest().Rate(i); x.Why == audit.Known {
 			d.SetKey(starlark.String(c.Name), of(x))
 		}
 	}
@@ -164,7 +166,7 @@ func (r *portRates) counts() starlark.Value {
 func (r *portRates) unknown() starlark.Value {
 	names := map[audit.Why][]string{}
 	for i, c := range audit.Counters() {
-		if x := r.windows[0].Rate(i); x.Why != audit.Known {
+		if x := r.newest().Rate(i); x.Why != audit.Known {
 			names[x.Why] = append(names[x.Why], c.Name)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
-	"fabsh/mad"
 )
 
 // span is what a read is compared with: a read some time earlier, the previous run, a file,
@@ -137,7 +136,7 @@ func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	}
 	run := keepingOf(c.Runtime()).run
 	run.join(read)
-	return r.rates(ports, read, pastsOf(append([]*audit.Read{before}, run.earlier()...), ports))
+	return r.rates(ports, since(read, append([]*audit.Read{before}, run.earlier()...)...))
 }
 
 // onlyRead returns the counters of a file, which were read once.
@@ -149,7 +148,7 @@ func onlyRead(c *lang.Call, r *reader) (starlark.Value, error) {
 	if run := keepingOf(c.Runtime()).run; run != nil {
 		run.file = true
 	}
-	return r.rates(ports, read, nil)
+	return r.rates(ports, since(read))
 }
 
 // twice reads, waits, and reads again.
@@ -167,68 +166,45 @@ func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) 
 	}
 	run := keepingOf(c.Runtime()).run
 	run.join(second)
-	return r.rates(after, second, append([]past{{before, first.Began}}, pastsOf(run.earlier(), after)...))
-}
-
-// past is an earlier read: its ports, by target.
-type past struct {
-	ports []*audit.PortRead
-	began time.Time
-}
-
-// pastsOf returns the ports of reads, newest first.
-func pastsOf(reads []*audit.Read, ports []*audit.PortRead) []past {
-	list := make([]past, len(reads))
-	for i, r := range reads {
-		list[i] = past{make([]*audit.PortRead, len(ports)), r.Began}
-		for j, p := range ports {
-			if p != nil {
-				list[i].ports[j] = r.Port(p.Key)
-			}
-		}
+	between := new(audit.Comparison)
+	between.AddPorts(second, first, after, before)
+	for _, e := range run.earlier() {
+		between.Add(second, e)
 	}
-	return list
+	return r.rates(after, between)
 }
 
-// rates returns the values of all targets. Rates are since the first of earlier, bit error
-// rates since any of them.
-func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past) (starlark.Value, error) {
-	r.compare(after, read, earlier)
+// since compares a read with earlier ones, the newest first.
+func since(read *audit.Read, earlier ...*audit.Read) *audit.Comparison {
+	c := new(audit.Comparison)
+	for _, e := range earlier {
+		c.Add(read, e)
+	}
+	return c
+}
+
+// rates returns the values of all targets. Rates are since the first of the earlier reads, bit
+// error rates since any of them.
+func (r *reader) rates(after []audit.PortRead, since *audit.Comparison) (starlark.Value, error) {
+	r.compare(after, since)
 	return topology.Results(r.values, r.many)
 }
 
-// compare computes the values of rates and stores them in r.
-func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []past) {
-	windows := make([][]audit.Window, len(after))
-	for _, e := range earlier {
-		gap := read.Began.Sub(e.began)
-		keepingOf(r.c.Runtime()).run.rate(gap)
-		fell := map[mad.GUID]audit.NodeFall{}
-		for i, p := range after {
-			if p != nil {
-				audit.AddFall(fell, e.ports[i], p)
-			}
-		}
-		for i, p := range after {
-			if p != nil && e.ports[i] != nil {
-				windows[i] = append(windows[i], audit.NewWindow(e.ports[i], p, gap, fell))
-			}
-		}
-		if gap <= 0 { // the clock was set back, so that the age of older reads is unknown too
-			break
-		}
-	}
-	r.forget(windows)
+// compare returns the rates, and stores their values in r.
+func (r *reader) compare(after []audit.PortRead, since *audit.Comparison) []audit.PortRates {
 	x := keepingOf(r.c.Runtime()).run
-	for i, p := range after {
-		if r.values[i] != nil || p == nil {
-			x.note(audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]})
-			continue
-		}
-		if len(windows[i]) == 0 {
-			windows[i] = []audit.Window{audit.NewWindow(nil, p, 0, nil)}
-		}
-		r.values[i] = &portRates{port: r.ports[i], windows: windows[i]}
-		x.note(audit.PortRates{Port: r.ports[i], Windows: windows[i]})
+	for gap := range since.Gaps() {
+		x.rate(gap)
 	}
+	rates := make([]audit.PortRates, len(after))
+	for i, p := range after {
+		rates[i] = audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]}
+		if r.values[i] == nil && p.Known() {
+			rates[i].Read, rates[i].Since = p, since
+			r.values[i] = &portRates{PortRates: rates[i]}
+		}
+	}
+	x.noteAll(rates)
+	r.forget(rates)
+	return rates
 }

@@ -155,16 +155,17 @@ func (r *reader) readAgents(lids []mad.LID) error {
 
 // forget drops the capabilities of agents that may have other firmware, so that they are read
 // again: their counters fell, or they did not support an attribute.
-func (r *reader) forget(windows [][]audit.Window) {
+func (r *reader) forget(rates []audit.PortRates) {
 	if r.known == nil {
 		return
 	}
 	var other []*fabric.Port
 	for i, p := range r.ports {
-		if len(windows[i]) == 0 {
+		if !rates[i].Answered() {
 			continue
 		}
-		fell, _ := windows[i][0].Fell()
+		newest := rates[i].Newest()
+		fell, _ := newest.Fell()
 		if a := r.agents[r.targets[i].LID]; fell || a.lacks&audit.Wanted(&a.info, 0) != 0 {
 			other = append(other, p)
 		}
@@ -216,11 +217,11 @@ func (r *reader) now() time.Time {
 type query struct{ target, attr int }
 
 // maxQueries is how many requests are sent at once, to limit the memory for their answers.
-const maxQueries = 1 << 14
+const maxQueries = 1 << 12
 
 // read reads all ports once. It returns those that answered, by target, and the same as a
 // read to keep.
-func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
+func (r *reader) read() ([]audit.PortRead, *audit.Read, error) {
 	answers := audit.NewAnswers(r.now(), len(r.targets))
 	index := make([]int, len(r.targets))
 	for i := range r.targets {
@@ -248,7 +249,7 @@ func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 		}
 	}
 	byIndex, read := answers.Read()
-	after := make([]*audit.PortRead, len(r.targets))
+	after := make([]audit.PortRead, len(r.targets))
 	for i := range after {
 		if r.values[i] == nil {
 			after[i] = byIndex[index[i]]

@@ -167,7 +167,7 @@ func (x *run) join(read *audit.Read) {
 	case x.joined == nil:
 		x.joined = read
 	default:
-		x.joined.Join(read)
+		x.joined = x.joined.Join(read)
 	}
 }
 
@@ -179,22 +179,60 @@ func (x *run) rate(window time.Duration) {
 	}
 }
 
-// note records the rates of a port. A later read replaces an earlier one.
-func (x *run) note(r audit.PortRates) {
-	if x == nil || r.Port == nil {
+// noteAll records the rates of ports, and keeps the list.
+func (x *run) noteAll(rates []audit.PortRates) {
+	if x == nil {
 		return
 	}
-	at := place{r.Port.Node().GUID(), r.Port.Num()}
-	if i, ok := x.rated[at]; ok {
-		x.rates[i] = r
+	if x.rates == nil && distinct(rates) { // as in most runs: an index of all ports is not needed
+		x.rates = rates
 		return
 	}
 	if x.rated == nil {
 		x.rated = map[place]int{}
+		for i := range x.rates {
+			x.rated[placeOf(x.rates[i].Port)] = i
+		}
+	}
+	for _, r := range rates {
+		x.note(r)
+	}
+}
+
+// distinct reports whether rates are of different ports of a fabric.
+func distinct(rates []audit.PortRates) bool {
+	var seen []bool // by ID
+	for i := range rates {
+		p := rates[i].Port
+		if p == nil || p.Node().Fabric() != rates[0].Port.Node().Fabric() {
+			return false
+		}
+		if seen == nil {
+			seen = make([]bool, len(p.Node().Fabric().Ports()))
+		}
+		if seen[p.ID()] {
+			return false
+		}
+		seen[p.ID()] = true
+	}
+	return true
+}
+
+// note records the rates of a port. A later read replaces an earlier one.
+func (x *run) note(r audit.PortRates) {
+	if r.Port == nil {
+		return
+	}
+	at := placeOf(r.Port)
+	if i, ok := x.rated[at]; ok {
+		x.rates[i] = r
+		return
 	}
 	x.rated[at] = len(x.rates)
 	x.rates = append(x.rates, r)
 }
+
+func placeOf(p *fabric.Port) place { return place{p.Node().GUID(), p.Num()} }
 
 // RunRates returns the rates that the current run has read.
 func RunRates(r *lang.Runtime) []audit.PortRates {
@@ -217,7 +255,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 			return nil, err
 		}
 		k.run.join(read)
-		return r.rates(after, read, pastsOf(k.run.earlier(), after))
+		return r.rates(after, since(read, k.run.earlier()...))
 	}
 	f := topology.EnvOf(c.Runtime()).Fabric()
 	if f == nil {
@@ -232,12 +270,12 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	earlier := pastsOf(st.Reads(), after)
+	earlier := since(read, st.Reads()...)
 	st.Add(read)
 	if err := save(st, k.dir, fabric.SubnetOf(f, ""), f.Complete()); err != nil {
 		return nil, lastError(&StateError{err})
 	}
-	return r.rates(after, read, earlier)
+	return r.rates(after, earlier)
 }
 
 // save saves a state, and of which subnet it is. Unless complete is set, switches may be

@@ -83,10 +83,12 @@ func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Durati
 	}
 	rates := make(map[*fabric.Port]*audit.Window, len(read))
 	for i := range read {
-		if w := read[i].Windows; len(w) > 0 {
-			if _, ok := w[0].Length(); ok {
-				rates[read[i].Port] = &w[0]
-			}
+		if !read[i].Answered() {
+			continue
+		}
+		w := read[i].Newest()
+		if _, ok := w.Length(); ok {
+			rates[read[i].Port] = &w
 		}
 	}
 	x := counted[name]

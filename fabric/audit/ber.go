@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -79,14 +80,29 @@ func LinkBits(width, speed string) float64 {
 	return float64(mad.WidthLanes(width)) * dataGbps[speed] * 1e9
 }
 
-// PortRates is what a run read of the counters of a port.
+// PortRates is what a run read of the counters of a port. A port that did not answer has no
+// Read.
 type PortRates struct {
-	Port *fabric.Port
-	// Windows are those to earlier reads, the newest first. A port without an earlier
-	// read has one, without rates; a port that did not answer has none.
-	Windows  []Window
-	TimedOut bool // the agent timed out; else it refused to answer
+	Port     *fabric.Port
+	Read     PortRead
+	Since    *Comparison // with earlier reads
+	TimedOut bool        // the agent timed out; else it refused to answer
 }
+
+// Answered reports whether the counters were read.
+func (r *PortRates) Answered() bool { return r.Read.Known() }
+
+// Windows are the windows to earlier reads, the newest first; one without rates if there is no
+// earlier read; none of a port that did not answer.
+func (r *PortRates) Windows() iter.Seq[Window] {
+	if !r.Answered() {
+		return func(func(Window) bool) {}
+	}
+	return r.Since.Windows(r.Read)
+}
+
+// Newest is the first of Windows. The port must have answered.
+func (r *PortRates) Newest() Window { return r.Since.Newest(r.Read) }
 
 // BER is the bit error rate of the port's link in the longest window that is known;
 // false: no such window, or the link's rate is unknown.
@@ -96,8 +112,7 @@ func (r *PortRates) BER() (rate float64, window time.Duration, ok bool) {
 	}
 	bits := LinkBits(r.Port.Width(), r.Port.Speed())
 	counter := CounterIndex("symbol_error_counter")
-	for i := range r.Windows {
-		w := &r.Windows[i]
+	for w := range r.Windows() {
 		if one, known := w.BitErrorRate(bits); known && w.Rate(counter).Window > window {
 			rate, window, ok = one, w.Rate(counter).Window, true
 		}

@@ -87,7 +87,7 @@ func TestClockReads(t *testing.T) {
 		now = now.Add(jump.by)
 		_, second := readOf(now, port(2))
 		if jump.by <= 0 {
-			w := NewWindow(&first.Ports[0], &second.Ports[0], second.Began.Sub(first.Began), nil)
+			w := windowOf(first, second)
 			if r := w.Rate(CounterIndex("symbol_error_counter")); r.Why == Known {
 				t.Errorf("%s: %v", jump.what, r)
 			}
@@ -100,7 +100,7 @@ func TestClockReads(t *testing.T) {
 			t.Fatalf("%s: the last read is %v", jump.what, st.Last())
 		}
 		_, third := readOf(now.Add(time.Hour), port(9))
-		w := NewWindow(&st.Last().Ports[0], &third.Ports[0], third.Began.Sub(st.Last().Began), nil)
+		w := windowOf(st.Last(), third)
 		if r := w.Rate(CounterIndex("symbol_error_counter")); r.Why != Known || r.Count != 7 || r.Window != time.Hour {
 			t.Errorf("%s: then %+v", jump.what, r)
 		}

@@ -13,23 +13,23 @@ func (w *Window) Errors() (moving, saturated, silent []int) {
 		}
 	}
 	all := Counters()
-	for at, i := range w.after.layout.counters {
+	for _, i := range w.after.kind().layout.counters {
 		if all[i].Traffic {
 			continue
 		}
-		v, s := w.after.values[at], w.after.layout.fields[at]
-		if w.before == nil && v == s.field.Max() { // whatever it was
+		v, s := w.after.value(i)
+		if !w.before.Known() && v == s.field.Max() { // whatever it was
 			saturated = append(saturated, i)
 			continue
 		}
-		if w.before != nil && v != s.field.Max() {
+		if w.before.Known() && v != s.field.Max() {
 			if old, from := w.before.value(i); from != nil && from.set == s.set && old == v {
 				continue // as at most ports
 			}
 		}
 		consider(i)
 	}
-	if w.after.silent != 0 || w.before != nil && w.before.silent != 0 {
+	if w.after.kind().silent != 0 || w.before.Known() && w.before.kind().silent != 0 {
 		for i := range all {
 			if w.Rate(i).Why == NoAnswer {
 				silent = append(silent, i)
@@ -41,5 +41,5 @@ func (w *Window) Errors() (moving, saturated, silent []int) {
 
 // FEC reports whether counters of symbols that FEC corrected are known.
 func (w *Window) FEC() bool {
-	return w.before != nil && w.before.answered&w.after.answered&maskOf(setRSFEC, setLanes) != 0
+	return w.before.Known() && w.before.kind().answered&w.after.kind().answered&maskOf(setRSFEC, setLanes) != 0
 }

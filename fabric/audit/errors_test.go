@@ -37,21 +37,21 @@ func TestErrors(t *testing.T) {
 	}
 	seen := [3]int{}
 	for range 3000 {
-		was, _ := readOf(noon, spec())
-		is, _ := readOf(noon.Add(time.Minute), spec())
+		was, first := readOf(noon, spec())
+		is, second := readOf(noon.Add(time.Minute), spec())
 		if r.IntN(20) == 0 {
-			was[0] = nil
+			was[0] = PortRead{}
 		}
-		fell := map[mad.GUID]NodeFall{}
-		AddFall(fell, was[0], is[0])
-		w := NewWindow(was[0], is[0], time.Minute, fell)
+		between := new(Comparison)
+		between.AddPorts(second, first, is, was)
+		w := between.Newest(is[0])
 		var want [3][]int
 		for i, c := range Counters() {
 			switch x := w.Rate(i); {
 			case x.Why == NoAnswer:
 				want[2] = append(want[2], i)
 			case c.Traffic:
-			case was[0] == nil && largest(is[0], i):
+			case !was[0].Known() && largest(is[0], i):
 				want[1] = append(want[1], i)
 			case x.Why == Saturated:
 				want[1] = append(want[1], i)
@@ -74,7 +74,7 @@ func TestErrors(t *testing.T) {
 }
 
 // largest: a counter of p stands at its largest value.
-func largest(p *PortRead, counter int) bool {
+func largest(p PortRead, counter int) bool {
 	v, s := p.value(counter)
 	return s != nil && v == s.field.Max()
 }

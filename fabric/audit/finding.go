@@ -13,6 +13,7 @@
 //	report.go    Report: all of one run; sweep.go, the requests of its sweep
 //	metric.go    Metric: a named value for Prometheus
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were
+//	portread.go  at a port; answers.go, made from answers; compare.go, compared with earlier reads
 //	agent.go     Agents: what performance agents support
 //	readfile.go  the counters in a file; share.go, use as a share of the bandwidth
 //	rate.go      Rate: what two reads come to; errors.go, those that need attention;

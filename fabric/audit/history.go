@@ -54,7 +54,7 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 	}
 	slices.SortStableFunc(fresh, func(a, b portPast) int { return a.key.compare(b.key) })
 	fresh = slices.CompactFunc(fresh, func(a, b portPast) bool { return a.key == b.key }) // a duplicate GUID
-	var all []portPast
+	all := make([]portPast, 0, max(len(fresh), len(h.ports)))
 	for old := h.ports; len(old)+len(fresh) > 0; {
 		var x portPast
 		switch {

@@ -16,7 +16,7 @@ func TestClockRates(t *testing.T) {
 	}
 	counter := CounterIndex("symbol_error_counter")
 	window := func(st *State, r *Read) Rate {
-		w := NewWindow(&st.Last().Ports[0], &r.Ports[0], r.Began.Sub(st.Last().Began), nil)
+		w := windowOf(st.Last(), r)
 		return w.Rate(counter)
 	}
 	for _, jump := range append(jumps, struct {

@@ -2,11 +2,8 @@ package audit
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"time"
-
-	"fabsh/mad"
 )
 
 // Why is the reason why the rate of a counter is unknown.
@@ -45,27 +42,18 @@ const MinWindow = 2 * refresh
 
 // Window is what lies between two reads of a port.
 type Window struct {
-	before, after *PortRead
+	before, after PortRead      // before may be unknown
 	gap           time.Duration // from the begin of the one read to that of the other
-	fell          bool          // a counter of the port fell
-	reset         bool          // and so it is at all ports of its node
-}
-
-// NewWindow is the window of a port between two reads; before is nil where the
-// port was not read. fell is what Fallen found.
-func NewWindow(before, after *PortRead, gap time.Duration, fell map[mad.GUID]NodeFall) Window {
-	w := Window{before: before, after: after, gap: gap}
-	if before != nil {
-		w.fell = fallen(before, after)
-		n := fell[after.Node]
-		w.reset = w.fell && n.fell == n.ports && n.ports > 1
-	}
-	return w
+	fall          fall
 }
 
 // replaced reports whether another device has the port GUID.
 func (w *Window) replaced() bool {
-	return w.before != nil && (w.before.System != w.after.System && w.before.System != 0 && w.after.System != 0 || w.before.Node != w.after.Node)
+	if !w.before.Known() {
+		return false
+	}
+	old, now := w.before.id(), w.after.id()
+	return old.system != now.system && old.system != 0 && now.system != 0 || old.node != now.node
 }
 
 // Fell reports whether a counter of the port fell, because it was cleared, or
@@ -75,7 +63,7 @@ func (w *Window) Fell() (fell, all bool) {
 	if w.replaced() {
 		return false, false
 	}
-	return w.fell, w.reset
+	return w.fall != notFallen, w.fall == nodeFallen
 }
 
 // Groups are the words for the groups of counters that the agent has, which it has of
@@ -87,39 +75,6 @@ func (w *Window) Groups() (names []string) {
 		}
 	}
 	return names
-}
-
-// NodeFall counts ports of a node that had counted something: at how many of them
-// counters fell.
-type NodeFall struct{ ports, fell int }
-
-// AddFall counts a port for NewWindow.
-func AddFall(m map[mad.GUID]NodeFall, before, after *PortRead) {
-	if before == nil || !before.counted() {
-		return
-	}
-	n := m[after.Node]
-	n.ports++
-	if fallen(before, after) {
-		n.fell++
-	}
-	m[after.Node] = n
-}
-
-// counted reports whether a counter of p is above 0.
-func (p *PortRead) counted() bool {
-	return slices.ContainsFunc(p.values, func(v uint64) bool { return v > 0 })
-}
-
-// fallen reports whether a counter has a lower value than before.
-func fallen(before, after *PortRead) bool {
-	for _, counter := range after.layout.counters {
-		v, s := after.value(counter)
-		if old, from := before.value(counter); from != nil && from.set == s.set && v < old {
-			return true
-		}
-	}
-	return false
 }
 
 // Rate is how fast a counter counted.
@@ -135,7 +90,7 @@ func (r Rate) PerSecond() float64 { return float64(r.Count) / r.Window.Seconds()
 // Length is the window of what all ports have; false without one, as when the clock was set
 // back.
 func (w *Window) Length() (time.Duration, bool) {
-	if w.before == nil {
+	if !w.before.Known() {
 		return 0, false
 	}
 	d := w.length(w.before.main(), w.after.main())
@@ -144,37 +99,32 @@ func (w *Window) Length() (time.Duration, bool) {
 
 // length is the time from the answer with an attribute to that with another.
 func (w *Window) length(before, after int) time.Duration {
-	return w.gap + w.after.after[after] - w.before.after[before]
+	return w.gap + w.after.after(after) - w.before.after(before)
 }
 
 // Value is a counter, an index of Counters, at the end of the window, times its
 // Scale; false: unknown.
 func (w *Window) Value(counter int) (uint64, bool) {
-	v, s, _ := w.after.read(counter)
-	scale := Counters()[counter].Scale
-	if s == nil || v > math.MaxUint64/scale {
-		return 0, false
-	}
-	return v * scale, true
+	return w.after.valueOf(counter)
 }
 
 // Rate is that of a counter, an index of Counters.
 func (w *Window) Rate(counter int) Rate {
 	c := &Counters()[counter]
-	v, s, _ := w.after.read(counter)
+	v, s, _ := w.after.readOf(counter)
 	if s == nil {
 		if w.after.lacks(c) {
 			return Rate{Why: NoAnswer}
 		}
 		return Rate{Why: NotSupported}
 	}
-	if w.before == nil {
+	if !w.before.Known() {
 		return Rate{Why: NoEarlierRead}
 	}
-	old, from, asked := w.before.read(counter)
+	old, from, asked := w.before.readOf(counter)
 	r := Rate{}
 	attr := counterSets[s.set].attr
-	if !asked || w.after.answered&setsOf(attr) == 0 {
+	if !asked || w.after.kind().answered&setsOf(attr) == 0 {
 		r.Window, _ = w.Length()
 		if sum, _ := w.after.sum(s.set); !asked && v > sum { // it was not 0: only the sum was cleared
 			from = nil
@@ -191,9 +141,9 @@ func (w *Window) Rate(counter int) Rate {
 		r.Why = NoEarlierRead
 	case r.Window < refresh:
 		r.Why = TooShort
-	case w.reset:
+	case w.fall == nodeFallen:
 		r.Why = NodeReset
-	case v < old, w.fell && old == 0: // 0: its value when it was cleared is unknown
+	case v < old, w.fall != notFallen && old == 0: // 0: its value when it was cleared is unknown
 		r.Why = Cleared
 	case v == s.field.Max(), v-old > math.MaxUint64/c.Scale:
 		r.Why = Saturated
@@ -204,26 +154,9 @@ func (w *Window) Rate(counter int) Rate {
 	return r
 }
 
-// read is the value of a counter, and where it was read; or where it would have
-// been, had it not been known to be 0 without a request.
-func (p *PortRead) read(counter int) (v uint64, s *source, asked bool) {
-	if v, s = p.value(counter); s != nil {
-		return v, s, true
-	}
-	c := &Counters()[counter]
-	if p.lacks(c) {
-		return 0, nil, true
-	}
-	s = &c.sources[0]
-	if sum, ok := p.sum(s.set); !ok || sum > 0 {
-		return 0, nil, true
-	}
-	return 0, s, false
-}
-
 // sum is what the counters come to that those of a set are a part of; false: they
 // are part of none, or that is unknown.
-func (p *PortRead) sum(set CounterSet) (sum uint64, ok bool) {
+func (p PortRead) sum(set CounterSet) (sum uint64, ok bool) {
 	for _, i := range wholes()[set] {
 		v, s := p.value(i)
 		if s == nil {
@@ -245,11 +178,11 @@ var wholes = sync.OnceValue(func() (list [numSets][]int) {
 })
 
 // has reports whether the agent has the set, even if it was not read.
-func (p *PortRead) has(s CounterSet) bool {
-	return p.answered.has(s) || p.answered.has(setWideErrors) && (s == setBase || s == setWait || s == setQP1)
+func (p PortRead) has(s CounterSet) bool {
+	return p.kind().answered.has(s) || p.kind().answered.has(setWideErrors) && (s == setBase || s == setWait || s == setQP1)
 }
 
 // lacks reports whether c was requested, without an answer.
-func (p *PortRead) lacks(c *Counter) bool {
-	return c.source(p.silent) != nil
+func (p PortRead) lacks(c *Counter) bool {
+	return c.source(p.kind().silent) != nil
 }

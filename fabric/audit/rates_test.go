@@ -34,7 +34,7 @@ type portSpec struct {
 }
 
 // readOf makes a read of what ports answer, each a millisecond after the one before.
-func readOf(began time.Time, specs ...portSpec) (ports []*PortRead, read *Read) {
+func readOf(began time.Time, specs ...portSpec) (ports []PortRead, read *Read) {
 	a := NewAnswers(began, 0)
 	for n, s := range specs {
 		i := a.AddPort(s.key, s.node, s.system)
@@ -57,19 +57,24 @@ func readOf(began time.Time, specs ...portSpec) (ports []*PortRead, read *Read) 
 	return a.Read()
 }
 
+// windowOf is the window of the first port of a read since another.
+func windowOf(before, after *Read) Window {
+	between := new(Comparison)
+	between.Add(after, before)
+	return between.Newest(after.port(0))
+}
+
 // ratesOf says of some counters what two reads of ports come to.
 func ratesOf(before, after []portSpec, gap time.Duration, names ...string) (lines []string) {
-	was, _ := readOf(noon, before...)
-	is, _ := readOf(noon.Add(gap), after...)
-	fell := map[mad.GUID]NodeFall{}
+	was, first := readOf(noon, before...)
+	is, second := readOf(noon.Add(gap), after...)
+	between := new(Comparison)
+	between.AddPorts(second, first, is, was)
 	for i := range is {
-		AddFall(fell, was[i], is[i])
-	}
-	for i := range is {
-		w := NewWindow(was[i], is[i], gap, fell)
+		w := between.Newest(is[i])
 		for _, name := range names {
 			r := w.Rate(CounterIndex(name))
-			lines = append(lines, fmt.Sprintf("%d %s %d %s", is[i].Key.Num, name, r.Count, r.Why))
+			lines = append(lines, fmt.Sprintf("%d %s %d %s", is[i].Key().Num, name, r.Count, r.Why))
 		}
 	}
 	return lines

@@ -15,7 +15,7 @@ func ReadOf(f *fabric.Fabric) (*Read, error) {
 		a.addNode(&f.Nodes()[i], f.AnswersOf(i))
 	}
 	switch _, read := a.Read(); {
-	case len(read.Ports) == 0:
+	case read.Len() == 0:
 		return nil, errors.New("the file has no counters; write it with snapshot FILE --all")
 	case read.Began.IsZero():
 		return nil, errors.New("the file has no time of its counters; write it with snapshot FILE --all")
@@ -66,7 +66,7 @@ func (a *Answers) addNode(n *fabric.Node, list []fabric.Answer) {
 			a.Silent(i, attr, info)
 			continue
 		}
-		a.Answered(i, attr, info, modes[x.Port], sized(x.Data, CounterAttributes[attr]), a.read.Began)
+		a.Answered(i, attr, info, modes[x.Port], sized(x.Data, CounterAttributes[attr]), a.began)
 	}
 }
 

@@ -123,6 +123,7 @@ func (st *State) Add(r *Read) {
 			st.reads[i] = old.reduced(holdsDowns)
 		}
 	}
+	r.share(st.Last())
 	st.reads = thin(append(st.reads, r), r.Began)
 }
 

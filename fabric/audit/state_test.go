@@ -37,12 +37,16 @@ func openState(t testing.TB, dir string) *State {
 func whole(r *Read) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Began.UTC(), r.holds)
-	for i := range r.Ports {
-		p := &r.Ports[i]
-		fmt.Fprintln(&b, p.Key, p.Node, p.System, p.answered, p.silent, p.after)
-		for at, counter := range p.layout.counters {
-			if p.values[at] > 0 {
-				fmt.Fprintln(&b, " ", Counters()[counter].Name, p.values[at])
+	for i := range r.Len() {
+		p := r.port(i)
+		fmt.Fprint(&b, *p.id(), p.kind().answered, p.kind().silent)
+		for attr := range numAttributes {
+			fmt.Fprint(&b, " ", p.after(attr))
+		}
+		fmt.Fprintln(&b)
+		for _, counter := range p.kind().layout.counters {
+			if v, _ := p.value(counter); v > 0 {
+				fmt.Fprintln(&b, " ", Counters()[counter].Name, v)
 			}
 		}
 	}
@@ -107,7 +111,7 @@ func TestState(t *testing.T) {
 	if d := cmp.Diff(want, st.findings); d != "" {
 		t.Errorf("findings -want +got\n%s", d)
 	}
-	if n := len(second.Ports); n != 3 {
+	if n := second.Len(); n != 3 {
 		t.Errorf("%d ports are kept, want 3", n)
 	}
 	if err := st.Save(); err != nil {
@@ -119,6 +123,11 @@ func TestState(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Dir(st.path)); len(entries) != 1 || st.path != filepath.Join(dir, "rail-1", "counters.state") {
 		t.Errorf("files %v, path %s", entries, st.path)
 	}
+}
+
+func emptyRead(began time.Time) *Read {
+	_, r := readOf(began)
+	return r
 }
 
 // TestThin: whatever the time between runs, few reads are kept, and for each
@@ -153,7 +162,7 @@ func TestThin(t *testing.T) {
 					t.Fatalf("every %s: for a window of %v there is a read of %v", name, window, best)
 				}
 			}
-			st.Add(&Read{Began: now})
+			st.Add(emptyRead(now))
 			most = max(most, len(st.reads))
 		}
 		if most > maxReads {
@@ -162,8 +171,8 @@ func TestThin(t *testing.T) {
 		t.Logf("every %s: up to %d reads", name, most)
 	}
 	st := new(State)
-	st.Add(&Read{Began: noon})
-	st.Add(&Read{Began: noon.Add(-time.Hour)}) // the clock was set back
+	st.Add(emptyRead(noon))
+	st.Add(emptyRead(noon.Add(-time.Hour))) // the clock was set back
 	if len(st.reads) != 1 || !st.Last().Began.Equal(noon.Add(-time.Hour)) {
 		t.Errorf("after the clock was set back: %d reads", len(st.reads))
 	}
@@ -374,11 +383,10 @@ func FuzzState(f *testing.F) {
 			t.Error("what was read is not what was written")
 		}
 		for _, read := range again.Reads() {
-			for i := range read.Ports {
-				p := &read.Ports[i]
-				fell := map[mad.GUID]NodeFall{}
-				AddFall(fell, p, p)
-				w := NewWindow(p, p, time.Second, fell)
+			between := new(Comparison)
+			between.Add(read, read)
+			for i := range read.Len() {
+				w := between.Newest(read.port(i))
 				for c := range Counters() {
 					w.Rate(c)
 				}
@@ -436,8 +444,8 @@ func BenchmarkStateRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if st = openState(b, dir); len(st.Last().Ports) != 70_000 {
-			b.Fatal(len(st.Last().Ports))
+		if st = openState(b, dir); st.Last().Len() != 70_000 {
+			b.Fatal(st.Last().Len())
 		}
 	}
 }

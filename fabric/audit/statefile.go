@@ -109,26 +109,28 @@ func (w *stateWriter) text(s string) {
 func (w *stateWriter) read(r *Read) {
 	w.int(r.Began.UnixNano())
 	w.b = append(w.b, byte(r.holds))
-	w.uint(uint64(len(r.Ports)))
-	column := columnsOf(r.Ports)
+	ids := r.table.ids[:r.Len()]
+	w.uint(uint64(len(ids)))
+	column := columnsOf(ids)
 	last := mad.GUID(0)
-	column(func(p *PortRead) { w.uint(uint64(p.Key.GUID - last)); last = p.Key.GUID })
-	column(func(p *PortRead) { w.b = append(w.b, p.Key.Num) })
-	column(func(p *PortRead) { w.int(int64(p.Node - p.Key.GUID)) })
-	column(func(p *PortRead) { w.int(int64(p.System - p.Node)) })
-	column(func(p *PortRead) { w.uint(uint64(p.answered)) })
-	column(func(p *PortRead) { w.uint(uint64(p.silent)) })
+	column(func(p *portID) { w.uint(uint64(p.key.GUID - last)); last = p.key.GUID })
+	column(func(p *portID) { w.b = append(w.b, p.key.Num) })
+	column(func(p *portID) { w.int(int64(p.node - p.key.GUID)) })
+	column(func(p *portID) { w.int(int64(p.system - p.node)) })
+	kinds := columnsOf(r.kind[:r.Len()])
+	kinds(func(k *uint32) { w.uint(uint64(r.kinds[*k].answered)) })
+	kinds(func(k *uint32) { w.uint(uint64(r.kinds[*k].silent)) })
 	for attr := range numAttributes {
 		sets := setsOf(attr)
-		column(func(p *PortRead) {
-			if p.answered&sets != 0 {
-				w.uint(uint64(p.after[attr].Microseconds()))
+		for i := range r.Len() {
+			if p := r.port(i); p.kind().answered&sets != 0 {
+				w.uint(uint64(p.after(attr).Microseconds()))
 			}
-		})
+		}
 	}
 	var some []int // ports that have counted something: of errors, few
-	for i := range r.Ports {
-		if r.Ports[i].counted() {
+	for i := range r.Len() {
+		if r.port(i).counted() {
 			some = append(some, i)
 		}
 	}
@@ -141,9 +143,10 @@ func (w *stateWriter) read(r *Read) {
 // and the values.
 func (w *stateWriter) counter(r *Read, counter int, some []int) {
 	var ports []int
+	var values []uint64
 	for _, i := range some {
-		if at := r.Ports[i].layout.position[counter]; at >= 0 && r.Ports[i].values[at] > 0 {
-			ports = append(ports, i)
+		if v, _ := r.port(i).value(counter); v > 0 {
+			ports, values = append(ports, i), append(values, v)
 		}
 	}
 	w.uint(uint64(len(ports)))
@@ -152,8 +155,8 @@ func (w *stateWriter) counter(r *Read, counter int, some []int) {
 		w.uint(uint64(i - next))
 		next = i + 1
 	}
-	for _, i := range ports {
-		w.uint(r.Ports[i].values[r.Ports[i].layout.position[counter]])
+	for _, v := range values {
+		w.uint(v)
 	}
 }
 

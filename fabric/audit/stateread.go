@@ -153,27 +153,39 @@ func (r *stateReader) read() *Read {
 	read := &Read{Began: time.Unix(0, r.int("a time"))}
 	read.holds = holding(min(r.byte("what is kept"), byte(holdsDowns)))
 	n := int(r.uint("a number of ports", uint64(len(r.b)/7))) // of which each has seven bytes or more
-	if r.keep(n, int(reflect.TypeFor[PortRead]().Size())); r.err != nil {
-		return read
+	const columns = 4*(2+int(numAttributes)) + 4 + 24         // bytes of a port in the columns of Read, and in those below
+	if r.keep(n, int(reflect.TypeFor[portID]().Size())+columns); r.err != nil {
+		n = 0
 	}
-	read.Ports = make([]PortRead, n)
-	column := columnsOf(read.Ports)
+	read.table = &portTable{make([]portID, n), n}
+	column := columnsOf(read.table.ids)
 	last := mad.GUID(0)
-	column(func(p *PortRead) { p.Key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.Key.GUID })
-	column(func(p *PortRead) { p.Key.Num = r.byte("a port number") })
-	column(func(p *PortRead) { p.Node = p.Key.GUID + mad.GUID(r.int("a node GUID")) })
-	column(func(p *PortRead) { p.System = p.Node + mad.GUID(r.int("a system GUID")) })
-	column(func(p *PortRead) { p.answered = SetMask(r.uint("counters", 1<<numSets-1)) })
-	column(func(p *PortRead) { p.silent = SetMask(r.uint("counters", 1<<numSets-1)) })
-	for attr := range numAttributes {
-		sets := setsOf(attr)
-		column(func(p *PortRead) {
-			if p.answered&sets != 0 {
-				p.after[attr] = time.Duration(r.uint("a time", uint64(24*time.Hour/time.Microsecond))) * time.Microsecond
-			}
-		})
+	column(func(p *portID) { p.key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.key.GUID })
+	column(func(p *portID) { p.key.Num = r.byte("a port number") })
+	column(func(p *portID) { p.node = p.key.GUID + mad.GUID(r.int("a node GUID")) })
+	column(func(p *portID) { p.system = p.node + mad.GUID(r.int("a system GUID")) })
+	sets := make([][2]SetMask, n) // answered, silent
+	for i := range sets {
+		sets[i][0] = SetMask(r.uint("counters", 1<<numSets-1))
 	}
-	if !slices.IsSortedFunc(read.Ports, func(a, b PortRead) int { return a.Key.compare(b.Key) }) {
+	var kinds kindSet
+	for i := range sets {
+		sets[i][1] = SetMask(r.uint("counters", 1<<numSets-1))
+		read.kind = append(read.kind, kinds.number(sets[i][0], sets[i][1], read.holds))
+	}
+	read.kinds, read.counts = kinds.kinds, newCounts(n)
+	for attr := range numAttributes {
+		for i := range sets {
+			if sets[i][0]&setsOf(attr) == 0 {
+				continue
+			}
+			if read.after[attr] == nil {
+				read.after[attr] = make([]uint32, n)
+			}
+			read.after[attr][i] = ticks(time.Duration(r.uint("a time", uint64(24*time.Hour/time.Microsecond))) * time.Microsecond)
+		}
+	}
+	if !slices.IsSortedFunc(read.table.ids, func(a, b portID) int { return a.key.compare(b.key) }) {
 		r.fail("ports by GUID and number")
 	}
 	if r.err != nil {
@@ -183,21 +195,16 @@ func (r *stateReader) read() *Read {
 	return read
 }
 
-// values reads the counters of all ports. Those of ports that have counted nothing,
-// which most are as to errors, are the same zeros.
+// values reads the counters of all ports.
 func (r *stateReader) values(read *Read) {
-	for i := range read.Ports {
-		p := &read.Ports[i]
-		p.layout = read.layoutOf(p.answered)
-		p.values = p.layout.zeros
-	}
+	counted := make([][]uint64, read.Len()) // nil: the port has counted nothing
 	for counter := range Counters() {
-		ports := make([]int, r.uint("a number of ports that have counted", uint64(min(len(r.b), len(read.Ports)))))
+		ports := make([]int, r.uint("a number of ports that have counted", uint64(min(len(r.b), read.Len()))))
 		next := 0
 		for k := range ports {
-			ports[k] = next + int(r.uint("a port that has counted", uint64(len(read.Ports))))
+			ports[k] = next + int(r.uint("a port that has counted", uint64(read.Len())))
 			next = ports[k] + 1
-			if r.err == nil && (ports[k] >= len(read.Ports) || read.Ports[ports[k]].layout.position[counter] < 0) {
+			if r.err == nil && (ports[k] >= read.Len() || read.port(ports[k]).kind().layout.position[counter] < 0) {
 				r.fail("a port that has the counter")
 			}
 		}
@@ -205,20 +212,20 @@ func (r *stateReader) values(read *Read) {
 			return
 		}
 		for _, i := range ports {
-			p := &read.Ports[i]
-			if v := r.uint("a counter", any64); v > 0 {
-				r.own(p)
-				p.values[p.layout.position[counter]] = v
+			v, l := r.uint("a counter", any64), read.port(i).kind().layout
+			if v > 0 && counted[i] == nil {
+				r.keep(len(l.counters), 8)
+				counted[i] = make([]uint64, len(l.counters))
+			}
+			if v > 0 {
+				counted[i][l.position[counter]] = v
 			}
 		}
 	}
-}
-
-// own gives p values of its own.
-func (r *stateReader) own(p *PortRead) {
-	if &p.values[0] == &p.layout.zeros[0] {
-		r.keep(len(p.values), 8)
-		p.values = slices.Clone(p.values)
+	for i, values := range counted {
+		if values != nil {
+			read.counts.put(i, values)
+		}
 	}
 }
 

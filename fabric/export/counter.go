@@ -77,12 +77,11 @@ type BER struct{ Rate, Window float64 }
 
 // PortOf is a port as a run of audits read it.
 func PortOf(r *audit.PortRates) Port {
-	p := Port{Port: r.Port, Answered: len(r.Windows) > 0, TimedOut: r.TimedOut}
+	p := Port{Port: r.Port, Answered: r.Answered(), TimedOut: r.TimedOut}
 	if !p.Answered {
 		return p
 	}
-	w := &r.Windows[0]
-	p.Value = func(name string) (uint64, bool) { return w.Value(audit.CounterIndex(name)) }
+	p.Value = r.Read.Value // not r, whose windows need earlier reads
 	if rate, window, ok := r.BER(); ok {
 		p.BER = &BER{rate, window.Seconds()}
 	}

@@ -195,7 +195,7 @@ func (t *Totals) After(r *audit.Report) *Totals {
 	}
 	for i := range r.Rates {
 		switch p, what := &r.Rates[i], subject(r.Rates[i].Port.Node()); {
-		case len(p.Windows) > 0 || what == "":
+		case p.Answered() || what == "":
 		case p.TimedOut:
 			next.timeouts[what]++
 		default:

@@ -31,8 +31,9 @@ func (p *Page) rates() portRates {
 			continue
 		}
 		m[key] = r
-		if len(r.Windows) > 0 {
-			_, ok := r.Windows[0].Length()
+		if r.Answered() {
+			newest := r.Newest()
+			_, ok := newest.Length()
 			twice = twice || ok
 		}
 	}
@@ -45,13 +46,14 @@ func (p *Page) rates() portRates {
 // window is the newest of a port; nil: unknown.
 func (m portRates) window(p *fabric.Port) *audit.Window {
 	r := m[keyOf(p)]
-	if r == nil || len(r.Windows) == 0 {
+	if r == nil || !r.Answered() {
 		return nil
 	}
-	if _, ok := r.Windows[0].Length(); !ok {
+	w := r.Newest()
+	if _, ok := w.Length(); !ok {
 		return nil
 	}
-	return &r.Windows[0]
+	return &w
 }
 
 // errors is how many errors of all kinds a port has counted; a counter that stands at

@@ -38,14 +38,10 @@ func (p *Page) trends() *trendView {
 	longest := time.Duration(0)
 	for i := range p.Report.Rates {
 		r := &p.Report.Rates[i]
-		if len(r.Windows) < 2 {
-			continue
-		}
 		t := trend{port: r.Port, points: []point{{}}}
-		for j := range r.Windows {
-			w := &r.Windows[j]
+		for w := range r.Windows() {
 			length, ok := w.Length()
-			n, known := errorsOf(w)
+			n, known := errorsOf(&w)
 			if last := t.points[len(t.points)-1]; !ok || !known || n < last.y {
 				break // reads that are older have fewer counters
 			}

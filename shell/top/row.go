@@ -78,13 +78,13 @@ func rowsOf(blank []row, rates []audit.PortRates) (rows []row, silent int) {
 	rows = slices.Clone(blank)
 	for i := range rates {
 		p, r := rates[i].Port, &rows[i]
-		if len(rates[i].Windows) == 0 {
+		if !rates[i].Answered() {
 			silent++
 			r.what = "no answer"
 			continue
 		}
-		w := &rates[i].Windows[0]
-		r.rate[Wait], r.rate[Data], r.received = perSecond(w, wait), perSecond(w, data), perSecond(w, received)
+		w := rates[i].Newest()
+		r.rate[Wait], r.rate[Data], r.received = perSecond(&w, wait), perSecond(&w, data), perSecond(&w, received)
 		bits := audit.LinkBits(p.Width(), p.Speed())
 		if r.rate[Data] != unknown {
 			r.rate[Data] *= 8
@@ -102,7 +102,7 @@ func rowsOf(blank []row, rates []audit.PortRates) (rows []row, silent int) {
 			r.received *= 8
 		}
 		if _, ok := w.Length(); ok {
-			r.countErrors(w)
+			r.countErrors(&w)
 		}
 	}
 	return rows, silent
