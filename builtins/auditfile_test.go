@@ -30,7 +30,7 @@ func kept(t *testing.T, f *fixture) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := read.Routes(t.Context(), f.Runtime, swept)
+	routes, err := read.Routes(t.Context(), f.Runtime, swept, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func functions() []*lang.Builtin {
 		&datagrams.SAGet, &datagrams.SAGetTable,
 		&datagrams.MADGet, &datagrams.MADSet, &datagrams.MADSend, &datagrams.RegGet,
 		&datagrams.SASet, &datagrams.SADelete, &datagrams.SAGetMulti, &datagrams.SAGetTrace, &datagrams.SASubscribe,
-		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
+		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetAR, &datagrams.GetPLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
 		&audits.Finding, &audits.NotJudged, &audits.Detail, &audits.Metric, &audits.LoadThresholds,

@@ -34,7 +34,7 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := read.Routes(t.Context(), s.Runtime, f)
+	routes, err := read.Routes(t.Context(), s.Runtime, f, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,15 +19,8 @@ import (
 var LFTKind = &tableKind{
 	table: table.LinearKind,
 	port:  nodesTable,
-	index: func(v *wholeTable, key starlark.Value) (int, error) {
-		lid, err := lang.ToInt(key)
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("a table is indexed by LID: %w", err)
-		case lid < 0 || lid > int(mad.MaxUnicastLID):
-			return 0, fmt.Errorf("LID %d is out of range, 0..%d", lid, mad.MaxUnicastLID)
-		}
-		return lid, nil
+	index: func(_ *wholeTable, key starlark.Value) (int, error) {
+		return lidKey(key)
 	},
 	size:  func(t *table.Table) int { return len(table.LinearEntries(t)) },
 	entry: func(t *table.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },

@@ -175,6 +175,13 @@ func (f *Fiber) Warn(format string, args ...any) {
 	}
 }
 
+// Note writes a note to standard error.
+func (f *Fiber) Note(format string, args ...any) {
+	if !f.Runtime.Quiet {
+		f.Sink.Emit(Stderr, fmt.Sprintf(format, args...)+"\n")
+	}
+}
+
 // Protect calls fn and converts a panic to an error: a bug in fabsh must not end the
 // session.
 func Protect(what string, fn func() error) (err error) {

@@ -53,7 +53,7 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot stores them"
 		return p, lang.StatusClean, nil
 	}
-	routes, err := read.Routes(ctx, rt, f)
+	routes, err := read.Routes(ctx, rt, f, true)
 	if err == nil {
 		if p.Verdict, err = verify.Tables(ctx, routes, verify.Options{}); err == nil {
 			p.Balance, err = traffic.MeasureBalance(ctx, routes, 0, nil)

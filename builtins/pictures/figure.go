@@ -125,7 +125,7 @@ func portsOf(parts []*picture.Matrix, far bool) (list []*fabric.Port) {
 
 // lids returns the number of LIDs whose packets leave through a port.
 func lids(c *lang.Call, f *fabric.Fabric) (figure, error) {
-	r, err := values.ReadRoutes(c.Thread, f)
+	r, err := values.ReadRoutes(c.Thread, f, false)
 	if err != nil {
 		return figure{}, err
 	}

@@ -39,11 +39,12 @@ func Rates(ctx context.Context, r *lang.Runtime, p *audits.Poller, ports []*fabr
 	return rates, err
 }
 
-// Routes reads the tables of all switches of a fabric.
-func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (*routes.Routes, error) {
+// Routes reads the tables of all switches of a fabric; with adaptive, those of adaptive
+// routing where it is on.
+func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive bool) (*routes.Routes, error) {
 	t, release := r.Thread(ctx, "command")
 	defer release()
-	return values.ReadRoutes(t, f)
+	return values.ReadRoutes(t, f, adaptive)
 }
 
 // maxWarned is how many requests without an answer are in warnings.

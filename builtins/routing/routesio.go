@@ -75,9 +75,13 @@ var GetRoutes = lang.Builtin{
 	Name:    "get_routes",
 	Returns: "routes",
 	Group:   topology.GroupTable,
-	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the fabric whose switches are read (default: the session's)"}},
+	Params: []lang.Param{
+		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the fabric whose switches are read (default: the session's)"},
+		{Name: "adaptive", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "whether the tables of adaptive routing are read, where it is on"},
+	},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
-The tables of a fabric from a snapshot that has them come from that file. Otherwise all switches are read at once, each up to the block of LinearFDBTop. For a switch that did not answer there is a note and a warning on stderr, and the exit status is 3.`,
+The tables of a fabric from a snapshot that has them come from that file. Otherwise all switches are read at once, each up to the block of LinearFDBTop. For a switch that did not answer there is a note and a warning on stderr, and the exit status is 3.
+Where a switch routes adaptively, packets do not follow its forwarding table, which may be out of date. adaptive=True reads what they follow: one request for 16 LIDs and one for two sub-groups of each such switch, whose number is shown first. An entry is then the static port, and routes.choices() has all ports. get_ar explains how the tables are read and checked.`,
 	Example: `
 > t = get_routes(discover())
 > t.verify().unreachable
@@ -85,12 +89,15 @@ The tables of a fabric from a snapshot that has them come from that file. Otherw
 > t.diff(get_routes()).blocks
 0
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Fabric *topology.Fabric }) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Fabric   *topology.Fabric
+		Adaptive bool
+	}) (starlark.Value, error) {
 		f, err := fabricOr(c, a.Fabric)
 		if err != nil {
 			return nil, err
 		}
-		r, err := readRoutes(c, f.Fabric)
+		r, err := readRoutes(c, f.Fabric, a.Adaptive)
 		if err != nil {
 			return nil, err
 		}
@@ -98,10 +105,11 @@ The tables of a fabric from a snapshot that has them come from that file. Otherw
 	}),
 }
 
-// ReadRoutes reads the tables of all switches of f, for commands.
-func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routes.Routes, err error) {
+// ReadRoutes reads the tables of all switches of f, for commands; with adaptive, those of
+// adaptive routing where it is on.
+func ReadRoutes(t *starlark.Thread, f *fabric.Fabric, adaptive bool) (r *routes.Routes, err error) {
 	err = lang.Operate(t, "get_routes", func(c *lang.Call) (err error) {
-		r, err = readRoutes(c, f)
+		r, err = readRoutes(c, f, adaptive)
 		return err
 	})
 	return r, err
@@ -109,7 +117,7 @@ func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routes.Routes, err err
 
 // readRoutes warns about switches that did not answer, counts and notes them; it is an
 // error if no switch answered.
-func readRoutes(c *lang.Call, f *fabric.Fabric) (*routes.Routes, error) {
+func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, error) {
 	if r, err := routes.OfFabric(f); r != nil || err != nil {
 		return r, err
 	}
@@ -123,7 +131,12 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routes.Routes, error) {
 	var r *routes.Routes
 	var failed []table.SwitchError
 	err = c.Block(func(ctx context.Context) (err error) {
-		r, failed, err = table.ReadRoutes(ctx, e, f)
+		if adaptive {
+			defer c.Runtime().Progress("")
+			r, failed, err = table.ReadAdaptiveRoutes(ctx, e, f, topology.AnnounceRequests(c))
+		} else {
+			r, failed, err = table.ReadRoutes(ctx, e, f)
+		}
 		return err
 	})
 	if err != nil {

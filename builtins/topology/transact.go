@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/plural"
 	"fabsh/mad/engine"
 )
 
@@ -50,4 +51,20 @@ func Results(values []starlark.Value, many bool) (starlark.Value, error) {
 		return nil, e.Err
 	}
 	return values[0], nil
+}
+
+// manyRequests is how many requests a note on standard error is worth: some seconds on a live
+// fabric.
+const manyRequests = 10000
+
+// AnnounceRequests returns a function that shows how many requests for tables of adaptive
+// routing are about to be sent.
+func AnnounceRequests(c *lang.Call) func(requests int) {
+	return func(requests int) {
+		text := c.Name + ": " + plural.Count(requests, "request", "requests") + " for tables of adaptive routing"
+		c.Runtime().Progress(text)
+		if requests >= manyRequests {
+			c.Fiber().Note("%s", text)
+		}
+	}
 }

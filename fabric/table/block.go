@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -39,7 +40,7 @@ func getBlocks(ctx context.Context, e *engine.Engine, tables []*Table, blocks []
 			if t.Err != nil {
 				break
 			}
-			if err := b.add(t, mad.MethodGet, t.Modifiers[n], nil, func(c *engine.Call) { copy(t.block(t.Data, n), c.Data()) }); err != nil {
+			if err := b.add(t.Dest, &t.Err, mad.MethodGet, t.Kind.Attr, t.Modifiers[n], nil, func(c *engine.Call) { copy(t.block(t.Data, n), c.Data()) }); err != nil {
 				return err
 			}
 		}
@@ -66,7 +67,7 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 		b.calls = slices.Grow(b.calls, min(len(writes), maxCalls-len(b.calls)))
 		for _, w := range writes {
 			t.Written = append(t.Written, w.modifier)
-			if err := b.add(t, mad.MethodSet, w.modifier, w.data, func(c *engine.Call) {
+			if err := b.add(t.Dest, &t.Err, mad.MethodSet, t.Kind.Attr, w.modifier, w.data, func(c *engine.Call) {
 				done[i]++
 				if w.unused {
 					copy(w.data, c.Data())
@@ -114,13 +115,13 @@ type batch struct {
 
 type blockCall struct {
 	engine.Call
-	t    *Table
-	take func(*engine.Call) // what to do with the answer
+	failed *error             // the first error of the calls that share it
+	take   func(*engine.Call) // what to do with the answer
 }
 
-func (b *batch) add(t *Table, m mad.Method, modifier uint32, data []byte, take func(*engine.Call)) error {
-	b.calls = append(b.calls, blockCall{t: t, take: take})
-	t.Dest.Put(&b.calls[len(b.calls)-1].Call, m, t.Kind.Attr, modifier, data)
+func (b *batch) add(to fabric.Dest, failed *error, m mad.Method, attr *mad.Attribute, modifier uint32, data []byte, take func(*engine.Call)) error {
+	b.calls = append(b.calls, blockCall{failed: failed, take: take})
+	to.Put(&b.calls[len(b.calls)-1].Call, m, attr, modifier, data)
 	if len(b.calls) == maxCalls {
 		return b.flush()
 	}
@@ -139,8 +140,8 @@ func (b *batch) flush() error {
 		switch c := &b.calls[i]; {
 		case c.Err == nil:
 			c.take(&c.Call)
-		case c.t.Err == nil:
-			c.t.Err = c.Err
+		case *c.failed == nil:
+			*c.failed = c.Err
 		}
 	}
 	b.calls = b.calls[:0]

@@ -4,7 +4,10 @@
 //	table.go      Table, a table in blocks; lft.go mft.go sl2vl.go vlarb.go
 //	              pkeys.go guids.go are its kinds; block.go reads and writes
 //	answers.go    what audits read beyond a sweep; answerrequests.go, by what requests
-//	routes.go     the forwarding tables and lanes of all switches
+//	routes.go     the forwarding tables and lanes of all switches; adaptiveroutes.go, with
+//	              adaptive routing
+//	ar.go         AR, the adaptive routing of a switch; archeck.go checks what was read
+//	plft.go       PLFT, its private forwarding tables
 //	port.go       Port, and what is read before a change
 //	portstate.go  PortState: disable, enable, reset; portguard.go, what that
 //	              must not cut off

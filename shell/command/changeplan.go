@@ -235,7 +235,7 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 	if err != nil {
 		return nil, nil, err
 	}
-	if live, err = read.Routes(ctx, s.Runtime, f); err != nil {
+	if live, err = read.Routes(ctx, s.Runtime, f, false); err != nil {
 		return nil, nil, err
 	}
 	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(script.Policies.Shipped(), func(p script.Doc) bool { return p.Name == o.routes })

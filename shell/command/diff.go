@@ -112,11 +112,11 @@ func diffSession(ctx context.Context, p *session.Program, s *session.Session, pa
 		return err
 	}
 	if old.HasLFTs() && !f.HasLFTs() && s.Engine != nil {
-		live, err := read.Routes(ctx, s.Runtime, f)
+		live, err := read.Routes(ctx, s.Runtime, f, old.HasAdaptive())
 		if err != nil {
 			return err
 		}
-		f = f.With(fabric.Reading{LFTs: rows(live)})
+		f = f.With(fabric.Reading{LFTs: rows(live), Adaptive: adaptiveOf(live)})
 	}
 	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.Engine != nil {
 		if f, err = read.Answers(ctx, s.Runtime, f); err != nil {

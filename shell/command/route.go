@@ -165,7 +165,7 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 	}
 	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, progress: s.Runtime.Progress}
 	if o.diff { // read first: without them the computation would be in vain
-		if c.live, err = read.Routes(ctx, s.Runtime, f); err != nil {
+		if c.live, err = read.Routes(ctx, s.Runtime, f, false); err != nil {
 			return err
 		}
 	}

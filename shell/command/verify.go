@@ -80,7 +80,7 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file; give --lfts FILE")
 	default:
-		if r, err = read.Routes(ctx, s.Runtime, f); err == nil && o.tables.SL != "" {
+		if r, err = read.Routes(ctx, s.Runtime, f, true); err == nil && o.tables.SL != "" {
 			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
 				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
 			}

@@ -22,7 +22,7 @@ func (g guided) Tables() (r *routes.Routes, err error) {
 	err = g.Runner.Attempt(func(ctx context.Context) error {
 		f, err := read.Fabric(ctx, g.Runtime)
 		if err == nil {
-			r, err = read.Routes(ctx, g.Runtime, f)
+			r, err = read.Routes(ctx, g.Runtime, f, false)
 		}
 		return err
 	})
