@@ -43,6 +43,31 @@ node-0002 HCA-1/1  node-0032 HCA-1/1   0  25000000000  12500000000  leaf-1/8
 	}),
 }
 
+// decodeFlows returns the flows of another process, which are dicts, as results.
+func decodeFlows(v starlark.Value) (starlark.Value, error) {
+	list, ok := v.(*starlark.List)
+	if !ok {
+		return nil, lang.Errorf("invalid reply: got %s, want a list of flows", v.Type())
+	}
+	flows := make([]starlark.Value, 0, list.Len())
+	for item := range list.Elements() {
+		fields, ok := item.(*starlark.Dict)
+		if !ok {
+			return nil, lang.Errorf("invalid reply: got %s, want a flow", item.Type())
+		}
+		var values []starlark.Value
+		for _, m := range FlowType.Members {
+			value, found, err := fields.Get(starlark.String(m.Name))
+			if err != nil || !found {
+				return nil, lang.Errorf("invalid reply: a flow without %s", m.Name)
+			}
+			values = append(values, value)
+		}
+		flows = append(flows, lang.NewResult(FlowType, values...))
+	}
+	return starlark.NewList(flows), nil
+}
+
 func (s *Sim) portName(at sim.Cable) starlark.Value {
 	return starlark.String(place(s.NodeName(at.Node), at.Num))
 }

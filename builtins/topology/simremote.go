@@ -47,7 +47,11 @@ func remoteMethod(b *lang.Builtin) *lang.Builtin {
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		return lang.DecodeJSON(c.Thread, result)
+		v, err := lang.DecodeJSON(c.Thread, result)
+		if err == nil && c.Name == flowsMethod.Name {
+			return decodeFlows(v)
+		}
+		return v, err
 	})
 	return &remote
 }
