@@ -27,6 +27,7 @@ type hosts struct {
 	names    *names.Names
 	standard []int // the adapters of the host of Options.Node
 	folder   string
+	lock     int // of the folder: a file that is locked as long as this process lives
 
 	mu     sync.Mutex // guards all below
 	ports  map[portKey]*port
@@ -57,7 +58,12 @@ func newHosts(o Options) (*hosts, error) {
 	if h.standard, err = h.adapters(o.Node); err != nil {
 		return nil, &NodeError{err}
 	}
-	if h.folder, err = os.MkdirTemp(o.Folder, "fabsh-run-"); err != nil {
+	removeAbandoned(cmp.Or(o.Folder, os.TempDir()))
+	if h.folder, err = os.MkdirTemp(o.Folder, folderPrefix); err != nil {
+		return nil, err
+	}
+	if h.lock, err = lockFolder(h.folder); err != nil {
+		os.RemoveAll(h.folder)
 		return nil, err
 	}
 	if h.folder, err = filepath.EvalSymlinks(h.folder); err != nil { // as the kernel names it
@@ -81,6 +87,47 @@ func (h *hosts) close() {
 	}
 	h.ports, h.all = nil, nil
 	os.RemoveAll(h.folder)
+	unix.Close(h.lock)
+}
+
+// Names of folders of hosts, and of the file in each that is locked.
+const (
+	folderPrefix = "fabsh-run-"
+	lockName     = "fabsh-run.lock"
+)
+
+// lockFolder makes the file of a folder. It has its name once it is locked.
+func lockFolder(folder string) (fd int, err error) {
+	name := filepath.Join(folder, lockName)
+	fd, err = unix.Open(name+".new", unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// removeAbandoned removes this user's folders whose supervisor and keeper were killed
+// together: otherwise the one that is left removes them.
+func removeAbandoned(in string) {
+	locks, _ := filepath.Glob(filepath.Join(in, folderPrefix+"*", lockName))
+	for _, lock := range locks {
+		fd, err := unix.Open(lock, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) == nil && int(st.Uid) == os.Getuid() && unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
+			os.RemoveAll(filepath.Dir(lock))
+		}
+		unix.Close(fd)
+	}
 }
 
 // adapters returns the nodes that are the adapters of a host: the one that is named

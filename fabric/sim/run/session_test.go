@@ -44,7 +44,7 @@ func TestBash(t *testing.T) {
 // files are removed.
 func TestKeeperKilled(t *testing.T) {
 	s := on(t, "fattree:k=4")
-	c := s.command(t, "sh", "-c", "(trap '' TERM INT; setsid sleep 1002 &) ; echo $PPID >pid; exec sleep 1002")
+	c := s.command(t, "sh", "-c", "(setsid sh -c ': >started; kill -STOP $$' &); until [ -e started ]; do sleep .01; done; echo $PPID >pid; exec sleep 1002")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,40 @@ func TestKeeperKilled(t *testing.T) {
 	if got := c.ProcessState.ExitCode(); got != 3 {
 		t.Errorf("got status %d", got)
 	}
+	s.checkEmpty(t)
+}
+
+// When both are killed, the command ends too, and the next start removes the files.
+func TestBothKilled(t *testing.T) {
+	s := on(t, "fattree:k=4")
+	c := s.command(t, "sh", "-c", "echo $PPID >pid; exec sleep 1004")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	keeper := 0
+	ibsimtest.Poll(t, "the command", func() bool {
+		b, _ := os.ReadFile(s.folder + "/pid")
+		keeper, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+		return keeper > 0 && strings.HasSuffix(string(b), "\n")
+	})
+	for _, pid := range []int{c.Process.Pid, keeper} {
+		syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	for _, pid := range []int{keeper, c.Process.Pid} {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	c.Wait()
+	folders := func() int {
+		list, err := filepath.Glob(s.folder + "/fabsh-run-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	if got := folders(); got != 1 {
+		t.Errorf("%d folders are left, want 1", got)
+	}
+	s.sh(t, "true")
 	s.checkEmpty(t)
 }
 

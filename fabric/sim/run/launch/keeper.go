@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ const grace = 3 * time.Second
 // keep is the keeper: it starts the command, waits for it, ends its descendants, and
 // removes the folder.
 func keep(program string, args []string) int {
+	runtime.LockOSThread()
 	folder := args[0]
 	defer os.RemoveAll(folder)
 	unix.CloseOnExec(controlFD)
@@ -30,7 +32,10 @@ func keep(program string, args []string) int {
 		return fail("subreaper: " + err.Error())
 	}
 	argv := append([]string{program, starterRole, ""}, args[1:]...)
-	command, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{Env: syscall.Environ(), Files: []uintptr{0, 1, 2, listenerFD, listenerFD}})
+	command, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
+		Env: syscall.Environ(), Files: []uintptr{0, 1, 2, listenerFD, listenerFD},
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // of this thread: if the supervisor is killed too, nothing else ends it
+	})
 	if err != nil {
 		return fail(err.Error())
 	}
