@@ -19,6 +19,9 @@ import (
 // which r differs from live, the current tables, as set_lft does. LIDs beyond r stay
 // unchanged. A plan that is being made is one for the service levels of r.
 func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
+	if r.HasChoices() {
+		return lang.Errorf("these routes have choices of adaptive routing, which fabsh does not write; clone(choices=False) has their static ports")
+	}
 	e, err := topology.MayChange(c, mad.AttrLinearForwardingTable)
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ func kindOfOption(o *engine.Option) optionKind {
 		return optionKind{lang.KindPath, `""`, "%s or None"}
 	case *string:
 		return optionKind{lang.KindChoice, `""`, "%s or None"}
+	case *bool:
+		return optionKind{lang.KindBool, "False", "%s"}
 	case *int, *uint64:
 		return optionKind{lang.KindInt, "0", "%s"}
 	}
@@ -53,6 +55,8 @@ func setOption(c *lang.Call, option *engine.Option, o *engine.Options, value any
 		if option.Max > 0 && (*field < option.Min || *field > option.Max) {
 			return lang.ParamError(option.Name, "got %d, want %d..%d", *field, option.Min, option.Max)
 		}
+	case *bool:
+		*field = value.(bool)
 	case *uint64:
 		*field = uint64(value.(int))
 	}

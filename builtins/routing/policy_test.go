@@ -19,7 +19,7 @@ func TestEnginePolicy(t *testing.T) {
 
 load("@std//lib/opensm.star", "graph", "switches", "tables")
 
-def route(fabric, *, roots = "", policy = "", scope = "global", seed = 0, keep = "", cn = "", io = "", hop_weights = "", port_order = ""):
+def route(fabric, *, roots = "", policy = "", scope = "global", seed = 0, keep = "", cn = "", io = "", choices = False, hop_weights = "", port_order = ""):
     """Up*/down*, from the roots: no credit loops.
 
     roots: a file of switch GUIDs, or names such as spine-* (default: found automatically)
@@ -29,11 +29,12 @@ def route(fabric, *, roots = "", policy = "", scope = "global", seed = 0, keep =
     keep: tables whose entries are kept where they are still next hops: a file, or live
     cn: a file of the port GUIDs of compute nodes
     io: a file of the port GUIDs of I/O nodes
+    choices: let switches choose adaptively among all ports that keep what the engine promises, to be verified; a file or a plan has the static ports alone
     hop-weights: a file of switch GUID, port and weight
     port-order: a file of switch GUID and its ports, preferred ones first
     """
     g = graph(fabric, cn = cn, io = io, hop_weights = hop_weights, port_order = port_order)
-    return g.route("updn", roots = switches(fabric, roots), policy = policy or None, scope = scope, seed = seed, keep = tables(fabric, keep))
+    return g.route("updn", roots = switches(fabric, roots), policy = policy or None, scope = scope, seed = seed, keep = tables(fabric, keep), adaptive = choices)
 `,
 		"torus-2qos": `"""Dimension order on a torus or mesh, with datelines, and around missing links and switches."""
 
@@ -76,7 +77,7 @@ func TestRouteOptions(t *testing.T) {
 		if p.Name != option.Name || p.Doc == "" {
 			t.Errorf("parameter %d is %s, %q, want %s", 1+i, p.Name, p.Doc, option.Name)
 		}
-		values := []any{[]starlark.Value{}, new(routes.Routes), "", 0}
+		values := []any{[]starlark.Value{}, new(routes.Routes), "", 0, false}
 		if !slices.ContainsFunc(values, func(v any) bool { return reflect.TypeOf(v) == p.Kind.Type }) {
 			t.Errorf("%s makes a %v, which setOption does not take", p.Name, p.Kind.Type)
 		}
@@ -84,6 +85,8 @@ func TestRouteOptions(t *testing.T) {
 		switch option.Field(&o).(type) {
 		case *string:
 			setOption(nil, &option, &o, "hash")
+		case *bool:
+			setOption(nil, &option, &o, true)
 		case *int, *uint64:
 			setOption(nil, &option, &o, 3)
 		case **routes.Routes:

@@ -50,6 +50,8 @@ func init() {
 		lang.Member[*Routes]{Method: &layerMethod},
 		lang.Member[*Routes]{Method: &setSLMethod},
 		lang.Member[*Routes]{Method: &setSL2VLMethod},
+		lang.Member[*Routes]{Method: &choicesMethod},
+		lang.Member[*Routes]{Method: &setChoicesMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
 		lang.Member[*Routes]{Method: &repairMethod},
 		lang.Member[*Routes]{Method: &verifyMethod},
@@ -141,6 +143,7 @@ func (v *Routes) checkMutable() error {
 var cloneMethod = lang.Builtin{
 	Name:    "clone",
 	Returns: "routes",
+	Params:  []lang.Param{{Name: "choices", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "with the choices of adaptive routing; False: only the static ports, which can be written"}},
 	Doc:     "Returns an independent copy.",
 	Example: `
 > t = discover().graph().route("minhop")
@@ -149,8 +152,11 @@ var cloneMethod = lang.Builtin{
 > u.diff(t).entries
 1
 `,
-	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Choices bool }) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
+		if !a.Choices {
+			return newRoutes(v.Tables.StaticPart(), v.graph), nil
+		}
 		return newRoutes(v.Tables.Clone(), v.graph), nil
 	}),
 }

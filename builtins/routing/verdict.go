@@ -20,9 +20,9 @@ import (
 var VerdictType = &lang.ResultType{
 	Name:    "verdict",
 	Version: 2,
-	Doc:     "Whether packets arrive, and whether they may deadlock, for static forwarding tables, between the endpoints that it names.",
+	Doc:     "Whether packets arrive, and whether they may deadlock, by forwarding tables and the choices of adaptive routing, between the endpoints that it names.",
 	Members: []lang.ResultMember{
-		{Name: "ok", Doc: "True if all required packets arrive and cannot deadlock; None if that is unknown because switches route adaptively"},
+		{Name: "ok", Doc: "True if all required packets arrive and cannot deadlock; None if that is unknown because what switches choose is unknown"},
 		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None: unknown`},
 		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
 		{Name: "endpoints", Type: "dict", Doc: "numbers of endpoints: a dict of ports (the total), cas, routers, switches, and each class"},
@@ -45,6 +45,8 @@ var VerdictType = &lang.ResultType{
 		{Name: "to_switches", Doc: "of these, pairs whose packets arrive; it does not affect ok"},
 		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, with the reason: without a LID, or with a LID that another port has too", Long: true},
 		{Name: "disjoint", Type: "dict", Doc: "if ports have several LIDs (LMC), how separate the paths to the LIDs of one port are, else None: a dict of ports and lids; pairs, of a source and such a port on another switch; and links and switches, lists of the numbers of these pairs by how many of their paths share no link, or no switch, from 0"},
+		{Name: "adaptive", Doc: `adaptive routing of the switches: "off", "on", "mixed", or "unknown"; None: not determined`, Long: true},
+		{Name: "adaptive_reason", Type: "string", Doc: "why it is mixed or unknown; else None", Long: true},
 	},
 }
 
@@ -60,7 +62,7 @@ func WrapVerdict(v *verify.Verdict) starlark.Value { return newVerdict(v) }
 // newVerdict returns v as a value. ok is None if switches route adaptively.
 func newVerdict(v *verify.Verdict) *verdictValue {
 	ok := starlark.Value(starlark.Bool(v.OK()))
-	if v.Adaptive == verify.AdaptiveOn {
+	if v.Adaptive == verify.AdaptiveUnknown {
 		ok = starlark.None
 	}
 	var broken, cycle, violating []starlark.Value
@@ -82,7 +84,8 @@ func newVerdict(v *verify.Verdict) *verdictValue {
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
 		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
-		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint))}
+		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint),
+		lang.TextOrNone(v.Adaptive.Word()), lang.TextOrNone(v.Reason))}
 }
 
 // leftOutShown is how many of the omitted ports the text names.
@@ -93,7 +96,7 @@ func (x *verdictValue) Display() string {
 	v := x.v
 	word := "not ok"
 	switch {
-	case v.Adaptive == verify.AdaptiveOn:
+	case v.Adaptive == verify.AdaptiveUnknown:
 		word = "unknown"
 	case v.OK():
 		word = "ok"
@@ -217,10 +220,10 @@ var verifyMethod = lang.Builtin{
 		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rules on what paths must not cross: " + viaDoc},
 		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rules on what paths must cross, at least one element of via; in the same form"},
 		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "maximum number of broken pairs to list, and of paths that break a rule"},
-		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice among minimal ports, or among the legal ports of up*/down* (default: not determined, with a note)`},
+		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice among minimal ports, or among the legal ports of up*/down* (default: what the routes have on it; where they have nothing, a note)`},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and returns whether all arrive and none can deadlock: a verdict.
-It judges static tables, and lists the endpoints that it assumed. It searches for credit loops among links and virtual lanes, and lists one link by link.
+It lists the endpoints that it assumed. Where routes have choices, as of adaptive routing, every choice must arrive and none may loop; for credit loops all of them count at once, for service levels with and without adaptive routing, hashing and fast recovery included. It searches for credit loops among links and virtual lanes, and lists one link by link.
 With adaptive="minimal", all minimal ports count at once, so the verdict holds for any choice of the switches, as long as packets keep their virtual lane.
 never_via and must_via are rules on the nodes, ports or links that paths cross (a port stands for its link, in both directions). Pairs that do not reach each other break no rule.`,
 	Example: `

@@ -51,7 +51,21 @@ type Choice struct {
 //
 // s must be Active.
 func (s *Switch) Choose(p Packet, down func(port uint8) bool) Choice {
-	plft := s.PLFT(p.In, p.SL)
+	c := s.choose(s.PLFT(p.In, p.SL), p, down)
+	if t := s.Table(c.PLFT); t != nil && (c.Adaptive || c.Hashed || c.Recovers) {
+		c.SubGroups = t.Groups.SubGroupsOf(int(c.Group))
+	}
+	return c
+}
+
+// PortsOf are the Ports of Choose for packets to lid that follow a private LFT.
+func (s *Switch) PortsOf(plft uint8, p Packet, lid mad.LID, down func(port uint8) bool) Ports {
+	p.LID = lid
+	return s.choose(plft, p, down).Ports
+}
+
+// choose is Choose without the sub-groups.
+func (s *Switch) choose(plft uint8, p Packet, down func(port uint8) bool) Choice {
 	t := s.Table(plft)
 	if t == nil {
 		return Choice{PLFT: plft, Entry: dropped, Direct: true}
@@ -59,13 +73,9 @@ func (s *Switch) Choose(p Packet, down func(port uint8) bool) Choice {
 	c := Choice{PLFT: plft, Entry: t.Entry(p.LID)}
 	s.modes(&c, p)
 	isDown := func(port uint8) bool { return down != nil && down(port) }
-	grouped := c.Adaptive || c.Hashed
 	var all, up Ports
-	if grouped || s.FastRecovery {
-		c.SubGroups = t.Groups.SubGroupsOf(int(c.Group))
-		for _, ports := range c.SubGroups {
-			all = all.Union(ports)
-		}
+	if c.Adaptive || c.Hashed || s.FastRecovery {
+		all = t.Groups.All(int(c.Group))
 		up = all
 		for port := range all.All() {
 			if isDown(port) {
@@ -74,20 +84,14 @@ func (s *Switch) Choose(p Packet, down func(port uint8) bool) Choice {
 		}
 	}
 	c.Recovers = s.FastRecovery && !up.Empty() && (c.Hashed || c.Direct && (c.State != Static || c.Port != mad.NoPort && isDown(c.Port)))
-	if c.Adaptive {
+	if c.Adaptive || c.Hashed && s.FastRecovery || c.Recovers {
 		c.Ports = up
 	}
 	if c.Hashed && !s.FastRecovery {
-		c.Ports = c.Ports.Union(all)
-	}
-	if c.Hashed && s.FastRecovery || c.Recovers {
-		c.Ports = c.Ports.Union(up)
+		c.Ports = all
 	}
 	if c.Direct && c.Port != mad.NoPort && !(c.Recovers && isDown(c.Port)) {
 		c.Ports.Add(c.Port)
-	}
-	if !grouped && !c.Recovers {
-		c.SubGroups = nil
 	}
 	return c
 }

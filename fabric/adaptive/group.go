@@ -84,6 +84,29 @@ func (g *Groups) All(group int) (all Ports) {
 	return all
 }
 
+// Sets are the different sets of All, and the place of that of each group, which may be memory
+// of g.
+func (g *Groups) Sets() (of []uint16, sets []Ports) {
+	switch {
+	case g == nil:
+		return nil, nil
+	case g.subGroups == 1:
+		return g.index, g.sets
+	}
+	at := map[Ports]uint16{}
+	for group := range g.Len() {
+		all := g.All(group)
+		i, ok := at[all]
+		if !ok {
+			i = uint16(len(sets))
+			at[all] = i
+			sets = append(sets, all)
+		}
+		of = append(of, i)
+	}
+	return of, sets
+}
+
 // SubGroupsOf are the sub-groups of a group, the primary one first; nil if it was not set.
 func (g *Groups) SubGroupsOf(group int) []Ports {
 	var list []Ports

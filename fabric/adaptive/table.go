@@ -85,10 +85,11 @@ func (t *Table) Set(lid mad.LID, e Entry) {
 	if t.ports != nil {
 		t.ports[lid] = e.Port
 	}
-	t.setChoice(lid, e.State, e.Group)
+	t.SetChoice(lid, e.State, e.Group)
 }
 
-func (t *Table) setChoice(lid mad.LID, s State, group uint16) {
+// SetChoice sets state and group of lid, whose static port stays.
+func (t *Table) SetChoice(lid mad.LID, s State, group uint16) {
 	t.groups[lid] = group
 	shift := lid % 4 * 2
 	t.states[lid/4] = t.states[lid/4]&^(3<<shift) | uint8(s&3)<<shift
@@ -118,7 +119,7 @@ func (t *Table) UpTo(top mad.LID) *Table {
 	c := NewTable(top, t.Groups)
 	copy(c.ports, t.ports)
 	for lid := range min(n, len(t.groups)) {
-		c.setChoice(mad.LID(lid), t.state(mad.LID(lid)), t.groups[lid])
+		c.SetChoice(mad.LID(lid), t.state(mad.LID(lid)), t.groups[lid])
 	}
 	return c
 }

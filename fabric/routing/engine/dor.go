@@ -21,7 +21,7 @@ var dor = Engine{
 	Name:    "dor",
 	Doc:     "Dimension order: the lowest port of the shortest paths. For meshes, hypercubes and HyperX.",
 	OpenSM:  "dor",
-	Options: []Option{keepOption, portOrderOption},
+	Options: []Option{keepOption, adaptiveOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
@@ -30,6 +30,9 @@ var dor = Engine{
 			return nil, &Precondition{Reason: err}
 		}
 		r := routes.New(g, 0)
-		return r, Assign(ctx, r, h, AssignOptions{Policy: First, Keep: o.Keep})
+		if err := Assign(ctx, r, h, AssignOptions{Policy: First, Keep: o.Keep}); err != nil || !o.Adaptive {
+			return r, err
+		}
+		return r, addParallel(ctx, r)
 	},
 }

@@ -2,6 +2,7 @@
 //
 //	engine.go   Engine, the list of all, and Compute
 //	option.go   the options of engines
+//	adaptive.go the ports that switches may choose from
 //	basis.go    Basis: the input of an engine's tables
 //
 // The engines:

@@ -24,7 +24,7 @@ var ftree = Engine{
 	Name:    "ftree",
 	Doc:     "Fat trees: d-mod-k, also with parts missing. Shifts of compute nodes in order meet no contention.",
 	OpenSM:  "ftree",
-	Options: []Option{rootsOption, keepOption, cnOption, ioOption, portOrderOption},
+	Options: []Option{rootsOption, keepOption, cnOption, ioOption, adaptiveOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
@@ -43,6 +43,11 @@ var ftree = Engine{
 		r, err := assigned(ctx, g, h, l, ranks, &Options{Policy: DModK, Keep: o.Keep})
 		if err != nil {
 			return nil, err
+		}
+		if o.Adaptive {
+			if err := addChoices(ctx, r, h); err != nil {
+				return nil, err
+			}
 		}
 		if err := completed(ctx, r, h, ranks, o.Keep); err != nil {
 			return nil, err

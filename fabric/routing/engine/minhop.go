@@ -17,7 +17,7 @@ var minhop = Engine{
 	Name:    "minhop",
 	Doc:     "Shortest paths, evenly spread. On a fat tree that is d-mod-k; elsewhere credit loops are possible.",
 	OpenSM:  "minhop",
-	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
+	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, adaptiveOption, hopWeightsOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
@@ -25,6 +25,13 @@ var minhop = Engine{
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		return assigned(ctx, g, h, graph.FindLevels(g), nil, o)
+		r, err := assigned(ctx, g, h, graph.FindLevels(g), nil, o)
+		if err != nil || !o.Adaptive {
+			return r, err
+		}
+		if err := addChoices(ctx, r, h); err != nil {
+			return nil, err
+		}
+		return r, checkChoices(ctx, r)
 	},
 }

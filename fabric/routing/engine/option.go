@@ -18,7 +18,9 @@ type Options struct {
 	Seed   uint64         // of the random choices of Assign
 	Keep   *routes.Routes // entries that stay where they are still next hops
 	Given  *routes.Routes // the tables that the engine file takes
-	MaxVLs int            // virtual lanes that may be used; 0: the engine's default
+	// Adaptive lets switches choose among all ports that keep what the engine promises.
+	Adaptive bool
+	MaxVLs   int // virtual lanes that may be used; 0: the engine's default
 	// TorusConfig has the shape, and where it begins; nil: torus-2qos finds that.
 	TorusConfig *format.TorusConfig
 }
@@ -84,6 +86,13 @@ var (
 		Required: "missing tables;",
 		Field:    func(o *Options) any { return &o.Given },
 	}
+	adaptiveOption = Option{
+		Name:    "adaptive",
+		Doc:     "let switches choose adaptively among all ports that keep what the engine promises: to be verified and simulated, not written",
+		Flag:    "choices",
+		FlagDoc: "let switches choose adaptively among all ports that keep what the engine promises, to be verified; a file or a plan has the static ports alone",
+		Field:   func(o *Options) any { return &o.Adaptive },
+	}
 	maxVLsOption = Option{
 		Name:    "max_vls",
 		Doc:     "maximum number of virtual lanes",
@@ -115,7 +124,7 @@ var (
 // AllOptions are the options that are fields of Options, in the order of the
 // parameters of graph.route().
 func AllOptions() []Option {
-	return []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, givenOption, maxVLsOption, torusConfigOption}
+	return []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, givenOption, adaptiveOption, maxVLsOption, torusConfigOption}
 }
 
 // by returns o for an engine that has another default, with a note on it.

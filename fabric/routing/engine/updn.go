@@ -22,7 +22,7 @@ var updn = Engine{
 	Name:    "updn",
 	Doc:     "Up*/down*, from the roots: no credit loops.",
 	OpenSM:  "updn",
-	Options: []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
+	Options: []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, adaptiveOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
@@ -51,6 +51,11 @@ func upDownRoutes(ctx context.Context, g *graph.Graph, ranks *graph.Ranks, o *Op
 	r, err := assigned(ctx, g, h, graph.FindLevels(g), ranks, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Adaptive {
+		if err := addChoices(ctx, r, h); err != nil {
+			return nil, err
+		}
 	}
 	return r, completed(ctx, r, h, ranks, o.Keep)
 }

@@ -33,8 +33,11 @@ func (r *Routes) SetAdaptive(s int, a *adaptive.Switch) {
 	if a.Active() && a.Table(0) != nil && !bytes.Equal(r.Row(s), c.Tables[0].Ports()) {
 		copy(r.EditRow(s), c.Tables[0].Ports())
 	}
-	if c.Table(0) != nil {
+	switch {
+	case c.Table(0) != nil:
 		c.Tables[0] = c.Tables[0].WithPorts(nil) // they are in the row
+	case a.Active():
+		copy(r.EditRow(s), slices.Repeat([]uint8{NoPort}, int(r.top)+1))
 	}
 	r.adaptive.set(s, &c)
 }
@@ -52,6 +55,18 @@ func (r *Routes) Adaptive(s int) *adaptive.Switch {
 		c.Tables[0] = c.Tables[0].WithPorts(r.Row(s))
 	}
 	return &c
+}
+
+// ActiveSwitches are the adaptive routing of the switches of r, as of Adaptive; nil for those
+// that follow their row.
+func ActiveSwitches(r *Routes) []*adaptive.Switch {
+	list := make([]*adaptive.Switch, len(r.rows))
+	for s := range list {
+		if a := r.Adaptive(s); a.Active() {
+			list[s] = a
+		}
+	}
+	return list
 }
 
 // HasChoices reports whether some switch routes adaptively, or by hashes.
@@ -145,7 +160,7 @@ type adaptiveRows struct {
 
 func newAdaptiveRows(switches int) *adaptiveRows { return &adaptiveRows{switches: switches} }
 
-// known makes the list, if there is none.
+// known makes the list, unless it is there.
 func (x *adaptiveRows) known() {
 	if x.list == nil {
 		x.list = make([]*adaptive.Switch, x.switches)

@@ -85,7 +85,7 @@ func TestWriteLoad(t *testing.T) {
 func TestAdaptive(t *testing.T) {
 	r := compute(t, routingtest.Graph(t, "fattree:k=4", graph.Options{}), "ftree", route.Options{})
 	var got []string
-	for _, known := range []verify.Adaptive{verify.AdaptiveUnknown, verify.AdaptiveOff, verify.AdaptiveOn} {
+	for _, known := range []verify.Adaptive{verify.AdaptiveUndetermined, verify.AdaptiveOff, verify.AdaptiveOn} {
 		v := verified(t, r, verify.Options{Adaptive: known})
 		got = append(got, fmt.Sprint(v.OK(), v.Notes[1:]))
 	}

@@ -3,6 +3,7 @@ package routes
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"math/bits"
 	"slices"
 
@@ -105,6 +106,27 @@ func (v *SL2VL) Equal(o *SL2VL) bool {
 	return slices.EqualFunc(v.tables, o.tables, slices.Equal[[]uint8])
 }
 
+// HashSL adds to h all that decides on the lanes of a service level. Levels with equal hashes
+// have the same lanes.
+func (v *SL2VL) HashSL(h *maphash.Hash, sl uint8) {
+	if v == nil {
+		return
+	}
+	if v.tables == nil {
+		h.WriteByte(sl)
+		return
+	}
+	for _, t := range v.tables {
+		h.WriteByte(byte(min(len(t), 1)))
+		if t == nil {
+			h.WriteByte(sl)
+		}
+		for i := int(sl); i < len(t); i += 16 {
+			h.WriteByte(t[i])
+		}
+	}
+}
+
 // Uniform reports whether no lane depends on the switch or on its ports: then each lane has
 // the dependencies that there would be if all packets were on one.
 func (v *SL2VL) Uniform() bool {
@@ -188,17 +210,19 @@ func (l *SL) Used() uint16 {
 
 // Lanes is how many virtual lanes paths can have: one more than the highest lane of
 // any of their service levels.
-func (r *Routes) Lanes() int {
-	if r.SL2VL == nil {
+func (r *Routes) Lanes() int { return r.SL2VL.Lanes(r.SL.Used()) }
+
+// Lanes is one more than the highest lane of service levels, a bit each.
+func (v *SL2VL) Lanes(used uint16) int {
+	if v == nil {
 		return 1
 	}
-	used := r.SL.Used()
 	most := uint8(0)
-	if slices.ContainsFunc(r.SL2VL.tables, func(t []uint8) bool { return t == nil }) {
+	if slices.ContainsFunc(v.tables, func(t []uint8) bool { return t == nil }) {
 		most = uint8(bits.Len16(used) - 1)
 	}
-	for s, t := range r.SL2VL.tables {
-		ports := r.graph.Switches()[s].NumPorts() + 1
+	for s, t := range v.tables {
+		ports := v.graph.Switches()[s].NumPorts() + 1
 		for i, vl := range t {
 			if used>>(i%16)&1 != 0 && vl < mad.DropVL && i/16%ports > 0 { // what goes to port 0 is on no link
 				most = max(most, vl)

@@ -14,17 +14,33 @@ import (
 	"fabsh/mad"
 )
 
-// Adaptive is what is known of adaptive routing in the switches. No public
-// layout shows whether a switch adapts its routes, so the caller has to know.
+// Adaptive is what is known of adaptive routing in the switches.
 type Adaptive uint8
 
 const (
-	AdaptiveUnknown Adaptive = iota
+	AdaptiveUndetermined Adaptive = iota // nothing could be read on it
 	AdaptiveOff
-	AdaptiveOn      // packets may take other paths than the tables say
+	AdaptiveOn      // all switches route adaptively; as an option: packets take other paths than the tables say
 	AdaptiveMinimal // or, at each switch, any port of a shortest path
 	AdaptiveUpDown  // or any port of a path that goes up and then down
+	AdaptiveMixed   // some switches do
+	AdaptiveUnknown // it is on, or may be, but what switches do is unknown
 )
+
+// Word is "off", "on", "mixed" or "unknown"; "": not determined, or a choice was assumed.
+func (a Adaptive) Word() string {
+	switch a {
+	case AdaptiveOff:
+		return "off"
+	case AdaptiveOn:
+		return "on"
+	case AdaptiveMixed:
+		return "mixed"
+	case AdaptiveUnknown:
+		return "unknown"
+	}
+	return ""
+}
 
 // AdaptiveWords are the ports that switches may choose from, by name.
 func AdaptiveWords() []string { return []string{"minimal", "updown"} }
@@ -53,9 +69,9 @@ func (a Adaptive) Among() string {
 // note is the remark of a verdict on it, if any.
 func (a Adaptive) note() string {
 	switch a {
-	case AdaptiveUnknown:
+	case AdaptiveUndetermined:
 		return "adaptive routing not determined"
-	case AdaptiveOn:
+	case AdaptiveUnknown:
 		return "adaptive routing: packets take other paths than those of the tables; the verdict is unknown"
 	}
 	return ""

@@ -78,3 +78,18 @@ func BenchmarkCreditLoops(b *testing.B) {
 		return err
 	})
 }
+
+// BenchmarkVerifyChoices: by the choices of adaptive routing, as updn lets switches choose.
+func BenchmarkVerifyChoices(b *testing.B) {
+	for _, net := range []string{"ft1728", "ft11664", "wide"} {
+		b.Run(net, func(b *testing.B) {
+			r := compute(b, routingtest.Graph(b, net, graph.Options{}), "updn", engine.Options{Adaptive: true})
+			b.ReportAllocs()
+			for b.Loop() {
+				if v := verified(b, r, verify.Options{}); !v.OK() {
+					b.Fatal("not ok")
+				}
+			}
+		})
+	}
+}

@@ -19,6 +19,7 @@ import (
 type Verdict struct {
 	Engine       string // what made the tables; "": unknown
 	Adaptive     Adaptive
+	Reason       string // why Adaptive is mixed or unknown
 	Judged       string // what was judged: "static forwarding tables, SL 0"
 	Endpoints    string // between which ports
 	Terminals    int    // as many
@@ -54,7 +55,7 @@ type Verdict struct {
 // or there is no pair at all, it is not OK either. Packets to switches do not count:
 // the tables of most engines have gaps there where links are missing.
 func (v *Verdict) OK() bool {
-	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
+	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveUnknown
 }
 
 // Wrong reports whether packets that must arrive do not, or a rule is broken, or packets
@@ -98,7 +99,10 @@ func FormatCycle(cycle []CycleChannel) string {
 
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *routes.Routes) *Verdict {
-	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.All}
+	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Reason: v.reason, Terminals: v.All}
+	if v.o.Adaptive == AdaptiveOn && v.sets == nil { // the caller knows, the tables do not
+		s.Adaptive = AdaptiveUnknown
+	}
 	graph := cdg.New(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
@@ -152,7 +156,16 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 		s.Notes = append(s.Notes, "no pair of endpoints: nothing was judged")
 	}
 	if note := s.Adaptive.note(); note != "" {
+		if s.Reason != "" {
+			note = "adaptive routing is unknown, and so is the verdict: " + s.Reason
+		}
 		s.Notes = append(s.Notes, note)
+	}
+	if s.Adaptive == AdaptiveMixed {
+		s.Notes = append(s.Notes, "adaptive routing is mixed: "+s.Reason)
+	}
+	if v.sets != nil && len(v.o.Via) > 0 {
+		s.Notes = append(s.Notes, "rules on paths were checked on the static ports alone")
 	}
 	return s
 }
@@ -166,6 +179,9 @@ func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *cdg.Graph
 		c := int(at) / v.vls
 		next := cycle[(i+1)%len(cycle)]
 		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.vls), LID: v.example(r, c, int(next)/v.vls)})
+		if last := &s.Cycle[i]; v.sets != nil {
+			last.LID = cmp.Or(last.LID, v.sets.example(r, at, next))
+		}
 	}
 }
 

@@ -3,7 +3,8 @@
 //	verify.go       Tables: the verdict on tables
 //	verdict.go      Verdict, Report: the answers
 //	vlwalk.go       paths with service levels, on virtual lanes
-//	adaptive.go     all paths that adaptive routing may choose
+//	adaptive.go     all paths that adaptive routing may choose, where its choices are unknown
+//	choiceset.go    the same, by the choices that tables have
 //	via.go          rules on what paths cross
 //	disjointness.go how disjoint the paths to the LIDs of one port are
 //	failure.go      what the failure of each link would break
@@ -41,7 +42,7 @@ type Options struct {
 	Examples int
 	// Adaptive is what is known of adaptive routing: where it is on, the verdict
 	// is unknown, unless it has the ports among which switches choose: then credit loops
-	// are searched under any choice.
+	// are searched under any choice. AdaptiveUndetermined: what the tables have on it.
 	Adaptive Adaptive
 }
 
@@ -61,6 +62,10 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
 		}
 	}
+	if o.Adaptive == AdaptiveUndetermined {
+		v.prepareChoices(r)
+		v.o.Adaptive, v.reason = adaptiveOf(r)
+	}
 	var err error
 	if v.nearest, err = graph.LinkHops(ctx, r.Graph()); err != nil {
 		return nil, err
@@ -72,9 +77,12 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 		return nil, err
 	}
 	if o.Union != nil {
+		own := v.sets
+		v.sets = v.unionSets
 		if err := v.followAll(ctx, o.Union, false); err != nil {
 			return nil, err
 		}
+		v.sets = own
 	}
 	if o.Adaptive.Among() != "" {
 		if v.choices, err = v.newChoices(ctx, r); err != nil {
@@ -85,7 +93,7 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 		}
 	}
 	verdict := v.verdict(r)
-	verdict.Judged = judged(r, &o)
+	verdict.Judged = v.judged(r)
 	if verdict.Disjoint, err = measureDisjointness(ctx, r, v.Endpoints); err != nil {
 		return nil, err
 	}
@@ -96,9 +104,12 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 }
 
 // judged describes what a verdict on r is about.
-func judged(r *routes.Routes, o *Options) string {
+func (v *verification) judged(r *routes.Routes) string {
+	o := &v.o
 	s := "static forwarding tables, "
 	switch {
+	case v.sets != nil:
+		s = "forwarding tables with all choices of adaptive routing, " + v.sets.judgedLevels(r)
 	case r.SL == nil && r.SL2VL == nil:
 		s += "SL 0"
 	case r.SL2VL == nil:
@@ -118,14 +129,17 @@ func judged(r *routes.Routes, o *Options) string {
 // verification is the state of Tables.
 type verification struct {
 	*walk.Endpoints
-	g       *graph.Graph
-	o       Options
-	vls     int         // virtual lanes
-	inLanes bool        // it matters which are used
-	nearest *graph.Hops // distances in links
-	workers []findings
-	choices *choices   // of adaptive routing; nil: the tables alone
-	chosen  *cdg.Graph // what packets may wait for under these
+	g         *graph.Graph
+	o         Options
+	vls       int         // virtual lanes
+	inLanes   bool        // it matters which are used
+	nearest   *graph.Hops // distances in links
+	workers   []findings
+	sets      *choiceSets // of the tables; nil: they are static
+	unionSets *choiceSets // of Options.Union
+	reason    string      // why adaptive routing is unknown or mixed
+	choices   *choices    // of adaptive routing; nil: the tables alone
+	chosen    *cdg.Graph  // what packets may wait for under these
 }
 
 // findings are those of a worker; for most fields see Verdict.
@@ -151,6 +165,11 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 		v.workers = make([]findings, v.g.Workers())
 	}
 	workers := v.g.Workers()
+	if v.sets != nil {
+		if err := v.sets.follow(ctx, r); err != nil {
+			return err
+		}
+	}
 	if whole && v.o.Require != nil {
 		workers = 1 // the predicate is called from one goroutine
 	}
@@ -167,7 +186,7 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 		switch {
 		case !v.inLanes:
 			v.follow(f, w, lid)
-		case !direct || !v.followDirect(f, r, groups, w, lid):
+		case v.sets != nil || !direct || !v.followDirect(f, r, groups, w, lid):
 			v.followVLs(f, r, groups, w, lid, whole)
 			return
 		}
@@ -188,6 +207,9 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 func (v *verification) follow(f *findings, w *walk.Walk, lid mad.LID) {
 	t := int32(v.g.TerminalByLID(lid))
 	ports := w.Column(lid)
+	if v.sets != nil && v.sets.rows == 0 {
+		return
+	}
 	for _, s := range v.Sources {
 		w.From(s, ports, t)
 	}
@@ -206,6 +228,9 @@ func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk.Walk, l
 			continue
 		}
 		state := int(w.State[s])
+		if v.sets != nil {
+			state = int(v.sets.withRows(r, s, lid, w.State[s]))
+		}
 		if state < 0 {
 			v.fail(f, r, s, lid, n, state == walk.Looping)
 			continue
@@ -310,6 +335,9 @@ func (v *verification) failPair(f *findings, r *routes.Routes, src int32, lid ma
 	if r != nil {
 		if p, err := r.Trace(from.LID, lid); err == nil {
 			b.Why = p.Broken
+		}
+		if v.sets != nil && (b.Why == "" || v.sets.rows == 0) {
+			b.Why = v.sets.explain(r, src, lid)
 		}
 	}
 	f.broken = append(f.broken, b)

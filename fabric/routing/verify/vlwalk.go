@@ -65,6 +65,7 @@ func (l *vlWalk) forget() {
 // vlGroups groups the endpoints.
 func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 	var groups []vlGroup
+	switches := routes.ActiveSwitches(r)
 	of := make([][]int, len(v.g.Switches())) // groups, by switch
 	for i, is := range v.Is {
 		t := &v.g.Terminals()[i]
@@ -73,7 +74,8 @@ func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 		}
 		at := slices.IndexFunc(of[t.Switch], func(x int) bool {
 			o := groups[x].first
-			return r.SL.SameFrom(int(o), i) && r.SL2VL.SameInto(t.Switch, v.g.Terminals()[o].Out, t.Out)
+			in := v.g.Terminals()[o].Out
+			return r.SL.SameFrom(int(o), i) && r.SL2VL.SameInto(t.Switch, in, t.Out) && samePrivate(switches[t.Switch], in, t.Out)
 		})
 		if at < 0 {
 			of[t.Switch] = append(of[t.Switch], len(groups))
@@ -178,9 +180,15 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 			if !x.sendsTo(flow.dst) {
 				continue
 			}
-			state := l.from(f.graph, r, &flow, x.on, v.g.Terminals()[x.first].Out)
+			state := pathState(walk.NoPacket)
+			if v.sets == nil || v.sets.rows>>sl&1 != 0 {
+				state = l.from(f.graph, r, &flow, x.on, v.g.Terminals()[x.first].Out)
+			}
+			if v.sets != nil && whole {
+				state = pathState(walk.Worse(int32(state), v.sets.worst(r, int(i), lid)))
+			}
 			switch {
-			case !whole: // only the dependencies matter
+			case !whole, state == walk.NoPacket: // only the dependencies matter
 			case state.arrives():
 				v.countArrived(f, x, flow.dst, int(state))
 			default:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -50,8 +51,8 @@ func CountRoutes(ctx context.Context, r *routes.Routes, e *Endpoints, each func(
 	return sum, nil
 }
 
-// Dependencies returns the graph of all paths between the endpoints, with SL 0 and on one
-// virtual lane.
+// Dependencies returns the graph of all paths between the endpoints, on one virtual lane: by the
+// rows of tables, and by all choices of switches that route adaptively.
 func Dependencies(ctx context.Context, r *routes.Routes, e *Endpoints) (*cdg.Graph, error) {
 	g := r.Graph()
 	graphs := make([]*cdg.Graph, g.Workers())
@@ -74,7 +75,50 @@ func Dependencies(ctx context.Context, r *routes.Routes, e *Endpoints) (*cdg.Gra
 			all.Union(d)
 		}
 	}
-	return all, nil
+	return all, addChoices(ctx, all, r, e)
+}
+
+// addChoices adds those of packets that switches which route adaptively choose a port for.
+func addChoices(ctx context.Context, all *cdg.Graph, r *routes.Routes, e *Endpoints) error {
+	if !r.HasChoices() {
+		return nil
+	}
+	one := r
+	if r.SL2VL != nil { // all on one lane
+		one = r.Clone()
+		one.SL2VL = nil
+	}
+	g := r.Graph()
+	for _, k := range Kinds(one) {
+		if k.Static {
+			continue
+		}
+		classes, err := Classes(ctx, one, k, e.Wanted)
+		if err != nil {
+			return err
+		}
+		walks, graphs := make([]*Choices, g.Workers()), make([]*cdg.Graph, g.Workers())
+		err = graph.Each(ctx, g.Workers(), len(classes), func(worker, i int) {
+			if walks[worker] == nil {
+				walks[worker], graphs[worker] = NewChoices(one, k, 1), cdg.New(g, 1)
+			}
+			walks[worker].Begin(classes[i][0])
+			for t, is := range e.Is {
+				if s := g.Terminals()[t].Switch; is && s >= 0 {
+					walks[worker].From(graphs[worker], int32(s), g.Terminals()[t].Out)
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, d := range graphs {
+			if d != nil {
+				all.Union(d)
+			}
+		}
+	}
+	return nil
 }
 
 // WithSwitches is graph with the dependencies of packets from CAs to switches, or

@@ -4,6 +4,10 @@
 //	walk.go      Walk: all paths to a LID
 //	endpoints.go Endpoints: the ports between which packets go
 //	paths.go     the routes over each channel, and the dependencies, of all paths
+//	kind.go      Kind: packets that switches treat alike, where they route adaptively
+//	choices.go   Choices: all paths to a LID that switches may choose
+//	choiceclass.go LIDs for which the choices are equal
+//	explain.go   why packets may not arrive
 //	sibling.go   Siblings: the paths to the LIDs of one port (LMC)
 //
 // A Walk and Siblings belong to one goroutine; EachDest gives each worker its own.
