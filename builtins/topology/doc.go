@@ -9,7 +9,7 @@
 //	known.go        a fabric from a file that is still current
 //	ids.go route.go lft.go   guid(), gid(), dr(); a forwarding table as text
 //	sim.go          the value sim; simremote.go, its methods on a fabric that
-//	                another process serves; simflow.go, simcable.go, simcounter.go, simfault.go, simhardware.go,
+//	                another process serves; simflow.go, simcable.go, simcounter.go, simfault.go, simhardware.go, simadaptive.go,
 //	                its methods by subject
 //	target.go       a target; resolve.go name.go, its lookup from the value in a script
 //	transact.go     requests; requesterror.go, their failures and remedies

@@ -45,6 +45,8 @@ func init() {
 		lang.Member[*Sim]{Method: &delayMethod},
 		lang.Member[*Sim]{Method: &busyMethod},
 		lang.Member[*Sim]{Method: &mkeyMethod},
+		lang.Member[*Sim]{Method: &arMethod},
+		lang.Member[*Sim]{Method: &arFaultMethod},
 		lang.Member[*Sim]{Method: &trapMethod},
 		lang.Member[*Sim]{Method: &temperatureMethod},
 		lang.Member[*Sim]{Method: &fanMethod},

@@ -48,6 +48,7 @@ var classes = [256]*class{
 	mad.ClassCongestion: {cc.Handlers.Lookup, runCongestion, mad.StatusBadMethodAttribute},
 	mad.ClassBM:         {bm.Handlers.Lookup, runBM, mad.StatusBadMethodAttribute},
 	mad.ClassVendor0A:   {mad.Lookup, runVendor, mad.StatusBadMethodAttribute},
+	mad.ClassVendor0C:   {mad.Lookup, runN2N, mad.StatusBadMethodAttribute},
 	mad.ClassDevMgt:     {devmgt.Handlers.Lookup, runDevMgt, mad.StatusBadMethodAttribute},
 	mad.ClassComMgt:     {mad.Lookup, runComMgt, mad.StatusBadMethodAttribute},
 }
@@ -75,10 +76,17 @@ func runCongestion(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 }
 
 func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	if attr != mad.AttrAccessRegister || set || !vendor.HasRegisters(x.in.Node) {
+	if attr != mad.AttrAccessRegister {
+		return vendor.VSHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set)
+	}
+	if set || !vendor.HasRegisters(x.in.Node) {
 		return mad.StatusBadMethodAttribute
 	}
 	return vendor.GetRegister(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
+}
+
+func runN2N(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
+	return vendor.N2NHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set)
 }
 
 func runBM(x *Exchange, attr *mad.Attribute, set bool) mad.Status {

@@ -39,6 +39,15 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 		s.PortOf(p).FDR10 = p.Speed() == "fdr10"
 		bringUpPort(s.PortOf(p), p.Info(), s, o)
 	}
+	if s.HasPlanes {
+		s.AnnouncePortInfo()
+	}
+	if o.Adaptive != nil {
+		s.SetUpAdaptive(o.Adaptive, !o.Bare)
+		for _, f := range o.AdaptiveFaults {
+			_ = s.Nodes[f.Node.ID()].Break(f.Fault) // which waits for the tables
+		}
+	}
 	if !o.Bare {
 		s.InvalidateTables()
 		twinTables(s, f)

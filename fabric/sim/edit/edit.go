@@ -4,6 +4,7 @@
 //
 //	edit.go     Editor: settings of ports, nodes, registers
 //	table.go    tables in blocks
+//	adaptive.go adaptive routing
 //	group.go    multicast groups and their forwarding
 //	console.go  LIDs and GUIDs, by the indexes of nodes
 //	counter.go  Counters: set, and made to grow
@@ -11,6 +12,7 @@ package edit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fabsh/fabric/sim/agent/cc"
@@ -60,6 +62,7 @@ func (e *Editor) Node(node mad.GUID, change func(name *string, info *mad.NodeInf
 // LFT changes an entry of a forwarding table.
 func (e *Editor) LFT(node mad.GUID, lid mad.LID, to uint8) error {
 	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
+		p.Node.LFT = slices.Clone(p.Node.LFT) // adaptive routing shares it
 		for len(p.Node.LFT) <= int(lid) {
 			p.Node.LFT = append(p.Node.LFT, mad.NoPort)
 		}

@@ -1,7 +1,9 @@
-// Package lft computes the linear forwarding tables that the subnet manager of a
-// simulated subnet sets: up*/down* routes in fat trees, minimal ones elsewhere.
+// Package lft computes the forwarding tables that the subnet manager of a simulated subnet
+// sets: up*/down* routes in fat trees, minimal ones elsewhere; and for adaptive routing, the
+// ports that may be chosen.
 //
 //	lft.go       Compute: the tables of a network
+//	adaptive.go  ComputeAdaptive: with the choices of ports
 //	rank.go      is it a fat tree? the ranks of its switches
 //	distance.go  the routes from all switches to one
 package lft
@@ -26,9 +28,18 @@ type Switch struct {
 // Compute returns the tables of switches, with entries up to LID top.
 func Compute(switches []Switch, top mad.LID) [][]uint8 {
 	r := newRouter(switches)
+	r.rankSwitches()
+	return r.compute(top)
+}
+
+func (r *router) compute(top mad.LID) [][]uint8 {
+	switches := r.links
 	size := (int(top)/mad.LFTBlock + 1) * mad.LFTBlock
 	inParallel(len(switches), func(at int) {
 		r.tables[at] = bytes.Repeat([]byte{mad.NoPort}, size)
+		if r.choices != nil {
+			r.choices.add(at, r.tables[at])
+		}
 	})
 	// Some destinations at a time, for all switches; a switch takes them in order.
 	var some [64]*distances
@@ -70,6 +81,9 @@ type router struct {
 	order  []int32 // switches by falling rank
 	group  []int32 // of each switch; those of one have the same links up
 	groups []Links // these links
+
+	choices *choices // of adaptive routing; nil: none are computed
+	dor     bool     // lowest ports first: dimension order, where ports are in the order of dimensions
 }
 
 // pathType is the type of a route.
@@ -105,7 +119,6 @@ func newRouter(switches []Switch) *router {
 	for i, sw := range switches {
 		r.links[i], r.destinations[i], r.loads[i], r.leaf[i] = sw.Links, sw.Destinations, make([]int32, sw.Ports), sw.Hosts
 	}
-	r.rankSwitches()
 	return r
 }
 
@@ -145,15 +158,21 @@ func (r *router) fillEntries(at int, way *distances) {
 	}
 	load := r.loads[at]
 	if way.path[at] == upDownPath {
-		r.fillUp(lft, load, way.choices[r.group[at]], r.digits[r.rank[at]], r.destinations[d])
+		ports := way.choices[r.group[at]]
+		r.fillUp(lft, load, ports, r.digits[r.rank[at]], r.destinations[d])
+		r.choices.set(at, way, ports, r.destinations[d])
 		return
 	}
 	var choice [256]uint8
 	ports := choice[:0]
 	before, links := way.dist[at]-1, &r.links[at]
+	next, down := -1, way.path[at] == downPath
 	for i, to := range links.to {
-		if way.dist[to] == before {
+		if way.dist[to] == before && (next < 0 || int(to) == next) && !(down && (way.path[to] != downPath || r.above(int32(to), int32(at)))) {
 			ports = append(ports, links.port[i])
+			if r.dor {
+				next = int(to)
+			}
 		}
 	}
 	for _, t := range r.destinations[d] {
@@ -166,6 +185,7 @@ func (r *router) fillEntries(at int, way *distances) {
 		load[port]++
 		lft[t.LID] = port
 	}
+	r.choices.set(at, way, ports, r.destinations[d])
 }
 
 // fillUp writes the entries for destinations that are reached through ports up,

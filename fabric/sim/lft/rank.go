@@ -2,23 +2,71 @@ package lft
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
-// rankSwitches ranks the switches. It sets rank only if all links join neighbouring
-// ranks.
-func (r *router) rankSwitches() {
+// rankSwitches ranks the switches by their distance from hosts, and reports whether all
+// links join neighbouring ranks. Else they stay without ranks.
+func (r *router) rankSwitches() bool {
 	rank := slices.Repeat([]int{-1}, len(r.links))
-	var queue []int32
+	var leaves []int32
 	for i := range r.links {
 		if r.leaf[i] {
 			rank[i] = 0
-			queue = append(queue, int32(i))
+			leaves = append(leaves, int32(i))
 		}
 	}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
+	r.searchRanks(rank, leaves)
+	for i := range r.links {
+		for _, to := range r.links[i].to {
+			if d := rank[i] - rank[to]; rank[i] < 0 || d != 1 && d != -1 {
+				return false
+			}
+		}
+	}
+	r.arrange(rank)
+	return true
+}
+
+// rankFromRoots ranks the switches of any network for up*/down* routes: by their distance
+// from a root, and of equal ones by their number, lower ones up. Each part of a network that
+// is not connected has the root from which its farthest switch is the nearest.
+func (r *router) rankFromRoots() {
+	level := slices.Repeat([]int{-1}, len(r.links))
+	for i := range r.links {
+		if level[i] >= 0 {
+			continue
+		}
+		part := r.searchRanks(slices.Repeat([]int{-1}, len(r.links)), []int32{int32(i)})
+		slices.Sort(part)
+		root, nearest := int32(i), len(r.links)
+		for _, candidate := range part {
+			distance := slices.Repeat([]int{-1}, len(r.links))
+			distance[candidate] = 0
+			reached := r.searchRanks(distance, []int32{candidate})
+			if far := distance[reached[len(reached)-1]]; far < nearest {
+				root, nearest = candidate, far
+			}
+		}
+		level[root] = 0
+		r.searchRanks(level, []int32{root})
+	}
+	highest := slices.Max(append(level, 0))
+	for i := range level {
+		level[i] = highest - level[i]
+	}
+	r.arrange(level)
+}
+
+// searchRanks ranks the switches without a rank by their distance from those of queue, and
+// returns the switches that it has reached.
+func (r *router) searchRanks(rank []int, queue []int32) []int32 {
+	for _, at := range queue {
+		rank[at] = max(rank[at], 0)
+	}
+	for i := 0; i < len(queue); i++ {
+		at := queue[i]
 		for _, to := range r.links[at].to {
 			if rank[to] < 0 {
 				rank[to] = rank[at] + 1
@@ -26,15 +74,17 @@ func (r *router) rankSwitches() {
 			}
 		}
 	}
-	highest := 0
-	for i := range r.links {
-		for _, to := range r.links[i].to {
-			if d := rank[i] - rank[to]; rank[i] < 0 || d != 1 && d != -1 {
-				return
-			}
-		}
-		highest = max(highest, rank[i])
-	}
+	return queue
+}
+
+// above reports whether switch b is above a.
+func (r *router) above(b, a int32) bool {
+	return r.rank[b] > r.rank[a] || r.rank[b] == r.rank[a] && b < a
+}
+
+// arrange prepares routes by ranks.
+func (r *router) arrange(rank []int) {
+	highest := slices.Max(append(rank, 0))
 	r.rank = rank
 	r.order = make([]int32, len(rank))
 	for i := range r.order {
@@ -49,7 +99,7 @@ func (r *router) rankSwitches() {
 	known := map[string]int32{}
 	for i := range r.links {
 		for k, to := range r.links[i].to {
-			if rank[to] > rank[i] {
+			if r.above(int32(to), int32(i)) {
 				r.ups[i].Add(to, r.links[i].port[k])
 			}
 		}
@@ -76,6 +126,6 @@ func (r *router) rankSwitches() {
 			digits[number] = int32(number / stride)
 		}
 		r.stride, r.digits = append(r.stride, stride), append(r.digits, digits)
-		stride *= max(1, n)
+		stride = min(stride*max(1, n), math.MaxInt32) // more than the numbers of hosts
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim/state"
 )
 
 // Options are the faults and settings of a simulated subnet. The zero value has
@@ -49,6 +50,10 @@ type Options struct {
 	// faults that they show.
 	Registers      bool
 	RegisterFaults []RegisterFault
+	// Adaptive is what is set up of adaptive routing; nil: switches do not support it.
+	// AdaptiveFaults are its faults.
+	Adaptive       *state.AdaptiveSettings
+	AdaptiveFaults []AdaptiveFault
 	// Bare is set if no subnet manager has brought the subnet up: links are in state
 	// Initialize, ports have no LIDs, switches have no routes, and this process has no
 	// subnet manager.
@@ -76,6 +81,12 @@ type RegisterFault struct {
 	Fault string
 	Node  *fabric.Node
 	Num   int
+}
+
+// AdaptiveFault is a fault of the adaptive routing of a switch.
+type AdaptiveFault struct {
+	Fault state.AdaptiveFault
+	Node  *fabric.Node
 }
 
 // PortRate is a number per second at a port.
@@ -120,6 +131,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	o.Dead = v.deadPorts(f, &o)
 	v.hardware(f, &o)
 	v.registers(f, &o)
+	v.adaptive(f, &o)
 	return o, v.err
 }
 

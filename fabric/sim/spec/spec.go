@@ -7,6 +7,7 @@
 //	topology.go  the keys of topologies
 //	options.go   Options: loss, delay, dead ports, M_Keys, redirection
 //	ports.go     the keys that name ports and nodes
+//	adaptive.go  the keys of adaptive routing
 //	rate.go      rates and bandwidths
 package spec
 

@@ -144,6 +144,14 @@ func (p *Port) NextHop(dlid mad.LID, sent bool) (out *Port, arrived bool) {
 		return nil, false
 	}
 	num := n.lftEntry(dlid)
+	if n.Adaptive.Active() {
+		num = n.adaptivePort(p.Num, dlid)
+	}
+	return n.Leave(num, dlid)
+}
+
+// Leave is NextHop of a switch that forwards the packet through port num.
+func (n *Node) Leave(num uint8, dlid mad.LID) (out *Port, arrived bool) {
 	switch {
 	case num == 0:
 		return nil, n.Ports[0].hasLID(dlid)

@@ -30,6 +30,10 @@ type Node struct {
 	RedirectTo     *Node                // its performance management is there; nil: here
 	RedirectedHere *Node                // the node whose performance management is here too; nil: none
 	Hardware       *registers.Hardware  // what its registers show; nil: it has no registers
+	Capabilities   mad.GeneralInfoCapabilities
+	Adaptive       *Adaptive       // of a switch; nil: it does not support adaptive routing
+	VSKey          *mad.VSKeyInfo  // of the vendor's class; nil: it has no keys
+	N2NKey         *mad.N2NKeyInfo // of the vendor's class between nodes
 }
 
 func (n *Node) GUID() mad.GUID { return mad.GUID(NodeInfoGUID.Uint(n.Info[:])) }

@@ -9,6 +9,9 @@
 //	link.go       links: down, training, active
 //	lid.go        the table of LIDs
 //	forward.go    forwarding, by LID and by directed route
+//	adaptive.go   adaptive routing: settings, and the port of a packet
+//	adaptivesetup.go what the subnet manager sets up of it
+//	adaptivefault.go its faults
 //	tables.go     the linear forwarding tables that the subnet manager sets
 //	plane.go      planes, and routes between them
 //	block.go      tables in blocks: GUIDInfo, P_Keys, SL2VL, VL arbitration, multicast
@@ -44,11 +47,12 @@ type Subnet struct {
 
 	LIDs      []*Port // end ports by LID
 	Blocks    map[BlockKey]*[SMPSize]byte
-	HasPlanes bool             // there are FNM ports
-	clock     func() time.Time // nil: the time of the machine
-	time      sync.Mutex       // guards the two below, of readers too
-	offset    time.Duration    // from clock to the time of the subnet
-	latest    time.Time        // that Now returned; zero: none yet, by clock
+	HasPlanes bool              // there are FNM ports
+	Adaptive  *AdaptiveSettings // nil: switches do not support adaptive routing
+	clock     func() time.Time  // nil: the time of the machine
+	time      sync.Mutex        // guards the two below, of readers too
+	offset    time.Duration     // from clock to the time of the subnet
+	latest    time.Time         // that Now returned; zero: none yet, by clock
 
 	poweredAt time.Time // when the devices began, less upBefore
 

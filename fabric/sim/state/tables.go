@@ -35,10 +35,21 @@ func (s *Subnet) computeTables() {
 		return
 	}
 	switches, network, planes := s.network()
-	for i, table := range lft.Compute(network, s.tableTop) {
-		switches[i].LFT = table
+	if s.Adaptive == nil {
+		for i, table := range lft.Compute(network, s.tableTop) {
+			switches[i].LFT = table
+		}
+	} else {
+		tables, choices := lft.ComputeAdaptive(network, s.tableTop, s.Adaptive.Options)
+		for i, n := range switches {
+			n.LFT = tables[i]
+			n.Adaptive.setTable(choices[i])
+		}
 	}
 	s.joinPlanes(switches, network, planes)
+	for _, n := range switches {
+		n.repeatFaults()
+	}
 	s.TablesStale.Store(false)
 }
 

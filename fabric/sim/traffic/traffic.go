@@ -2,6 +2,7 @@
 // hosts, along the paths of the forwarding tables.
 //
 //	traffic.go  Traffic: the flows, and when their ways are found again
+//	choose.go   the ports that adaptively routed flows choose
 //	way.go      the way of a flow
 //	credit.go   how much of it passes the buffers before receivers that are gone
 //	fill.go     how much of it the links carry
@@ -64,6 +65,8 @@ type flow struct {
 	carried  float64
 	limit    *state.Port // nil: none
 	lost     bool
+	part     bool          // of the flow before it
+	chosen   []*state.Port // on its way, where switches route adaptively
 }
 
 // Set replaces the traffic of the subnet. It takes the paths of the forwarding tables,
@@ -93,7 +96,7 @@ func (t *Traffic) Set(flows []Flow) error {
 			return err
 		}
 		f.From, f.To = state.Cable{Node: f.From.Node, Num: int(from.Num)}, state.Cable{Node: f.To.Node, Num: int(to.Num)}
-		list = append(list, flow{Flow: f, from: from, to: to})
+		list = append(list, t.split(flow{Flow: f, from: from, to: to})...)
 	}
 	t.Update()
 	t.Suspend()
@@ -162,8 +165,9 @@ func (t *Traffic) Update() {
 		return
 	}
 	ways := make([]way, len(t.flows))
-	for i, f := range t.flows {
-		ways[i] = t.wayOf(f)
+	load := t.loadsOf()
+	for i := range t.flows {
+		ways[i] = t.chooseWay(i, load)
 	}
 	demands := make([]float64, len(ways))
 	for i := range ways {
@@ -200,12 +204,19 @@ func (t *Traffic) Flows() []FlowRate {
 	defer t.subnet.RUnlock()
 	t.subnet.EnsureTables()
 	t.Update()
-	list := make([]FlowRate, len(t.flows))
+	list := make([]FlowRate, 0, len(t.flows))
 	for i := range t.flows {
 		f := &t.flows[i]
-		list[i] = FlowRate{Flow: f.Flow, Carried: f.carried, Lost: f.lost}
+		if !f.part {
+			list = append(list, FlowRate{Lost: true, Flow: f.Flow})
+		} else {
+			list[len(list)-1].Rate += f.Rate
+		}
+		all := &list[len(list)-1]
+		all.Carried += f.carried
+		all.Lost = all.Lost && f.lost
 		if f.limit != nil {
-			list[i].Limit = state.Cable{Node: f.limit.Node.GUID(), Num: int(f.limit.Num)}
+			all.Limit = state.Cable{Node: f.limit.Node.GUID(), Num: int(f.limit.Num)}
 		}
 	}
 	return list

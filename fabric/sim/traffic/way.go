@@ -33,13 +33,14 @@ func (h *hop) lane() lane { return lane{h.out, h.vl} }
 // last returns the last hop.
 func (w *way) last() *hop { return &w.hops[len(w.hops)-1] }
 
-// wayOf returns the way of a flow through the subnet.
-func (t *Traffic) wayOf(f flow) (w way) {
+// wayOf returns the way of a flow through the subnet; l are the loads of other flows, nil
+// where no switch routes adaptively.
+func (t *Traffic) wayOf(f flow, l loads) (w way) {
 	dlid := f.to.EndPort().LID
 	at := f.from
 	w.packet = 4096
 	for range state.MaxLIDHops {
-		out, arrived := at.NextHop(dlid, at == f.from)
+		out, arrived := f.nextHop(at, dlid, l)
 		switch {
 		case arrived:
 			w.stall(f.to)

@@ -43,9 +43,34 @@ var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrVLArbitrationTable, Get: getBlock(state.VLArbBlocks), Set: setBlock(state.VLArbBlocks)},
 	{Attr: mad.AttrMlnxAccessRegister, On: func(r *Request) bool { return vendor.HasRegisters(r.In.Node) }, Get: (*Request).getRegister},
 	{Attr: mad.AttrExtendedPortInfo, On: func(r *Request) bool { return vendor.HasExtPortInfo(r.In.Node) }, Get: (*Request).getExtPortInfo, Set: (*Request).setExtPortInfo},
+	{Attr: mad.AttrAdaptiveRoutingLFT, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetAdaptiveLFT)},
+	{Attr: mad.AttrAdaptiveRoutingGroupTable, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetGroups)},
+	{Attr: mad.AttrAdaptiveRoutingInfo, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetAdaptiveInfo)},
+	{Attr: mad.AttrGeneralInfo, On: onVendor(vendor.HasGeneralInfo), Get: getVendor(vendor.GetGeneralInfo)},
+	{Attr: mad.AttrPrivateLFTInfo, On: onVendor(vendor.HasPrivate), Get: getVendor(vendor.GetPrivateInfo)},
+	{Attr: mad.AttrPrivateLFTDef, On: onVendor(vendor.HasPrivate), Get: getVendor(vendor.GetPrivateDef)},
+	{Attr: mad.AttrPrivateLFTMap, On: onVendor(vendor.HasPrivate), Get: getVendor(vendor.GetPrivateMap)},
+	{Attr: mad.AttrPortSLToPrivateLFTMap, On: onVendor(vendor.HasPortSL), Get: getVendor(vendor.GetPortSL)},
+	{Attr: mad.AttrHBFConfig, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetHBF)},
+	{Attr: mad.AttrWeightedHBFConfig, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetWHBF)},
+	{Attr: mad.AttrPFRNConfig, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetPFRN)},
+	{Attr: mad.AttrRNSubGroupDirectionTable, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetSubGroupDirections)},
+	{Attr: mad.AttrRNGenStringTable, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetGenStrings)},
+	{Attr: mad.AttrRNRcvString, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetRcvStrings)},
+	{Attr: mad.AttrRNXmitPortMask, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetXmitPorts)},
+	{Attr: mad.AttrRNGenBySubGroupPriority, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetPriorities)},
 	{Attr: mad.AttrSubnNotice, Get: (*Request).getNotice, Set: (*Request).setNotice},
 	{Attr: mad.AttrLedInfo, Get: (*Request).getLight, Set: (*Request).setLight},
 }
 
 // The nodes that have an attribute.
 func onSwitch(r *Request) bool { return r.In.Node.IsSwitch }
+
+func onVendor(has func(*state.Node) bool) func(r *Request) bool {
+	return func(r *Request) bool { return has(r.In.Node) }
+}
+
+// getVendor returns the Get of an attribute of the vendor.
+func getVendor(get func(n *state.Node, modifier uint32, data []byte) mad.Status) func(r *Request) mad.Status {
+	return func(r *Request) mad.Status { return get(r.In.Node, r.Modifier, r.Data) }
+}

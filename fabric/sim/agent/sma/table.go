@@ -74,6 +74,7 @@ func (r *Request) setLFT() mad.Status {
 		return mad.StatusBadValue
 	}
 	r.Subnet.EnsureTables()
+	n.DisableAdaptive()
 	first := int(r.Modifier) * mad.LFTBlock
 	for len(n.LFT) < first+mad.LFTBlock {
 		n.LFT = append(n.LFT, mad.NoPort)

@@ -11,11 +11,13 @@ import (
 // each node that may have it.
 func HasExtPortInfo(n *state.Node) bool {
 	info := n.NodeInfo()
-	return fabric.HasExtPortInfo(&info)
+	return fabric.HasExtPortInfo(&info) || has(n, mad.Capabilities0ExtendedPortInfo)
 }
 
-// GetExtPortInfo reads whether the link of a port runs at FDR10; nil: the port does not
-// exist.
+// Ports with something special behind them, in ExtendedPortInfo.SpecialPortType.
+const aggregationPort = 1
+
+// GetExtPortInfo reads ExtendedPortInfo; nil: the port does not exist.
 func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
 	if p == nil {
 		return mad.StatusBadValue
@@ -26,6 +28,13 @@ func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
 		if p.Up {
 			info.LinkSpeedActive = 1
 		}
+	}
+	info.IsFNMPort = p.FNM
+	if p.Node.IsSwitch && p.Peer != nil && p.Peer.Node.Kind == fabric.KindAggregation {
+		info.IsSpecialPort, info.SpecialPortType = true, aggregationPort
+	}
+	if has(p.Node, mad.Capabilities0GlobalOutOfOrder) {
+		info.OOOSLMask = 0xffff
 	}
 	return handler.Answer(data, &info, 0)
 }

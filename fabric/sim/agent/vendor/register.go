@@ -1,9 +1,12 @@
 // Package vendor contains the agents of Mellanox' devices: registers, which are read by
-// an SMP or by a class of the vendor, and ExtendedPortInfo. Package registers has the
-// contents of the registers.
+// an SMP or by a class of the vendor, ExtendedPortInfo, adaptive routing and the keys of the
+// vendor's classes. Package registers has the contents of the registers.
 //
 //	register.go  AccessRegister
 //	portinfo.go  ExtendedPortInfo
+//	adaptive.go  GeneralInfo, adaptive routing, private LFTs
+//	notification.go  routing notifications
+//	key.go       keys of the vendor's classes
 package vendor
 
 import (

@@ -1,0 +1,404 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
+	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// legal computes which ports packets to an end port may take, by definitions alone: the
+// lengths of routes are found by relaxation until nothing changes.
+type legal struct {
+	s      *state.Subnet
+	engine string
+	level  map[*state.Node]int // of updn: higher ones are up
+}
+
+func newLegal(s *state.Subnet) *legal {
+	l := &legal{s: s, engine: s.Adaptive.Engine}
+	if l.engine == "minhop" {
+		return l
+	}
+	l.engine, l.level = "updn", levels(s)
+	// If some hosts have no such route, up is to the switch from which the farthest one is the
+	// nearest.
+	for d := range l.level {
+		next := l.next(d)
+		for n := range l.level {
+			if _, ok := next[n]; !ok && l.level[n] == 1 && l.level[d] == 1 {
+				l.level = rootLevels(s)
+				return l
+			}
+		}
+	}
+	return l
+}
+
+// rootLevels orders switches by their distance from the root, and then by their number.
+func rootLevels(s *state.Subnet) map[*state.Node]int {
+	distances := func(from *state.Node) (dist map[*state.Node]int, farthest int) {
+		dist = map[*state.Node]int{from: 0}
+		for queue := []*state.Node{from}; len(queue) > 0; queue = queue[1:] {
+			farthest = dist[queue[0]]
+			for i := range queue[0].Ports {
+				p := &queue[0].Ports[i]
+				if !p.Up || !p.Peer.Node.IsSwitch {
+					continue
+				}
+				if _, known := dist[p.Peer.Node]; !known {
+					dist[p.Peer.Node] = dist[queue[0]] + 1
+					queue = append(queue, p.Peer.Node)
+				}
+			}
+		}
+		return dist, farthest
+	}
+	var best map[*state.Node]int
+	nearest := 1 << 20
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			if dist, far := distances(n); far < nearest {
+				best, nearest = dist, far
+			}
+		}
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			best[n] = -(best[n]<<16 + i)
+		}
+	}
+	return best
+}
+
+// next are the ports of each switch on routes to the switch d. Of updn: a switch with a route
+// down takes the ports down to switches whose route down is shorter by one; others take the
+// ports up to the switches nearest to d.
+func (l *legal) next(d *state.Node) map[*state.Node]adaptive.Ports {
+	const far = 1 << 20
+	down, any := map[*state.Node]int{}, map[*state.Node]int{}
+	for i := range l.s.Nodes {
+		down[&l.s.Nodes[i]], any[&l.s.Nodes[i]] = far, far
+	}
+	down[d], any[d] = 0, 0
+	relax := func(dist map[*state.Node]int, use func(p *state.Port) bool, only func(n *state.Node) bool) {
+		for changed := true; changed; {
+			changed = false
+			for i := range l.s.Nodes {
+				n := &l.s.Nodes[i]
+				for j := range n.Ports {
+					p := &n.Ports[j]
+					if n.IsSwitch && only(n) && p.Up && !p.FNM && p.Peer.Node.IsSwitch && use(p) && dist[p.Peer.Node]+1 < dist[n] {
+						dist[n], changed = dist[p.Peer.Node]+1, true
+					}
+				}
+			}
+		}
+	}
+	isDown := func(p *state.Port) bool { return l.level[p.Peer.Node] < l.level[p.Node] }
+	all := func(*state.Port) bool { return true }
+	every := func(*state.Node) bool { return true }
+	if l.engine == "updn" {
+		relax(down, isDown, every)
+		for n, dist := range down {
+			any[n] = dist
+		}
+		relax(any, func(p *state.Port) bool { return !isDown(p) }, func(n *state.Node) bool { return down[n] == far })
+	} else {
+		relax(any, all, every)
+	}
+	ports := map[*state.Node]adaptive.Ports{}
+	for i := range l.s.Nodes {
+		n := &l.s.Nodes[i]
+		var set adaptive.Ports
+		for j := range n.Ports {
+			p := &n.Ports[j]
+			if !n.IsSwitch || !p.Up || p.FNM || !p.Peer.Node.IsSwitch || any[p.Peer.Node]+1 != any[n] || n == d {
+				continue
+			}
+			if l.engine != "updn" || down[n] == far && !isDown(p) || down[n] < far && isDown(p) && down[p.Peer.Node] < far {
+				set.Add(p.Num)
+			}
+		}
+		if any[n] < far {
+			ports[n] = set
+		}
+	}
+	return ports
+}
+
+// levels are the distances of switches from those with hosts.
+func levels(s *state.Subnet) map[*state.Node]int {
+	level := map[*state.Node]int{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		for j := range n.Ports {
+			if n.IsSwitch && n.Ports[j].Up && !n.Ports[j].Peer.Node.IsSwitch {
+				level[n] = 1
+			}
+		}
+	}
+	for more := 1; more <= len(s.Nodes); more++ {
+		for i := range s.Nodes {
+			n := &s.Nodes[i]
+			for j := range n.Ports {
+				p := &n.Ports[j]
+				if n.IsSwitch && level[n] == 0 && p.Up && p.Peer.Node.IsSwitch && level[p.Peer.Node] == more {
+					level[n] = more + 1
+				}
+			}
+		}
+	}
+	return level
+}
+
+// TestAdaptiveTables: the choice of each switch has exactly the ports that the engine's
+// definition permits.
+func TestAdaptiveTables(t *testing.T) {
+	for _, spec := range []string{
+		"fattree:k=4,levels=3,ar=updn", "fattree:k=8,ar=updn,remove_links=10%", "fattree:k=6,levels=3,ar=updn,remove_links=8%,seed=3",
+		"pgft:m=4/4,w=1/2,p=1/3,ar=ftree", "torus:dims=3/4,hosts=1,ar=minhop", "hyperx:dims=3/3,hosts=1,links=2,ar=minhop", "random:n=14,degree=4,hosts=1,ar=minhop",
+		"fattree:k=6,levels=3,remove_links=12%,ar=updn", // some hosts have no route up and down the tree
+
+	} {
+		r := newRig(t, spec)
+		r.state.EnsureTables()
+		l := newLegal(r.state)
+		for p := range state.EndPorts(r.state.LIDs) {
+			if p.Node.IsSwitch {
+				continue
+			}
+			d := p.Peer.Node
+			for n, want := range l.next(d) {
+				c := n.Choose(adaptive.Packet{LID: p.LID, Transport: adaptive.RC}, (*state.Port).Active)
+				if n == d {
+					want = adaptive.PortSet(p.Peer.Num)
+				}
+				if n.IsSwitch && c.Ports != want {
+					t.Errorf("%s: %s to LID %d: ports %v, want %v", spec, n.Label, p.LID, c.Ports, want)
+				}
+			}
+		}
+	}
+}
+
+// TestAdaptiveAcyclic: in any network, the choices of updn reach every host by every choice,
+// and no packet goes up after it went down.
+func TestAdaptiveAcyclic(t *testing.T) {
+	for seed := range 6 {
+		for _, spec := range []string{"random:n=16,degree=4,hosts=1", "torus:dims=4/4,hosts=1", "dragonfly:a=3,p=1,h=1", "fattree:k=6,levels=3,remove_links=12%"} {
+			r := newRig(t, fmt.Sprintf("%s,ar=updn,ar_with=secondary,seed=%d", spec, seed+1))
+			r.state.EnsureTables()
+			turns := map[[2]*state.Port]bool{} // from the port of arrival to that of departure, as links
+			for p := range state.EndPorts(r.state.LIDs) {
+				if p.Node.IsSwitch {
+					continue
+				}
+				longest := map[*state.Port]int{} // a port of arrival: the longest way from there
+				for q := range state.EndPorts(r.state.LIDs) {
+					if !q.Node.IsSwitch {
+						r.follow(t, q.Peer, p.LID, longest, turns, 0)
+					}
+				}
+			}
+			if cyclic(turns) {
+				t.Errorf("%s, seed %d: a cycle of turns", spec, seed+1)
+			}
+		}
+	}
+}
+
+// follow takes all choices of a packet that arrived at a port, and returns the longest way.
+func (r *rig) follow(t *testing.T, in *state.Port, lid mad.LID, longest map[*state.Port]int, turns map[[2]*state.Port]bool, depth int) int {
+	if n, known := longest[in]; known {
+		return n
+	}
+	if depth > 64 {
+		t.Fatalf("a loop to LID %d at %s", lid, in.Node.Label)
+	}
+	c := in.Node.Choose(adaptive.Packet{In: in.Num, LID: lid, Transport: adaptive.RC}, (*state.Port).Active)
+	if c.Ports.Empty() {
+		t.Fatalf("%s has no port to LID %d", in.Node.Label, lid)
+	}
+	most := 0
+	for num := range c.Ports.All() {
+		out := &in.Node.Ports[num]
+		turns[[2]*state.Port{in, out.Peer}] = true
+		if out.Peer.Node.IsSwitch {
+			most = max(most, 1+r.follow(t, out.Peer, lid, longest, turns, depth+1))
+		} else if out.Peer.LID != lid {
+			t.Fatalf("LID %d: arrives at LID %d", lid, out.Peer.LID)
+		}
+	}
+	longest[in] = most
+	return most
+}
+
+// cyclic reports whether the turns, from link to link, have a cycle.
+func cyclic(turns map[[2]*state.Port]bool) bool {
+	next := map[*state.Port][]*state.Port{}
+	before := map[*state.Port]int{}
+	for turn := range turns {
+		next[turn[0]] = append(next[turn[0]], turn[1])
+		before[turn[1]]++
+	}
+	var free []*state.Port
+	for p := range next {
+		if before[p] == 0 {
+			free = append(free, p)
+		}
+	}
+	left := len(turns)
+	for ; len(free) > 0; free = free[1:] {
+		for _, to := range next[free[0]] {
+			left--
+			if before[to]--; before[to] == 0 {
+				free = append(free, to)
+			}
+		}
+	}
+	return left > 0
+}
+
+// TestAdaptiveHops: every port that packets of random traffic leave through is in the choice
+// set of its switch, which is computed independently, also when links fail while the subnet
+// manager is away, and after it returns.
+func TestAdaptiveHops(t *testing.T) {
+	for i, spec := range []string{
+		"fattree:k=4,levels=3,ar=updn", "fattree:k=8,levels=2,ar=updn,ar_with=free", "fattree:k=6,levels=3,ar=updn,ar_with=secondary,remove_links=5%",
+		"torus:dims=4/4,hosts=1,ar=minhop", "hyperx:dims=4/4,hosts=1,links=2,ar=minhop,ar_with=free+plft", "fattree:k=4,levels=3,ar=updn,ar_with=hbf+all",
+		"fattree:k=4,levels=3,ar=updn,ar_with=plft+whbf", "pgft:m=4/4,w=1/2,p=1/3,ar=updn,planes=2",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			r := newRig(t, spec)
+			now := time.Unix(1e9, 0)
+			r.SetClock(func() time.Time { return now })
+			random := rand.New(rand.NewPCG(uint64(i), 7))
+			hosts := r.hosts()
+			sm, used := r.state.SM, map[*state.Port]map[mad.LID]bool{}
+			var legal map[*state.Node]map[*state.Node]adaptive.Ports
+			for round := range 12 {
+				switch round {
+				case 0:
+					legal = r.allLegal()
+				case 4: // links fail, and the tables stay
+					r.state.SM = nil
+					for range 3 {
+						r.unlinkSwitches(t, random)
+					}
+				case 8: // the tables are computed for the links that are left
+					r.state.SM = sm
+					r.unlinkSwitches(t, random)
+					legal = r.allLegal()
+				}
+				to := hosts[random.IntN(len(hosts))]
+				var flows []Flow
+				for _, from := range hosts {
+					if from != to && from.Num == to.Num && random.IntN(2) == 0 {
+						flows = append(flows, Flow{From: cableOf(from), To: cableOf(to), Rate: 1e9 * float64(1+random.IntN(9)), SL: uint8(random.IntN(3))})
+					}
+				}
+				if err := r.Traffic.Set(flows); err != nil {
+					t.Fatal(err)
+				}
+				if r.checkHops(t, to, legal[to.Peer.Node], &now, used); t.Failed() {
+					t.Fatalf("in round %d", round)
+				}
+			}
+			choices := 0
+			for _, lids := range used {
+				choices += len(lids)
+			}
+			if choices < 20 {
+				t.Errorf("%d hops", choices)
+			}
+		})
+	}
+}
+
+// allLegal are the ports that may be chosen, by the switch of the destination and the switch.
+func (r *rig) allLegal() map[*state.Node]map[*state.Node]adaptive.Ports {
+	l := newLegal(r.state)
+	all := map[*state.Node]map[*state.Node]adaptive.Ports{}
+	for _, p := range r.hosts() {
+		if d := p.Peer.Node; all[d] == nil {
+			all[d] = l.next(d)
+			if !r.state.Adaptive.Secondary {
+				continue
+			}
+			for n, ports := range all[d] { // who goes up may take any port up
+				for num := range ports.All() {
+					if l.level[n.Ports[num].Peer.Node] > l.level[n] {
+						for i := range n.Ports {
+							if q := &n.Ports[i]; q.Up && l.level[q.Peer.Node] > l.level[n] {
+								ports.Add(q.Num)
+							}
+						}
+					}
+				}
+				all[d][n] = ports
+			}
+		}
+	}
+	return all
+}
+
+func (r *rig) hosts() (ports []*state.Port) {
+	for i := range r.state.Nodes {
+		if n := &r.state.Nodes[i]; n.Kind == fabric.KindHost {
+			ports = append(ports, n.EndPorts()...)
+		}
+	}
+	return ports
+}
+
+func cableOf(p *state.Port) Cable { return Cable{Node: p.Node.GUID(), Num: int(p.Num)} }
+
+// unlinkSwitches takes down a random link between switches.
+func (r *rig) unlinkSwitches(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	for range 10000 {
+		p := &r.state.Ports[random.IntN(len(r.state.Ports))]
+		if p.Up && p.Num > 0 && !p.FNM && p.Node.IsSwitch && p.Peer.Node.IsSwitch {
+			if err := r.Cables.Unlink(p.Node.GUID(), int(p.Num)); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatal("no link")
+}
+
+// checkHops compares the ports that the flows to a port use with the choice sets. No flow
+// leaves through another port.
+func (r *rig) checkHops(t *testing.T, to *state.Port, legal map[*state.Node]adaptive.Ports, now *time.Time, used map[*state.Port]map[mad.LID]bool) {
+	t.Helper()
+	r.Traffic.Flows() // finds the ways
+	sent := func(p *state.Port) uint64 {
+		return p.Counters.Value(counter.Key{Name: "PortXmitData", Element: 0}, r.state.Now())
+	}
+	before := map[*state.Port]uint64{}
+	for i := range r.state.Ports {
+		before[&r.state.Ports[i]] = sent(&r.state.Ports[i])
+	}
+	*now = now.Add(time.Second)
+	for i := range r.state.Ports {
+		p := &r.state.Ports[i]
+		if !p.Node.IsSwitch || sent(p) == before[p] || p == to.Peer {
+			continue
+		}
+		if !legal[p.Node].Has(p.Num) {
+			t.Errorf("packets to LID %d, at %s, leave %s through port %d, not %v", to.LID, to.Peer.Node.Label, p.Node.Label, p.Num, legal[p.Node])
+		}
+		if used[p] == nil {
+			used[p] = map[mad.LID]bool{}
+		}
+		used[p][to.LID] = true
+	}
+}

@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/adaptive"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// adaptiveAttributes are the attributes that ar= adds to agents of subnet management, with a
+// modifier that they accept.
+var adaptiveAttributes = []struct {
+	attr     *mad.Attribute
+	modifier uint32
+	onCAs    bool
+}{
+	{mad.AttrGeneralInfo, 4, true},
+	{mad.AttrAdaptiveRoutingInfo, 0, false}, {mad.AttrAdaptiveRoutingGroupTable, 0, false}, {mad.AttrAdaptiveRoutingLFT, 0, false},
+	{mad.AttrHBFConfig, 0, false}, {mad.AttrWeightedHBFConfig, 0, false}, {mad.AttrPFRNConfig, 0, false},
+	{mad.AttrPrivateLFTInfo, 0, false}, {mad.AttrPrivateLFTDef, 0, false}, {mad.AttrPrivateLFTMap, 0, false}, {mad.AttrPortSLToPrivateLFTMap, 0, false},
+	{mad.AttrRNSubGroupDirectionTable, 0, false}, {mad.AttrRNGenStringTable, 0, false}, {mad.AttrRNRcvString, 0, false},
+	{mad.AttrRNXmitPortMask, 0, false}, {mad.AttrRNGenBySubGroupPriority, 0, false},
+}
+
+// TestAdaptiveUnannounced: what GeneralInfo does not announce is answered with status 0x000C:
+// without ar=, at devices of other vendors, and at CAs; and no Set is accepted.
+func TestAdaptiveUnannounced(t *testing.T) {
+	for _, spec := range []string{"ring", "ring:ar=updn"} {
+		r := newRig(t, spec)
+		for _, name := range []string{"switch-2", "node-0002 HCA-1"} {
+			for _, a := range adaptiveAttributes {
+				want := mad.StatusBadMethodAttribute
+				if spec != "ring" && (a.onCAs || name == "switch-2") {
+					want = mad.StatusOK
+				}
+				if got, _ := r.get(a.attr, a.modifier, r.lid(name)); got != want {
+					t.Errorf("%s: Get(%s) of %s: status %v, want %v", spec, a.attr.Name, name, got, want)
+				}
+				if got, _ := r.set(a.attr, a.modifier, r.lid(name), make([]byte, 64)); got != mad.StatusBadMethodAttribute {
+					t.Errorf("%s: Set(%s) of %s: status %v", spec, a.attr.Name, name, got)
+				}
+			}
+		}
+	}
+}
+
+// TestAdaptiveModifiers: modifiers beyond the tables are invalid.
+func TestAdaptiveModifiers(t *testing.T) {
+	r := newRig(t, "fattree:k=8,ar=updn,ar_with=secondary")
+	for _, c := range []struct {
+		attr *mad.Attribute
+		last uint32
+	}{
+		{mad.AttrAdaptiveRoutingLFT, 48*1024/16 - 1}, {mad.AttrAdaptiveRoutingGroupTable, 4095}, {mad.AttrAdaptiveRoutingInfo, 0},
+		{mad.AttrHBFConfig, 0}, {mad.AttrWeightedHBFConfig, 255}, {mad.AttrPFRNConfig, 0}, {mad.AttrPrivateLFTInfo, 0}, {mad.AttrPrivateLFTDef, 0},
+		{mad.AttrPrivateLFTMap, 3}, {mad.AttrPortSLToPrivateLFTMap, 2}, {mad.AttrRNGenBySubGroupPriority, 0}, {mad.AttrRNGenStringTable, 0},
+		{mad.AttrRNRcvString, 15}, {mad.AttrRNXmitPortMask, 0}, {mad.AttrRNSubGroupDirectionTable, 127},
+	} {
+		for modifier, want := range map[uint32]mad.Status{c.last: mad.StatusOK, c.last + 1: mad.StatusBadValue, 1 << 31: mad.StatusBadValue} {
+			if got, _ := r.get(c.attr, modifier, r.lid("leaf-1")); got != want {
+				t.Errorf("%s, modifier %d: status %v, want %v", c.attr.Name, modifier, got, want)
+			}
+		}
+	}
+	for modifier, want := range map[uint32]mad.Status{0: mad.StatusBadValue, 4: mad.StatusOK, 5: mad.StatusBadValue} {
+		if got, _ := r.get(mad.AttrGeneralInfo, modifier, r.lid("leaf-1")); got != want {
+			t.Errorf("GeneralInfo, modifier %d: status %v, want %v", modifier, got, want)
+		}
+	}
+}
+
+// TestAdaptiveRead: a reader of the tables, by the bytes on the wire, finds the choices that
+// packets have.
+func TestAdaptiveRead(t *testing.T) {
+	for _, with := range []string{"", ",ar_with=secondary+hbf", ",ar_with=free"} {
+		r := newRig(t, "fattree:k=6,levels=3,ar=updn,remove_links=5%"+with)
+		for i := range r.state.Nodes {
+			n := &r.state.Nodes[i]
+			if !n.IsSwitch {
+				continue
+			}
+			lid := n.Ports[0].LID
+			read := func(a *mad.Attribute, modifier uint32) []byte {
+				status, data := r.get(a, modifier, lid)
+				if status != mad.StatusOK {
+					t.Fatalf("%s of %s: %v", a.Name, n.Label, status)
+				}
+				return data
+			}
+			var info mad.AdaptiveRoutingInfo
+			info.Decode(read(mad.AttrAdaptiveRoutingInfo, 0))
+			sub := int(info.SubGrpsActive)
+			top := 0
+			for p := range state.EndPorts(r.state.LIDs) {
+				data := read(mad.AttrAdaptiveRoutingLFT, uint32(p.LID)/16)
+				entry := binary.BigEndian.Uint32(data[p.LID%16*4:])
+				st, port, group := adaptive.State(entry>>30), uint8(entry>>16), int(entry&0xffff)
+				var ports adaptive.Ports
+				for s := range sub {
+					if st == adaptive.Static {
+						break
+					}
+					top = max(top, group)
+					block := read(mad.AttrAdaptiveRoutingGroupTable, uint32(group*sub+s)/2)
+					mask := block[(group*sub+s)%2*32:][:32]
+					for num := range len(n.Ports) {
+						if mask[31-num/8]>>(num%8)&1 != 0 {
+							ports.Add(uint8(num))
+						}
+					}
+				}
+				if st == adaptive.Static {
+					ports.Add(port)
+				}
+				want := n.Choose(adaptive.Packet{LID: p.LID, Transport: adaptive.RC}, (*state.Port).Active)
+				if ports != want.Ports || port != want.Port || st != want.State {
+					t.Fatalf("%s to LID %d: read %v by %v, static port %d; packets take %v, %v, %d", n.Label, p.LID, ports, st, port, want.Ports, want.State, want.Port)
+				}
+			}
+			if int(info.GroupTop) < top || !info.E {
+				t.Errorf("%s: GroupTop is %d, but group %d is in use", n.Label, info.GroupTop, top)
+			}
+		}
+	}
+}
+
+// TestAdaptiveSettings: the attributes of settings, as a manager reads them.
+func TestAdaptiveSettings(t *testing.T) {
+	r := newRig(t, "fattree:k=4,ar=updn,ar_with=hbf+whbf+plft+rn+pfrn+secondary")
+	lid := r.lid("leaf-1")
+	got := map[string]string{}
+	read := func(what string, a *mad.Attribute, modifier uint32, d interface{ Decode([]byte) }, text func() string) {
+		_, data := r.get(a, modifier, lid)
+		d.Decode(data)
+		got[what] = text()
+	}
+	var general mad.GeneralInfoCapabilities
+	read("GeneralInfo", mad.AttrGeneralInfo, 4, &general, func() string { return fmt.Sprintf("%#x", uint32(general.CapMask0)) })
+	var info mad.AdaptiveRoutingInfo
+	read("AR", mad.AttrAdaptiveRoutingInfo, 0, &info, func() string {
+		return fmt.Sprint(info.E, info.BySLEn, info.EnableBySLMask, info.DisUD, info.DisRC, info.FREnabled, info.RNXmitEnabled, info.HBFEn, info.WHBFEn, info.EnableBySLMaskHBF, info.PFRNEn, info.SubGrpsActive)
+	})
+	var hbf mad.HBFConfig
+	read("HBF", mad.AttrHBFConfig, 0, &hbf, func() string { return fmt.Sprintf("%v %#x %#x", hbf.HashType, hbf.Seed, hbf.FieldsEnable) })
+	var weights mad.WeightedHBFConfig
+	read("WHBF", mad.AttrWeightedHBFConfig, 1, &weights, func() string { return fmt.Sprint(weights.Group[3]) })
+	var private mad.PrivateLFTInfo
+	read("pLFT", mad.AttrPrivateLFTInfo, 0, &private, func() string { return fmt.Sprint(private.NumPLFTs, private.ActiveMode, private.Mode[0]) })
+	var def mad.PrivateLFTDef
+	read("pLFT places", mad.AttrPrivateLFTDef, 0, &def, func() string { return fmt.Sprint(def.Table[:3]) })
+	var table mad.PrivateLFTMap
+	read("pLFT 1", mad.AttrPrivateLFTMap, 1, &table, func() string { return fmt.Sprint(table.LFTTop >= 12, adaptive.PortsOfMask(table.PortGroupMask)) })
+	var rows mad.PortSLToPrivateLFTMap
+	read("pLFTs of ports", mad.AttrPortSLToPrivateLFTMap, 0, &rows, func() string { return fmt.Sprint(rows.PLFTID[16*1+15], rows.PLFTID[16*3+15]) })
+	var pfrn mad.PFRNConfig
+	read("pFRN", mad.AttrPFRNConfig, 0, &pfrn, func() string { return fmt.Sprint(pfrn.SL, pfrn.MaskClearTimeout, pfrn.MaskForceClearTimeout) })
+	var received mad.RNRcvString
+	read("RN", mad.AttrRNRcvString, 0, &received, func() string {
+		return fmt.Sprint(received.Entry[0].Decision, received.Entry[8].Decision, received.Entry[9].Decision)
+	})
+	var xmit mad.RNXmitPortMask
+	read("RN ports", mad.AttrRNXmitPortMask, 0, &xmit, func() string { return fmt.Sprint(xmit.PortPair[:3]) })
+	lid = r.lid("node-0002 HCA-1")
+	var port mad.ExtendedPortInfo
+	read("adapter", mad.AttrExtendedPortInfo, 1, &port, func() string { return fmt.Sprintf("%#x", port.OOOSLMask) })
+	want := map[string]string{
+		"GeneralInfo": "0x1203", "AR": "true true 65535 true false true true true true 65535 true 2",
+		"HBF": "crc 0x100000 0x40f00c0f", "WHBF": "{0 3 1 0}", "pLFT": "4 1 {48 4}", "pLFT places": "[{0 1 0 0} {1 1 0 0} {0 0 0 0}]",
+		"pLFT 1": "true 3-4", "pLFTs of ports": "0 1", "pFRN": "0 180 720", "RN": "discard consume_arn_frn discard", "RN ports": "[0 7 112]", "adapter": "0xffff",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVendorKeys: keys are hidden from who does not know them, and shown where they do not
+// protect.
+func TestVendorKeys(t *testing.T) {
+	r := newRig(t, "fattree:k=4,ar=updn,ar_with=pfrn,ar_faults=key@leaf-2")
+	ask := func(name string, a *mad.Attribute, modifier uint32, key uint64) (mad.Status, []byte) {
+		var c engine.Call
+		c.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Class.Version(), Method: mad.MethodGet, Attribute: a.ID, Modifier: modifier}, nil)
+		binary.BigEndian.PutUint64(c.MAD[24:], key)
+		c.SetLID(r.lid(name))
+		if !r.conn.ask(t, &c) {
+			t.Fatalf("%s of %s: no answer", a.Name, name)
+		}
+		return mad.ParseHeader(c.MAD[:]).Status, c.MAD[32:]
+	}
+	vs, n2n := r.state.Nodes[r.named("leaf-1").ID()].VSKey.VSKey, r.state.Nodes[r.named("leaf-1").ID()].N2NKey.N2NMgrKey
+	for _, c := range []struct {
+		name string
+		attr *mad.Attribute
+		key  uint64
+		want string
+	}{
+		{"leaf-1", mad.AttrVSKeyInfo, 0, "ok hidden protected, lease 60"},
+		{"leaf-1", mad.AttrVSKeyInfo, vs, "ok shown protected, lease 60"},
+		{"leaf-1", mad.AttrVSKeyInfo, vs + 1, "ok hidden protected, lease 60"},
+		{"leaf-1", mad.AttrN2NKeyInfo, 0, "ok hidden protected, lease 60"},
+		{"leaf-1", mad.AttrN2NKeyInfo, n2n, "ok shown protected, lease 60"},
+		{"leaf-2", mad.AttrVSKeyInfo, 0, "ok shown open, lease 60"},
+		{"leaf-2", mad.AttrN2NKeyInfo, 0, "ok shown open, lease 60"},
+		{"node-0002 HCA-1", mad.AttrVSKeyInfo, 0, "ok hidden protected, lease 60"},
+		{"node-0002 HCA-1", mad.AttrN2NKeyInfo, 0, "method/attribute combination not supported"},
+	} {
+		status, data := ask(c.name, c.attr, 0, c.key)
+		got := status.Text(c.attr.Class)
+		if status == mad.StatusOK {
+			var info mad.VSKeyInfo // the other begins alike
+			info.Decode(data)
+			got = fmt.Sprintf("ok %s %s, lease %d", map[bool]string{true: "hidden", false: "shown"}[info.VSKey == 0], map[bool]string{true: "protected", false: "open"}[info.ProtectBit], info.LeasePeriod)
+		}
+		if got != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.attr.Name, c.name, got, c.want)
+		}
+	}
+	_, data := ask("leaf-1", mad.AttrNeighborsInfo, 0, n2n)
+	var info mad.NeighborsInfo
+	info.Decode(data)
+	if n := info.Neighbor[3]; n.LID != r.lid("spine-1") || n.NodeType != mad.NodeTypeSwitch || n.N2NKey == 0 || info.Neighbor[1].LID != 0 {
+		t.Errorf("port 3: %+v, port 1: %+v", n, info.Neighbor[1])
+	}
+	if status, _ := ask("leaf-1", mad.AttrNeighborsInfo, 1, n2n); status != mad.StatusBadValue {
+		t.Errorf("block 1: %v", status)
+	}
+}
