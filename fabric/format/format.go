@@ -11,7 +11,7 @@
 //	format.go     the table of formats
 //	sniff.go      Recognise: the format of a file, by its content
 //	load.go       Load: a topology in any format; the choice of a reader
-//	gzip.go       files packed by gzip
+//	gzip.go       files packed by gzip; utf16.go, text in UTF-16
 //	dump.go       Dump and DumpTables: a format by its name
 //	lines.go      reads big files line by line; csv.go, comma-separated values
 //	noderef.go    how tables name nodes

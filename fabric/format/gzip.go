@@ -15,7 +15,7 @@ const gzipMagic = "\x1f\x8b"
 const maxUnpacked = 4 << 30
 
 // unpacked is r, limited to max bytes, packed and unpacked, where it is a gzip file: dumps
-// are often kept so. Damage is an error of the last read; the checksum is compared.
+// are often kept so; and as UTF-8, where it is UTF-16. Damage is an error of the last read; the checksum is compared.
 func unpacked(r io.Reader, name string, max int64) (io.Reader, error) {
 	r, err := Bounded(r, name, max)
 	if err != nil {
@@ -23,11 +23,15 @@ func unpacked(r io.Reader, name string, max int64) (io.Reader, error) {
 	}
 	in := bufio.NewReader(r)
 	if magic, _ := in.Peek(len(gzipMagic)); string(magic) != gzipMagic { // the next read meets an error again
-		return in, nil
+		return utf8Text(in, name), nil
 	}
 	z, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: invalid gzip file: %w", name, err)
 	}
-	return Bounded(z, name, min(max, maxUnpacked))
+	plain, err := Bounded(z, name, min(max, maxUnpacked))
+	if err != nil {
+		return nil, err
+	}
+	return utf8Text(bufio.NewReader(plain), name), nil
 }
