@@ -15,7 +15,8 @@ const gzipMagic = "\x1f\x8b"
 const maxUnpacked = 4 << 30
 
 // unpacked is r, limited to max bytes, packed and unpacked, where it is a gzip file: dumps
-// are often kept so; and as UTF-8, where it is UTF-16. Damage is an error of the last read; the checksum is compared.
+// are often kept so. Text in UTF-16 becomes UTF-8. Damage is an error of the last read; the
+// checksum is compared.
 func unpacked(r io.Reader, name string, max int64) (io.Reader, error) {
 	r, err := Bounded(r, name, max)
 	if err != nil {
