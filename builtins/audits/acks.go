@@ -20,7 +20,7 @@ var AckType = &lang.ResultType{
 		{Name: "until", Type: "string", Doc: "the last day"},
 		{Name: "by", Type: "string", Doc: "who acknowledged it"},
 		{Name: "reason", Type: "string", Doc: "why"},
-		{Name: "count", Doc: "how much there was of the fault: errors per hour, or the number of findings; None if unknown. Ten times as much is reported again"},
+		{Name: "count", Doc: "how much there was of the fault: errors per hour, or the number of findings; None if unknown, until a run of a job finds it. Ten times as much is reported again"},
 	},
 }
 

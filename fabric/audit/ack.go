@@ -13,8 +13,9 @@ type Ack struct {
 	By      string
 	Reason  string
 	Name    string // what the subject was called when it was acknowledged
-	// Count is how much there was of the fault when it was acknowledged (CountOf); 0:
-	// unknown, then the ack holds whatever there is.
+	// Count is how much there was of the fault when it was acknowledged, or at the first run
+	// after that (CountOf); 0: unknown, then the ack holds whatever there is, but of a finding
+	// with members only what it names.
 	Count float64
 }
 
@@ -105,3 +106,30 @@ func matches(pattern, text string) bool {
 
 // Acks are all of a subnet.
 type Acks []Ack
+
+// Uncounted returns the counts of the acks of one finding that have none, by pattern, if found
+// has the finding: written by hand, or made when there was nothing of it.
+func (list Acks) Uncounted(found []Finding, now time.Time) (counts map[string]float64) {
+	var some Acks
+	for _, a := range list {
+		if a.Count == 0 && !a.isPattern() && a.InForce(now) {
+			some = append(some, a)
+		}
+	}
+	counts = map[string]float64{}
+	for a, n := range some.index(found, now).counts {
+		if n > 0 {
+			counts[a.Pattern] = n
+		}
+	}
+	return counts
+}
+
+// SetCounts sets the counts of the acks that have none.
+func (list Acks) SetCounts(counts map[string]float64) {
+	for i := range list {
+		if a := &list[i]; a.Count == 0 {
+			a.Count = counts[a.Pattern]
+		}
+	}
+}

@@ -124,6 +124,12 @@ func readSmall(path string) (string, error) {
 
 // parseAck reads a line; nil: it has no ack.
 func parseAck(line string, now time.Time) (*Ack, error) {
+	a, _, err := parseAckLine(line, now)
+	return a, err
+}
+
+// parseAckLine is parseAck, with the comment at the end of the line.
+func parseAckLine(line string, now time.Time) (a *Ack, comment string, err error) {
 	rest := strings.TrimSpace(line)
 	var fields []string
 	for rest != "" && rest[0] != '#' {
@@ -131,7 +137,7 @@ func parseAck(line string, now time.Time) (*Ack, error) {
 		if rest[0] == '"' {
 			quoted, err := strconv.QuotedPrefix(rest)
 			if err != nil {
-				return nil, errors.New("a quote does not end")
+				return nil, "", errors.New("a quote does not end")
 			}
 			field, _ = strconv.Unquote(quoted)
 			rest = rest[len(quoted):]
@@ -148,39 +154,60 @@ func parseAck(line string, now time.Time) (*Ack, error) {
 	count := 0.0
 	switch n := len(fields); {
 	case n == 0:
-		return nil, nil
+		return nil, "", nil
 	case n == 4:
 		fields = append(fields, "")
 	case n == 6:
-		var err error
 		if count, err = strconv.ParseFloat(fields[5], 64); err != nil || !(count > 0) || math.IsInf(count, 0) {
-			return nil, fmt.Errorf("count %q: want a positive number", fields[5])
+			return nil, "", fmt.Errorf("count %q: want a positive number", fields[5])
 		}
 	case n != 5:
-		return nil, fmt.Errorf(`want ID YYYY-MM-DD "who" "reason", got %d fields`, n)
+		return nil, "", fmt.Errorf(`want ID YYYY-MM-DD "who" "reason", got %d fields`, n)
 	}
 	const setBack = 7 * 24 * time.Hour // the clock may have been, since the ack was made
-	a, err := newAck(fields[0], fields[4], fields[1], fields[2], fields[3], now, longestAck+setBack)
+	a, err = newAck(fields[0], fields[4], fields[1], fields[2], fields[3], now, longestAck+setBack)
 	if err == nil {
 		a.Count = count
 	}
-	return a, err
+	return a, rest, err
 }
 
 // AddAck adds a to the file at path. Earlier acks of the same pattern are removed.
 func AddAck(path string, a *Ack) error {
-	_, err := editAcks(path, func(old *Ack) bool { return old.Pattern == a.Pattern }, a.line())
+	_, err := editAcks(path, func(old *Ack, _ string) (string, bool) { return "", old.Pattern == a.Pattern }, a.line())
 	return err
 }
 
 // RemoveAcks removes the acks of a pattern from the file at path, and returns how many.
 func RemoveAcks(path, pattern string) (n int, err error) {
-	return editAcks(path, func(old *Ack) bool { return old.Pattern == pattern }, "")
+	return editAcks(path, func(old *Ack, _ string) (string, bool) { return "", old.Pattern == pattern }, "")
 }
 
-// editAcks removes the acks that match, and appends text. The file is replaced as a whole;
-// all other lines stay, also those that cannot be read. Without a change it is not written.
-func editAcks(path string, match func(*Ack) bool, text string) (removed int, err error) {
+// RecordCounts adds counts, by pattern, to the acks in the file at path that have none.
+func RecordCounts(path string, counts map[string]float64) error {
+	if len(counts) == 0 {
+		return nil
+	}
+	_, err := editAcks(path, func(old *Ack, comment string) (string, bool) {
+		n := counts[old.Pattern]
+		if old.Count > 0 || n == 0 {
+			return "", false
+		}
+		counted := *old
+		counted.Count = n
+		line := counted.line()
+		if comment != "" {
+			line = strings.TrimSuffix(line, "\n") + " " + comment + "\n"
+		}
+		return line, true
+	}, "")
+	return err
+}
+
+// editAcks replaces the acks for which edit is true with what it returns, and appends text.
+// edit is called with the comment at the end of the line. The file is replaced as a whole; all
+// other lines stay, also those that cannot be read. Without a change it is not written.
+func editAcks(path string, edit func(a *Ack, comment string) (line string, ok bool), text string) (edited int, err error) {
 	held, err := lock.Acquire(path + ".lock")
 	if err != nil {
 		return 0, err
@@ -195,21 +222,24 @@ func editAcks(path string, match func(*Ack) bool, text string) (removed int, err
 		kept.WriteString(ackHeader)
 	}
 	for line := range strings.Lines(old) {
+		line = strings.TrimSuffix(line, "\n") + "\n"
 		// An ack that has ended, or that is longer than NewAck permits, is one too.
-		if a, err := parseAck(line, time.Unix(1<<40, 0)); err == nil && a != nil && match(a) {
-			removed++
-			continue
+		if a, comment, err := parseAckLine(line, time.Unix(1<<40, 0)); err == nil && a != nil {
+			if changed, ok := edit(a, comment); ok {
+				line = changed
+				edited++
+			}
 		}
-		kept.WriteString(strings.TrimSuffix(line, "\n") + "\n")
+		kept.WriteString(line)
 	}
 	kept.WriteString(text)
 	switch {
-	case text == "" && removed == 0:
+	case text == "" && edited == 0:
 		return 0, nil
 	case kept.Len() > maxAckFile:
 		return 0, fmt.Errorf("%s is full; remove old lines", path)
 	}
-	return removed, format.WriteFile(context.Background(), path, func(w io.Writer) error {
+	return edited, format.WriteFile(context.Background(), path, func(w io.Writer) error {
 		_, err := io.WriteString(w, kept.String())
 		return err
 	})

@@ -127,7 +127,8 @@ func (x *ackIndex) coverOwn(f *Finding) (c cover) {
 }
 
 // coverUnits covers a finding with members. An ack of its ID is about as many units as the
-// finding had then: those that were added since are reported.
+// finding had then: those that were added since are reported. If it has no count, it is
+// about the subject that it names.
 func (x *ackIndex) coverUnits(f *Finding) (c cover) {
 	units := f.units()
 	held := map[string]bool{} // subjects that acks are about, by key
@@ -141,16 +142,16 @@ func (x *ackIndex) coverUnits(f *Finding) (c cover) {
 			continue
 		case a.isPattern() && a.outgrown(x.counts[a]):
 			return cover{ack: a, grown: true}
-		case i == 0 && !a.isPattern() && (a.Count == 0 || a.Count >= float64(len(units))):
+		case i == 0 && !a.isPattern() && a.Count >= float64(len(units)):
 			return cover{ack: a, full: true}
-		case i == 0 && !a.isPattern():
+		case i == 0 && !a.isPattern() && a.Count > 0:
 			c.count = max(1, int(a.Count))
 		}
 		if c.ack == nil || !c.ack.InForce(x.now) {
 			c.ack = a
 		}
 		// An ack of the whole, of fewer ports, is about no port in particular.
-		if i > 0 || a.isPattern() || s.Kind != KindNode || slices.ContainsFunc(units, func(u Subject) bool { return u.Key() == s.Key() }) {
+		if i > 0 || a.isPattern() || a.Count == 0 || s.Kind != KindNode || slices.ContainsFunc(units, func(u Subject) bool { return u.Key() == s.Key() }) {
 			held[s.Key()] = true
 		}
 	}

@@ -27,6 +27,23 @@ func (f *Finding) subjects() []Subject { return append([]Subject{f.Subject}, f.M
 // idAt returns the ID of the fault at s.
 func (f *Finding) idAt(s Subject) string { return f.Check + ":" + s.Key() }
 
+// member returns the record of a member of f in a State: it may be a finding of its own, or have
+// others as members, in another run. It has no message, and f is its cause.
+func (f *Finding) member(s Subject) Finding {
+	return Finding{Audit: f.Audit, Check: f.Check, Subject: s, Severity: f.Severity, Cause: f.ID(), Since: f.Since}
+}
+
+// isMember reports whether f is the record of a member.
+func (f *Finding) isMember() bool { return f.Message == "" && f.Cause != "" }
+
+// whole returns the ID of the finding of which f is the record, or the record of a member.
+func (f *Finding) whole() string {
+	if f.isMember() {
+		return f.Cause
+	}
+	return f.ID()
+}
+
 // knownUnits returns how many units have IDs in known.
 func (f *Finding) knownUnits(known map[string]bool) (n int) {
 	for _, u := range f.units() {

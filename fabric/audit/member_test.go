@@ -2,9 +2,13 @@ package audit
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
 )
@@ -84,7 +88,10 @@ func TestMembers(t *testing.T) {
 		{"a member acked", outlier(1, 7), ack(1, member(3, 3)...), nil, "old; 1 of 7 acknowledged; 0 acked, 0 grown, 0 known"},
 		{"the whole acked", outlier(1, 7), ack(7, first), nil, "1 acked, 0 grown, 0 known"},
 		{"more than the whole", outlier(1, 9), ack(7, first), nil, "old; 7 of 9 acknowledged; 0 acked, 0 grown, 0 known"},
-		{"an ack without a count", outlier(1, 9), ack(0, first), nil, "1 acked, 0 grown, 0 known"},
+		{"an ack without a count", outlier(1, 9), ack(0, first), nil, "old; 1 of 9 acknowledged; 0 acked, 0 grown, 0 known"},
+		{"a node without a count", unresponsive(3), ack(0, "port.unresponsive:0x0000000000000001"), nil, "1 acked, 0 grown, 0 known; silent 0x0000000000000001"},
+		{"one of several, alone again", outlier(3, 3), ack(1, member(3, 3)...), nil, "1 acked, 0 grown, 0 known"},
+		{"several acked, one left", outlier(1, 1), ack(7, first), nil, "1 acked, 0 grown, 0 known"},
 		{"each acked", outlier(1, 5), ack(1, member(1, 5)...), nil, "1 acked, 0 grown, 0 known"},
 		{"all of a check", outlier(1, 5), ack(0, "fw.outlier:*"), nil, "1 acked, 0 grown, 0 known"},
 		{"all, ten times as many", outlier(1, 50), ack(5, "fw.*:*"), nil, "old; 0 acked, 1 grown, 0 known"},
@@ -182,5 +189,95 @@ func TestGoneMembers(t *testing.T) {
 	gone := st.SetFindings(again, true, nil, later.Add(2*time.Minute))
 	if len(gone) != 1 || gone[0].ID() != found[0].ID() || !again[0].Since.Equal(noon) {
 		t.Errorf("gone %v, again since %v", gone, again[0].Since)
+	}
+}
+
+// TestMembersBecomeFindings: when nodes of a finding become findings of their own, or the other
+// way round, they are the same as before; those without the fault are gone.
+func TestMembersBecomeFindings(t *testing.T) {
+	dir := t.TempDir()
+	of := func(list ...Finding) []Finding { return list }
+	var got strings.Builder
+	for i, found := range [][]Finding{
+		of(outlier(2, 2), outlier(5, 5)),
+		of(outlier(1, 5)), // of one form to the other
+		of(outlier(2, 2), outlier(5, 5)),
+		of(outlier(1, 5)),
+		of(outlier(3, 5)), // the first is repaired
+		of(unresponsive(3)),
+		of(unresponsive(1)),
+		nil,
+	} {
+		st := openState(t, dir)
+		st.Read()
+		if st.Reset != nil {
+			t.Fatal(st.Reset)
+		}
+		gone := st.SetFindings(found, true, nil, noon.Add(time.Duration(i)*time.Minute))
+		if err := st.Save(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&got, "%d:", i)
+		for _, f := range found {
+			fmt.Fprintf(&got, " %s since %.0f;", f.Subject.Name(), f.Since.Sub(noon).Minutes())
+		}
+		for _, f := range gone {
+			fmt.Fprintf(&got, " gone %s %s", f.Check, f.Subject.Name())
+		}
+		got.WriteString("\n")
+	}
+	if diff := cmp.Diff(`0: 0x0000000000000002 since 0; 0x0000000000000005 since 0;
+1: 0x0000000000000001 since 0;
+2: 0x0000000000000002 since 0; 0x0000000000000005 since 0; gone fw.outlier 0x0000000000000001 gone fw.outlier 0x0000000000000003 gone fw.outlier 0x0000000000000004
+3: 0x0000000000000001 since 0;
+4: 0x0000000000000003 since 0; gone fw.outlier 0x0000000000000001 gone fw.outlier 0x0000000000000002
+5: 0x0000000000000001 since 5; gone fw.outlier 0x0000000000000003
+6: 0x0000000000000001 since 5;
+7: gone port.unresponsive 0x0000000000000001
+`, got.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestCountAcks: acks without a count get that of the first run that has the finding, in memory
+// and in the file, and members that are added later are reported.
+func TestCountAcks(t *testing.T) {
+	const ids = `fw.outlier:0x0000000000000001 2026-12-20 "me" "new model" # by hand
+fw.outlier:0x0000000000000009 2026-12-20 "me" "absent"
+fw.*:* 2020-01-01 "me" "ended"
+fw.x*:* 2026-12-20 "me" "a pattern"
+port.unresponsive:0x0000000000000001 2026-12-20 "me" "counted" "sw" 2
+`
+	path := filepath.Join(t.TempDir(), "acks")
+	if err := os.WriteFile(path, []byte(ids), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	acks, bad := ReadAcks(path, noon)
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	counts := acks.Uncounted([]Finding{outlier(1, 7), unresponsive(3)}, noon)
+	if diff := cmp.Diff(map[string]float64{"fw.outlier:0x0000000000000001": 7}, counts); diff != "" {
+		t.Fatalf("-want +got\n%s", diff)
+	}
+	acks.SetCounts(counts)
+	if err := RecordCounts(path, counts); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(ids, `"new model" #`, `"new model" "" 7 #`, 1)
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("file: -want +got\n%s", diff)
+	}
+	read, _ := ReadAcks(path, noon)
+	for _, list := range []Acks{acks, read} {
+		for last, want := range map[int]string{7: "1 acked, 0 grown, 0 known", 9: "old; 7 of 9 acknowledged; 0 acked, 0 grown, 0 known"} {
+			if got := settledText(outlier(1, last), list[:1], nil); got != want {
+				t.Errorf("%d members:\ngot  %s\nwant %s", last, got, want)
+			}
+		}
 	}
 }

@@ -149,22 +149,36 @@ func (st *State) SetFindings(found []Finding, complete bool, unjudged []Unjudged
 	for _, u := range unjudged {
 		undone[[2]string{u.Audit, u.Check}] = true
 	}
+	some := map[string]bool{} // findings of which a subject still has the fault
+	for i := range st.findings {
+		if f := &st.findings[i]; here[f.ID()] {
+			some[f.whole()] = true
+		}
+	}
 	var kept []Finding
 	for _, f := range st.findings {
 		switch {
 		case here[f.ID()]:
 		case !complete || undone[[2]string{f.Audit, f.Check}]:
 			kept = append(kept, f)
+		case f.isMember() && !some[f.Cause]: // gone with the finding
 		default:
 			gone = append(gone, f)
 		}
 	}
-	st.findings = slices.Clone(found[:min(len(found), maxPast)])
-	st.findings = append(st.findings, kept[:min(len(kept), maxPast-len(st.findings))]...)
-	for i := range st.findings {
-		f := &st.findings[i]
+	st.findings = nil
+	for _, f := range found {
+		members := f.Members
 		f.Data, f.Members, f.Merged = nil, nil, nil
+		st.findings = append(st.findings, f)
+		for _, m := range members {
+			if !f.Subject.Covers(m) {
+				st.findings = append(st.findings, f.member(m))
+			}
+		}
 	}
+	st.findings = append(st.findings, kept...)
+	st.findings = st.findings[:min(len(st.findings), maxPast)]
 	return gone
 }
 

@@ -22,7 +22,7 @@ import (
 //	of ports; then, column by column, port GUIDs, port numbers, node GUIDs, system
 //	GUIDs, answered and silent sets, times, and of each counter the ports where it
 //	is not 0, and its values
-//	the number of findings, and each
+//	the number of findings and of their members, and each
 //	the number of ports that were seen, and column by column what of them
 //	when agents were asked, the number of agents, and column by column their answers
 //	E

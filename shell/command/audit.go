@@ -223,6 +223,11 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		}
 		return run.Acks(s.Runtime, s.StateDir, subnet), nil
 	}
+	if !options.ReadOnly {
+		options.Counted = func(subnet fabric.Subnet, counts map[string]float64) error {
+			return audit.RecordCounts(audit.AckFile(s.StateDir, subnet), counts)
+		}
+	}
 	report, err := all.Run(ctx, s.Interpreter, options)
 	if errors.Is(err, lock.ErrHeld) {
 		s.Console.Fail(&session.HostError{Err: fmt.Errorf("audit: %w", err)})

@@ -43,6 +43,9 @@ type Options struct {
 	// Begin receives the subnet once the sweep has found it, and returns the acks. An
 	// error ends the run. Nil means no acks.
 	Begin func(fabric.Subnet) (audit.Acks, error)
+	// Counted keeps the counts, by pattern, of acks that had none. Nil: they are not kept, and
+	// such an ack covers only what it names.
+	Counted func(subnet fabric.Subnet, counts map[string]float64) error
 	// Job names the state of perf_rates(over="last"). With ReadOnly, the run compares with
 	// it without changing it.
 	Job      string
@@ -175,11 +178,28 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 		return err
 	}
 	found = audit.Merge(found)
+	x.count(found)
 	x.report.Rates, x.report.Metrics = audits.RunRates(x.runtime), audits.TakeMetrics(x.runtime)
 	x.keep(f, found)
 	x.report.Notes = append(x.report.Notes, x.missed...)
 	x.report.Settle(found, x.acks, x.known, x.runtime.Clock.Now())
 	return nil
+}
+
+// count sets the counts of acks that have none, if they can be kept.
+func (x *run) count(found []audit.Finding) {
+	if x.Counted == nil {
+		return
+	}
+	counts := x.acks.Uncounted(found, x.runtime.Clock.Now())
+	if len(counts) == 0 {
+		return
+	}
+	if err := x.Counted(x.report.Subnet, counts); err != nil {
+		x.runtime.WarnOnce("the counts of acknowledgements are not recorded: %v", err)
+		return
+	}
+	x.acks.SetCounts(counts)
 }
 
 // expect counts the datagrams that the audits will send. It reports audits whose count fails as
