@@ -20,6 +20,8 @@ type ResultMember struct {
 	Doc  string
 	Type string // for completion; empty: not declared
 	Long bool   // shown in JSON, not in text
+
+	Words []string // possible words, if they are fixed
 }
 
 // Result is a value of a ResultType.
@@ -103,7 +105,7 @@ func (r *Result) Display() string { return Aligned(r.Facts()) }
 func (t *ResultType) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.Doc, Schema: schemaName(t.Name, t.Version)}
 	for _, m := range t.Members {
-		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Column: true})
+		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Column: true, Words: m.Words})
 	}
 	return d
 }

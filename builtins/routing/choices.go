@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -18,7 +19,7 @@ var ChoicesType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "lid", Type: "int", Doc: "destination"},
 		{Name: "ports", Type: "list of int", Doc: "all ports that a packet of any transport may take, static port included; empty: packets are dropped"},
-		{Name: "state", Doc: `"bounded" or "free": adaptive, a port for a flow or for each packet; "hbf": by a hash; "static"`},
+		{Name: "state", Type: "string", Words: records.WordsOf(mad.WordsARState), Doc: `"bounded" or "free": adaptive, a port for a flow or for each packet; "hbf": by a hash; "static"`},
 		{Name: "static", Type: "int", Doc: "the static port; None where the LID has no port"},
 		{Name: "group", Type: "int", Doc: "the number of the port group; None where no packet uses it"},
 		{Name: "sub_groups", Type: "list", Doc: "lists of the ports of its sub-groups, the primary one first"},

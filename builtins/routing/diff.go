@@ -15,10 +15,11 @@ var DiffType = &lang.ResultType{
 	Doc:  "The changes of tables from one routes to another.",
 	Members: []lang.ResultMember{
 		{Name: "switches", Doc: "number of switches whose tables change"},
-		{Name: "entries", Doc: "number of entries"},
+		{Name: "entries", Doc: "number of entries, with another static port or other choices of adaptive routing"},
 		{Name: "blocks", Doc: "number of blocks of 64 entries to write"},
 		{Name: "lids", Doc: "LIDs whose entries change on some switch", Long: true},
 		{Name: "by_switch", Doc: "for each of these switches its name, GUID, entries and the numbers of its blocks", Long: true},
+		{Name: "choices", Doc: "number of entries with other choices of adaptive routing", Long: true},
 	},
 }
 
@@ -55,5 +56,5 @@ func wrapDiff(g *graph.Graph, d *routes.Diff) *lang.Result {
 		row.SetKey(starlark.String("blocks"), lang.Integers(sd.Blocks))
 		bySwitch = append(bySwitch, row)
 	}
-	return lang.NewResult(DiffType, starlark.MakeInt(len(d.Switches)), starlark.MakeInt(d.Entries), starlark.MakeInt(d.Blocks), lang.Integers(d.LIDs), starlark.NewList(bySwitch))
+	return lang.NewResult(DiffType, starlark.MakeInt(len(d.Switches)), starlark.MakeInt(d.Entries), starlark.MakeInt(d.Blocks), lang.Integers(d.LIDs), starlark.NewList(bySwitch), starlark.MakeInt(d.Choices))
 }

@@ -1,13 +1,12 @@
 package routing
 
 import (
-	"strings"
-
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -19,11 +18,12 @@ var PathType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "source", Type: "port", Doc: "the first port"},
 		{Name: "lid", Type: "int", Doc: "destination"},
-		{Name: "ok", Doc: "True if packets arrive"},
+		{Name: "ok", Doc: "True if packets arrive, whatever switches choose"},
 		{Name: "broken", Type: "string", Doc: "the reason why they do not arrive, or None"},
 		{Name: "sl", Type: "int", Doc: "service level"},
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
-		{Name: "ports", Type: "list of port", Doc: "all ports on it, in order", Long: true},
+		{Name: "ports", Type: "list of port", Doc: "all ports on it, in order; where switches choose, those by static ports", Long: true},
+		{Name: "steps", Type: "list", Doc: "where switches choose, all switches that packets may pass, a list for each number of links crossed: dicts of switch, in_port, ports, state and static; else empty", Long: true},
 	},
 }
 
@@ -43,16 +43,9 @@ func (x *pathValue) list() *starlark.List {
 	return ports.(*starlark.List)
 }
 
-// Display writes the ports on the path, then why it ends.
+// Display writes the ports on the path, or what switches choose from, then why it ends.
 func (x *pathValue) Display() string {
-	var b strings.Builder
-	for _, q := range x.p.Ports() {
-		b.WriteString(q.Name() + "\n")
-	}
-	if x.p.Broken != "" {
-		b.WriteString(x.p.Broken + "\n")
-	}
-	return b.String()
+	return x.p.String()
 }
 
 // traceMethod is routes.trace(): one path, hop by hop.
@@ -63,7 +56,7 @@ var traceMethod = lang.Builtin{
 		{Name: "source", Kind: topology.KindTarget, Doc: "a LID, a port or node with a LID, or a name or GUID of one"},
 		{Name: "destination", Kind: topology.KindTarget, Doc: "another"},
 	},
-	Doc: "Follows packets from one LID to another through the tables: a path.\nIf packets do not arrive, it has the reason.",
+	Doc: "Follows packets from one LID to another through the tables: a path.\nIf packets do not arrive, it has the reason. Where switches choose among ports, it shows all switches that packets may pass, with their ports, and marks static parts.",
 	Example: `
 > discover().graph().route("ftree").trace(13, 20)
 node-0001 HCA-1/1
@@ -97,8 +90,26 @@ node-0008 HCA-1/1
 			vls = append(vls, starlark.MakeInt(int(h.VL)))
 		}
 		return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
-			lang.TextOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
+			lang.TextOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports), stepsValue(v.graph.g, p))}, nil
 	}),
+}
+
+// stepsValue returns what switches on the path choose from.
+func stepsValue(g *graph.Graph, p *routes.Path) *starlark.List {
+	var steps []starlark.Value
+	for _, step := range p.Steps {
+		var list []starlark.Value
+		for i := range step {
+			s := &step[i]
+			var static starlark.Value = starlark.None
+			if s.Port != routes.NoPort {
+				static = starlark.MakeInt(int(s.Port))
+			}
+			list = append(list, lang.DictOf("switch", starlark.String(g.Switches()[s.Switch].Name()), "in_port", starlark.MakeInt(int(s.In)), "ports", portNumbers(s.Ports), "state", starlark.String(s.State.String()), "static", static))
+		}
+		steps = append(steps, starlark.NewList(list))
+	}
+	return starlark.NewList(steps)
 }
 
 // firstLID returns the LID of an end of a path: the first of a port or node, which a name

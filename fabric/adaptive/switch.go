@@ -6,6 +6,7 @@
 //	group.go  Groups: port groups and their sub-groups
 //	ports.go  Ports: a set of ports
 //	choice.go Choice: the ports that a packet may take
+//	differ.go what two of them do differently
 //	encode.go a Switch as bytes
 //
 // Names are those of the attributes: AdaptiveRoutingInfo, AdaptiveRoutingLFT and others in

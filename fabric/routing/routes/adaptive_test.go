@@ -120,3 +120,83 @@ func TestSetAdaptive(t *testing.T) {
 		t.Errorf("after it is off: %q", got)
 	}
 }
+
+func TestTraceChoices(t *testing.T) {
+	g := routingtest.Graph(t, "fattree", graph.Options{})
+	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	at := func(name string) int { return routingtest.SwitchNamed(t, g, name) }
+	for _, x := range []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"intact", func() {}, `node-0001 HCA-1/1
+leaf-1/5-8  bounded; static port 8
+spine-1/2, spine-2/2, spine-3/2, spine-4/2  static
+leaf-2/4  static
+node-0008 HCA-1/1
+`},
+		{"to a wrong host", func() { r.SetChoices(at("leaf-2"), []mad.LID{20}, adaptive.PortSet(3, 4)) }, `node-0001 HCA-1/1
+leaf-1/5-8  bounded; static port 8
+spine-1/2, spine-2/2, spine-3/2, spine-4/2  static
+leaf-2/3-4  bounded; static port 4
+"leaf-2" (0x0002c90300100010) sends LID 20 to port 1 of "node-0007 HCA-1" (0x0002c90310000060), which has another LID
+`},
+		{"back", func() {
+			r.SetChoices(at("leaf-2"), []mad.LID{20}, adaptive.PortSet(4))
+			r.SetChoices(at("spine-2"), []mad.LID{20}, adaptive.PortSet(1, 2))
+		}, `node-0001 HCA-1/1
+leaf-1/5-8  bounded; static port 8
+spine-1/2, spine-3/2, spine-4/2  static
+spine-2/1-2  bounded; static port 2
+leaf-2/4  static
+leaf-1/5-8  bounded; static port 8
+some packets may loop
+`},
+	} {
+		x.do()
+		p, err := r.Trace(13, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.String(); got != x.want {
+			t.Errorf("%s:\n%s, want\n%s", x.name, got, x.want)
+		}
+	}
+}
+
+func TestDiffChoices(t *testing.T) {
+	g := routingtest.Graph(t, "fattree", graph.Options{})
+	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	leaf := routingtest.SwitchNamed(t, g, "leaf-1")
+	less := r.Clone()
+	less.SetChoices(leaf, []mad.LID{20, 21}, adaptive.PortSet(5, 6, 7, 8))
+	less.SetChoices(leaf, []mad.LID{22}, adaptive.PortSet(5, 6))
+	off := r.Clone()
+	off.SetAdaptive(leaf, nil)
+	mask := r.Clone()
+	a := r.Adaptive(leaf).Clone()
+	a.SLs = 1
+	mask.SetAdaptive(leaf, a)
+	adaptiveEntries := 0
+	for lid := range r.Top() + 1 {
+		if r.Adaptive(leaf).Table(0).Entry(lid).State != adaptive.Static {
+			adaptiveEntries++
+		}
+	}
+	for _, x := range []struct {
+		name string
+		r    *routes.Routes
+		want string
+	}{
+		{"same", r.Clone(), "0 entries, 0 of choices, 0 blocks"},
+		{"less", less, "1 entries, 1 of choices, 0 blocks"},
+		{"off", off, fmt.Sprintf("%d entries, %[1]d of choices, 0 blocks", adaptiveEntries)},
+		{"service levels", mask, fmt.Sprintf("%d entries, %[1]d of choices, 0 blocks", adaptiveEntries)},
+	} {
+		d := x.r.Diff(r)
+		if got := fmt.Sprintf("%d entries, %d of choices, %d blocks", d.Entries, d.Choices, d.Blocks); got != x.want {
+			t.Errorf("%s: %s, want %s", x.name, got, x.want)
+		}
+	}
+}

@@ -3,21 +3,24 @@ package routes
 import (
 	"bytes"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
 
 // Diff is what changes in the tables from one Routes to another.
 type Diff struct {
 	Switches []SwitchDiff // those with changes, by number
-	Entries  int
-	Blocks   int       // that would be written
-	LIDs     []mad.LID // those with a change on some switch
+	Entries  int          // with another static port, or other choices
+	Choices  int          // of these, those with other choices of adaptive routing
+	Blocks   int          // that would be written
+	LIDs     []mad.LID    // those with a change on some switch
 }
 
 // SwitchDiff is what changes in the table of one switch.
 type SwitchDiff struct {
 	Switch  int // in the graph of the new tables
 	Entries int
+	Choices int
 	Blocks  []int
 }
 
@@ -32,14 +35,25 @@ func (r *Routes) Diff(old *Routes) *Diff {
 	d := &Diff{}
 	for s := range r.graph.Switches() {
 		sd := SwitchDiff{Switch: s}
+		var differ func(lid mad.LID) bool
+		if r.AdaptiveKnown() || old.AdaptiveKnown() {
+			differ = adaptive.Differ(old.Adaptive(s), r.Adaptive(s))
+		}
 		for i := range blocks {
 			x, y := old.Block(s, i), r.Block(s, i)
-			if bytes.Equal(x, y) {
+			same := bytes.Equal(x, y)
+			if same && differ == nil {
 				continue
 			}
-			sd.Blocks = append(sd.Blocks, i)
+			if !same {
+				sd.Blocks = append(sd.Blocks, i)
+			}
 			for j := range y {
-				if x[j] != y[j] {
+				choices := differ != nil && differ(mad.LID(i*block+j))
+				if choices {
+					sd.Choices++
+				}
+				if x[j] != y[j] || choices {
 					sd.Entries++
 					changed[i*block+j] = true
 				}
@@ -48,6 +62,7 @@ func (r *Routes) Diff(old *Routes) *Diff {
 		if sd.Entries > 0 {
 			d.Switches = append(d.Switches, sd)
 			d.Entries += sd.Entries
+			d.Choices += sd.Choices
 			d.Blocks += len(sd.Blocks)
 		}
 	}

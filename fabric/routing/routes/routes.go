@@ -6,7 +6,7 @@
 //	adaptive.go adaptive routing: the ports that a packet may take
 //	sl.go     SL and SL2VL: service levels and virtual lanes
 //	diff.go   the entries that differ between two Routes
-//	trace.go  Path: one path
+//	trace.go  Path: one path; step.go: all paths that switches may choose
 //	load.go   reading tables from files; far.go, ibdiagnet2.far; write.go writes them
 //
 // Routes may be read by several goroutines at once. Writing is for one, while none reads;

@@ -66,12 +66,12 @@ func TestDiff(t *testing.T) {
 		old, new *routes.Routes
 		want     string
 	}{
-		{"none", old, old.Clone(), "{Switches:[] Entries:0 Blocks:0 LIDs:[]}"},
-		{"some", old, r, "{Switches:[{Switch:3 Entries:3 Blocks:[1 2]} {Switch:7 Entries:1 Blocks:[0]}] Entries:4 Blocks:3 LIDs:[1 64 127 128]}"},
-		{"the other way", r, old, "{Switches:[{Switch:3 Entries:3 Blocks:[1 2]} {Switch:7 Entries:1 Blocks:[0]}] Entries:4 Blocks:3 LIDs:[1 64 127 128]}"},
-		{"longer", old, longer, "{Switches:[{Switch:0 Entries:1 Blocks:[4]}] Entries:1 Blocks:1 LIDs:[299]}"},
-		{"shorter", longer, old, "{Switches:[{Switch:0 Entries:1 Blocks:[4]}] Entries:1 Blocks:1 LIDs:[299]}"},
-		{"a switch less", old, old.On(less), "{Switches:[] Entries:0 Blocks:0 LIDs:[]}"},
+		{"none", old, old.Clone(), "{Switches:[] Entries:0 Choices:0 Blocks:0 LIDs:[]}"},
+		{"some", old, r, "{Switches:[{Switch:3 Entries:3 Choices:0 Blocks:[1 2]} {Switch:7 Entries:1 Choices:0 Blocks:[0]}] Entries:4 Choices:0 Blocks:3 LIDs:[1 64 127 128]}"},
+		{"the other way", r, old, "{Switches:[{Switch:3 Entries:3 Choices:0 Blocks:[1 2]} {Switch:7 Entries:1 Choices:0 Blocks:[0]}] Entries:4 Choices:0 Blocks:3 LIDs:[1 64 127 128]}"},
+		{"longer", old, longer, "{Switches:[{Switch:0 Entries:1 Choices:0 Blocks:[4]}] Entries:1 Choices:0 Blocks:1 LIDs:[299]}"},
+		{"shorter", longer, old, "{Switches:[{Switch:0 Entries:1 Choices:0 Blocks:[4]}] Entries:1 Choices:0 Blocks:1 LIDs:[299]}"},
+		{"a switch less", old, old.On(less), "{Switches:[] Entries:0 Choices:0 Blocks:0 LIDs:[]}"},
 	} {
 		if got := fmt.Sprintf("%+v", *x.new.Diff(x.old)); got != x.want {
 			t.Errorf("%s:\n got %s\nwant %s", x.name, got, x.want)

@@ -23,7 +23,11 @@ type Path struct {
 	LID  mad.LID
 	SL   uint8
 	Hops []Hop
-	// Broken is the reason why the packets do not arrive, and "" if they do.
+	// Steps are, where switches choose among ports, all switches that packets may pass, by the
+	// links they have crossed. Hops are those by static ports alone.
+	Steps [][]Step
+	// Broken is the reason why the packets do not arrive, and "" if they do,
+	// whatever switches choose.
 	Broken string
 
 	routes *Routes
@@ -52,26 +56,39 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 		return p, nil
 	}
 	at, in := int32(t.Switch), t.Out
+	p.follow(at, in, int32(to))
+	if r.HasChoices() {
+		var broken string
+		if p.Steps, broken = r.steps(at, in, p.SL, dst, int32(to)); p.Steps != nil {
+			p.Broken = broken
+		}
+	}
+	return p, nil
+}
+
+// follow follows the static ports from switch at on, which packets enter by port in.
+func (p *Path) follow(at int32, in uint8, to int32) {
+	r, dst := p.routes, p.LID
+	g := r.graph
 	for range len(g.Switches()) + 1 {
 		out := r.Row(int(at)).Port(dst)
 		h := Hop{Switch: int(at), In: in, Out: out, VL: r.SL2VL.VL(int(at), in, min(out, uint8(g.Switches()[at].NumPorts())), p.SL)}
 		p.Hops = append(p.Hops, h)
 		target := g.Target(at, out)
 		switch {
-		case target == graph.ToTerminal(int32(to)):
-			return p, nil
+		case target == graph.ToTerminal(to):
+			return
 		case target < 0:
 			p.Broken = r.deadEnd(int(at), out, dst)
-			return p, nil
+			return
 		case h.VL == mad.DropVL && r.SL2VL != nil:
 			p.Broken = fmt.Sprintf("%s drops SL %d from port %d to port %d", g.Switches()[at].Label(), p.SL, in, out)
-			return p, nil
+			return
 		}
 		c := &g.Channels()[target]
 		at, in = c.To, c.PeerPort
 	}
 	p.Broken = "loops"
-	return p, nil
 }
 
 // deadEnd is the reason why port out of switch s does not lead to lid.
@@ -107,11 +124,23 @@ func (p *Path) Ports() []*fabric.Port {
 	return ports
 }
 
-// String has a line for each port, such as "leaf-1/3".
+// String has a line for each port, such as "leaf-1/3"; where switches choose, a line for
+// switches with equal choices, such as "leaf-1/5-8  bounded; static port 8".
 func (p *Path) String() string {
 	var b strings.Builder
-	for _, port := range p.Ports() {
-		b.WriteString(port.Name() + "\n")
+	switch g := p.routes.graph; {
+	case p.Steps == nil:
+		for _, port := range p.Ports() {
+			b.WriteString(port.Name() + "\n")
+		}
+	default:
+		b.WriteString(g.Terminals()[p.From].Port.Name() + "\n")
+		for _, step := range p.Steps {
+			b.WriteString(p.stepText(step))
+		}
+		if p.Broken == "" {
+			b.WriteString(g.Terminals()[g.TerminalByLID(p.LID)].Port.Name() + "\n")
+		}
 	}
 	if p.Broken != "" {
 		b.WriteString(p.Broken + "\n")

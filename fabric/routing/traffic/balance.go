@@ -3,7 +3,8 @@
 //	balance.go      how evenly routes are spread over links
 //	congestion.go   the flows that meet on links under a pattern of traffic
 //	reroute.go      how many paths differ between two tables, and what that does to the
-//	                load; reroutepatch.go: where few switches differ
+//	                load; reroutepatch.go: where few switches differ;
+//	                reroutechoices.go: where switches route adaptively
 //
 // The functions use all cores, and may run at the same time on the same tables, which must
 // not change meanwhile. Results belong to the caller. Package graph explains the letters

@@ -16,7 +16,8 @@ import (
 type Rerouted struct {
 	// Pairs are those of an endpoint and a LID of another whose packets take other
 	// cables, or other ports, than before: they leave a switch through another
-	// port, or what is behind the port is another switch or endpoint.
+	// port, or what is behind the port is another switch or endpoint. Where switches route
+	// adaptively, some switch that packets may pass has other choices.
 	Pairs int64
 	// Broken are those of Pairs whose packets no longer arrive.
 	Broken int64
@@ -33,6 +34,9 @@ type Rerouted struct {
 func CountRerouted(ctx context.Context, r *routes.Routes, old *routes.Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
 	x := &reroute{new: r, old: old, switches: make([]int32, len(r.Graph().Switches()))}
 	x.pair(before)
+	if r.HasChoices() || old.HasChoices() {
+		return x.countChoices(ctx)
+	}
 	x.compare()
 	if !slices.Contains(x.differs, true) {
 		return Rerouted{}, nil

@@ -9,12 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
 )
 
 // reroutedByHand is what Rerouted says, found by following each packet.
@@ -137,4 +139,34 @@ func withWorkers(t *testing.T, r *routes.Routes, workers int) *routes.Routes {
 		t.Fatal(err)
 	}
 	return r.On(g)
+}
+
+// TestReroutedChoices: pairs count if a switch that their packets may pass chooses otherwise.
+func TestReroutedChoices(t *testing.T) {
+	g := routingtest.Graph(t, "fattree", graph.Options{})
+	old := compute(t, g, "updn", engine.Options{Adaptive: true})
+	at := func(name string) int { return routingtest.SwitchNamed(t, g, name) }
+	same := func(p *fabric.Port) *fabric.Port { return p }
+	for _, x := range []struct {
+		name string
+		do   func(r *routes.Routes)
+		want string
+	}{
+		{"same", func(*routes.Routes) {}, "0 pairs, 0 broken"},
+		// From the four hosts of leaf-1 to one.
+		{"a choice less", func(r *routes.Routes) { r.SetChoices(at("leaf-1"), []mad.LID{20}, adaptive.PortSet(5, 6, 8)) }, "4 pairs, 0 broken"},
+		// Packets of the 28 hosts elsewhere may pass spine-2.
+		{"loops", func(r *routes.Routes) { r.SetChoices(at("spine-2"), []mad.LID{20}, adaptive.PortSet(1, 2)) }, "28 pairs, 28 broken"},
+		{"off at a leaf", func(r *routes.Routes) { r.SetAdaptive(at("leaf-1"), nil) }, "112 pairs, 0 broken"},
+	} {
+		r := old.Clone()
+		x.do(r)
+		d, err := traffic.CountRerouted(t.Context(), r, old, same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%d pairs, %d broken", d.Pairs, d.Broken); got != x.want {
+			t.Errorf("%s: %s, want %s", x.name, got, x.want)
+		}
+	}
 }

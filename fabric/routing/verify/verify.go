@@ -15,6 +15,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 
 	"fabsh/fabric/routing/cdg"
@@ -336,8 +337,8 @@ func (v *verification) failPair(f *findings, r *routes.Routes, src int32, lid ma
 		if p, err := r.Trace(from.LID, lid); err == nil {
 			b.Why = p.Broken
 		}
-		if v.sets != nil && (b.Why == "" || v.sets.rows == 0) {
-			b.Why = v.sets.explain(r, src, lid)
+		if v.sets != nil {
+			b.Why = cmp.Or(v.sets.explain(r, src, lid), b.Why)
 		}
 	}
 	f.broken = append(f.broken, b)
