@@ -76,7 +76,6 @@ func (i *smpInquiry) askNode(entrance *fabric.Port) {
 	i.whole = i.seen[n.Type()] <= 2 || os.Getenv("FABSH_SOAK") != ""
 	i.ask("NodeInfo", fields(nodeInfoColumns), "NodeInfo")
 	i.ask("NodeDesc", fields(nodeDescriptionColumns), "NodeDescription")
-	i.ask("MlnxExtPortInfo 1", fields(mlnxExtPortInfoColumns), "ExtendedPortInfo, 1")
 	guids := []string{fmt.Sprintf("PortInfo, %d", entrance.Num())}
 	for block := range (int(entrance.Info().GUIDCap) + 7) / 8 {
 		guids = append(guids, fmt.Sprintf("GUIDInfo, block=%d", block))

@@ -119,23 +119,6 @@ var portInfoColumns = []column{
 	{"", "link_speed_ext_enabled2", nil},
 }
 
-var mlnxExtPortInfoColumns = append([]column{
-	{"StateChangeEnable", "state_change_enable", asHex(2)},
-	{"LinkSpeedSupported", "link_speed_supported", asHex(2)},
-	{"LinkSpeedEnabled", "link_speed_enabled", asHex(2)},
-	{"LinkSpeedActive", "link_speed_active", asHex(2)},
-}, unnamed("ame", "sharp_an_en", "router_lid_en", "port_recovered", "bw_util_en", "bw_utilization", "unhealthy_reason",
-	"min_bw_utilization", "nmx_admin_state", "capability_mask", "is_fnm_port", "mission_port_as_fnm", "qos_config_vl_en",
-	"access_trunk", "is_special_port", "special_port_type", "adaptive_timeout_sl_mask", "ooo_sl_mask")...)
-
-// unnamed are fields that the tool does not have.
-func unnamed(fields ...string) (list []column) {
-	for _, f := range fields {
-		list = append(list, column{ours: f})
-	}
-	return list
-}
-
 // Our words, and those of the tools for the same.
 var (
 	nodeTypeWords = map[string]string{"ca": "Channel Adapter", "switch": "Switch", "router": "Router"}

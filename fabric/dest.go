@@ -52,6 +52,17 @@ func (f *Fabric) LMCs() iter.Seq2[mad.LID, uint8] {
 	}
 }
 
+// NodeInfos are the NodeInfos of the nodes, which engines need (engine.Engine.KnowNodes).
+func (f *Fabric) NodeInfos() iter.Seq[*mad.NodeInfo] {
+	return func(yield func(*mad.NodeInfo) bool) {
+		for i := range f.nodes {
+			if info := f.nodes[i].Info(); info != nil && !yield(info) {
+				return
+			}
+		}
+	}
+}
+
 // PortAt is the port that a directed route comes in through, in a fabric that
 // was discovered from the local port; nil where f does not know.
 func (f *Fabric) PortAt(route mad.DirectedRoute) *Port {

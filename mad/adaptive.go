@@ -155,7 +155,7 @@ const (
 
 // HBFConfig is how a switch computes the hash of hash-based forwarding.
 //
-//mad:attr class=Subn id=0xff24 methods=Get,Set size=54 section=vendor modifier=unknown capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xff24 methods=Get,Set size=54 section=vendor modifier=unknown capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.HBFSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_hbf_config_t
 type HBFConfig struct {
 	// HashType is the function: 0 is CRC, 1 XOR.
@@ -196,7 +196,7 @@ const (
 // WeightedHBFConfig is the weights of the sub-groups in hash-based forwarding, of a block
 // of 16 groups.
 //
-//mad:attr class=Subn id=0xff25 methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xff25 methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.WHBFSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_whbf_config_t, WHBF_BLOCK_SIZE
 type WeightedHBFConfig struct {
 	// Group are the groups of the block.
@@ -219,7 +219,7 @@ type HBFWeights struct {
 
 // AdaptiveRoutingGroupTableCopy copies a group to ranges of groups.
 //
-//mad:attr class=Subn id=0xffbd methods=Set size=64 section=vendor modifier=group:0:12 capability=ar|ar_rev1 unconfirmed
+//mad:attr class=Subn id=0xffbd methods=Set size=64 section=vendor modifier=group:0:12 capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.GroupTableCopySup unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_ar_group_copy_t, OSM_AR_GROUP_COPY_ATTR_MOD_SRC_GROUP_MASK
 type AdaptiveRoutingGroupTableCopy struct {
 	// Range are the ranges that become equal to the group.

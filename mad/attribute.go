@@ -18,12 +18,18 @@ type Attribute struct {
 	Modifier []ModifierPart // the fields of the attribute modifier; empty: it is 0
 	SMOwned  bool           // a subnet manager sets it and expects no other changes
 	// Older is set if a newer attribute has the same number: Lookup returns that, and
-	// this one is found only by its name.
+	// this one is found only by its name. Device is the DeviceID in NodeInfo of the
+	// devices that have it; 0: unknown.
 	Older   bool
+	Device  uint16
 	SafeGet bool // a vendor's attribute of which a Get is known only to read
 	// Capabilities are the capabilities in GeneralInfo of which a device needs one to have
 	// the attribute; empty: none.
 	Capabilities []Capability
+	// Needs are conditions on other attributes, of which a device has to meet one to have
+	// the attribute; empty: none. OnlyRouters is set if only routers have it.
+	Needs       []Need
+	OnlyRouters bool
 	// UnknownModifier is set if no public source has the modifier: only a caller who knows
 	// the device can give it. InferredModifier is set if Modifier is an inference.
 	UnknownModifier, InferredModifier bool

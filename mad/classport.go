@@ -9,8 +9,8 @@ package mad
 //mad:attr class=DevMgt id=0x0001 methods=Get,Set size=72 section=13.4.8.1
 //mad:attr class=ComMgt id=0x0001 methods=Get,Set size=72 section=13.4.8.1
 //mad:attr class=SNMP id=0x0001 methods=Get size=72 section=13.4.8.1
-//mad:attr class=Vendor0A id=0x0001 methods=Get size=72 section=13.4.8.1
-//mad:attr class=Vendor0C id=0x0001 methods=Get size=72 section=13.4.8.1
+//mad:attr class=Vendor0A id=0x0001 methods=Get size=72 section=13.4.8.1 safeget
+//mad:attr class=Vendor0C id=0x0001 methods=Get size=72 section=13.4.8.1 safeget
 //mad:attr class=CC id=0x0001 methods=Get,Set size=72 section=13.4.8.1
 //mad:source rdma-core libibmad/fields.c ClassPortInfo fields
 //mad:source opensm include/iba/ib_types.h ib_class_port_info_t

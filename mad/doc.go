@@ -17,16 +17,20 @@
 //	variant.go      the layouts that a field of raw bytes can have
 //	key.go          MaskKeys: a MAD without its keys
 //	effect.go       the effect of a request on the fabric
+//	capability.go   which attributes of NVIDIA a device announces
 //	allowed.go      the requests that the specification has
 //	smp.go lft.go smprare.go                        attributes: subnet management; lft.go: forwarding tables
+//	smpqos.go                                       arbitration of bandwidth, states of ports
 //	vendorinfo.go plft.go adaptive.go               of NVIDIA's and Mellanox' devices: capabilities and ports,
 //	                                                private forwarding tables, adaptive routing
-//	routingnotify.go keyinfo.go                     notifications of routing, keys of their classes
+//	routingnotify.go vendorqos.go virtual.go        notifications of routing, bandwidth and health, virtual ports
+//	router.go nvlink.go ppcc.go keyinfo.go          routers, NVLink, congestion control, keys of their classes
 //	mlnx.go mlnxaccess.go                           their older attributes
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go sysmgt.go                 other classes
 //	classport.go notice.go                          of several classes; trap.go: the events of notices
+//	noticevendor.go noticefabric.go                 notices of NVIDIA: keys and virtual ports, links and topology
 //	registerinfo.go registerport.go                 registers of Mellanox' devices
 //	registermodule.go registereeprom.go             those of modules, and their EEPROMs
 //	register.go     the effect of a request on a register: it is read, or refused
@@ -108,6 +112,7 @@
 //	class=Subn                  management class: Subn, SubnAdm, Perf, BM, DevMgt, ComMgt, SNMP, Vendor09,
 //	                            Vendor0A, Vendor0C, CC, Ping, SysStat
 //	config                      a record that others than the subnet manager may edit (class version 1)
+//	device=0xbd36               of an older attribute: DeviceID in NodeInfo of the devices that have it
 //	id=0x0015                   attribute ID
 //	inferred                    the parts of the modifier are an inference: no public source has them
 //	methods=Get,Set             requests that the specification has: Get, Set, Send, Trap, Report,
@@ -115,8 +120,11 @@
 //	modifier=port:0:8,in:8:8    parts of the attribute modifier: name, lowest bit, number of bits;
 //	                            unknown if no public source has it
 //	name=ReadVPD                name, if not that of the struct
+//	needs=PortInfo.LID&0xff     fields of other attributes of the class, separated by |, of which one must
+//	                            not be 0 in the device; without a field, it must answer the attribute
 //	older                       a newer attribute has the same number; this one is found by name only
 //	offset=32                   first byte in the MAD, if not that of the attributes of the class
+//	onlyrouters                 only routers have the attribute
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
 //	required                    each subnet administrator must have it (class version 1)
 //	register=0x900a             of a layout: the number of the register of Mellanox' devices; the layout is

@@ -4,8 +4,8 @@ package mad
 
 // VSKeyInfo is the key that protects class 0x0A.
 //
-//mad:attr class=Vendor0A id=0x000f name=KeyInfo methods=Get,Set size=14 section=vendor offset=32 safeget unconfirmed
-//mad:source opensm-mlnx include/iba/ib_types.h ib_vend_key_info_t, ib_vs_mad_t
+//mad:attr class=Vendor0A id=0x000f name=KeyInfo methods=Get,Set size=14 section=vendor offset=32 needs=ClassPortInfo.CapabilityMask&0x0100 safeget unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h ib_vend_key_info_t, ib_vs_mad_t, IB_VS_CAPMASK_VENDKEY_SUPPORTED
 type VSKeyInfo struct {
 	// VSKey is the key.
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
@@ -20,7 +20,7 @@ type VSKeyInfo struct {
 
 // N2NKeyInfo is the key that protects the requests of a manager in class 0x0C.
 //
-//mad:attr class=Vendor0C id=0x000f name=KeyInfo methods=Get,Set size=16 section=vendor offset=32 safeget unconfirmed
+//mad:attr class=Vendor0C id=0x000f name=KeyInfo methods=Get,Set size=16 section=vendor offset=32 needs=ClassPortInfo safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_n2n_key_info_t, ib_n2n_mad_t
 type N2NKeyInfo struct {
 	// N2NMgrKey is the key of managers.
@@ -38,7 +38,7 @@ type N2NKeyInfo struct {
 
 // NeighborsInfo is the nodes behind 14 ports of a switch.
 //
-//mad:attr class=Vendor0C id=0x0010 methods=Get,Set size=224 section=vendor offset=32 modifier=block:0:4 safeget unconfirmed
+//mad:attr class=Vendor0C id=0x0010 methods=Get,Set size=224 section=vendor offset=32 needs=ClassPortInfo modifier=block:0:4 safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_neighbors_info_t, N2N_NEIGHBORS_*
 type NeighborsInfo struct {
 	// Neighbor are the nodes behind the ports of the block.

@@ -4,9 +4,10 @@ package mad
 
 // MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table.
 //
-// It has 13 ports at a time. PrivateLFTInfo of later switches has the same number.
+// It has 13 ports at a time. InfiniScale IV has it; PrivateLFTInfo of later switches has
+// the same number.
 //
-//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:16:1 older unconfirmed
+//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:16:1 older device=0xbd36 unconfirmed
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)
 type MlnxPrivateLFTMap struct {
 	// Entry are the ports.

@@ -8,6 +8,8 @@ package mad
 //mad:attr class=SubnAdm version=1 id=0x0002 v1=Report required size=64 section=13.4.8.2
 //mad:attr class=BM id=0x0002 methods=Get,Set,Trap,TrapRepress,Report size=80 section=13.4.8.2
 //mad:attr class=DevMgt id=0x0002 methods=Get,Set,Trap,TrapRepress,Report size=80 section=13.4.8.2
+//mad:attr class=Vendor0A id=0x0002 methods=Get,Set,Trap,TrapRepress size=80 section=13.4.8.2 offset=32 unconfirmed
+//mad:attr class=Vendor0C id=0x0002 methods=Get,Set,Trap,TrapRepress size=80 section=13.4.8.2 offset=32 unconfirmed
 //mad:attr class=CC id=0x0002 methods=Get,Set,Trap,TrapRepress size=80 section=13.4.8.2
 //mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t

@@ -4,7 +4,7 @@ package mad
 
 // PFRNConfig is how a switch notifies its neighbours of faults by packets.
 //
-//mad:attr class=Subn id=0xff61 name=pFRNConfig methods=Get,Set size=60 section=vendor capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xff61 name=pFRNConfig methods=Get,Set size=60 section=vendor capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.PFRNSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_pfrn_config_t, IB_PFRN_*
 type PFRNConfig struct {
 	_ uint32 `mad:"0:31"`
@@ -36,7 +36,7 @@ const (
 
 // RNGenStringTable is the strings that a switch sends for 32 directions.
 //
-//mad:attr class=Subn id=0xffb8 methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xffb8 methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.ARNSup|AdaptiveRoutingInfo.FRNSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_rn_gen_string_table_t
 type RNGenStringTable struct {
 	// String are the strings of the directions of the block.
@@ -45,7 +45,7 @@ type RNGenStringTable struct {
 
 // RNRcvString is what a switch does with 16 strings that it receives.
 //
-//mad:attr class=Subn id=0xffb9 methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xffb9 methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.ARNSup|AdaptiveRoutingInfo.FRNSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_rn_rcv_string_table_t
 type RNRcvString struct {
 	// Entry are the strings of the block.
@@ -80,7 +80,7 @@ const (
 
 // RNSubGroupDirectionTable is the directions of 64 sub-groups.
 //
-//mad:attr class=Subn id=0xffba methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xffba methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.ARNSup|AdaptiveRoutingInfo.FRNSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_rn_sub_group_direction_table_t
 type RNSubGroupDirectionTable struct {
 	// Direction are the directions of the sub-groups of the block.
@@ -89,7 +89,7 @@ type RNSubGroupDirectionTable struct {
 
 // RNXmitPortMask is the notifications that may be sent through 128 ports.
 //
-//mad:attr class=Subn id=0xffbc methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xffbc methods=Get,Set size=64 section=vendor modifier=unknown capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.ARNSup|AdaptiveRoutingInfo.FRNSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_rn_xmit_port_mask_t, IB_RN_XMIT_PORT_MASK_* (it does not say which half of a byte is the even port)
 type RNXmitPortMask struct {
 	// PortPair are pairs of ports; each half of a byte is a mask: 1 is ARN, 2 FRN, 4 passes strings on.
@@ -99,7 +99,7 @@ type RNXmitPortMask struct {
 // RNGenBySubGroupPriority is the notifications that a switch generates by the priority of
 // the sub-group.
 //
-//mad:attr class=Subn id=0xffbe methods=Get,Set size=64 section=vendor capability=ar|ar_rev1 safeget unconfirmed
+//mad:attr class=Subn id=0xffbe methods=Get,Set size=64 section=vendor capability=ar|ar_rev1 needs=AdaptiveRoutingInfo.ARNSup|AdaptiveRoutingInfo.FRNSup safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_rn_gen_by_sub_group_priority_t, IB_RN_GEN_BY_SUB_GROUP_PRIORITY_*
 type RNGenBySubGroupPriority struct {
 	// Priority are the priorities from 0 on.

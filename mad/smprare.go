@@ -103,11 +103,20 @@ type VendorSpecificMadsTable struct {
 
 // HierarchyInfo is the position of a port in its chassis.
 //
-//mad:attr class=Subn id=0x001e methods=Get size=64 section=14.2.5 modifier=index:0:32 unconfirmed
-//mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_HIERARCHY_INFO (the number alone)
+//mad:attr class=Subn id=0x001e methods=Get,Set size=64 section=A15 modifier=port:0:8,index:8:8 unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h ib_hierarchy_info_t, IB_HIERARCHY_INFO_ATTR_MOD_*
 type HierarchyInfo struct {
-	// Data is the attribute as it came.
-	Data [64]byte `mad:"0:512,bytes"`
+	// TemplateGUID is the meaning of the levels.
+	TemplateGUID GUID `mad:"0:64"`
+	// MaxSupportedIndex is the largest index that is supported.
+	MaxSupportedIndex uint8 `mad:"64:8,ro"`
+	// MaxActiveIndex is the largest index in use.
+	MaxActiveIndex uint8 `mad:"72:8,ro"`
+	// ActiveLevels is the number of levels in use.
+	ActiveLevels uint8  `mad:"80:4"`
+	_            uint16 `mad:"84:12"`
+	// Level are the positions, from the outermost.
+	Level [13]uint32 `mad:"96:32"`
 }
 
 // CableInfo reads the memory of the cable or transceiver in a port.

@@ -146,7 +146,8 @@ func isUnknown(a *Attribute) bool {
 // that the tables name.
 var unknownLayouts = []string{
 	"LinkSpeedWidthPairsTable", // it has a layout, but nobody else has
-	"VendorSpecificMadsTable", "HierarchyInfo", "CableInfo", "PortInfoExtended",
+	"SwitchPortStateTable", "EnhQoSArbiterInfo", "EnhPortVLArbiter", "VLGroupArbiter", "VLArbiter", "BandwidthShare", "EnhSLArbiter",
+	"EnhVPortQoSArbiterInfo", "EnhVPortSLArbiter", "VendorSpecificMadsTable", "HierarchyInfo", "CableInfo", "PortInfoExtended",
 	"LinkSpeedWidthPairsTableRecord", "HierarchyInfoRecord", "CableInfoRecord", "PortInfoExtendedRecord",
 	"RangeRecord", "MCGroupRecord", "NoticeRecord", "SAResponse",
 	"NoticePort1", // of version 1.0: tshark shows a GID

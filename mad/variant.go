@@ -27,7 +27,7 @@ type Condition struct {
 func (a *Attribute) Resolve(data []byte, modifier uint32) *Attribute {
 	if v := a.derived().vendor; v != nil {
 		if f := a.Field("is_generic"); f.Offset/8 < len(data) && f.Uint(data) == 0 {
-			return v
+			a = v
 		}
 	}
 	for i := range a.Variants {
@@ -95,6 +95,11 @@ func (f *Field) ofVendor() *Field {
 	return &v
 }
 
+// ofVendor reports whether v is for an IsGeneric of 0.
+func (v *Variant) ofVendor() bool {
+	return slices.ContainsFunc(v.When, func(c Condition) bool { return c.Name == "is_generic" && c.Values[0] == [2]uint64{} })
+}
+
 // asVendors returns a copy of a, or of the attribute in it, with the fields as a vendor
 // defines them; nil without such fields.
 func (a *Attribute) asVendors() *Attribute {
@@ -112,7 +117,8 @@ func (a *Attribute) asVendors() *Attribute {
 		if b == nil {
 			b = new(Attribute)
 			*b = *a
-			b.Fields, b.Variants, b.lazy = slices.Clone(a.Fields), nil, new(derived)
+			b.Fields, b.lazy = slices.Clone(a.Fields), new(derived)
+			b.Variants = slices.DeleteFunc(slices.Clone(a.Variants), func(v Variant) bool { return !v.ofVendor() })
 		}
 		b.Fields[i] = f
 	}

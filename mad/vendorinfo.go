@@ -1,7 +1,5 @@
 package mad
 
-import "fmt"
-
 // The general attributes of NVIDIA's and Mellanox' devices in subnet management.
 
 // GeneralInfo is information on the device; the modifier selects which.
@@ -106,26 +104,6 @@ const (
 	Capabilities2LinkAutoRetrain    Capabilities2 = 1 << 17
 )
 
-// Capability is the number of a capability in GeneralInfo, from 0 to 127.
-type Capability uint8
-
-// Has reports whether the device has capability c.
-func (t *GeneralInfoCapabilities) Has(c Capability) bool {
-	masks := [4]uint32{uint32(t.CapMask0), uint32(t.CapMask1), uint32(t.CapMask2), t.CapMask3}
-	return c < 128 && masks[c/32]>>(c%32)&1 != 0
-}
-
-// String returns the word of c in GeneralInfo's masks.
-func (c Capability) String() string {
-	masks := []*Words{WordsCapabilities0, WordsCapabilities1, WordsCapabilities2}
-	if int(c/32) < len(masks) {
-		if word, ok := masks[c/32].Word[1<<(c%32)]; ok {
-			return word
-		}
-	}
-	return fmt.Sprintf("unknown(%d)", uint8(c))
-}
-
 // ExtendedPortInfo is further state of a port: whether it runs FDR10, which PortInfo
 // shows as QDR, and the service levels on which it accepts packets out of order. Only
 // NVIDIA's and Mellanox' devices have it.
@@ -223,3 +201,92 @@ const (
 	NMXAdminStateDown         NMXAdminState = 2
 	NMXAdminStateDiag         NMXAdminState = 3
 )
+
+// ExtendedNodeInfo is further information on a node.
+//
+//mad:attr class=Subn id=0xff91 methods=Get,Set size=64 section=vendor capability=extended_node_info safeget unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h ib_mlnx_ext_node_info_t, IB_MENI_*
+type ExtendedNodeInfo struct {
+	// NumOOB is the number of ports for management out of band.
+	NumOOB uint8 `mad:"0:8,ro"`
+	// NumPCIe is the number of PCIe interfaces.
+	NumPCIe uint8 `mad:"8:8,ro"`
+	// SL2VLAct is the mode of SLtoVLMappingTable in use.
+	SL2VLAct uint8 `mad:"16:8,name=SL2VLAct"`
+	// SL2VLCap are the supported modes.
+	SL2VLCap uint8    `mad:"24:8,ro,name=SL2VLCap"`
+	_        [9]uint8 `mad:"32:8"`
+	// AnycastLIDTop is the last entry of AnycastLIDInfo in use.
+	AnycastLIDTop uint8 `mad:"104:8"`
+	// AnycastLIDCap is the number of entries of AnycastLIDInfo.
+	AnycastLIDCap uint8 `mad:"112:8,ro"`
+	// NodeTypeExtended is the kind of node.
+	NodeTypeExtended ExtendedNodeType `mad:"120:8,ro"`
+	// MultiplaneAsymmetryEn is set if the planes may be different.
+	MultiplaneAsymmetryEn bool `mad:"128:1"`
+	// LinkAutoRetrainEn is set if links are trained again by themselves.
+	LinkAutoRetrainEn bool   `mad:"129:1"`
+	_                 uint32 `mad:"130:22"`
+	// AsicMaxPlanes is the largest number of planes of the device.
+	AsicMaxPlanes uint8     `mad:"152:8,ro"`
+	_             [44]uint8 `mad:"160:8"`
+}
+
+// ExtendedNodeType is the kind of a node (opensm-mlnx include/iba/ib_types.h
+// ib_mlnx_ext_node_info_t).
+//
+//mad:enum
+type ExtendedNodeType uint8
+
+const (
+	ExtendedNodeTypeStandard   ExtendedNodeType = 0
+	ExtendedNodeTypeGPU        ExtendedNodeType = 1
+	ExtendedNodeTypeMultiplane ExtendedNodeType = 2 // "multi_plane_ca"
+)
+
+// ExtendedSwitchInfo is further information on a switch: updates in service (ISSU) and turbo path.
+//
+//mad:attr class=Subn id=0xff92 methods=Get,Set size=16 section=vendor capability=extended_switch_info safeget unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h ib_extended_switch_info_t, IB_EXT_SW_INFO_*
+type ExtendedSwitchInfo struct {
+	_ uint32 `mad:"0:26"`
+	// ISSUApprove is set if an update is approved, or failed if ISSURequest is clear.
+	ISSUApprove bool `mad:"26:1"`
+	// ISSURequest is set if an update is requested.
+	ISSURequest bool `mad:"27:1"`
+	// TurboPathCap is set if turbo path is supported.
+	TurboPathCap bool `mad:"28:1,ro"`
+	// TurboPathEn is the mode of turbo path.
+	TurboPathEn uint8 `mad:"29:3"`
+	_           uint8 `mad:"32:4"`
+	// ReqDelayCap is set if ReqDelay is valid.
+	ReqDelayCap bool `mad:"36:1,ro"`
+	// SetTrigThCap is set if SetTrigTh is valid.
+	SetTrigThCap bool `mad:"37:1,ro"`
+	// RstTrigThCap is set if RstTrigTh is valid.
+	RstTrigThCap bool `mad:"38:1,ro"`
+	// ReqTrigWindowCap is set if ReqTrigWindow is valid.
+	ReqTrigWindowCap bool   `mad:"39:1,ro"`
+	_                uint16 `mad:"40:14"`
+	// ReqDelay is the delay of requests of turbo path.
+	ReqDelay uint16 `mad:"54:10"`
+	_        uint8  `mad:"64:6"`
+	// SetTrigTh is the threshold that begins it.
+	SetTrigTh uint16 `mad:"70:10"`
+	_         uint8  `mad:"80:6"`
+	// RstTrigTh is the threshold that ends it.
+	RstTrigTh uint16 `mad:"86:10"`
+	_         uint32 `mad:"96:22"`
+	// ReqTrigWindow is the window of its requests.
+	ReqTrigWindow uint16 `mad:"118:10"`
+}
+
+// ChassisInfo is the chassis of a device.
+//
+//mad:attr class=Subn id=0xff18 methods=Get size=20 section=vendor capability=chassis_info safeget unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h ib_chassis_info_t
+type ChassisInfo struct {
+	_ uint32 `mad:"0:32"`
+	// ChassisID is the serial number of the chassis.
+	ChassisID [16]byte `mad:"32:128,text"`
+}

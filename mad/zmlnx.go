@@ -48,11 +48,12 @@ var AttrMlnxPrivateLFTMap = &Attribute{
 	Modifier: []ModifierPart{
 		{Name: "upper_ports", Shift: 16, Bits: 1},
 	},
+	Device:  0xbd36,
 	Older:   true,
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)"},
-	Doc:     "MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table. It has 13 ports at a time. PrivateLFTInfo of later switches has the same number.",
+	Doc:     "MlnxPrivateLFTMap is the ports of a switch that share a linear forwarding table. It has 13 ports at a time. InfiniScale IV has it; PrivateLFTInfo of later switches has the same number.",
 	Fields: []Field{
 		{Name: "Entry", Script: "entry", Offset: 0, Bits: 32, Count: 13, Stride: 32, Type: FieldTypeStruct, Struct: LayoutPrivateLFTPort, Component: 0, Components: 1,
 			Doc: "Entry are the ports."},

@@ -134,6 +134,7 @@ var AttrSubnNotice = &Attribute{
 		{Name: "bad_m_key", Field: "data_details", Layout: LayoutNoticeBadMKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x100, 0x100}}}}},
 		{Name: "bad_key", Field: "data_details", Layout: LayoutNoticeBadKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x101, 0x102}}}}},
 		{Name: "switch_bad_p_key", Field: "data_details", Layout: LayoutNoticeSwitchBadPKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x103, 0x103}}}}},
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
 	},
 }
 
@@ -178,6 +179,7 @@ var AttrSubnAdmNotice = &Attribute{
 		{Name: "bad_m_key", Field: "data_details", Layout: LayoutNoticeBadMKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x100, 0x100}}}}},
 		{Name: "bad_key", Field: "data_details", Layout: LayoutNoticeBadKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x101, 0x102}}}}},
 		{Name: "switch_bad_p_key", Field: "data_details", Layout: LayoutNoticeSwitchBadPKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x103, 0x103}}}}},
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
 	},
 }
 
@@ -218,6 +220,7 @@ var AttrSubnAdm1Notice = &Attribute{
 		{Name: "port", Field: "data_details", Layout: LayoutNoticePort, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x81, 0x83}}}}},
 		{Name: "bad_m_key", Field: "data_details", Layout: LayoutNoticeBadMKey1, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x100, 0x100}}}}},
 		{Name: "bad_key", Field: "data_details", Layout: LayoutNoticeBadKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x101, 0x102}}}}},
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
 	},
 }
 
@@ -255,6 +258,7 @@ var AttrBMNotice = &Attribute{
 	},
 	Variants: []Variant{
 		{Name: "bad_b_key", Field: "data_details", Layout: LayoutNoticeBadBKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x103, 0x103}}}}},
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
 	},
 }
 
@@ -289,6 +293,83 @@ var AttrDevMgtNotice = &Attribute{
 			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
 		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
 			Doc: "IssuerGID is the GID of the port that sent the trap."},
+	},
+	Variants: []Variant{
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
+	},
+}
+
+// AttrVendor0ANotice describes Notice.
+var AttrVendor0ANotice = &Attribute{
+	Name:    "Notice",
+	Class:   ClassVendor0A,
+	Version: 1,
+	ID:      0x0002,
+	Methods: []Method{MethodGet, MethodSet, MethodTrap, MethodTrapRepress},
+	offset:  32,
+	Size:    80,
+	Section: "13.4.8.2",
+	Sources: []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
+	Doc:     "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
+	Fields: []Field{
+		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
+		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
+			Doc: "Type is the severity of the event."},
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
+		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
+			Doc: "IssuerLID is the LID of the port that sent the trap."},
+		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
+		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
+		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
+		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
+			Doc: "IssuerGID is the GID of the port that sent the trap."},
+	},
+	Variants: []Variant{
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
+	},
+}
+
+// AttrVendor0CNotice describes Notice.
+var AttrVendor0CNotice = &Attribute{
+	Name:    "Notice",
+	Class:   ClassVendor0C,
+	Version: 1,
+	ID:      0x0002,
+	Methods: []Method{MethodGet, MethodSet, MethodTrap, MethodTrapRepress},
+	offset:  32,
+	Size:    80,
+	Section: "13.4.8.2",
+	Sources: []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},
+	Doc:     "Notice reports an event: a trap from an agent, or the report of a trap that the subnet administrator forwards to subscribers.",
+	Fields: []Field{
+		{Name: "IsGeneric", Script: "is_generic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "IsGeneric is set if the specification defines the trap; otherwise a vendor does."},
+		{Name: "Type", Script: "type", Offset: 1, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsNoticeType, Component: 1, Components: 1,
+			Doc: "Type is the severity of the event."},
+		{Name: "ProducerType", Script: "producer_type", Offset: 8, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 2, Components: 1,
+			Doc: "ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI."},
+		{Name: "TrapNumber", Script: "trap_number", Offset: 32, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device."},
+		{Name: "IssuerLID", Script: "issuer_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 4, Components: 1,
+			Doc: "IssuerLID is the LID of the port that sent the trap."},
+		{Name: "NoticeToggle", Script: "notice_toggle", Offset: 64, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "NoticeToggle alternates with each notice that is read and cleared; 0 in a trap."},
+		{Name: "NoticeCount", Script: "notice_count", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "NoticeCount is the number of notices waiting to be read; 0 in a trap."},
+		{Name: "DataDetails", Script: "data_details", Offset: 80, Bits: 432, Count: 1, Stride: 432, Type: FieldTypeBytes, Component: 7, Components: 1,
+			Doc: "DataDetails are the details; their layout depends on TrapNumber."},
+		{Name: "IssuerGID", Script: "issuer_gid", Offset: 512, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 8, Components: 1,
+			Doc: "IssuerGID is the GID of the port that sent the trap."},
+	},
+	Variants: []Variant{
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
 	},
 }
 
@@ -326,6 +407,7 @@ var AttrCCNotice = &Attribute{
 	},
 	Variants: []Variant{
 		{Name: "bad_cc_key", Field: "data_details", Layout: LayoutNoticeBadCCKey, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}, {Name: "trap_number", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "nvidia", Field: "data_details", Layout: LayoutNVIDIANotice, When: []Condition{{Name: "is_generic", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}, {Name: "producer_type", Modifier: false, Values: [][2]uint64{[2]uint64{0x2c9, 0x2c9}}}}},
 	},
 }
 

@@ -323,7 +323,13 @@ func (t *HierarchyInfo) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:64]
-	copy(t.Data[:], b[0:64])
+	t.TemplateGUID = GUID(binary.BigEndian.Uint64(b[0:]))
+	t.MaxSupportedIndex = b[8]
+	t.MaxActiveIndex = b[9]
+	t.ActiveLevels = b[10] >> 4
+	for i := range t.Level {
+		t.Level[i] = uint32(binary.BigEndian.Uint32(b[12+i*4:]))
+	}
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -336,7 +342,13 @@ func (t *HierarchyInfo) Encode(data []byte) {
 		return
 	}
 	b = b[:64]
-	copy(b[0:64], t.Data[:])
+	binary.BigEndian.PutUint64(b[0:], uint64(t.TemplateGUID))
+	b[8] = t.MaxSupportedIndex
+	b[9] = t.MaxActiveIndex
+	binary.BigEndian.PutUint16(b[10:], uint16(t.ActiveLevels)&0xf<<12)
+	for i, v := range t.Level {
+		binary.BigEndian.PutUint32(b[12+i*4:], uint32(v))
+	}
 }
 
 // AttrHierarchyInfo describes HierarchyInfo.
@@ -345,17 +357,26 @@ var AttrHierarchyInfo = &Attribute{
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x001e,
-	Methods: []Method{MethodGet},
+	Methods: []Method{MethodGet, MethodSet},
 	Modifier: []ModifierPart{
-		{Name: "index", Shift: 0, Bits: 32},
+		{Name: "port", Shift: 0, Bits: 8},
+		{Name: "index", Shift: 8, Bits: 8},
 	},
 	Size:    64,
-	Section: "14.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_HIERARCHY_INFO (the number alone)"},
+	Section: "A15",
+	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_hierarchy_info_t, IB_HIERARCHY_INFO_ATTR_MOD_*"},
 	Doc:     "HierarchyInfo is the position of a port in its chassis.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
+		{Name: "TemplateGUID", Script: "template_guid", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 0, Components: 1,
+			Doc: "TemplateGUID is the meaning of the levels."},
+		{Name: "MaxSupportedIndex", Script: "max_supported_index", Offset: 64, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
+			Doc: "MaxSupportedIndex is the largest index that is supported."},
+		{Name: "MaxActiveIndex", Script: "max_active_index", Offset: 72, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "MaxActiveIndex is the largest index in use."},
+		{Name: "ActiveLevels", Script: "active_levels", Offset: 80, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "ActiveLevels is the number of levels in use."},
+		{Name: "Level", Script: "level", Offset: 96, Bits: 32, Count: 13, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "Level are the positions, from the outermost."},
 	},
 }
 

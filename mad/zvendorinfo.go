@@ -183,6 +183,24 @@ var WordsNMXAdminState = &Words{
 // String returns the word of v, or unknown(9).
 func (v NMXAdminState) String() string { return WordsNMXAdminState.Text(uint64(v)) }
 
+// WordsExtendedNodeType are the words of ExtendedNodeType.
+var WordsExtendedNodeType = &Words{
+	Name: "ExtendedNodeType",
+	Word: map[uint64]string{
+		0x0: "standard",
+		0x1: "gpu",
+		0x2: "multi_plane_ca",
+	},
+	Code: map[string]uint64{
+		"standard":       0x0,
+		"gpu":            0x1,
+		"multi_plane_ca": 0x2,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v ExtendedNodeType) String() string { return WordsExtendedNodeType.Text(uint64(v)) }
+
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *GeneralInfo) Decode(data []byte) {
 	b := data
@@ -423,5 +441,223 @@ var AttrExtendedPortInfo = &Attribute{
 			Doc: "AdaptiveTimeoutSLMask are the service levels with adaptive timeouts, a bit each."},
 		{Name: "OOOSLMask", Script: "ooo_sl_mask", Offset: 432, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 31, Components: 1, Hex: true,
 			Doc: "OOOSLMask are the service levels on which the adapter accepts packets out of order, a bit each."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *ExtendedNodeInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.NumOOB = b[0]
+	t.NumPCIe = b[1]
+	t.SL2VLAct = b[2]
+	t.SL2VLCap = b[3]
+	t.AnycastLIDTop = b[13]
+	t.AnycastLIDCap = b[14]
+	t.NodeTypeExtended = ExtendedNodeType(b[15])
+	t.MultiplaneAsymmetryEn = b[16]>>7 != 0
+	t.LinkAutoRetrainEn = b[16]>>6&0x1 != 0
+	t.AsicMaxPlanes = b[19]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *ExtendedNodeInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	b[0] = t.NumOOB
+	b[1] = t.NumPCIe
+	b[2] = t.SL2VLAct
+	b[3] = t.SL2VLCap
+	clear(b[4:13])
+	b[13] = t.AnycastLIDTop
+	b[14] = t.AnycastLIDCap
+	b[15] = uint8(t.NodeTypeExtended)
+	{
+		v := uint32(bit(t.MultiplaneAsymmetryEn))<<23 | uint32(bit(t.LinkAutoRetrainEn))<<22
+		b[16] = uint8(v >> 16)
+		b[17] = uint8(v >> 8)
+		b[18] = uint8(v)
+	}
+	b[19] = t.AsicMaxPlanes
+	clear(b[20:64])
+}
+
+// AttrExtendedNodeInfo describes ExtendedNodeInfo.
+var AttrExtendedNodeInfo = &Attribute{
+	Name:         "ExtendedNodeInfo",
+	Class:        ClassSubn,
+	Version:      1,
+	ID:           0xff91,
+	Methods:      []Method{MethodGet, MethodSet},
+	Capabilities: []Capability{13},
+	SafeGet:      true,
+	Size:         64,
+	Section:      "vendor",
+	Sources:      []string{"opensm-mlnx include/iba/ib_types.h ib_mlnx_ext_node_info_t, IB_MENI_*"},
+	Doc:          "ExtendedNodeInfo is further information on a node.",
+	Fields: []Field{
+		{Name: "NumOOB", Script: "num_oob", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
+			Doc: "NumOOB is the number of ports for management out of band."},
+		{Name: "NumPCIe", Script: "num_pcie", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
+			Doc: "NumPCIe is the number of PCIe interfaces."},
+		{Name: "SL2VLAct", Script: "sl2_vl_act", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "SL2VLAct is the mode of SLtoVLMappingTable in use."},
+		{Name: "SL2VLCap", Script: "sl2_vl_cap", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "SL2VLCap are the supported modes."},
+		{Name: "AnycastLIDTop", Script: "anycast_lid_top", Offset: 104, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "AnycastLIDTop is the last entry of AnycastLIDInfo in use."},
+		{Name: "AnycastLIDCap", Script: "anycast_lid_cap", Offset: 112, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "AnycastLIDCap is the number of entries of AnycastLIDInfo."},
+		{Name: "NodeTypeExtended", Script: "node_type_extended", Offset: 120, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsExtendedNodeType, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "NodeTypeExtended is the kind of node."},
+		{Name: "MultiplaneAsymmetryEn", Script: "multiplane_asymmetry_en", Offset: 128, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 8, Components: 1,
+			Doc: "MultiplaneAsymmetryEn is set if the planes may be different."},
+		{Name: "LinkAutoRetrainEn", Script: "link_auto_retrain_en", Offset: 129, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 9, Components: 1,
+			Doc: "LinkAutoRetrainEn is set if links are trained again by themselves."},
+		{Name: "AsicMaxPlanes", Script: "asic_max_planes", Offset: 152, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true,
+			Doc: "AsicMaxPlanes is the largest number of planes of the device."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *ExtendedSwitchInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 16 {
+		var pad [16]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:16]
+	t.ISSUApprove = b[3]>>5&0x1 != 0
+	t.ISSURequest = b[3]>>4&0x1 != 0
+	t.TurboPathCap = b[3]>>3&0x1 != 0
+	t.TurboPathEn = b[3] & 0x7
+	t.ReqDelayCap = b[4]>>3&0x1 != 0
+	t.SetTrigThCap = b[4]>>2&0x1 != 0
+	t.RstTrigThCap = b[4]>>1&0x1 != 0
+	t.ReqTrigWindowCap = b[4]&0x1 != 0
+	t.ReqDelay = binary.BigEndian.Uint16(b[6:]) & 0x3ff
+	t.SetTrigTh = binary.BigEndian.Uint16(b[8:]) & 0x3ff
+	t.RstTrigTh = binary.BigEndian.Uint16(b[10:]) & 0x3ff
+	t.ReqTrigWindow = binary.BigEndian.Uint16(b[14:]) & 0x3ff
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *ExtendedSwitchInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 16 {
+		var pad [16]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:16]
+	binary.BigEndian.PutUint32(b[0:], uint32(bit(t.ISSUApprove))<<5|uint32(bit(t.ISSURequest))<<4|uint32(bit(t.TurboPathCap))<<3|uint32(t.TurboPathEn)&0x7)
+	b[4] = bit(t.ReqDelayCap)<<3 | bit(t.SetTrigThCap)<<2 | bit(t.RstTrigThCap)<<1 | bit(t.ReqTrigWindowCap)
+	{
+		v := uint32(t.ReqDelay) & 0x3ff
+		b[5] = uint8(v >> 16)
+		b[6] = uint8(v >> 8)
+		b[7] = uint8(v)
+	}
+	binary.BigEndian.PutUint16(b[8:], t.SetTrigTh&0x3ff)
+	binary.BigEndian.PutUint16(b[10:], t.RstTrigTh&0x3ff)
+	binary.BigEndian.PutUint32(b[12:], uint32(t.ReqTrigWindow)&0x3ff)
+}
+
+// AttrExtendedSwitchInfo describes ExtendedSwitchInfo.
+var AttrExtendedSwitchInfo = &Attribute{
+	Name:         "ExtendedSwitchInfo",
+	Class:        ClassSubn,
+	Version:      1,
+	ID:           0xff92,
+	Methods:      []Method{MethodGet, MethodSet},
+	Capabilities: []Capability{67},
+	SafeGet:      true,
+	Size:         16,
+	Section:      "vendor",
+	Sources:      []string{"opensm-mlnx include/iba/ib_types.h ib_extended_switch_info_t, IB_EXT_SW_INFO_*"},
+	Doc:          "ExtendedSwitchInfo is further information on a switch: updates in service (ISSU) and turbo path.",
+	Fields: []Field{
+		{Name: "ISSUApprove", Script: "issu_approve", Offset: 26, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "ISSUApprove is set if an update is approved, or failed if ISSURequest is clear."},
+		{Name: "ISSURequest", Script: "issu_request", Offset: 27, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "ISSURequest is set if an update is requested."},
+		{Name: "TurboPathCap", Script: "turbo_path_cap", Offset: 28, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "TurboPathCap is set if turbo path is supported."},
+		{Name: "TurboPathEn", Script: "turbo_path_en", Offset: 29, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "TurboPathEn is the mode of turbo path."},
+		{Name: "ReqDelayCap", Script: "req_delay_cap", Offset: 36, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "ReqDelayCap is set if ReqDelay is valid."},
+		{Name: "SetTrigThCap", Script: "set_trig_th_cap", Offset: 37, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "SetTrigThCap is set if SetTrigTh is valid."},
+		{Name: "RstTrigThCap", Script: "rst_trig_th_cap", Offset: 38, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true,
+			Doc: "RstTrigThCap is set if RstTrigTh is valid."},
+		{Name: "ReqTrigWindowCap", Script: "req_trig_window_cap", Offset: 39, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 9, Components: 1, ReadOnly: true,
+			Doc: "ReqTrigWindowCap is set if ReqTrigWindow is valid."},
+		{Name: "ReqDelay", Script: "req_delay", Offset: 54, Bits: 10, Count: 1, Stride: 10, Type: FieldTypeUint, Component: 11, Components: 1,
+			Doc: "ReqDelay is the delay of requests of turbo path."},
+		{Name: "SetTrigTh", Script: "set_trig_th", Offset: 70, Bits: 10, Count: 1, Stride: 10, Type: FieldTypeUint, Component: 13, Components: 1,
+			Doc: "SetTrigTh is the threshold that begins it."},
+		{Name: "RstTrigTh", Script: "rst_trig_th", Offset: 86, Bits: 10, Count: 1, Stride: 10, Type: FieldTypeUint, Component: 15, Components: 1,
+			Doc: "RstTrigTh is the threshold that ends it."},
+		{Name: "ReqTrigWindow", Script: "req_trig_window", Offset: 118, Bits: 10, Count: 1, Stride: 10, Type: FieldTypeUint, Component: 17, Components: 1,
+			Doc: "ReqTrigWindow is the window of its requests."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *ChassisInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 20 {
+		var pad [20]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:20]
+	copy(t.ChassisID[:], b[4:20])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *ChassisInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 20 {
+		var pad [20]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:20]
+	clear(b[0:4])
+	copy(b[4:20], t.ChassisID[:])
+}
+
+// AttrChassisInfo describes ChassisInfo.
+var AttrChassisInfo = &Attribute{
+	Name:         "ChassisInfo",
+	Class:        ClassSubn,
+	Version:      1,
+	ID:           0xff18,
+	Methods:      []Method{MethodGet},
+	Capabilities: []Capability{72},
+	SafeGet:      true,
+	Size:         20,
+	Section:      "vendor",
+	Sources:      []string{"opensm-mlnx include/iba/ib_types.h ib_chassis_info_t"},
+	Doc:          "ChassisInfo is the chassis of a device.",
+	Fields: []Field{
+		{Name: "ChassisID", Script: "chassis_id", Offset: 32, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 1, Components: 1,
+			Doc: "ChassisID is the serial number of the chassis."},
 	},
 }

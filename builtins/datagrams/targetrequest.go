@@ -75,6 +75,7 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 				return nil, err
 			}
 		}
+		calls[i].Guard = a.targets[i].Dest().Guard
 		open, targets = append(open, &calls[i]), append(targets, &a.targets[i])
 	}
 	switch a.class.Family() {

@@ -30,18 +30,14 @@ func requestWords(a *mad.Attribute) string {
 // and modifiers that are not public.
 func requestLimits(a *mad.Attribute) string {
 	var b strings.Builder
-	if len(a.Capabilities) > 0 {
-		var words []string
-		for _, c := range a.Capabilities {
-			words = append(words, c.String())
-		}
-		fmt.Fprintf(&b, "It is requested only from devices whose GeneralInfo has the capability %s.\n", strings.Join(words, " or "))
+	if by := a.AnnouncedBy(); by != "" {
+		fmt.Fprintf(&b, "It is requested only from devices of NVIDIA or Mellanox with %s.\n", by)
 	}
 	if a.UnknownModifier {
 		b.WriteString("No public source has its modifier: give modifier=.\n")
 	}
 	if a.InferredModifier {
-		b.WriteString("The modifier is an inference, for the first table only: no public source has it. To read another table, give modifier=.\n")
+		b.WriteString("The modifier is an inference, and only for the first table: no public source has all of it. For another table, give modifier=.\n")
 	}
 	if a.Older {
 		b.WriteString("A newer attribute has the same number: only the name selects this one.\n")

@@ -2,10 +2,13 @@ package discover
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // explorer reads nodes and their ports, and goes through the links. What an answer shows
@@ -17,6 +20,7 @@ type explorer struct {
 	plainSpeeds bool // Options.PlainSpeeds
 	probe       keyProbe
 	news        []news
+	quads       []portOf // that seem to run QDR
 }
 
 // news is that something is known that far ends in group at port, or at allPorts,
@@ -137,7 +141,7 @@ func (x *explorer) gotPort(r *request) {
 		caps = &n.ports[0].info
 	}
 	if !x.plainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "qdr" && fabric.HasExtPortInfo(&n.info) { // or FDR10
-		x.queue.ask(readExtPort, n, r.port, r.route, mad.AttrExtendedPortInfo, uint32(r.port))
+		x.quads = append(x.quads, portOf{n, r.port})
 	}
 	switch {
 	case n.onStartRoute && r.port == n.via() && n.route.Hops() > 0: // crossed already
@@ -148,14 +152,41 @@ func (x *explorer) gotPort(r *request) {
 	}
 }
 
-// gotExtPort handles the vendor's attribute. Not every device of a known number
-// has it: an error means that it does not run FDR10.
-func (x *explorer) gotExtPort(r *request) {
-	if r.Err == nil {
-		var ext mad.ExtendedPortInfo
-		ext.Decode(r.Data())
-		r.node.ports[r.port].fdr10 = ext.IsFDR10()
+// portOf is a port of a node.
+type portOf struct {
+	node *found
+	port int
+}
+
+// readFDR10 reads which of the ports that seem to run QDR run FDR10. Not every device of a
+// known number has the vendor's attribute: an error means that the port does not.
+func (x *explorer) readFDR10(ctx context.Context) error {
+	x.queue.engine.KnowNodes(func(yield func(*mad.NodeInfo) bool) {
+		for _, p := range x.quads {
+			if !yield(&p.node.info) {
+				return
+			}
+		}
+	})
+	for ports := range slices.Chunk(x.quads, maxOpen) {
+		calls := make([]engine.Call, len(ports))
+		all := make([]*engine.Call, len(ports))
+		for i, p := range ports {
+			at := question{node: p.node, route: p.node.route}
+			all[i] = fabric.Dest{Route: at.route, Guard: x.queue.guards.of(&at)}.Put(&calls[i], mad.MethodGet, mad.AttrExtendedPortInfo, uint32(p.port), nil)
+		}
+		if err := x.queue.engine.Do(ctx, all...); err != nil {
+			return err
+		}
+		for i, p := range ports {
+			if calls[i].Err == nil {
+				var ext mad.ExtendedPortInfo
+				ext.Decode(calls[i].Data())
+				p.node.ports[p.port].fdr10 = ext.IsFDR10()
+			}
+		}
 	}
+	return nil
 }
 
 // expand goes through a port whose link is up, unless what is behind is known

@@ -79,8 +79,12 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	if len(all.nodes) == 0 {
 		return nil, fmt.Errorf("the node at route %s did not answer: %w", o.Around, ended)
 	}
+	if ended == nil {
+		ended = x.readFDR10(ctx)
+	}
 	f := all.fabric(&o, ended, x.keyAdvice(e.Options().Keys))
 	e.KnowLMCs(f.LMCs())
+	e.KnowNodes(f.NodeInfos())
 	if ended != nil && ended != errTooMany {
 		return f, fmt.Errorf("the sweep ended after %s: %w", plural.Count(len(all.nodes), "node", "nodes"), ended)
 	}
@@ -98,13 +102,12 @@ type sweep struct {
 type purpose uint8
 
 const (
-	readStart   purpose = iota // NodeInfo of the node that the sweep begins at
-	readName                   // NodeDescription
-	readSwitch                 // SwitchInfo
-	readPort0                  // PortInfo of a switch's port 0
-	readPort                   // PortInfo of another port
-	readExtPort                // the vendor's attribute of a port
-	readFar                    // NodeInfo of what is behind a port
+	readStart  purpose = iota // NodeInfo of the node that the sweep begins at
+	readName                  // NodeDescription
+	readSwitch                // SwitchInfo
+	readPort0                 // PortInfo of a switch's port 0
+	readPort                  // PortInfo of another port
+	readFar                   // NodeInfo of what is behind a port
 
 	// Those of rechecks have a farEnd.
 	recheckNear          // NodeInfo through its near end
@@ -134,8 +137,6 @@ func (s *sweep) handle(r *request) error {
 		x.gotPort0(r)
 	case readPort:
 		x.gotPort(r)
-	case readExtPort:
-		x.gotExtPort(r)
 	case readFar:
 		x.gotFar(r)
 	case recheckNear:

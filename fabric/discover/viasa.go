@@ -50,6 +50,7 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 func (r *records) known(port *engine.Port) *fabric.Fabric {
 	f := r.fabric(port)
 	r.client.Engine.KnowLMCs(f.LMCs())
+	r.client.Engine.KnowNodes(f.NodeInfos())
 	return f
 }
 

@@ -60,8 +60,9 @@ type Call struct {
 	// Elapsed is the time from Start to the end.
 	Elapsed time.Duration
 
-	s        callState
-	answered func(*Call) error // of the Interceptor, or nil
+	s         callState
+	announced bool              // the device announces the attribute
+	answered  func(*Call) error // of the Interceptor, or nil
 }
 
 // Completer receives calls that have ended. An engine may call Complete from several

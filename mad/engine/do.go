@@ -9,16 +9,20 @@ import (
 // Do starts all calls and waits until all have ended; the result of each is in its
 // Err. When ctx ends, all open calls end at once, and Do returns context.Cause(ctx);
 // otherwise it returns nil. Do sets the calls' Notify. It follows the redirections
-// of agents.
+// of agents. A call that the device has to announce
+// (mad.Attribute.IsAnnounced) is sent only if it does; otherwise it ends with ErrUnsupported.
 func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
 	if err := e.before(ctx, calls); err != nil {
+		return err
+	}
+	calls, err := e.announced(ctx, calls)
+	if len(calls) == 0 || err != nil {
 		return err
 	}
 	for {
 		if err := e.do(ctx, calls); err != nil {
 			return err
 		}
-		var err error
 		if calls, err = e.follow(ctx, calls); len(calls) == 0 || err != nil {
 			return err
 		}

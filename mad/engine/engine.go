@@ -17,6 +17,7 @@
 //	listen.go          requests of others: traps, Reports
 //	redirect.go follow.go   redirections by agents
 //	key.go             the keys of requests
+//	capability.go      vendors' attributes are requested only from devices that announce them
 //	intercept.go       the interceptor of calls while changes are planned
 //	transport.go address.go the transport of datagrams, and their addresses
 //	stats.go histogram.go error.go
@@ -93,9 +94,10 @@ type Engine struct {
 	interceptor atomic.Pointer[Interceptor] // may be nil
 
 	// Parts with their own locks, taken last.
-	lmcs      lmcs
-	redirects redirects
-	listeners listeners
+	lmcs         lmcs
+	capabilities capabilities
+	redirects    redirects
+	listeners    listeners
 
 	mu       sync.Mutex // guards all below, and the engine's state in calls
 	life     lifecycle  // whether calls are accepted
@@ -198,6 +200,9 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 	effect := mad.EffectOfMAD(c.MAD[:])
 	if mad.WritesRegister(c.MAD[:]) {
 		return effect, ErrRegister
+	}
+	if a := e.gated(c); a != nil && !c.announced {
+		return effect, &unsupported{a}
 	}
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		effect = mad.EffectSession

@@ -170,6 +170,8 @@ func (e *Error) Describe() (op, dest, status string) {
 	switch {
 	case e.Timeout():
 		status = ErrTimeout.Error()
+	case errors.Is(e.Err, ErrUnsupported):
+		status = ErrUnsupported.Error()
 	case e.Err != nil:
 		status = e.Err.Error()
 	default:

@@ -114,6 +114,13 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 		}
 		a.capabilities = append(a.capabilities, c)
 	}
+	for _, text := range a.needs {
+		if n, ok := p.needOf(a, text); ok {
+			a.needed = append(a.needed, n)
+		} else {
+			p.errs.add(a.pos, "%s: needs=%s: unknown attribute or field of its class", a.name, text)
+		}
+	}
 	if len(a.modifier) > 0 && a.unknownModifier || len(a.modifier) == 0 && a.inferred {
 		p.errs.add(a.pos, "%s: a modifier is either unknown or has parts, which may be inferred", a.name)
 	}
@@ -126,6 +133,34 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 		}
 		a.words[name] = p.wordTypes[typ]
 	}
+}
+
+// needOf reads "AdaptiveRoutingInfo.HBFSup&0x1" as a need of a.
+func (p *pkg) needOf(a *attr, text string) (n need, ok bool) {
+	text, mask, masked := strings.Cut(text, "&")
+	n.mask = ^uint64(0)
+	if masked && readNumber(&n.mask, mask, 64) != nil {
+		return n, false
+	}
+	name, field, _ := strings.Cut(text, ".")
+	for _, f := range p.files {
+		for _, l := range f.layouts {
+			i := slices.IndexFunc(l.attrs, func(b *attr) bool { return !b.header && b.name == name && b.class == a.class })
+			if i < 0 {
+				continue
+			}
+			if n.variable = l.attrs[i].variable; field == "" {
+				return n, true
+			}
+			g := l.named(field)
+			if g == nil {
+				return n, false
+			}
+			n.field = g.script
+			return n, true
+		}
+	}
+	return n, false
 }
 
 // capabilityOf returns the number of a capability in GeneralInfo, whose masks are of 32

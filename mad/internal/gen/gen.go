@@ -137,10 +137,20 @@ func (w *writer) attribute(l *layout, a *attr) {
 			}
 			w.p("},\n")
 		}
+		if a.device != 0 {
+			w.p("Device: %#04x,\n", a.device)
+		}
+		if len(a.needed) > 0 {
+			w.p("Needs: []Need{")
+			for _, n := range a.needed {
+				w.p("{Of: %s, Field: %q, Mask: %#x}, ", n.variable, n.field, n.mask)
+			}
+			w.p("},\n")
+		}
 		for _, flag := range []struct {
 			name string
 			on   bool
-		}{{"UnknownModifier", a.unknownModifier}, {"InferredModifier", a.inferred}, {"Older", a.older}, {"SafeGet", a.safeGet}, {"SMOwned", a.smOwned}} {
+		}{{"OnlyRouters", a.onlyRouters}, {"UnknownModifier", a.unknownModifier}, {"InferredModifier", a.inferred}, {"Older", a.older}, {"SafeGet", a.safeGet}, {"SMOwned", a.smOwned}} {
 			if flag.on {
 				w.p("%s: true,\n", flag.name)
 			}

@@ -145,6 +145,10 @@ type attr struct {
 	capability      []string // words of GeneralInfo's masks; the device needs one of them
 	capabilities    []int    // the same, as numbers
 	unknownModifier bool     // no public source has the modifier
+	needs           []string // fields of other attributes
+	needed          []need   // the same, resolved
+	onlyRouters     bool     // only routers have it
+	device          uint64   // of an older attribute: DeviceID in NodeInfo of the devices that have it; 0: any
 	older           bool     // its number is also that of a newer attribute
 	inferred        bool     // the modifier is inferred, not published
 	state           bool
@@ -173,6 +177,12 @@ func (a *attr) classWord() string {
 
 func (a *attr) compare(b *attr) int {
 	return cmp.Or(cmp.Compare(a.class.id, b.class.id), cmp.Compare(a.id, b.id), cmp.Compare(b.version, a.version))
+}
+
+// need is one of needs=: a field of another attribute that must not be 0.
+type need struct {
+	variable, field string // Go name of the attribute, script name of the field
+	mask            uint64
 }
 
 type modifierPart struct {

@@ -102,8 +102,17 @@ func (w *writer) section(l *layout, a *attr) {
 		if len(a.capability) > 0 {
 			w.p(" Only for devices with capability `%s` (GeneralInfo).", strings.Join(a.capability, "` or `"))
 		}
+		if len(a.needs) > 0 {
+			w.p(" Only for devices with `%s`.", strings.Join(a.needs, "` or `"))
+		}
+		if a.onlyRouters {
+			w.p(" Only for routers.")
+		}
 		if a.older {
 			w.p(" A newer attribute has the same number; this one is found only by its name.")
+			if a.device != 0 {
+				w.p(" Only devices with device_id %#04x in NodeInfo have it.", a.device)
+			}
 		}
 		if a.unknownModifier {
 			w.p("\nThe modifier is not public: give `modifier=`.")

@@ -29,7 +29,7 @@ func Name(spec string) string {
 // acronyms are the words that runs of capitals are cut into. One that begins
 // with another stands before it.
 var acronyms = []string{
-	"TClass", "QoS", "SHARP", "PLFT", "pFRN", "N2N", "OOO", "SNMP", "GUID", "NVRAM", "IETF", "RSFEC", "FECN", "BECN", "RDMA",
+	"TClass", "QoS", "VClient", "VPort", "VNode", "SHARP", "PCIe", "CNP", "PLFT", "pFRN", "N2N", "OOO", "SNMP", "GUID", "NVRAM", "IETF", "RSFEC", "FECN", "BECN", "RDMA",
 	"DGID", "SGID", "DLID", "SLID", "FDB", "FEC", "GID", "HOQ", "HDR", "LED", "LID", "LMC", "MAD", "MTU", "NDR", "QDR", "EDR", "FDR", "XDR", "QOS", "OUI", "QPN", "VPD",
 	"DR", "FL", "HL", "IPD", "PM", "QP", "SL", "SM", "TC", "VL",
 }

@@ -21,12 +21,16 @@ func GetGeneralInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
 	if modifier != mad.GeneralInfoFormCapabilities {
 		return mad.StatusBadValue
 	}
-	return handler.Answer(data, &n.Capabilities, 0)
+	caps := n.Capabilities
+	if HasExtPortInfo(n) {
+		caps.CapMask0 |= mad.Capabilities0ExtendedPortInfo
+	}
+	return handler.Answer(data, &caps, 0)
 }
 
 // HasGeneralInfo reports whether a node answers GeneralInfo.
 func HasGeneralInfo(n *state.Node) bool {
-	return n.Capabilities != (mad.GeneralInfoCapabilities{})
+	return HasExtPortInfo(n) || n.Capabilities != (mad.GeneralInfoCapabilities{})
 }
 
 // HasAdaptive reports whether a node announces adaptive routing.

@@ -1,0 +1,364 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"fabsh/mad"
+)
+
+// ErrUnsupported means that the device does not announce an attribute of its vendor. The
+// request was not sent: an agent may ignore it.
+var ErrUnsupported = errors.New("unsupported")
+
+// unsupported is the ErrUnsupported of an attribute.
+type unsupported struct{ attr *mad.Attribute }
+
+func (u *unsupported) Error() string {
+	text := "the device is not of NVIDIA or Mellanox"
+	if by := u.attr.AnnouncedBy(); by != "" {
+		text = "the device does not announce it by " + by
+	}
+	return fmt.Sprintf("%v: %s; no request was sent", ErrUnsupported, text)
+}
+
+func (u *unsupported) Is(target error) bool { return target == ErrUnsupported }
+
+// capabilities is what devices announce, by the GUID of their node. A device is asked once
+// in the life of the engine; one that did not answer, again after silentFor.
+type capabilities struct {
+	mu    sync.Mutex
+	nodes map[mad.GUID]*device
+}
+
+// silentFor is how long a device that did not answer is not asked again.
+const silentFor = 10 * time.Minute
+
+// device is what a device announces.
+type device struct {
+	asks    chan struct{} // holds a token while someone asks the device
+	vendor  uint32        // of its NodeInfo, as are the two below
+	id      uint16
+	kind    mad.NodeType
+	known   bool // they are
+	answers map[*mad.Attribute]announcement
+}
+
+// announcement is a device's answer to a question for what it announces.
+type announcement struct {
+	data  []byte // nil: the device refused the question, or did not answer
+	err   error  // there was no answer
+	until time.Time
+}
+
+// KnowNodes takes what announces the vendors of nodes from their NodeInfo, so that it need
+// not be read again.
+func (e *Engine) KnowNodes(nodes iter.Seq[*mad.NodeInfo]) {
+	s := &e.capabilities
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for info := range nodes {
+		s.of(info.NodeGUID).learn(info)
+	}
+}
+
+// of returns the device of a node; s.mu is held.
+func (s *capabilities) of(node mad.GUID) *device {
+	d := s.nodes[node]
+	if d == nil {
+		d = &device{asks: make(chan struct{}, 1)}
+		if s.nodes == nil {
+			s.nodes = map[mad.GUID]*device{}
+		}
+		s.nodes[node] = d
+	}
+	return d
+}
+
+// learn notes what NodeInfo has of the device.
+func (d *device) learn(info *mad.NodeInfo) {
+	d.vendor, d.id, d.kind, d.known = info.VendorID, info.DeviceID, info.NodeType, true
+}
+
+// verdict reports whether the device of a node announces a: err is nil, ErrUnsupported, or
+// the error of a question. If ask is not nil, the answer to that attribute is missing.
+func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, err error) {
+	nvidia := mad.IsNVIDIA(0, node)
+	switch {
+	case !d.known && (!nvidia || a.OnlyRouters):
+		return mad.AttrNodeInfo, nil
+	case !nvidia && !mad.IsNVIDIA(d.vendor, node), a.OnlyRouters && d.kind != mad.NodeTypeRouter:
+		return nil, &unsupported{a}
+	}
+	if len(a.Capabilities) > 0 {
+		data, ask, err := d.answer(mad.AttrGeneralInfo)
+		if ask != nil || err != nil {
+			return ask, err
+		}
+		var caps mad.GeneralInfoCapabilities
+		if data != nil {
+			caps.Decode(data)
+		}
+		if !slices.ContainsFunc(a.Capabilities, caps.Has) {
+			return d.older(a)
+		}
+	}
+	if len(a.Needs) == 0 {
+		return nil, nil
+	}
+	for i := range a.Needs {
+		n := &a.Needs[i]
+		data, ask, err := d.answer(n.Of)
+		if ask != nil || err != nil {
+			return ask, err
+		}
+		if data != nil && n.IsMet(data) {
+			return nil, nil
+		}
+	}
+	return nil, &unsupported{a}
+}
+
+// older is the verdict on a, which the device does not announce: an older device may have
+// another attribute with the same number.
+func (d *device) older(a *mad.Attribute) (ask *mad.Attribute, err error) {
+	older := mad.OlderOf(a)
+	switch {
+	case older == nil || older.Device == 0:
+		return nil, &unsupported{a}
+	case !d.known:
+		return mad.AttrNodeInfo, nil
+	case d.id != older.Device:
+		return nil, &unsupported{a}
+	}
+	return nil, nil
+}
+
+// answer returns the device's answer to a; ask is a if it was not asked yet.
+func (d *device) answer(a *mad.Attribute) (data []byte, ask *mad.Attribute, err error) {
+	got, ok := d.answers[a]
+	if !ok || got.err != nil && time.Now().After(got.until) {
+		return nil, a, nil
+	}
+	return got.data, nil, got.err
+}
+
+// gated returns the attribute of c if the device must announce it before c is sent.
+func (e *Engine) gated(c *Call) *mad.Attribute {
+	h := c.Header()
+	if h.Attribute < 0xff00 && !h.Class.IsVendor() || e.traits.Recorded || !h.IsAnswered() {
+		return nil
+	}
+	if a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute); a != nil && a.IsAnnounced() {
+		return a
+	}
+	return nil
+}
+
+// announced returns the calls that may be sent, in their order. The others have ended:
+// their devices do not announce the attribute, or did not answer the question. The error
+// is the end of ctx.
+func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) {
+	open := map[*Call]*mad.Attribute{} // verdicts that need an answer of the device
+	refused := 0
+	for _, c := range calls {
+		if c.announced = false; e.gated(c) == nil {
+			continue
+		}
+		a := e.gated(c)
+		ask, err := e.verdict(c.Guard.Node, a)
+		switch {
+		case ask != nil:
+			open[c] = a
+		case err != nil:
+			c.refuse(err)
+			refused++
+		default:
+			c.announced = true
+		}
+	}
+	if len(open) > 0 {
+		if err := e.askDevices(ctx, calls, open); err != nil {
+			return nil, err
+		}
+	} else if refused == 0 {
+		return calls, nil
+	}
+	return slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return e.gated(c) != nil && !c.announced }), nil
+}
+
+// verdict is that of a node's device; node is 0 if unknown.
+func (e *Engine) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, err error) {
+	if node == 0 {
+		return mad.AttrNodeInfo, nil
+	}
+	s := &e.capabilities
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of(node).verdict(node, a)
+}
+
+// refuse ends c, which is not sent.
+func (c *Call) refuse(err error) {
+	c.Table, c.Attempts, c.Elapsed = nil, 0, 0
+	c.Err = newError(c, err)
+}
+
+// deviceKey identifies the device that a call goes to: by the node, or by the address of
+// one that is unknown.
+type deviceKey struct {
+	node  mad.GUID
+	to    Address
+	route string
+}
+
+func deviceKeyOf(c *Call) deviceKey {
+	switch {
+	case c.Guard.Node != 0:
+		return deviceKey{node: c.Guard.Node}
+	case mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected:
+		return deviceKey{route: string(mad.RouteOf(c.MAD[:]))}
+	}
+	return deviceKey{to: c.To}
+}
+
+// askDevices finds the verdicts of the open calls: one goroutine for each device, for as
+// many as may be asked at a time.
+func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*mad.Attribute) error {
+	byDevice := map[deviceKey][]*Call{}
+	var order []deviceKey
+	for _, c := range calls {
+		if open[c] == nil {
+			continue
+		}
+		k := deviceKeyOf(c)
+		if byDevice[k] == nil {
+			order = append(order, k)
+		}
+		byDevice[k] = append(byDevice[k], c)
+	}
+	var group sync.WaitGroup
+	room := make(chan struct{}, max(1, e.options.Window))
+	for _, k := range order {
+		room <- struct{}{}
+		group.Go(func() {
+			defer func() { <-room }()
+			node := k.node
+			for _, c := range byDevice[k] {
+				if err := e.ask(ctx, c, &node, open[c]); err != nil {
+					c.refuse(err)
+				} else {
+					c.announced = true
+				}
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() == nil {
+		return nil
+	}
+	for _, c := range calls {
+		c.refuse(context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+// ask asks the device that c goes to until the verdict on a is known. node is its GUID,
+// which ask sets if it is 0.
+func (e *Engine) ask(ctx context.Context, c *Call, node *mad.GUID, a *mad.Attribute) error {
+	s := &e.capabilities
+	for {
+		if *node == 0 {
+			var info mad.NodeInfo
+			call := c.question(mad.AttrNodeInfo)
+			if err := cmp.Or(e.do(ctx, []*Call{call}), call.Err); err != nil {
+				return err
+			}
+			info.Decode(call.Data())
+			if *node = info.NodeGUID; *node == 0 {
+				return errors.New("the NodeInfo of the device has no GUID")
+			}
+			s.mu.Lock()
+			s.of(*node).learn(&info)
+			s.mu.Unlock()
+		}
+		s.mu.Lock()
+		d := s.of(*node)
+		s.mu.Unlock()
+		select {
+		case d.asks <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		done, err := e.askOnce(ctx, c, *node, a)
+		<-d.asks
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// askOnce asks the device the next question for the verdict on a; done reports that err is
+// the verdict. The token of the device is held.
+func (e *Engine) askOnce(ctx context.Context, c *Call, node mad.GUID, a *mad.Attribute) (done bool, err error) {
+	ask, err := e.verdict(node, a)
+	if ask == nil {
+		return true, err
+	}
+	call := c.question(ask)
+	call.announced = true
+	if err := e.do(ctx, []*Call{call}); err != nil {
+		return false, err
+	}
+	s := &e.capabilities
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.of(node)
+	var got announcement
+	var refusal *Error
+	switch {
+	case call.Err == nil && ask == mad.AttrNodeInfo:
+		var info mad.NodeInfo
+		info.Decode(call.Data())
+		d.learn(&info)
+		return false, nil
+	case call.Err == nil:
+		got.data = slices.Clone(call.MAD[ask.OffsetIn(call.Header().ClassVersion):])
+	case ask == mad.AttrNodeInfo:
+		return false, call.Err
+	case errors.As(call.Err, &refusal) && refusal.Status != 0 && refusal.Status&mad.StatusBusy == 0:
+	default:
+		got.err, got.until = call.Err, time.Now().Add(silentFor)
+	}
+	if d.answers == nil {
+		d.answers = map[*mad.Attribute]announcement{}
+	}
+	d.answers[ask] = got
+	return false, nil
+}
+
+// question returns the call that reads a from the device that c goes to.
+func (c *Call) question(a *mad.Attribute) *Call {
+	q := &Call{To: c.To, Guard: c.Guard, Timeout: c.Timeout, Retries: c.Retries}
+	if a.Class != mad.ClassSubn {
+		q.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: mad.MethodGet, Attribute: a.ID}, nil)
+		return q
+	}
+	modifier := uint32(0)
+	if a == mad.AttrGeneralInfo {
+		modifier = mad.GeneralInfoFormCapabilities
+	}
+	q.PutSMP(mad.MethodGet, a.ID, modifier, nil)
+	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
+		q.SetRoute(mad.RouteOf(c.MAD[:]))
+	} else {
+		q.SetLID(c.To.LID)
+	}
+	return q
+}
