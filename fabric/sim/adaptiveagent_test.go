@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
@@ -29,14 +31,23 @@ var adaptiveAttributes = []struct {
 }
 
 // TestAdaptiveUnannounced: what GeneralInfo does not announce is answered with status 0x000C:
-// without ar=, at devices of other vendors, and at CAs; and no Set is accepted.
+// without ar=, at devices of other vendors, and at CAs; and no Set is accepted. Without ar=,
+// ExtendedPortInfo is announced alone.
 func TestAdaptiveUnannounced(t *testing.T) {
-	for _, spec := range []string{"ring", "ring:ar=updn"} {
-		r := newRig(t, spec)
+	for _, spec := range []string{"ring", "ring:ar=updn", "other vendor"} {
+		f, o := mustParse(t, map[bool]string{true: "ring", false: "ring:ar=updn"}[spec == "ring"])
+		if spec == "other vendor" {
+			f = fabricOf(f, func(info *mad.NodeInfo) { info.VendorID, info.DeviceID = 0x1234, 1 })
+		}
+		r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
+		r.conn = r.attach(f.OfType(mad.NodeTypeCA)[0].Name())
+		if status, data := r.get(mad.AttrGeneralInfo, 4, r.lid("switch-2")); spec == "ring" && (status != mad.StatusOK || !bytes.Equal(data, append([]byte{0, 0, 2, 0}, make([]byte, 60)...))) {
+			t.Errorf("GeneralInfo: %v, % x", status, data)
+		}
 		for _, name := range []string{"switch-2", "node-0002 HCA-1"} {
 			for _, a := range adaptiveAttributes {
 				want := mad.StatusBadMethodAttribute
-				if a.attr == mad.AttrGeneralInfo || spec != "ring" && (a.onCAs || name == "switch-2") {
+				if spec == "ring:ar=updn" && (a.onCAs || name == "switch-2") || spec == "ring" && a.attr == mad.AttrGeneralInfo {
 					want = mad.StatusOK
 				}
 				if got, _ := r.get(a.attr, a.modifier, r.lid(name)); got != want {
@@ -48,6 +59,22 @@ func TestAdaptiveUnannounced(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fabricOf is f with other NodeInfos.
+func fabricOf(f *fabric.Fabric, change func(info *mad.NodeInfo)) *fabric.Fabric {
+	b := fabric.NewBuilder()
+	for i := range f.Nodes() {
+		info := *f.Nodes()[i].Info()
+		change(&info)
+		b.AddNode(fabric.NodeSpec{Info: info, Name: f.Nodes()[i].Name()})
+	}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Peer() != nil {
+			_ = b.Link(p.Node().ID(), p.Num(), p.Peer().Node().ID(), p.Peer().Num())
+		}
+	}
+	return b.Build()
 }
 
 // TestAdaptiveModifiers: modifiers beyond the tables are invalid.

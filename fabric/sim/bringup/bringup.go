@@ -39,6 +39,9 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 		s.PortOf(p).FDR10 = p.Speed() == "fdr10"
 		bringUpPort(s.PortOf(p), p.Info(), s, o)
 	}
+	if o.VirtualPorts > 0 {
+		s.AddVirtualPorts(o.VirtualPorts)
+	}
 	if s.HasPlanes {
 		s.AnnouncePortInfo()
 	}

@@ -51,5 +51,6 @@ var commonKeys = []Key{
 	{"ar", "no", "adaptive routing: " + strings.Join(lft.Engines, ", ") + ", the engine that determines which ports may be chosen", "ar=updn"},
 	{"ar_with", "", "more of adaptive routing (ar=updn without ar=), several with +: " + AdaptiveOptionsDoc(), "ar_with=hbf+pfrn"},
 	{"ar_faults", "", "faults of adaptive routing: FAULT@SWITCH, several with +: " + state.AdaptiveFaultDoc(), "ar_faults=empty@leaf-1"},
+	{"vports", "0", "virtual ports of each port of an adapter; those with an odd index have a LID of their own", "vports=4"},
 	{"registers", "no", "registers of Mellanox devices: yes; or faults hot@NODE/PORT, hot@NODE, ber@NODE/PORT, dark@NODE/PORT, fan@NODE, supply@NODE, firmware@NODE, several with +", "registers=hot@leaf-1/2"},
 }

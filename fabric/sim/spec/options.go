@@ -54,6 +54,8 @@ type Options struct {
 	// AdaptiveFaults are its faults.
 	Adaptive       *state.AdaptiveSettings
 	AdaptiveFaults []AdaptiveFault
+	// VirtualPorts is the number of virtual ports of each port of an adapter.
+	VirtualPorts int
 	// Bare is set if no subnet manager has brought the subnet up: links are in state
 	// Initialize, ports have no LIDs, switches have no routes, and this process has no
 	// subnet manager.
@@ -132,6 +134,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	v.hardware(f, &o)
 	v.registers(f, &o)
 	v.adaptive(f, &o)
+	o.VirtualPorts = v.number("vports", 0, state.MaxVirtualPorts)
 	return o, v.err
 }
 

@@ -45,6 +45,9 @@ func (s *Subnet) AnnouncePortInfo() {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; isMellanox(n) {
 			n.Capabilities.CapMask0 |= mad.Capabilities0ExtendedPortInfo
+			if n.Planes() > 1 {
+				n.Capabilities.CapMask0 |= mad.Capabilities0ExtendedNodeInfo
+			}
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"fabsh/mad"
 )
 
-// hasLID reports whether lid is one of p's 2^LMC LIDs.
+// hasLID reports whether lid is one of p's 2^LMC LIDs, or that of a virtual port.
 func (p *Port) hasLID(lid mad.LID) bool {
-	return p.LID != 0 && lid&^(1<<p.LMC-1) == p.LID
+	return p.LID != 0 && (lid&^(1<<p.LMC-1) == p.LID || p.hasVirtual(lid))
 }
 
 // SetLID gives p another LID in the table of LIDs; its PortInfo follows.
@@ -55,6 +55,9 @@ func (s *Subnet) topLID() mad.LID {
 	for i := range s.Ports { // the table of LIDs is mostly empty, and large
 		if p := &s.Ports[i]; p.LID != 0 && p == p.EndPort() {
 			top = max(top, p.LID+1<<p.LMC-1)
+			for _, v := range p.Virtual {
+				top = max(top, v.LID)
+			}
 		}
 	}
 	return top

@@ -1,10 +1,34 @@
 package state
 
-import "fabsh/fabric/sim/lft"
+import (
+	"fabsh/fabric"
+	"fabsh/fabric/sim/lft"
+)
 
 // Switches of different planes are linked by FNM ports alone. Tables are computed for each
 // plane by itself; a packet to another plane crosses at the first switch, and then follows
 // the tables there, so planes add no credit loops.
+
+// Planes is the number of planes that the ports of a node belong to: a switch is in one, and
+// its device in as many as its FNM ports lead to, and its own.
+func (n *Node) Planes() int {
+	sw := n
+	for i := range n.Ports[1:] {
+		if p := &n.Ports[1+i]; !n.IsSwitch && p.Peer != nil {
+			sw = p.Peer.Node
+		}
+	}
+	planes := 1
+	for i := range sw.Ports {
+		if sw.Ports[i].FNM {
+			planes++
+		}
+	}
+	if n.Kind == fabric.KindAggregation {
+		return 1
+	}
+	return planes
+}
 
 // planesOf returns the plane of each switch: switches that links join are in one.
 // Without FNM ports, all are in plane 0.

@@ -33,6 +33,7 @@ type Port struct {
 	Light     bool // LedInfo.LedMask
 	Counters  counter.Counters
 	Loss      *Loss // nil: it loses nothing
+	Virtual   []VirtualPort
 }
 
 // EndPort is the port that has p's LID: of a switch port 0, else p itself.
@@ -93,6 +94,11 @@ func (p *Port) Grow(key counter.Key, rate float64, traffic bool, now time.Time) 
 		m.Record(now)
 	}
 	p.Counters.Grow(key, rate, traffic, now)
+}
+
+// SetCapability2 sets bits of PortInfo.CapabilityMask2.
+func (p *Port) SetCapability2(bits mad.CapabilityMask2) {
+	p.ChangeInfo(func(info *mad.PortInfo) { info.CapabilityMask2 |= bits })
 }
 
 // SetCapability sets or clears bits of PortInfo.CapabilityMask.

@@ -88,6 +88,11 @@ func (s *Subnet) network() (switches []*Node, network []lft.Switch, planes []int
 			for l := range 1 << p.LMC {
 				sw.Destinations = append(sw.Destinations, lft.Destination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: numbers[plane]})
 			}
+			for _, v := range p.Virtual {
+				if v.LID != 0 {
+					sw.Destinations = append(sw.Destinations, lft.Destination{LID: v.LID, Port: p.Peer.Num, Number: numbers[plane]})
+				}
+			}
 			sw.Hosts = sw.Hosts || !inner
 			numbers[plane]++
 		}

@@ -47,6 +47,11 @@ var Handlers = handler.Table[*Request]{
 	{Attr: mad.AttrAdaptiveRoutingGroupTable, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetGroups)},
 	{Attr: mad.AttrAdaptiveRoutingInfo, On: onVendor(vendor.HasAdaptive), Get: getVendor(vendor.GetAdaptiveInfo)},
 	{Attr: mad.AttrGeneralInfo, On: onVendor(vendor.HasGeneralInfo), Get: getVendor(vendor.GetGeneralInfo)},
+	{Attr: mad.AttrExtendedNodeInfo, On: onVendor(vendor.HasExtendedNodeInfo), Get: getVendor(vendor.GetExtendedNodeInfo)},
+	{Attr: mad.AttrVirtualizationInfo, On: onVendor(vendor.HasVirtual), Get: getVirtual(vendor.GetVirtualization)},
+	{Attr: mad.AttrVPortInfo, On: onVendor(vendor.HasVirtual), Get: getVirtual(vendor.GetVirtualPort)},
+	{Attr: mad.AttrVNodeInfo, On: onVendor(vendor.HasVirtual), Get: getVirtual(vendor.GetVirtualNode)},
+	{Attr: mad.AttrVPortState, On: onVendor(vendor.HasVirtual), Get: getVirtual(vendor.GetVirtualStates)},
 	{Attr: mad.AttrPrivateLFTInfo, On: onVendor(vendor.HasPrivate), Get: getVendor(vendor.GetPrivateInfo)},
 	{Attr: mad.AttrPrivateLFTDef, On: onVendor(vendor.HasPrivate), Get: getVendor(vendor.GetPrivateDef)},
 	{Attr: mad.AttrPrivateLFTMap, On: onVendor(vendor.HasPrivate), Get: getVendor(vendor.GetPrivateMap)},
@@ -68,6 +73,11 @@ func onSwitch(r *Request) bool { return r.In.Node.IsSwitch }
 
 func onVendor(has func(*state.Node) bool) func(r *Request) bool {
 	return func(r *Request) bool { return has(r.In.Node) }
+}
+
+// getVirtual returns the Get of an attribute of virtual ports.
+func getVirtual(get func(in *state.Port, modifier uint32, data []byte) mad.Status) func(r *Request) mad.Status {
+	return func(r *Request) mad.Status { return get(r.In, r.Modifier, r.Data) }
 }
 
 // getVendor returns the Get of an attribute of the vendor.

@@ -39,6 +39,18 @@ func GetExtPortInfo(p *state.Port, data []byte) mad.Status {
 	return handler.Answer(data, &info, 0)
 }
 
+// HasExtendedNodeInfo reports whether a node announces ExtendedNodeInfo.
+func HasExtendedNodeInfo(n *state.Node) bool { return has(n, mad.Capabilities0ExtendedNodeInfo) }
+
+// GetExtendedNodeInfo reads ExtendedNodeInfo: the planes of a device.
+func GetExtendedNodeInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
+	info := mad.ExtendedNodeInfo{AsicMaxPlanes: uint8(n.Planes())}
+	if !n.IsSwitch && n.Planes() > 1 {
+		info.NodeTypeExtended = mad.ExtendedNodeTypeMultiplane
+	}
+	return handler.Answer(data, &info, modifier)
+}
+
 // SetExtPortInfo refuses all changes: links keep their speed.
 func SetExtPortInfo(p *state.Port, data []byte) mad.Status {
 	var asked, now mad.ExtendedPortInfo

@@ -6,6 +6,7 @@
 //	portinfo.go  ExtendedPortInfo
 //	adaptive.go  GeneralInfo, adaptive routing, private LFTs
 //	notification.go  routing notifications
+//	virtual.go   virtual ports
 //	key.go       keys of the vendor's classes
 package vendor
 
