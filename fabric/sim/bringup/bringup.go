@@ -9,6 +9,7 @@ package bringup
 import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/lft"
 	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
@@ -45,6 +46,9 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 	if s.HasPlanes {
 		s.AnnouncePortInfo()
 	}
+	if o.Adaptive == nil && !o.Bare && f.HasAdaptive() {
+		s.SetUpAdaptive(&state.AdaptiveSettings{Options: lft.Options{Engine: lft.Engines[0]}}, true)
+	}
 	if o.Adaptive != nil {
 		s.SetUpAdaptive(o.Adaptive, !o.Bare)
 		for _, f := range o.AdaptiveFaults {
@@ -54,6 +58,9 @@ func New(f *fabric.Fabric, o *spec.Options) *state.Subnet {
 	if !o.Bare {
 		s.InvalidateTables()
 		twinTables(s, f)
+		if o.Adaptive == nil {
+			twinAdaptive(s, f)
+		}
 	}
 	if o.Registers {
 		s.GiveRegisters()

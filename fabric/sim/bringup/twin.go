@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
@@ -30,6 +31,24 @@ func twinTables(s *state.Subnet, f *fabric.Fabric) {
 		}
 		for _, a := range f.AnswersOf(i) {
 			twinAnswer(s, n, &a)
+		}
+	}
+}
+
+// twinAdaptive takes over the adaptive routing that came with f, where it is known.
+func twinAdaptive(s *state.Subnet, f *fabric.Fabric) {
+	if s.Adaptive == nil {
+		return
+	}
+	s.EnsureTables()
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		switch a := f.Nodes()[i].Adaptive(); {
+		case n.Capabilities.CapMask0&mad.Capabilities0AR == 0:
+		case a == nil:
+			n.Adaptive.Take(&adaptive.Switch{})
+		case a.Unknown == "":
+			n.Adaptive.Take(a)
 		}
 	}
 }

@@ -54,6 +54,35 @@ func (a *Adaptive) Update() {
 	}
 }
 
+// Take sets what a switch was read to have. A private LFT that was not read stays as it is
+// computed.
+func (a *Adaptive) Take(from *adaptive.Switch) {
+	i := &a.Info
+	i.E, i.HBFEn, i.WHBFEn, i.FREnabled = from.Enabled, from.HBF, from.Weighted, from.FastRecovery
+	i.EnableBySLMask, i.EnableBySLMaskHBF = uint16(from.SLs), uint16(from.HBFSLs)
+	i.DisRC, i.DisUC, i.DisUD, i.DisDC = from.Static.Has(adaptive.RC), from.Static.Has(adaptive.UC), from.Static.Has(adaptive.UD), from.Static.Has(adaptive.DC)
+	a.Private = from.Private
+	for plft, t := range from.Tables {
+		if plft >= len(a.Tables) {
+			a.Tables = append(a.Tables, a.Tables[0])
+		}
+		if t == nil || t.Ports() == nil {
+			continue
+		}
+		c := t.Clone()
+		if c.Groups == nil {
+			c.Groups = adaptive.NewGroups(1)
+		}
+		a.Tables[plft] = c
+		i.SubGrpsActive = uint8(c.Groups.SubGroups())
+		i.SubGrpsSup = max(i.SubGrpsSup, i.SubGrpsActive)
+	}
+	a.Update()
+}
+
+// Routing is what packets follow. It shares memory of a, and must not be changed.
+func (a *Adaptive) Routing() *adaptive.Switch { return &a.routing }
+
 // PrivateOf are the private LFTs of packets that come in by a port, by SL.
 func (a *Adaptive) PrivateOf(port int) (row [16]uint8) {
 	if port < len(a.Private) {
