@@ -54,7 +54,7 @@ func (a *Adaptive) Update() {
 	}
 }
 
-// Take sets what a switch was read to have. A private LFT that was not read stays as it is
+// Take sets what a switch was read to have. Tables that were not read are those that are
 // computed.
 func (a *Adaptive) Take(from *adaptive.Switch) {
 	i := &a.Info
