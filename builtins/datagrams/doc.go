@@ -17,6 +17,7 @@
 //	register.go eeprom.go       reg_get: registers, and the EEPROMs of modules
 //	wholetable.go tablerequest.go       the values of whole tables; their reading and writing
 //	lft.go mft.go sl2vl.go vlarb.go pkeys.go guids.go   one table each; mftfile.go, MFTs in files
+//	staticlft.go                set_lft is refused where adaptive routing is on
 //	ar.go plft.go               get_ar, get_plft; vendorread.go, what they share
 //	ports.go                    port_disable, port_enable, port_reset, port_set
 //	subscribe.go subscription.go   sa_subscribe, and its events

@@ -68,8 +68,10 @@ var SetLFT = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
+		{Name: "static", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "write the table although adaptive routing is on at the switch"},
 	},
 	Doc: `Changes the forwarding table of a switch.
+Where adaptive routing is on, packets do not follow this table, and a write may disable adaptive routing: it is refused without static=True. Writing the former table does not restore adaptive routing.
 It returns the table, read back; for blocks beyond LinearFDBTop in a whole table, the answers of the switch to the writes. Only blocks that change are written. LinearFDBTop is then raised if needed, and never lowered. The same requests are refused as with smp_set.`,
 	Example: `
 > sw = discover().switches[0]
@@ -79,7 +81,12 @@ It returns the table, read back; for blocks beyond LinearFDBTop in a whole table
 > set_lft(sw, before) == before
 True
 `,
-	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *setLFTArgs) (starlark.Value, error) {
+		if !a.Static {
+			if err := refuseAdaptive(c, a.Target); err != nil {
+				return nil, err
+			}
+		}
 		if v, ok := a.Table.(linear); ok {
 			row := slices.Clone(v.Linear()) // other fibers may change it meanwhile
 			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.ReplaceLinear(t, row) })
@@ -117,6 +124,12 @@ True
 			}
 		})
 	}),
+}
+
+// setLFTArgs are the arguments of set_lft.
+type setLFTArgs struct {
+	nodeTableArgs
+	Static bool
 }
 
 // linear is a whole table in its wire format: ports by LID, from LID 0 to at most
