@@ -208,6 +208,13 @@ func setBits(data []byte, offset, n int, v uint64) {
 	if n > 64 {
 		offset, n = offset+n-64, 64
 	}
+	if first, end := offset/8, (offset+n)/8; (offset|n)%8 == 0 && end <= len(data) { // as most fields
+		for i := end - 1; i >= first; i-- {
+			data[i] = byte(v)
+			v >>= 8
+		}
+		return
+	}
 	for n > 0 {
 		i, inByte := offset/8, offset%8
 		k := min(8-inByte, n) // bits to write in this byte
