@@ -4,6 +4,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 )
 
@@ -25,9 +26,6 @@ func (c *collector) add(f audit.Finding) *findingValue {
 	return wrapFinding(f, nil)
 }
 
-// Begin sets the audit that runs from now on.
-func Begin(r *lang.Runtime, name string) { collectorOf(r).audit = name }
-
 // Apart collects findings and metrics separately until back is called, which drops them and
 // restores the earlier ones.
 func Apart(r *lang.Runtime) (back func()) {
@@ -35,6 +33,25 @@ func Apart(r *lang.Runtime) (back func()) {
 	before := *of
 	*of = collector{audit: before.audit}
 	return func() { *of = before }
+}
+
+// Part returns a runtime for one of several audits that run by turns: it collects its own
+// findings and metrics until join is called, which adds them to those of r.
+func Part(r *lang.Runtime, clock lang.Clock, name string, o *topology.Observer) (part *lang.Runtime, join func()) {
+	own := &collector{audit: name}
+	part = r.Part(clock, own, o)
+	return part, func() {
+		c := collectorOf(r)
+		c.found.Join(&own.found)
+		c.skipped = append(c.skipped, own.skipped...)
+		before := c.audit
+		c.audit = name
+		for i := range own.metrics {
+			c.measured(&own.metrics[i]) // it fails only outside of audits
+		}
+		c.audit = before
+		r.Join(part)
+	}
 }
 
 // Wrap returns findings as a list for scripts.

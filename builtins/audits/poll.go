@@ -48,7 +48,7 @@ func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.
 	if _, err := p.Read(c, ports); err != nil {
 		return nil, err
 	}
-	if err := c.Sleep(remaining(c, over, p.last.Began)); err != nil {
+	if err := c.Sleep(remaining(c.Runtime().Clock, over, p.last.Began)); err != nil {
 		return nil, err
 	}
 	return p.Read(c, ports)
@@ -56,6 +56,6 @@ func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.
 
 // remaining returns the rest of a duration since began; all of it if the clock was set back
 // since.
-func remaining(c *lang.Call, over time.Duration, began time.Time) time.Duration {
-	return min(over, over-c.Runtime().Clock.Now().Sub(began))
+func remaining(clock lang.Clock, over time.Duration, began time.Time) time.Duration {
+	return min(over, over-clock.Now().Sub(began))
 }

@@ -1,6 +1,7 @@
 package audits
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -153,14 +154,20 @@ func onlyRead(c *lang.Call, r *reader) (starlark.Value, error) {
 
 // twice reads, waits, and reads again.
 func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) {
-	before, first, err := r.read()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Sleep(remaining(c, over, first.Began)); err != nil {
-		return nil, err
-	}
-	after, second, err := r.read()
+	clock := c.Runtime().Clock
+	var before, after []audit.PortRead
+	var first, second *audit.Read
+	err := c.Block(func(ctx context.Context) (err error) { // as a whole, so that other fibers do not delay it
+		if before, first, err = r.readAll(ctx); err != nil {
+			return err
+		}
+		if err := lang.Wait(ctx, clock, remaining(clock, over, first.Began)); err != nil {
+			return lang.Errorf("%w", err)
+		}
+		after, second, err = r.readAll(ctx)
+		return err
+	})
+	r.settle()
 	if err != nil {
 		return nil, err
 	}

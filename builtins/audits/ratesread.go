@@ -1,6 +1,7 @@
 package audits
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -23,7 +25,16 @@ type reader struct {
 	many    bool
 	ports   []*fabric.Port   // by target
 	values  []starlark.Value // by target; nil while it has not failed
-	silent  []bool           // by target; true if it did not answer
+	failed  []error          // by target; why it fails
+	// Requests that are not observed yet.
+	answers [len(audit.CounterAttributes)]int // how many were answered, by attribute
+	results []result                          // the others
+	silent  []bool                            // by target; true if it did not answer
+
+	reads *engine.Engine
+	sa    *sa.Client
+	clock func() time.Time // the current time; for a file, when its counters were read, zero if unknown
+	calls []engine.Call    // for the requests that are sent at once
 
 	known  *audit.Agents // capabilities from earlier reads; nil: all agents are queried
 	agents map[mad.LID]*agent
@@ -43,7 +54,11 @@ type agent struct {
 // newReader resolves the targets, and reads the capabilities of their agents, if unknown.
 func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reader, error) {
 	res := &topology.Resolver{Call: c}
-	r := &reader{c: c, known: known, agents: map[mad.LID]*agent{}}
+	env := topology.EnvOf(c.Runtime())
+	r := &reader{c: c, sa: env.SA, clock: c.Runtime().Clock.Now, known: known, agents: map[mad.LID]*agent{}}
+	if env.Engine == nil && env.Loaded != nil {
+		r.clock = env.Loaded.CountersRead
+	}
 	var err error
 	if r.targets, r.many, err = res.Targets(target); err != nil {
 		return nil, err
@@ -51,7 +66,11 @@ func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reade
 	if r.local, err = res.LocalPort(); err != nil {
 		return nil, err
 	}
+	if r.reads, err = topology.ReaderOf(c); err != nil {
+		return nil, err
+	}
 	r.values = make([]starlark.Value, len(r.targets))
+	r.failed = make([]error, len(r.targets))
 	r.silent = make([]bool, len(r.targets))
 	r.ports = make([]*fabric.Port, len(r.targets))
 	r.fec = make([]*mad.FECMode, len(r.targets))
@@ -82,27 +101,57 @@ func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reade
 	if err := r.readAgents(lids); err != nil {
 		return nil, err
 	}
-	return r, r.readFEC()
+	err = r.readFEC()
+	r.settle()
+	return r, err
+}
+
+// result is the result of a request for a counter attribute that was not answered.
+type result struct {
+	query
+	err     error
+	counted bool // it counts as unanswered, although the target does not fail
 }
 
 // wanted returns the attributes to read from the agent, as a mask of indices.
 func (a *agent) wanted() uint { return audit.Wanted(&a.info, a.lacks) }
 
 func (r *reader) fail(i int, err error) {
-	if r.values[i] == nil {
-		r.values[i] = topology.Failed(r.c, &r.targets[i], err)
+	if r.failed[i] == nil {
+		r.failed[i] = err
 		r.silent[i] = engine.Unanswered(err)
+	}
+}
+
+// settle observes the results of requests, and makes the values of targets that failed.
+func (r *reader) settle() {
+	for attr, n := range r.answers {
+		for range n {
+			topology.ObserveOne(r.c, audit.CounterAttributes[attr], &r.targets[0], nil)
+		}
+		r.answers[attr] = 0
+	}
+	for _, x := range r.results {
+		topology.ObserveOne(r.c, audit.CounterAttributes[x.attr], &r.targets[x.target], x.err)
+		if x.counted {
+			topology.CountUnanswered(r.c, x.err)
+		}
+	}
+	r.results = r.results[:0]
+	for i, err := range r.failed {
+		if err != nil && r.values[i] == nil {
+			r.values[i] = topology.Failed(r.c, &r.targets[i], err)
+		}
 	}
 }
 
 // put addresses a Get of the performance management class.
 func (r *reader) put(call *engine.Call, lid mad.LID, attr *mad.Attribute, port int) error {
-	content := make([]byte, mad.ClassPerf.DataSize())
+	call.PutPerf(mad.MethodGet, attr.ID, 0, nil)
 	if f := attr.Field("port_select"); f != nil {
-		f.SetUint(content, uint64(port))
+		f.SetUint(call.Data(), uint64(port))
 	}
-	call.PutPerf(mad.MethodGet, attr.ID, 0, content)
-	return topology.EnvOf(r.c.Runtime()).SA.PutGMP(call, r.local, lid)
+	return r.sa.PutGMP(call, r.local, lid)
 }
 
 // send sends calls and waits for all; each has its own error.
@@ -110,7 +159,7 @@ func (r *reader) send(calls []*engine.Call) error { return topology.SendProbes(r
 
 // readAgents reads ClassPortInfo, once for each agent, if it is unknown.
 func (r *reader) readAgents(lids []mad.LID) error {
-	now := r.now()
+	now := r.clock()
 	if r.known != nil {
 		lids = slices.DeleteFunc(lids, func(lid mad.LID) bool {
 			a := r.agents[lid]
@@ -146,7 +195,7 @@ func (r *reader) readAgents(lids []mad.LID) error {
 		r.known.Keep(answers, now)
 	}
 	for i := range r.targets {
-		if a := r.agents[r.targets[i].LID]; r.values[i] == nil && a.err != nil {
+		if a := r.agents[r.targets[i].LID]; r.failed[i] == nil && a.err != nil {
 			r.fail(i, a.err)
 		}
 	}
@@ -180,7 +229,7 @@ func (r *reader) readFEC() error {
 	var of []int
 	for i := range r.targets {
 		t := &r.targets[i]
-		if r.values[i] != nil || mad.PerfCapabilityMask(r.agents[t.LID].info.CapabilityMask)&mad.PerfCapabilityMaskIsRSFECModeSupported == 0 {
+		if r.failed[i] != nil || mad.PerfCapabilityMask(r.agents[t.LID].info.CapabilityMask)&mad.PerfCapabilityMaskIsRSFECModeSupported == 0 {
 			continue
 		}
 		call := new(engine.Call)
@@ -205,14 +254,6 @@ func (r *reader) readFEC() error {
 	return nil
 }
 
-// now returns the current time; for a file, when its counters were read, zero if unknown.
-func (r *reader) now() time.Time {
-	if env := topology.EnvOf(r.c.Runtime()); env.Engine == nil && env.Loaded != nil {
-		return env.Loaded.CountersRead()
-	}
-	return r.c.Runtime().Clock.Now()
-}
-
 // query is a request for an attribute of a port.
 type query struct{ target, attr int }
 
@@ -221,12 +262,22 @@ const maxQueries = 1 << 12
 
 // read reads all ports once. It returns those that answered, by target, and the same as a
 // read to keep.
-func (r *reader) read() ([]audit.PortRead, *audit.Read, error) {
-	answers := audit.NewAnswers(r.now(), len(r.targets))
+func (r *reader) read() (after []audit.PortRead, read *audit.Read, err error) {
+	err = r.c.Block(func(ctx context.Context) error {
+		after, read, err = r.readAll(ctx)
+		return err
+	})
+	r.settle()
+	return after, read, err
+}
+
+// readAll is read, while other fibers run: it uses no values of scripts.
+func (r *reader) readAll(ctx context.Context) ([]audit.PortRead, *audit.Read, error) {
+	answers := audit.NewAnswers(r.clock(), len(r.targets))
 	index := make([]int, len(r.targets))
 	for i := range r.targets {
 		index[i] = -1
-		if r.values[i] != nil {
+		if r.failed[i] != nil {
 			continue
 		}
 		p := r.ports[i]
@@ -243,7 +294,7 @@ func (r *reader) read() ([]audit.PortRead, *audit.Read, error) {
 		// Only an answer shows whether an agent has details: one port is read first.
 		first, rest := r.queries(attrs)
 		for _, queries := range append([][]query{first}, slices.Collect(slices.Chunk(rest, maxQueries))...) {
-			if err := r.query(queries, answers, index); err != nil {
+			if err := r.query(ctx, queries, answers, index); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -251,7 +302,7 @@ func (r *reader) read() ([]audit.PortRead, *audit.Read, error) {
 	byIndex, read := answers.Read()
 	after := make([]audit.PortRead, len(r.targets))
 	for i := range after {
-		if r.values[i] == nil {
+		if r.failed[i] == nil {
 			after[i] = byIndex[index[i]]
 		}
 	}
@@ -263,7 +314,7 @@ func (r *reader) read() ([]audit.PortRead, *audit.Read, error) {
 func (r *reader) queries(attrs func(i int) uint) (first, rest []query) {
 	begun := map[mad.LID]uint{}
 	for i := range r.targets {
-		if r.values[i] != nil {
+		if r.failed[i] != nil {
 			continue
 		}
 		lid, mask := r.targets[i].LID, attrs(i)
@@ -282,31 +333,34 @@ func (r *reader) queries(attrs func(i int) uint) (first, rest []query) {
 }
 
 // query sends the requests that agents may answer.
-func (r *reader) query(queries []query, answers *audit.Answers, index []int) error {
-	all := make([]engine.Call, len(queries))
+func (r *reader) query(ctx context.Context, queries []query, answers *audit.Answers, index []int) error {
+	if len(r.calls) < len(queries) {
+		r.calls = make([]engine.Call, len(queries))
+	}
 	calls, sent := make([]*engine.Call, 0, len(queries)), make([]query, 0, len(queries))
 	for _, q := range queries {
 		t := &r.targets[q.target]
 		a := r.agents[t.LID]
 		switch {
-		case r.values[q.target] != nil, a.lacks>>q.attr&1 != 0:
+		case r.failed[q.target] != nil, a.lacks>>q.attr&1 != 0:
 			continue
 		case a.silent[q.attr] != nil: // the same request for each port would time out too
-			topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], t, a.silent[q.attr])
+			r.results = append(r.results, result{query: q, err: a.silent[q.attr]})
 			answers.Silent(index[q.target], q.attr, &a.info)
 			continue
 		}
-		call := &all[len(calls)]
+		call := &r.calls[len(calls)]
+		*call = engine.Call{}
 		if err := r.put(call, t.LID, audit.CounterAttributes[q.attr], t.Port); err != nil {
 			return err
 		}
 		calls, sent = append(calls, call), append(sent, q)
 	}
-	began := r.now()
-	if err := r.send(calls); err != nil {
+	began := r.clock()
+	if err := r.reads.Do(ctx, calls...); err != nil {
 		return err
 	}
-	ended := r.now() // a virtual clock did not advance meanwhile
+	ended := r.clock() // a virtual clock did not advance meanwhile
 	for i, q := range sent {
 		when := began.Add(min(calls[i].Elapsed, ended.Sub(began)))
 		r.answered(q, calls[i], answers, index[q.target], when)
@@ -317,10 +371,13 @@ func (r *reader) query(queries []query, answers *audit.Answers, index []int) err
 // answered handles the result of a query.
 func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at int, when time.Time) {
 	a := r.agents[r.targets[q.target].LID]
-	topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], &r.targets[q.target], call.Err)
-	switch {
-	case call.Err == nil:
+	if call.Err == nil {
+		r.answers[q.attr]++
 		answers.Answered(at, q.attr, &a.info, r.fec[q.target], call.Data(), when)
+		return
+	}
+	observed := result{query: q, err: call.Err}
+	switch {
 	case q.attr == 0:
 		r.fail(q.target, call.Err)
 	case isUnsupported(call.Err):
@@ -328,10 +385,11 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 	case a.wanted()&1 == 0 && q.attr == 1: // it replaces PortCounters
 		r.fail(q.target, call.Err)
 	default:
-		topology.CountUnanswered(r.c, call.Err)
+		observed.counted = true
 		a.silent[q.attr] = call.Err
 		answers.Silent(at, q.attr, &a.info)
 	}
+	r.results = append(r.results, observed)
 }
 
 // isUnsupported reports whether the agent, or the file, does not have the attribute.

@@ -53,14 +53,17 @@ var Sleep = Builtin{
 	}),
 }
 
+// Wait waits by a clock, for functions in Block. It fails at the deadline.
+func Wait(ctx context.Context, clock Clock, d time.Duration) error {
+	ctx, cancel := untilDeadline(ctx)
+	defer cancel()
+	return clock.Sleep(ctx, d)
+}
+
 // Sleep waits, by the session's clock; other items of parallel continue. It fails at
 // the deadline.
 func (c *Call) Sleep(d time.Duration) error {
-	err := c.Block(func(ctx context.Context) error {
-		ctx, cancel := untilDeadline(ctx)
-		defer cancel()
-		return c.Runtime().Clock.Sleep(ctx, d)
-	})
+	err := c.Block(func(ctx context.Context) error { return Wait(ctx, c.Runtime().Clock, d) })
 	if err != nil && c.Fiber().Stopped() == nil {
 		return Errorf("%w", err)
 	}

@@ -8,7 +8,8 @@
 //	value.go result.go           types of values: attributes, methods; results of named parts
 //	describe.go                  their help
 //	runtime.go thread.go         what a session shares; fibers, which wait only in Block
-//	parallel.go failure.go exit.go   parallel; the value error, catch; how scripts end
+//	parallel.go together.go      parallel; the same for functions in Go
+//	failure.go exit.go           the value error, catch; how scripts end
 //	universe.go                  functions of the language that could allocate too much memory
 //	limit.go activity.go         limits of steps and time; whether a script waits or computes
 //	replace.go                   string.replace, whose result is bounded

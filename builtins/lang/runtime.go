@@ -47,6 +47,7 @@ type Runtime struct {
 	evaluations int
 	shown       int // documents, of FormatJSON
 	state       map[reflect.Type]any
+	whole       *Runtime // of a part, the runtime that it is a part of
 }
 
 // Beside returns a runtime for work that runs at the same time as r. It has the settings
@@ -58,10 +59,28 @@ func (r *Runtime) Beside() *Runtime {
 	}
 }
 
+// Part returns a runtime for fibers that run by turns with those of r, and share its state,
+// except that clock and own, pointers to states, are their own.
+func (r *Runtime) Part(clock Clock, own ...any) *Runtime {
+	if r.warned == nil {
+		r.warned = map[string]bool{}
+	}
+	p := *r
+	p.Clock, p.whole, p.state = clock, r, map[reflect.Type]any{}
+	for _, state := range own {
+		p.state[reflect.TypeOf(state).Elem()] = state
+	}
+	r.evaluations++ // p has one
+	return &p
+}
+
 // StateOf returns the state of type T that a vocabulary keeps with the session,
 // initially zero.
 func StateOf[T any](r *Runtime) *T {
 	key := reflect.TypeFor[T]()
+	for r.state[key] == nil && r.whole != nil {
+		r = r.whole
+	}
 	if r.state[key] == nil {
 		if r.state == nil {
 			r.state = map[reflect.Type]any{}
@@ -78,8 +97,11 @@ func (r *Runtime) Refuse(reason string) error {
 	return &RefusalError{Reason: reason}
 }
 
-// Join records in r the refusals of b, a runtime beside it.
-func (r *Runtime) Join(b *Runtime) { r.refused = r.refused || b.refused }
+// Join records in r the refusals of b, a runtime beside it or a part of it, and what b has shown.
+func (r *Runtime) Join(b *Runtime) {
+	r.refused = r.refused || b.refused
+	r.shown = max(r.shown, b.shown)
+}
 
 // Refused reports whether a change was refused.
 func (r *Runtime) Refused() bool { return r.refused }

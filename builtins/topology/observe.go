@@ -25,9 +25,12 @@ type Observer struct {
 // Begin makes report the observer and forgets which devices do not answer. end removes
 // the observer.
 func (o *Observer) Begin(report func(a *mad.Attribute, t *Target, err error)) (end func()) {
-	*o = Observer{Report: report}
+	*o = Observer{Report: report, silent: map[kind]*silence{}}
 	return func() { *o = Observer{} }
 }
+
+// Part returns an observer for one of several audits of a run, without Report.
+func (o *Observer) Part() *Observer { return &Observer{Swept: o.Swept, silent: o.silent} }
 
 // JustSwept reports whether the current run of audits has swept f.
 func JustSwept(c *lang.Call, f *fabric.Fabric) bool {

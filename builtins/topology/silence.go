@@ -42,9 +42,6 @@ func SendOptional(c *lang.Call, class mad.Class, targets []*Target, calls []*eng
 	if o.Report == nil {
 		return SendProbes(c, calls)
 	}
-	if o.silent == nil {
-		o.silent = map[kind]*silence{}
-	}
 	kinds := make([]*silence, len(calls)) // nil: unknown
 	members := map[*silence][]int{}
 	for i, t := range targets {

@@ -237,3 +237,24 @@ func FuzzAck(f *testing.F) {
 		a.Covers(&Finding{Check: "a.b", Subject: OfFabric()})
 	})
 }
+
+// TestJoin: findings of two collections, joined, are as if they had been added to one.
+func TestJoin(t *testing.T) {
+	x := OfFabric()
+	parts := [2][]Finding{
+		{{Check: "a.b", Subject: x, Message: "one", Severity: Warning}, {Check: "a.b", Subject: x, Message: "two", Severity: Warning}},
+		{{Check: "a.b", Subject: x, Message: "one", Severity: Error}, {Check: "a.c", Subject: x, Message: "one"}, {Check: "a.b", Subject: x, Message: "three"}},
+	}
+	var joined, added Collection
+	for _, list := range parts {
+		var part Collection
+		for _, f := range list {
+			part.Add(f)
+			added.Add(f)
+		}
+		joined.Join(&part)
+	}
+	if diff := cmp.Diff(added.List(), joined.List()); diff != "" || added.List()[0].Message != "one; two; three" {
+		t.Errorf("(-added +joined):\n%s%q", diff, added.List()[0].Message)
+	}
+}

@@ -122,7 +122,17 @@ type Collection struct {
 }
 
 // Add adds f.
-func (c *Collection) Add(f Finding) {
+func (c *Collection) Add(f Finding) { c.add(f, f.Message) }
+
+// Join adds the findings of x.
+func (c *Collection) Join(x *Collection) {
+	for _, f := range x.list {
+		c.add(f, x.said[f.ID()]...)
+	}
+}
+
+// add adds f, whose message consists of messages.
+func (c *Collection) add(f Finding, messages ...string) {
 	if c.index == nil {
 		c.index, c.said = map[string]int{}, map[string][]string{}
 	}
@@ -130,7 +140,7 @@ func (c *Collection) Add(f Finding) {
 	i, ok := c.index[id]
 	if !ok {
 		c.index[id] = len(c.list)
-		c.said[id] = []string{f.Message}
+		c.said[id] = messages
 		c.list = append(c.list, f)
 		return
 	}
@@ -145,9 +155,11 @@ func (c *Collection) Add(f Finding) {
 	old.Absorbs, old.Absorbed = append(old.Absorbs, f.Absorbs...), append(old.Absorbed, f.Absorbed...)
 	old.Members = append(old.Members, f.Members...)
 	old.Parts, old.Count = max(old.Parts, f.Parts), max(old.Count, f.Count)
-	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {
-		c.said[id] = append(said, f.Message)
-		old.Message += "; " + f.Message
+	for _, m := range messages {
+		if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, m) {
+			c.said[id] = append(said, m)
+			old.Message += "; " + m
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type judge struct {
 	runtime  *lang.Runtime
 	report   *audit.Report // gets the audits that fail
 	requests *observer
+	stopped  bool // an audit ended so that no other may run
 
 	// Arguments of audits.
 	deep     bool
@@ -35,14 +36,18 @@ type judge struct {
 	rails    []Rail
 }
 
-// thread makes a thread for the code of audits. Requests without an answer count for the
-// report, not for the session.
+// mostTogether is how many audits run by turns: one computes while the other waits. More would
+// need more memory at the same time.
+const mostTogether = 2
+
+// thread makes a thread for code that belongs to no audit. Requests without an answer count for
+// the report, not for the session.
 func (j *judge) thread(name string) (t *starlark.Thread, release func()) {
 	return lang.NewThread(&lang.Fiber{Runtime: j.runtime, Context: j.ctx, Sink: j.runtime, Account: new(lang.Account)}, name)
 }
 
-// all runs audits on f one after the other, and returns their findings. An audit that fails,
-// is stopped at the deadline, or does not start because of that, is among the failures of the
+// all runs audits on f, in their order, and returns their findings. An audit that fails, is
+// stopped at the deadline, or does not start because of that, is among the failures of the
 // report; the others run. run is for audits that judge the run.
 func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
 	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(j.deep), railsOption: railValues(j.rails), runOption: run}
@@ -53,21 +58,44 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 		own[baselineOption] = topology.NewFabric(j.baseline)
 	}
 	audits.Take(j.runtime) // drops findings of the top levels of scripts
-	for _, a := range list {
-		err := late(j.ctx)
-		if err == nil {
-			var ended error
-			if err, ended = j.one(a, f, own); ended != nil {
-				return nil, ended
-			}
+	for len(list) > 0 {
+		n := 1
+		for list[0].together && n < len(list) && list[n].together {
+			n++
 		}
-		if err != nil {
-			// The report omits audits of the standard set that need what the fabric does not have.
-			skipped := !a.byName && (errors.Is(err, topology.ErrNoFabric) || errors.Is(err, topology.ErrNotInFile))
-			j.report.Failures = append(j.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
+		if err := j.byTurns(list[:n], f, own); err != nil {
+			return nil, err
 		}
+		list = list[n:]
 	}
 	return audits.Take(j.runtime), nil
+}
+
+// byTurns runs audits together. It returns an error if no other may run.
+func (j *judge) byTurns(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
+	parts, fibers := make([]*part, len(list)), make([]*lang.Fiber, len(list))
+	for i, a := range list {
+		parts[i] = j.part(a)
+		fibers[i] = parts[i].fiber
+	}
+	if len(parts) == 1 {
+		parts[0].fiber.Sink = j.runtime // no other part prints
+		parts[0].run(f, own)
+	} else {
+		lang.RunTogether(fibers, mostTogether, func(i int) { parts[i].run(f, own) })
+	}
+	for _, p := range parts {
+		if p.ended != nil {
+			return p.ended
+		}
+		p.join()
+		if p.err != nil {
+			// The report omits audits of the standard set that need what the fabric does not have.
+			skipped := !p.audit.byName && (errors.Is(p.err, topology.ErrNoFabric) || errors.Is(p.err, topology.ErrNotInFile))
+			j.report.Failures = append(j.report.Failures, audit.Failure{Audit: p.audit.Name, Err: p.err, Skipped: skipped})
+		}
+	}
+	return nil
 }
 
 // seen returns the observations of the ports of f in earlier runs.
@@ -79,30 +107,6 @@ func (j *judge) seen(f *topology.Fabric) starlark.Value {
 		j.report.Note("observations of ports in earlier runs are unknown: %v", err)
 	}
 	return v
-}
-
-// one runs an audit. err is why it did not run or finish; ended is why no other may run.
-func (j *judge) one(a *Audit, f *topology.Fabric, own starlark.StringDict) (err, ended error) {
-	j.runtime.Progress("audit " + a.Name)
-	t, release := j.thread(a.script)
-	defer release()
-	audits.Begin(j.runtime, a.Name)
-	j.requests.audit = a.Name
-	err = lang.Protect(a.script, func() error {
-		_, err := starlark.Call(t, a.entry.Fn, starlark.Tuple{f}, a.arguments(own))
-		return notExit(err)
-	})
-	j.requests.audit = ""
-	audits.Begin(j.runtime, "")
-	switch late := late(j.ctx); {
-	case err == nil:
-		return nil, nil
-	case late != nil: // it only computed; the findings of others remain
-		return late, nil
-	case !lang.Catchable(lang.FiberOf(t), err):
-		return nil, err
-	}
-	return err, nil
 }
 
 // late returns the error of a run that was stopped at its deadline, else nil.

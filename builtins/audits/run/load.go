@@ -23,6 +23,7 @@ type Audit struct {
 	byName    bool     // the command line names it
 	own       []string // the parameters that the command fills, of ownOptions
 	events    bool     // its findings are past events, not current states
+	together  bool     // it is shipped, and may run by turns with others
 	entry     *script.Entry
 	checks    []check
 	datagrams *starlark.Function // returns how many it will send; nil: unknown
@@ -210,6 +211,7 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 		}
 		a.datagrams = s.Function("datagrams")
 		a.events = s.Globals["events"] == starlark.True
+		a.together = file != name && s.Globals["alone"] != starlark.True
 		if a.checks, err = checksOf(s.Globals["needs"]); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}

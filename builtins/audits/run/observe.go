@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"slices"
 
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/topology"
@@ -15,9 +16,9 @@ import (
 // observer counts the requests of audits.
 type observer struct {
 	coverage *audit.Coverage
-	audit    string // the audit that runs; "" if requests do not count
+	audit    string // the audit that they belong to; "" if requests do not count
 	state    *topology.Observer
-	details  details
+	details  *details
 }
 
 // details counts requests of detail() without an answer.
@@ -54,9 +55,13 @@ func (d *details) forget(audit string) {
 	}
 }
 
-// notes adds a note for each attribute.
+// notes adds a note for each attribute, by audit.
 func (d *details) notes(r *audit.Report) {
-	for _, x := range d.rows {
+	rows := slices.Clone(d.rows)
+	slices.SortStableFunc(rows, func(a, b detail) int {
+		return slices.Index(r.Audits, a.audit) - slices.Index(r.Audits, b.audit)
+	})
+	for _, x := range rows {
 		if x.n > 0 {
 			r.Note("%s of %s: no answer to %s; only details of findings are missing", x.attribute, x.audit, plural.Count(x.n, "request", "requests"))
 		}
@@ -69,7 +74,7 @@ func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
 		return
 	}
 	outcome := outcomeOf(err)
-	if o.state != nil && o.state.Detail > 0 && (outcome == audit.TimedOut || outcome == audit.Failed) {
+	if o.state.Detail > 0 && (outcome == audit.TimedOut || outcome == audit.Failed) {
 		o.details.count(o.audit, a.Name)
 		return
 	}

@@ -3,7 +3,7 @@
 //	run.go      a run, phase by phase
 //	load.go     which audits run; options.go: their options
 //	fabric.go   the fabric that is audited: of a file, or of a sweep
-//	judge.go    runs the audits one after the other
+//	judge.go    runs the audits: those that may, together; part.go: one of them
 //	observe.go  counts their requests in the coverage of the report
 //	reread.go   re-reads findings before they are reported
 //	manager.go  activity of the subnet manager during the run
@@ -73,7 +73,7 @@ func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*au
 	}
 	report.Coverage.Begin(append([]string{audit.Sweep}, report.Audits...)...)
 	x := &run{Options: o, ctx: ctx, runtime: r, env: env, report: report}
-	x.judge = judge{ctx: ctx, runtime: r, report: report, requests: &observer{coverage: &report.Coverage, state: lang.StateOf[topology.Observer](r)}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
+	x.judge = judge{ctx: ctx, runtime: r, report: report, requests: &observer{coverage: &report.Coverage, details: new(details)}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
 	defer lang.StateOf[topology.Observer](r).Begin(x.judge.requests.observe)()
 	defer r.Progress("")
 	if clock := r.Clock; env.Engine != nil && env.Engine.Traits().Simulated {

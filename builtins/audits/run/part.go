@@ -1,0 +1,97 @@
+package run
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+)
+
+// part is an audit within a run: what it finds, prints and requests is its own, because others
+// may run by turns with it.
+type part struct {
+	audit   *Audit
+	judge   *judge
+	fiber   *lang.Fiber
+	output  output
+	collect func() // adds its findings to those of the run
+
+	err   error // why it did not run or finish
+	ended error // why no other may run
+}
+
+// part returns a part of the run for an audit.
+func (j *judge) part(a *Audit) *part {
+	p := &part{audit: a, judge: j}
+	whole := lang.StateOf[topology.Observer](j.runtime)
+	observed := whole.Part()
+	if whole.Report != nil {
+		observed.Report = (&observer{coverage: j.requests.coverage, details: j.requests.details, audit: a.Name, state: observed}).observe
+	}
+	p.fiber = &lang.Fiber{Context: j.ctx, Sink: &p.output, Account: new(lang.Account)}
+	clock := j.runtime.Clock
+	if hasty, ok := clock.(*hastyClock); ok { // the sleeps of others are not its own
+		clock = hasty.part()
+	}
+	p.fiber.Runtime, p.collect = audits.Part(j.runtime, clock, a.Name, observed)
+	return p
+}
+
+// run runs the audit.
+func (p *part) run(f *topology.Fabric, own starlark.StringDict) {
+	j, a := p.judge, p.audit
+	if p.err = late(j.ctx); p.err != nil || j.stopped {
+		return
+	}
+	j.runtime.Progress("audit " + a.Name)
+	t, release := lang.NewThread(p.fiber, a.script)
+	defer release()
+	err := lang.Protect(a.script, func() error {
+		_, err := starlark.Call(t, a.entry.Fn, starlark.Tuple{f}, a.arguments(own))
+		return notExit(err)
+	})
+	switch late := late(j.ctx); {
+	case err == nil:
+	case late != nil: // it only computed; the findings of others remain
+		p.err = late
+	case !lang.Catchable(p.fiber, err):
+		p.ended, j.stopped = err, true
+	default:
+		p.err = err
+	}
+}
+
+// join adds what the audit has found and printed to the run, and lets the time pass that it
+// has slept.
+func (p *part) join() {
+	p.collect()
+	if whole, ok := p.judge.runtime.Clock.(*hastyClock); ok {
+		whole.ahead.Store(max(whole.ahead.Load(), p.fiber.Runtime.Clock.(*hastyClock).ahead.Load()))
+	}
+	for _, l := range p.output {
+		p.judge.runtime.Emit(l.stream, l.text)
+	}
+}
+
+// output is what an audit has printed while others ran.
+type output []struct {
+	stream lang.Stream
+	text   string
+}
+
+// Emit keeps text.
+func (o *output) Emit(stream lang.Stream, text string) error {
+	*o = append(*o, struct {
+		stream lang.Stream
+		text   string
+	}{stream, text})
+	return nil
+}
+
+// part returns a clock for one of several audits that run by turns.
+func (c *hastyClock) part() *hastyClock {
+	p := &hastyClock{Clock: c.Clock}
+	p.ahead.Store(c.ahead.Load())
+	return p
+}

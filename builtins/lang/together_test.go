@@ -1,0 +1,53 @@
+package lang
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRunTogether: fibers begin in their order, two at most, one runs at a time, and others run while it
+// waits. A virtual clock advances only when all wait.
+func TestRunTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Runtime{Activity: new(Activity), Clock: NewVirtualClock()}
+		began := r.Clock.Now()
+		var got []string
+		fibers := make([]*Fiber, 3)
+		for i := range fibers {
+			fibers[i] = &Fiber{Runtime: r, Context: t.Context(), Sink: Discard{}, Account: new(Account)}
+		}
+		RunTogether(fibers, 2, func(i int) {
+			thread, release := NewThread(fibers[i], "test")
+			defer release()
+			name := string(rune('a' + i))
+			got = append(got, name)
+			Block(thread, func(ctx context.Context) error { return r.Clock.Sleep(ctx, time.Duration(3-i)*time.Second) })
+			got = append(got, name+" "+r.Clock.Now().Sub(began).String())
+		})
+		if diff := cmp.Diff([]string{"a", "b", "b 2s", "c", "a 3s", "c 3s"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestPart: a part shares the state of its runtime, except for its own.
+func TestPart(t *testing.T) {
+	type shared struct{ n int }
+	type own struct{ n int }
+	r := new(Runtime)
+	clock := NewVirtualClock()
+	p := r.Part(clock, &own{1})
+	StateOf[shared](p).n = 2
+	StateOf[own](r).n = 3
+	if got := [...]int{StateOf[shared](r).n, StateOf[own](p).n, StateOf[own](r).n}; got != [...]int{2, 1, 3} || p.Clock != Clock(clock) || r.Clock != nil {
+		t.Errorf("got %v, clocks %v, %v", got, p.Clock, r.Clock)
+	}
+	p.refused = true
+	if r.Join(p); !r.Refused() {
+		t.Error("the refusal of a part is lost")
+	}
+}
