@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
 
@@ -36,6 +37,9 @@ func DumpHelp() string {
 type Tables struct {
 	// LFT is the forwarding table of a switch, ports by LID; nil: none.
 	LFT func(sw *fabric.Node) []byte
+	// Adaptive is the adaptive routing of a switch, nil where it is unknown; Adaptive itself is
+	// nil where it is unknown of all.
+	Adaptive func(sw *fabric.Node) *adaptive.Switch
 	// Hops is called once by the formats that have numbers of hops, which
 	// take long to compute.
 	Hops func() (HopsFunc, error)

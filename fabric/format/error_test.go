@@ -84,7 +84,7 @@ func TestIncludeErrors(t *testing.T) {
 
 func TestDumpUnknownKind(t *testing.T) {
 	const kinds = "ibnetdiscover, opensm-subnet, cables, topo, guid2lid, node-name-map, ibnl, snapshot"
-	const tables = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
+	const tables = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels; "snapshot", of fabsh`
 	for _, test := range []struct {
 		err  error
 		want string

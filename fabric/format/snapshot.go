@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
 
@@ -23,6 +24,23 @@ var snapshot = fileFormat{
 	load:     func(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) { return ReadSnapshot(r, name) },
 	write:    WriteSnapshot,
 	dumpHelp: `"snapshot", of fabsh`,
+	writeTables: func(w io.Writer, f *fabric.Fabric, t *Tables) error {
+		reading := fabric.Reading{LFTs: make([][]byte, len(f.Nodes()))}
+		if t.Adaptive != nil || f.HasAdaptive() { // not what came with f
+			reading.Adaptive = make([]*adaptive.Switch, len(f.Nodes()))
+		}
+		for id := range f.Nodes() {
+			n := &f.Nodes()[id]
+			if !n.IsSwitch() {
+				continue
+			}
+			reading.LFTs[id] = t.LFT(n)
+			if t.Adaptive != nil {
+				reading.Adaptive[id] = t.Adaptive(n)
+			}
+		}
+		return WriteSnapshot(w, f.With(reading))
+	},
 }
 
 // A snapshot is a line with the magic and the version, and a zstd frame with a

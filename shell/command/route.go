@@ -181,6 +181,9 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
+		if r.HasChoices() {
+			s.Warn("%s has the static ports alone, without the choices; dump(\"snapshot\") of routes in a script keeps both", o.out)
+		}
 	}
 	if err := s.Show(values.WrapReport(report)); err != nil {
 		return err

@@ -29,13 +29,17 @@ import (
 // same pairs, and close no credit loop. Their balance is that of a run of the engine,
 // or up to maxWorse worse. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
-// ones that close no credit loop, if r closes none.
+// ones that close no credit loop, if r closes none. Choices of adaptive routing come from the
+// engine that made them; others are left out, with a note.
 //
 // Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
 // that of the engine, twice, and of traffic.MeasureBalance.
 func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	if len(g.Switches()) == 0 {
 		return nil, errors.New("repair: the fabric has no switch")
+	}
+	if r.HasChoices() {
+		return repairChoices(ctx, r, g)
 	}
 	b := engine.BasisOf(r)
 	if b == nil {
@@ -70,6 +74,23 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 		return t, err
 	}
 	return t, evenOut(ctx, t, full)
+}
+
+// repairChoices repairs tables with choices of adaptive routing: those of an engine get them
+// from it, beside static ports that stay; others keep none.
+func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	static := r.StaticPart()
+	if b := engine.BasisOf(r); b != nil {
+		if o := b.On(g); o.Adaptive {
+			o.Keep = static
+			return engine.Compute(ctx, g, b.Engine, o)
+		}
+	}
+	t, err := Tables(ctx, static, g)
+	if err == nil {
+		t.Notes = append(t.Notes, "the choices of adaptive routing, which no engine made, were left out")
+	}
+	return t, err
 }
 
 // patchOr is search.Patch where that leaves no gaps, else full, the tables of a full run.

@@ -1,12 +1,15 @@
 package routes_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"testing"
 
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -197,6 +200,32 @@ func TestDiffChoices(t *testing.T) {
 		d := x.r.Diff(r)
 		if got := fmt.Sprintf("%d entries, %d of choices, %d blocks", d.Entries, d.Choices, d.Blocks); got != x.want {
 			t.Errorf("%s: %s, want %s", x.name, got, x.want)
+		}
+	}
+}
+
+// TestSaveChoices: a snapshot of routes keeps their choices, and other files the static ports.
+func TestSaveChoices(t *testing.T) {
+	g := routingtest.Graph(t, "fattree", graph.Options{})
+	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	for _, x := range []struct {
+		kind format.Kind
+		want *routes.Routes
+	}{{format.KindSnapshot, r}, {format.KindLFTs, r.StaticPart()}} {
+		var b, again bytes.Buffer
+		if err := r.Write(t.Context(), &b, x.kind); err != nil {
+			t.Fatal(err)
+		}
+		open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil }
+		got, err := routes.Load(g.Fabric(), routes.Files{LFTs: "file"}, open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := got.Diff(x.want); d.Entries > 0 || got.HasChoices() != x.want.HasChoices() {
+			t.Errorf("%s: %d entries differ, choices %t, want %t", x.kind, d.Entries, got.HasChoices(), x.want.HasChoices())
+		}
+		if err := got.Write(t.Context(), &again, x.kind); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+			t.Errorf("%s: written again, it differs: %v", x.kind, err)
 		}
 	}
 }

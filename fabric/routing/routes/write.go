@@ -3,21 +3,27 @@ package routes
 import (
 	"context"
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 	"io"
 )
 
-// Write writes the tables as a file of a kind.
+// Write writes the tables as a file of a kind. A snapshot has the choices of adaptive routing;
+// other kinds have the static ports alone.
 func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.Kind) error {
 	g := r.graph
-	return format.DumpTables(stopping{ctx, w}, g.Fabric(), kind, &format.Tables{
+	tables := &format.Tables{
 		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },
 		Hops:  func() (format.HopsFunc, error) { return hopsFunc(ctx, g) },
 		SL:    r.slOf,
 		SL2VL: r.vlsOf,
-	})
+	}
+	if r.AdaptiveKnown() {
+		tables.Adaptive = func(n *fabric.Node) *adaptive.Switch { return r.Adaptive(g.SwitchOf(n)) }
+	}
+	return format.DumpTables(stopping{ctx, w}, g.Fabric(), kind, tables)
 }
 
 // stopping is a writer that fails when ctx ends: the tables of a large fabric are
