@@ -101,10 +101,17 @@ func (d *Graph) Positions() []int32 {
 	return position
 }
 
+// Positions are those of the channels in the order.
+func (o *Order) Positions() []int32 { return o.position }
+
 // Expects reports whether the edge from v to w is there, or agrees with the first order.
 func (o *Order) Expects(v, w int32) bool {
 	return o.first[v] < o.first[w] || o.Has(v, w)
 }
+
+// Agrees reports whether the edge from v to w is there, or agrees with the order, so that
+// TryAdd needs no search.
+func (o *Order) Agrees(v, w int32) bool { return o.position[v] < o.position[w] || o.Has(v, w) }
 
 // TryAdd adds the edge from v to w unless that closes a cycle, and reports whether the
 // edge is there now.

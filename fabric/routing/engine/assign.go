@@ -318,8 +318,7 @@ func (a *assigner) choose(f *rowFill, dests destRange, kept []bool) {
 		case a.Policy == DModK:
 			row[lid] = a.digits.digit(s, i, a.next[s].List())
 		case a.Policy == First:
-			n := a.first(s, least.ports)
-			row[lid] = n[int(lid)%len(n)]
+			row[lid] = a.firstOf(s, a.first(s, least.ports), a.weight[i])
 		case a.Policy == Hash:
 			row[lid] = least.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(least.ports))]
 		case a.Policy == RoundRobin:
@@ -352,6 +351,19 @@ func (a *assigner) first(s int, ports []uint8) []uint8 {
 		}
 	}
 	return groups[best].Ports
+}
+
+// firstOf is the one of parallel ports of switch s with the least load so far.
+func (a *assigner) firstOf(s int, parallel []uint8, weight int32) uint8 {
+	loads := a.loads[a.routes.Graph().FirstPort(s):]
+	best := parallel[0]
+	for _, p := range parallel {
+		if loads[p] < loads[best] {
+			best = p
+		}
+	}
+	loads[best] += weight
+	return best
 }
 
 // mix is a hash of a, b and c: the finalizer of SplitMix64 (Steele, Lea, Flood,

@@ -15,6 +15,9 @@
 //
 //	assign.go      Assign chooses by a policy; policy.go: which there are
 //	leastloaded.go the policies by load; dmodk.go: by digits
+//	balance.go     paths to one LID after the other, the least loaded first, in several
+//	               passes; balanceswitch.go: to all LIDs of a switch
+//	lowlane.go     such paths that need few lanes
 //	separate.go    paths to the LIDs of one port, made disjoint
 //	keep.go        entries that stay as they were
 //
@@ -32,6 +35,7 @@ import (
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
+	"fabsh/fabric/routing/walk"
 )
 
 // All are all routing engines, in the order in which lists show them. This
@@ -181,11 +185,12 @@ func (e *Engine) runInOpenSM() string {
 }
 
 // assigned makes tables of the next hops that h allows: by the policy of o, or else by
-// DModK if l, the levels of g, are those of a fat tree. Repair can begin with them. ranks
+// DModK if l, the levels of g, are those of a fat tree that it suits. Repair can begin with them. ranks
 // are those that h obeys; nil: none.
 func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
 	h.Place = l.Places()
 	choice := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
+	free := choice.Policy == "" && choice.Scope != PerSwitch && choice.Keep == nil
 	if choice.Policy == "" && l.Check() == nil {
 		choice.Policy = DModK
 	}
@@ -195,7 +200,59 @@ func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Level
 		return nil, err
 	}
 	r.SetOrigin(a.basis(ranks))
-	return r, nil
+	if !free || len(g.Dests())*len(g.Channels()) > search.RefineSteps {
+		return r, nil
+	}
+	load := int64(0)
+	if choice.Policy == DModK {
+		var skewed bool
+		if load, skewed, err = isSkewed(ctx, r); err != nil || !skewed {
+			return r, err
+		}
+		if ranks != nil {
+			connected, err := graph.AllHops(ctx, g)
+			if err != nil {
+				return nil, err
+			}
+			if lack, _ := search.CountPairs(g, h, connected); lack > 0 {
+				return r, nil // the paths that are added to it matter more
+			}
+		}
+		choice.Policy = ""
+	}
+	even := routes.New(g, 0)
+	if a, err = assign(ctx, even, h, choice); err != nil {
+		return nil, err
+	}
+	if err := newBalancer(even, h).evenOut(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.separate(ctx); err != nil {
+		return nil, err
+	}
+	if least, err := largestLoad(ctx, even); err != nil || float64(load) < skew*float64(least) && load > 0 {
+		return r, err
+	}
+	even.SetOrigin(a.basis(ranks))
+	return even, nil
+}
+
+// skew is how much more load than others DModK may give a link: in trees that are not as regular
+// as it expects, it can be several times as much. Its order of destinations is worth some.
+const skew = 1.4
+
+// isSkewed reports whether some channel has more than skew times the mean load.
+func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, err error) {
+	load, err := walk.CountAllRoutes(ctx, r)
+	if err != nil || len(load) == 0 {
+		return 0, false, err
+	}
+	sum := int64(0)
+	for _, x := range load {
+		sum += x
+		most = max(most, x)
+	}
+	return most, float64(most)*float64(len(load)) > skew*float64(sum), nil
 }
 
 // completed adds to r, tables of up*/down* under ranks, the paths that are missing, and

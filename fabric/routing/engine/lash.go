@@ -1,29 +1,33 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/search"
 )
 
 // lash is layered shortest-path routing (Skeie, Lysne, Theiss, "Layered shortest path
 // (LASH) routing in irregular system area networks", 2002), as OpenSM's lash: one
-// shortest path from switch to switch, by the lowest port, so that it is dimension
-// order where ports have that order; and the path there and that back on the same
+// shortest path from switch to switch, and the path there and that back on the same
 // lane, so that an answer can have the service level of its question. LIDs are spread
-// over parallel links, which count as one. In a torus of long rings that needs more
-// lanes than there are: then see byDatelines.
+// over parallel links, which count as one. The paths by the lowest ports, which are those of
+// dimension order where ports have that order, determine how many lanes are used at most;
+// paths that are spread more evenly are taken if they need no more, and those with the fewest lanes. In a torus of long rings
+// even the lowest ports may need more lanes than there are: then see byDatelines.
 //
-// Time: those of Hops, Assign and Layer.
+// Time: those of Hops, Assign and Layer, for each of up to four tables.
 var lash = Engine{
 	Name:    "lash",
 	Doc:     "One shortest path from switch to switch, on virtual lanes without credit loops.",
 	OpenSM:  "lash",
 	Lanes:   true,
-	Options: []Option{maxVLsOption},
+	Options: []Option{maxVLsOption, effortOption},
 	Minimal: true,
 	Acyclic: true,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
@@ -31,18 +35,80 @@ var lash = Engine{
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r := routes.New(g, 0)
-		if err := Assign(ctx, r, h, AssignOptions{Policy: First}); err != nil {
+		lowest := routes.New(g, 0)
+		if err := Assign(ctx, lowest, h, AssignOptions{Policy: First}); err != nil {
 			return nil, err
 		}
-		r, err = inLanes(ctx, r, &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}, o)
-		if errors.As(err, new(*TooFewLanes)) {
+		_, first := inLanes(ctx, lowest, lashLayering(g), o)
+		if first != nil {
+			if !errors.As(first, new(*Precondition)) {
+				return nil, first
+			}
 			if t := byDatelines(ctx, g, o.MaxVLs); t != nil {
 				return t, nil
 			}
 		}
-		return r, err
+		if len(g.Dests())*len(g.Channels()) > search.RefineSteps || g.Weighted() {
+			return lowest, first
+		}
+		even, err := evenLash(ctx, g, h, lowest)
+		if err != nil {
+			return nil, err
+		}
+		var best laneTables
+		with := *o
+		if first == nil {
+			best.r, with.MaxVLs = lowest, lowest.Lanes()
+		}
+		for _, t := range even {
+			switch _, err := inLanes(ctx, t.r, lashLayering(g), &with); {
+			case err == nil && (best.r == nil || best.r == lowest || t.r.Lanes() < best.r.Lanes() || t.load < best.load):
+				best, with.MaxVLs = t, t.r.Lanes()
+			case err != nil && !errors.As(err, new(*Precondition)):
+				return nil, err
+			}
+		}
+		if best.r == nil {
+			return nil, first
+		}
+		return best.r, nil
 	},
+}
+
+func lashLayering(g *graph.Graph) *lanes.Layering {
+	return &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}
+}
+
+// evenLash are tables of one path from switch to switch that have less load than lowest,
+// those that are likely to need the fewest lanes first.
+func evenLash(ctx context.Context, g *graph.Graph, h *graph.Hops, lowest *routes.Routes) ([]laneTables, error) {
+	most, err := largestLoad(ctx, lowest)
+	if err != nil {
+		return nil, err
+	}
+	net := network(g)
+	variants := []struct {
+		toll   float64
+		spread bool
+	}{{highToll, false}, {highToll, true}, {lowToll, true}, {0, true}}
+	list, failed := make([]laneTables, len(variants)), make([]error, len(variants))
+	err = graph.Each(ctx, g.Workers(), len(variants), func(_, i int) {
+		list[i].r = routes.New(g, 0)
+		b := newBalancer(list[i].r, h)
+		if b.bySwitch(variants[i].spread); variants[i].toll > 0 {
+			b.turns, b.toll = lanes.NewTurns(net), variants[i].toll
+		}
+		failed[i] = b.run(ctx)
+	})
+	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].load, err = largestLoad(ctx, list[i].r); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(list, func(t laneTables) bool { return t.load >= most }), nil
 }
 
 // byDatelines are the paths of lash in a whole torus of long rings, where Layer finds no

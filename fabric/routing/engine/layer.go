@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
@@ -17,12 +18,18 @@ import (
 const DefaultLanes = 8
 
 // TooFewLanes reports that no solution was found with so many lanes.
-type TooFewLanes struct{ Max int }
+type TooFewLanes struct {
+	Max    int
+	GaveUp time.Duration // after which the search ended early; 0: it did not
+}
 
 func (e *TooFewLanes) Error() string {
 	more := ""
+	if e.GaveUp > 0 {
+		more = fmt.Sprintf("gave up after %.0f s; --effort raises it; ", max(1, e.GaveUp.Seconds()))
+	}
 	if e.Max < lanes.Max {
-		more = fmt.Sprintf("allow more with max_vls, up to %d, if the links have them; ", lanes.Max)
+		more += fmt.Sprintf("allow more with max_vls, up to %d, if the links have them; ", lanes.Max)
 	}
 	return fmt.Sprintf("no solution found with %s; %supdn, ftree and nue find paths on one lane", plural.Count(e.Max, "virtual lane", "virtual lanes"), more)
 }
@@ -72,12 +79,17 @@ func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) er
 	if l.Shift != nil {
 		shifts = 2
 	}
+	begin := time.Now()
 	layer, layers, err := l.Run(ctx, max/shifts)
 	switch {
 	case err != nil:
 		return err
 	case layers == 0:
-		return &TooFewLanes{max}
+		few := &TooFewLanes{Max: max}
+		if l.GaveUp {
+			few.GaveUp = time.Since(begin)
+		}
+		return few
 	}
 	r.SL, r.SL2VL = nil, nil
 	if layers == 1 && shifts == 1 {
@@ -110,6 +122,7 @@ func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) er
 // inLanes is r with the lanes of a layering. That they are not enough is a condition
 // that does not hold.
 func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
+	l.Work = lanes.DefaultWork * max(1, o.Effort)
 	err := layer(ctx, r, l, o.MaxVLs)
 	if few := new(TooFewLanes); errors.As(err, &few) {
 		return nil, &Precondition{Reason: err}

@@ -330,9 +330,9 @@ func TestOpenSMLanes(t *testing.T) {
 	}
 }
 
-// TestNueLanes: nue on one lane has no longer path than up*/down* from the root that it
-// takes itself; on several lanes paths are as short or shorter, and close no credit loop,
-// by the oracle.
+// TestNueLanes: nue has no path that is more than half as long again as the longest of
+// up*/down* from the root that it takes itself, and paths close no credit loop, by the
+// oracle.
 func TestNueLanes(t *testing.T) {
 	used := 0
 	for i, spec := range routingtest.SmallNets() {
@@ -354,7 +354,8 @@ func TestNueLanes(t *testing.T) {
 			}
 		}
 		last := verified(t, compute(t, g, "nue", Options{}), verify.Options{})
-		if last.MaxHops > max(2, most) {
+		limit := max(2, most+(most-2)/2)
+		if last.MaxHops > limit {
 			t.Errorf("%s: the longest path has %d links, by up*/down* %d", spec, last.MaxHops, most)
 		}
 		for _, vls := range []int{2, 5} {
@@ -363,8 +364,8 @@ func TestNueLanes(t *testing.T) {
 			}
 			r := compute(t, g, "nue", Options{MaxVLs: vls})
 			v := verified(t, r, verify.Options{})
-			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 && connected(t, g) || r.Lanes() > vls || v.MaxHops > last.MaxHops {
-				t.Errorf("%s, %d lanes: %+v; the oracle: %v, %d; %d lanes, and the longest path had %d links", spec, vls, v, acyclic, unreachable, r.Lanes(), last.MaxHops)
+			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 && connected(t, g) || r.Lanes() > vls || v.MaxHops > limit {
+				t.Errorf("%s, %d lanes: %+v; the oracle: %v, %d; %d lanes, and the longest path may have %d links", spec, vls, v, acyclic, unreachable, r.Lanes(), limit)
 			}
 			used = max(used, r.Lanes())
 		}

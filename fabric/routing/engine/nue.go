@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"fabsh/fabric/routing/graph"
@@ -21,9 +24,10 @@ import (
 // where they must be. The turns of a spanning tree are always allowed (the escape
 // paths), so no LID is left without a path. With several lanes, the LIDs of a switch
 // are on the first on which their paths are shortest ones, or else as short as can be.
-// Where paths up to a root and then down, from the centre, are shorter at the longest,
-// or as short and the busiest link has fewer routes, these are taken. On a fat tree,
-// paths go up and then down where all pairs have such a path, and on very large
+// Then each LID gets paths again, in the order of channels that was found, now that the load
+// of all others is known. All this is also done from other roots, and beside it are tables
+// whose paths go up to a root and then down; the most even tables are taken: see mostEven. On
+// a fat tree, paths go up and then down where all pairs have such a path, and on very large
 // networks: see nueUpDown.
 //
 // Time: for each LID a search of O(C*log C), on each lane that is tried, and a cycle
@@ -66,9 +70,7 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 		if o.MaxVLs > lanes.Max {
 			return nil, fmt.Errorf("nue: %d virtual lanes: a link has from 1 to %d for data", o.MaxVLs, lanes.Max)
 		}
-		if r, err = search.InLanes(ctx, g, root, ranks, connected, max(nueVLs, o.MaxVLs)); err == nil {
-			r, err = orUpDown(ctx, r, root, connected)
-		}
+		r, err = bestOfNue(ctx, g, root, ranks, connected, o)
 	}
 	if err != nil {
 		return nil, err
@@ -76,43 +78,163 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 	return r, search.FillIn(ctx, r, nil, connected, nil)
 }
 
-// orUpDown is r, or, if they are better, tables whose paths go up to root and then down.
-func orUpDown(ctx context.Context, r *routes.Routes, root int, connected *graph.Hops) (*routes.Routes, error) {
-	g := r.Graph()
-	if g.Weighted() {
-		return r, nil // the weights determine which paths are better
-	}
-	longest, busiest, err := worst(ctx, r)
+// bestOfNue are, of tables by searches and of those whose paths go up to a root and then down,
+// the ones whose busiest link has the fewest routes, among those whose longest path is not
+// longer than with paths up to root and down. Other roots are tried unless some are given.
+func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {
+	vls := max(nueVLs, o.MaxVLs)
+	list, err := search.InLanes(ctx, g, root, ranks, connected, vls)
 	if err != nil {
 		return nil, err
 	}
+	if g.Weighted() {
+		return list[0], nil // the weights determine which paths are better
+	}
 	u, err := nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected)
-	if u == nil || err != nil {
-		return r, err
-	}
-	switch far, busy, err := worst(ctx, u); {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case far < longest || far == longest && busy < busiest:
-		return u, nil
 	}
-	return r, nil
+	limit := int32(graph.MaxDistance)
+	if u != nil {
+		if limit, _, err = worst(ctx, u); err != nil {
+			return nil, err
+		}
+		list = append(list, u)
+	}
+	if size := len(g.Dests()) * len(g.Channels()); len(o.Roots) == 0 && size <= search.RefineSteps {
+		searches := vls == 1 && size <= search.RefineSteps>>5
+		more, err := byOtherRoots(ctx, g, root, connected, searches)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return mostEven(ctx, list, limit)
 }
 
-// worst is how many links the longest path has, between switches with CAs, and how many
-// routes the busiest link.
-func worst(ctx context.Context, r *routes.Routes) (longest int32, busiest int64, err error) {
+// loadSlack is how much more load than the least the busiest link may have, if loads are more even
+// in total.
+const loadSlack = 1.1
+
+// mostEven is the one of list with the least sum of the squares of loads, among those whose
+// busiest link has at most loadSlack times the fewest routes, and whose longest path has at
+// most half as many links again as limit.
+func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.Routes, error) {
+	type measure struct {
+		r       *routes.Routes
+		busiest int64
+		squares float64
+	}
+	var all []measure
+	least := int64(math.MaxInt64)
+	for _, r := range list {
+		longest, load, err := worst(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if longest > limit+limit/2 {
+			continue
+		}
+		m := measure{r: r, busiest: slices.Max(append(load, 0))}
+		for _, x := range load {
+			m.squares += float64(x) * float64(x)
+		}
+		all = append(all, m)
+		least = min(least, m.busiest)
+	}
+	var best measure
+	for _, m := range all {
+		if float64(m.busiest) <= loadSlack*float64(least) && (best.r == nil || m.squares < best.squares) {
+			best = m
+		}
+	}
+	return best.r, nil
+}
+
+// Of rootsTried other roots, tables are made of rootsTaken: those whose paths up and down have the
+// least load at first sight.
+const (
+	rootsTried = 24
+	rootsTaken = 3
+)
+
+// byOtherRoots are tables of other roots than root: of paths up and down, and, if searches,
+// by searches.
+func byOtherRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.Hops, searches bool) (list []*routes.Routes, err error) {
+	roots, err := evenRoots(ctx, g, root, connected)
+	if err != nil {
+		return nil, err
+	}
+	found, failed := make([][]*routes.Routes, len(roots)), make([]error, len(roots))
+	err = graph.Each(ctx, g.Workers(), len(roots), func(_, i int) {
+		ranks := graph.RanksFrom(g, roots[i:i+1])
+		u, err := nueUpDown(ctx, g, ranks, connected)
+		if u != nil {
+			found[i] = append(found[i], u)
+		}
+		if err == nil && searches {
+			var more []*routes.Routes
+			more, err = search.InLanes(ctx, g, roots[i], ranks, connected, 1)
+			found[i] = append(found[i], more...)
+		}
+		failed[i] = err
+	})
+	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
+}
+
+// evenRoots are some other roots than root, by which paths up and down are spread well.
+func evenRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.Hops) (roots []int, err error) {
+	type trial struct {
+		root int
+		load int64
+	}
+	var trials []trial
+	step := max(1, len(g.Switches())/rootsTried)
+	for s := 0; s < len(g.Switches()); s += step {
+		if s != root {
+			trials = append(trials, trial{s, -1})
+		}
+	}
+	failed := make([]error, len(trials))
+	err = graph.Each(ctx, g.Workers(), len(trials), func(_, i int) {
+		h, err := graph.UpDown(ctx, g, graph.RanksFrom(g, []int{trials[i].root}))
+		if err != nil {
+			failed[i] = err
+			return
+		}
+		if lack, _ := search.CountPairs(g, h, connected); lack > 0 {
+			return
+		}
+		b := newBalancer(routes.New(g, 0), h)
+		if failed[i] = b.pass(ctx, false); failed[i] == nil {
+			trials[i].load = slices.Max(append(b.load, 0))
+		}
+	})
+	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+		return nil, err
+	}
+	trials = slices.DeleteFunc(trials, func(t trial) bool { return t.load < 0 })
+	slices.SortFunc(trials, func(a, b trial) int { return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.root, b.root)) })
+	for _, t := range trials[:min(rootsTaken, len(trials))] {
+		roots = append(roots, t.root)
+	}
+	return roots, nil
+}
+
+// worst is how many links the longest path has, between switches with CAs, and the routes of
+// each channel.
+func worst(ctx context.Context, r *routes.Routes) (longest int32, load []int64, err error) {
 	e := walk.SelectEndpoints(r.Graph(), 0)
 	most := make([]int32, r.Graph().Workers())
-	load, err := walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, lid mad.LID) {
+	load, err = walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, lid mad.LID) {
 		for _, s := range e.Sources {
 			most[worker] = max(most[worker], w.State[s])
 		}
 	})
-	if err != nil {
-		return 0, 0, err
-	}
-	return slices.Max(most), slices.Max(append(load, 0)), nil
+	return slices.Max(most), load, err
 }
 
 // manySteps is the product of LIDs and channels above which searches of the dependency graph would

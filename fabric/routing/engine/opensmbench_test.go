@@ -87,7 +87,7 @@ func routingTime(b *testing.B, sm *ibsimtest.SM) (used time.Duration, end string
 }
 
 // processTime is the CPU time of a process so far, in ticks of 10 ms (proc_pid_stat(5)).
-func processTime(b *testing.B, pid int) time.Duration {
+func processTime(b testing.TB, pid int) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

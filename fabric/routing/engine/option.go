@@ -21,6 +21,7 @@ type Options struct {
 	// Adaptive lets switches choose among all ports that keep what the engine promises.
 	Adaptive bool
 	MaxVLs   int // virtual lanes that may be used; 0: the engine's default
+	Effort   int // how long to search for lanes: a multiple of the default; 0: 1
 	// TorusConfig has the shape, and where it begins; nil: torus-2qos finds that.
 	TorusConfig *format.TorusConfig
 }
@@ -101,6 +102,14 @@ var (
 		Max:     lanes.Max,
 		Field:   func(o *Options) any { return &o.MaxVLs },
 	}
+	effortOption = Option{
+		Name:    "effort",
+		Doc:     "how long to search for lanes, as a multiple of the default, which is some seconds",
+		Default: 1,
+		Min:     1,
+		Max:     1000,
+		Field:   func(o *Options) any { return &o.Effort },
+	}
 	torusConfigOption = Option{
 		Name:    "torus_config",
 		Doc:     "OpenSM's file of that name (torus-2QoS.conf): shape, seeds and datelines (default: found automatically)",
@@ -124,7 +133,7 @@ var (
 // AllOptions are the options that are fields of Options, in the order of the
 // parameters of graph.route().
 func AllOptions() []Option {
-	return []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, givenOption, adaptiveOption, maxVLsOption, torusConfigOption}
+	return []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, givenOption, adaptiveOption, maxVLsOption, effortOption, torusConfigOption}
 }
 
 // by returns o for an engine that has another default, with a note on it.

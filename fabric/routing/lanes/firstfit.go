@@ -7,8 +7,9 @@ import (
 
 // firstFit puts path after path on the first layer where it closes no cycle (Skeie,
 // Lysne, Theiss, "Layered shortest path (LASH) routing in irregular system area
-// networks", 2002). It returns the layers and their number; 0: it takes more than most.
-func (l *Layering) firstFit(ctx context.Context, most int) (layer [][]uint8, layers int, err error) {
+// networks", 2002). It returns the layers and their number; 0: it takes more than most. The
+// order of paths makes a difference: backward is one more to try.
+func (l *Layering) firstFit(ctx context.Context, most int, backward bool) (layer [][]uint8, layers int, err error) {
 	layer = make([][]uint8, len(l.layer))
 	for s := range layer {
 		layer[s] = make([]uint8, len(l.layer[s]))
@@ -16,6 +17,9 @@ func (l *Layering) firstFit(ctx context.Context, most int) (layer [][]uint8, lay
 	var orders []*order
 	var trail []int32
 	for i := range l.Dests {
+		if backward {
+			i = len(l.Dests) - 1 - i
+		}
 		d := &l.Dests[i]
 		for _, s := range l.Sources {
 			if ctx.Err() != nil {

@@ -5,7 +5,7 @@
 //	layer.go     Layering: cycles are broken by moving paths to the next lane
 //	break.go     the search for cycles, and what is moved
 //	firstfit.go  path after path, each on the first layer that takes it
-//	order.go     a layer that takes paths
+//	order.go     a layer that takes paths; turns.go, one that takes turns
 //	dragonfly.go the groups of a dragonfly
 //	torus.go     the directions of the links of a torus, and torusplace.go its coordinates
 //	torusroute.go paths in a torus, and around what is missing
@@ -60,6 +60,11 @@ type Layering struct {
 	// Both requires that paths there and back are on one layer. There is one Dest for each
 	// of Sources then, in their order.
 	Both bool
+	// Work is how many vertices searches go through, and edges of paths that are moved, in
+	// each of the two ways before it gives up; 0: DefaultWork.
+	Work int
+	// GaveUp reports, after Run, that it did so, and that more work may find fewer layers.
+	GaveUp bool
 
 	shifts   int32     // lanes of a layer
 	layer    [][]uint8 // by switch, nil where no path begins; by LID
@@ -72,7 +77,7 @@ type Layering struct {
 	searches int32
 	todo     []int32
 	trail    []int32 // edges of the path that was followed last
-	work     int     // what is left of Work
+	work     int     // what is left of Work; less than 0: it gave up
 }
 
 // path is from a switch to a destination.
@@ -81,9 +86,8 @@ type path struct {
 	source int32 // switch
 }
 
-// Work is how many vertices searches go through, and edges of paths that are moved, in
-// each of the two ways before it gives up: a bound of time, some seconds.
-const Work = 8_000_000
+// DefaultWork takes some seconds at most.
+const DefaultWork = 50_000_000
 
 // Run finds the layers, most of them at most: by switch, nil where no path begins, then
 // by LID. Paths that do not arrive are on layer 0. No layers: that many are not enough,
@@ -103,16 +107,28 @@ func (l *Layering) Run(ctx context.Context, most int) (layer [][]uint8, layers i
 	if most == 1 {
 		return nil, 0, nil
 	}
-	l.work = Work
-	fitting, fewest, err := l.firstFit(ctx, most)
-	if err != nil || fewest == 2 || l.work < 0 {
-		return fitting, fewest, err
+	if l.Work == 0 {
+		l.Work = DefaultWork
 	}
-	if fewest > 0 {
-		most = fewest - 1
+	var fitting [][]uint8
+	fewest := 0
+	for _, backward := range []bool{false, true} {
+		l.work = l.Work
+		found, n, err := l.firstFit(ctx, most, backward)
+		l.GaveUp = l.GaveUp || l.work < 0
+		if err != nil {
+			return nil, 0, err
+		}
+		if n > 0 {
+			fitting, fewest, most = found, n, n-1
+		}
+		if n == 2 {
+			return fitting, fewest, nil
+		}
 	}
-	l.work = Work
+	l.work = l.Work
 	layers, err = l.moving(ctx, most)
+	l.GaveUp = l.GaveUp || l.work < 0
 	if err != nil || layers == 0 {
 		return fitting, fewest, err
 	}

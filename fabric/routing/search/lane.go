@@ -12,8 +12,9 @@ import (
 
 // InLanes computes tables by searches as of nue, on so many virtual lanes, of which the
 // first is enough where it has shortest paths. root and ranks are those of EscapeRoot,
-// and connected the distances in g.
-func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (*routes.Routes, error) {
+// and connected the distances in g. The result are two tables: with paths as short as these
+// searches find them, and with detours that even out the load.
+func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (list []*routes.Routes, err error) {
 	r := routes.New(g, 0)
 	searches := make([]*nueSearch, lanes)
 	position := cdg.UpDownOrder(g, ranks)
@@ -43,31 +44,52 @@ func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, 
 			searches[lane].forgetSiblings() // the lanes have their loads in common
 		}
 	}
-	if err := searches[0].toSwitches(ctx, connected); err != nil {
-		return nil, err
-	}
-	if slices.Max(sl) > 0 {
-		r.SL, r.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
-	}
 	escaped := 0
 	for _, n := range searches {
 		escaped += n.escaped
 	}
-	if escaped > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", escaped, g.Switches()[root].Label()))
+	hops := []float64{shortHop, detourHop}
+	for i, hop := range hops {
+		t := r
+		if i < len(hops)-1 {
+			t = r.Clone()
+		}
+		f := newRefiner(t, slices.Clone(searches[0].load), hop)
+		f.lane = sl
+		for _, n := range searches {
+			f.position = append(f.position, n.order.Positions())
+		}
+		if err := f.run(ctx); err != nil {
+			return nil, err
+		}
+		first := newNueSearch(t, f.dependencies(), f.position[0])
+		first.tree = searches[0].tree
+		if err := first.toSwitches(ctx, connected); err != nil {
+			return nil, err
+		}
+		if slices.Max(sl) > 0 {
+			t.SL, t.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
+		}
+		if n := escaped + first.escaped; n > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n, g.Switches()[root].Label()))
+		}
+		list = append(list, t)
 	}
-	return r, nil
+	return list, nil
 }
 
-// shortestLane is the first lane on which paths to switch d are as short as can be.
+// shortestLane is the first lane on which paths to switch d are as short as can be, or
+// shortest, without cycle tests: those would take most of the time.
 func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
 	if len(searches) == 1 {
 		return 0
 	}
 	best, least := 0, int64(-1)
 	for i, n := range searches {
+		n.order.Budget = -1
 		n.begin(d)
 		n.search()
+		n.order.Budget = 0
 		excess := int64(0) // links beyond those of shortest paths; large, without a path
 		for s, endpoints := range n.endpoints {
 			if x := connected.Distance(s, d); endpoints > 0 && x > 0 {

@@ -5,6 +5,7 @@
 //	resume.go   of the paths that are missing only, or apart from those to the same port
 //	escape.go   the spanning tree that leaves no LID without a path
 //	lane.go     InLanes: all tables, on one virtual lane or more
+//	refine.go   other paths for LIDs, now that the load of all is known
 //	beside.go   Nue: some LIDs, beside given turns
 //	complete.go Complete: tables of up*/down*, where some paths are missing
 //	addition.go the paths that are missing, and how often they are searched for
@@ -133,11 +134,14 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 
 // waits reports whether the path from s over channel c must wait: see search.
 func (n *nueSearch) waits(s, c int32) bool {
-	if n.order.Budget < 0 || n.patient && n.endpoints[s] == 0 {
-		next := n.via[n.g.ChannelTo(c)]
-		return next >= 0 && !n.order.Expects(c, next)
+	next := n.via[n.g.ChannelTo(c)]
+	switch {
+	case next < 0:
+		return false
+	case n.order.Budget < 0:
+		return !n.order.Agrees(c, next)
 	}
-	return false
+	return n.patient && n.endpoints[s] == 0 && !n.order.Expects(c, next)
 }
 
 // search is Dijkstra's algorithm from the destination, or, where bound is known, A*

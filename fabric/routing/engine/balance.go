@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/search"
+	"fabsh/mad"
+)
+
+// balanceLoad gives each LID in turn those of the paths that h allows with the fewest routes
+// on their channels so far, and then, where that takes no more than a second or two, each
+// again, now that the routes of all others are known.
+func balanceLoad(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
+	b := newBalancer(r, h)
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	return b.separate(ctx)
+}
+
+// balancer spreads routes over shortest paths. The distances are known, so no queue is needed:
+// it goes through the switches in the order of their distance, and of each only through the
+// channels to next hops, which are the same for all LIDs on a switch.
+type balancer struct {
+	r         *routes.Routes
+	g         *graph.Graph
+	h         *graph.Hops
+	endpoints []int64 // by switch
+	load      []int64 // by channel: the routes over it
+	squares   float64 // the sum of the squares of load
+	power     int     // of the load, which a channel costs; 0: 1
+	most      int64   // the largest load when the pass began, at least 1
+
+	// turns, if not nil, are those that close no cycle. A path pays for each other turn
+	// toll times the mean cost of a channel.
+	turns *lanes.Turns
+	toll  float64
+
+	// trunk, if not nil, has for each channel the first of those beside it, which stands for all of
+	// them; and paths to the LIDs of a switch are the same, spread over trunks.
+	trunk  []int32
+	ports  [][]uint8 // by first channel: the ports of its trunk
+	spread bool      // count the routes of each switch to another before the next chooses
+
+	steps      []balanceStep // of the present switch, nearest first
+	next       []int32       // channels of next hops, by step
+	byDistance [graph.MaxDistance + 1][]int32
+	via        []int32 // by switch: the channel of its path to the present LID
+	cost, flow []int64 // by switch
+}
+
+// balanceStep is a switch, whose next hops are by the channels next[first:last].
+type balanceStep struct{ s, first, last int32 }
+
+func newBalancer(r *routes.Routes, h *graph.Hops) *balancer {
+	g := r.Graph()
+	n := len(g.Switches())
+	return &balancer{
+		r: r, g: g, h: h, endpoints: g.Endpoints(), load: make([]int64, len(g.Channels())),
+		via: make([]int32, n), cost: make([]int64, n), flow: make([]int64, n),
+	}
+}
+
+// separate gives the LIDs of each port paths that have little in common.
+func (b *balancer) separate(ctx context.Context) error {
+	return (&assigner{routes: b.r, h: b.h}).separate(ctx)
+}
+
+// run gives all LIDs paths.
+func (b *balancer) run(ctx context.Context) error {
+	if err := b.pass(ctx, false); err != nil {
+		return err
+	}
+	return b.refine(ctx)
+}
+
+// evenOut is refine for tables that are there.
+func (b *balancer) evenOut(ctx context.Context) error {
+	if b.large() {
+		return nil
+	}
+	for d := range b.g.Switches() {
+		b.begin(d)
+		for _, dest := range b.g.DestsOf(d) {
+			if dest.Out != 0 {
+				b.read(dest.LID)
+				b.count(1)
+			}
+		}
+	}
+	return b.refine(ctx)
+}
+
+// large reports whether to refine would take long.
+func (b *balancer) large() bool { return len(b.g.Dests())*len(b.g.Channels()) > search.RefineSteps }
+
+// refine gives LIDs other paths than those that they have, where that evens out the load.
+func (b *balancer) refine(ctx context.Context) error {
+	if b.large() {
+		return nil
+	}
+	for _, power := range []int{2, 2, 8, 8} {
+		b.power, b.most = power, slices.Max(append(b.load, 1))
+		if err := b.pass(ctx, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass gives each LID paths in place of those it has, if again, else for the first time.
+func (b *balancer) pass(ctx context.Context, again bool) error {
+	for d := range b.g.Switches() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		b.begin(d)
+		if b.trunk != nil {
+			b.passSwitch(d, again)
+			continue
+		}
+		for _, dest := range b.g.DestsOf(d) {
+			switch {
+			case dest.Out == 0 && again:
+				continue // little traffic goes to a switch
+			case again:
+				b.read(dest.LID)
+				b.count(-1)
+			}
+			b.r.Row(d)[dest.LID] = dest.Out
+			b.choose(d, dest.LID)
+			if dest.Out != 0 {
+				b.count(1)
+			}
+		}
+	}
+	return nil
+}
+
+// begin finds the next hops to switch d.
+func (b *balancer) begin(d int) {
+	g, h := b.g, b.h
+	for i := range b.byDistance {
+		b.byDistance[i] = b.byDistance[i][:0]
+	}
+	for s := range g.Switches() {
+		if x := h.Distance(s, d); x > 0 {
+			b.byDistance[x] = append(b.byDistance[x], int32(s))
+		}
+	}
+	b.steps, b.next = b.steps[:0], b.next[:0]
+	for x, list := range b.byDistance {
+		for _, s := range list {
+			first := int32(len(b.next))
+			for c := g.FirstChannel(int(s)); c < g.FirstChannel(int(s+1)); c++ {
+				if b.trunk != nil && b.trunk[c] != c {
+					continue
+				}
+				if to := int(g.ChannelTo(c)); h.Distance(to, d)+int(g.Channels()[c].Weight) == x && (h.Ranks() == nil || h.Agrees(int(s), to, d)) {
+					b.next = append(b.next, c)
+				}
+			}
+			b.steps = append(b.steps, balanceStep{s, first, int32(len(b.next))})
+		}
+	}
+}
+
+// choose gives lid, on switch d, the cheapest paths. A channel costs its load, or a power of
+// it: that is what makes the busiest ones rare, but it is too much while few loads are known.
+func (b *balancer) choose(d int, lid mad.LID) {
+	if b.turns != nil {
+		b.chooseTurns(d, lid)
+		return
+	}
+	g := b.g
+	b.cost[d] = 0
+	for _, st := range b.steps {
+		best, at := int64(-1), int32(-1)
+		for _, c := range b.next[st.first:st.last] {
+			if x := b.price(c) + b.cost[g.ChannelTo(c)]; best < 0 || x < best {
+				best, at = x, c
+			}
+		}
+		b.cost[st.s], b.via[st.s] = best, at
+		b.r.Row(int(st.s))[lid] = g.Channels()[at].Port
+	}
+}
+
+// chooseTurns is choose where turns that close a cycle have a toll.
+func (b *balancer) chooseTurns(d int, lid mad.LID) {
+	g := b.g
+	toll := b.turnToll()
+	b.cost[d] = 0
+	for _, st := range b.steps {
+		best, at := int64(-1), int32(-1)
+		for _, c := range b.next[st.first:st.last] {
+			to := g.ChannelTo(c)
+			x := b.load[c]*b.load[c] + b.cost[to]
+			if int(to) != d && (best < 0 || x < best) && !b.turns.Admits(c, b.via[to]) {
+				x += toll
+			}
+			if best < 0 || x < best {
+				best, at = x, c
+			}
+		}
+		b.cost[st.s], b.via[st.s] = best, at
+		if to := g.ChannelTo(at); int(to) != d {
+			b.turns.Add(at, b.via[to])
+		}
+		b.r.Row(int(st.s))[lid] = g.Channels()[at].Port
+	}
+}
+
+// price is the cost of a channel.
+func (b *balancer) price(c int32) int64 {
+	x := b.load[c]
+	if b.trunk != nil {
+		x /= int64(len(b.ports[c]))
+	}
+	switch b.power {
+	case 2:
+		x *= x
+	case 8:
+		x = (x << 7) / b.most
+		x *= x
+		x *= x
+		x *= x
+	}
+	return x
+}
+
+// turnToll is the cost of a turn that closes a cycle.
+func (b *balancer) turnToll() int64 { return int64(b.toll * (b.squares/float64(len(b.load)) + 1)) }
+
+// read reads the paths to lid from the tables.
+func (b *balancer) read(lid mad.LID) {
+	for _, st := range b.steps {
+		c := b.g.Target(st.s, b.r.Row(int(st.s))[lid]).Channel()
+		if b.trunk != nil {
+			c = b.trunk[c]
+		}
+		b.via[st.s] = c
+	}
+}
+
+// count adds n times the routes of the present LID to the load.
+func (b *balancer) count(n int64) {
+	copy(b.flow, b.endpoints)
+	for i := len(b.steps) - 1; i >= 0; i-- {
+		s := b.steps[i].s
+		c, flow := b.via[s], b.flow[s]
+		b.squares += float64(n*flow) * float64(2*b.load[c]+n*flow)
+		b.load[c] += n * flow
+		b.flow[b.g.ChannelTo(c)] += flow
+	}
+}

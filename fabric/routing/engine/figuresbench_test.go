@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routingtest"
+)
+
+// BenchmarkFigures prints, for each net and engine that OpenSM has tables for, ratios of ours to
+// its own: of the largest load, and of bandwidths; the lanes of both, and the CPU times of
+// the routing. The last of an engine has the geometric mean and the worst of its loads.
+func BenchmarkFigures(b *testing.B) {
+	byEngine := map[string][]figure{}
+	var engines []string
+	for _, f := range readFigures(b, opensmFigures) {
+		if byEngine[f.Engine] == nil {
+			engines = append(engines, f.Engine)
+		}
+		byEngine[f.Engine] = append(byEngine[f.Engine], f)
+	}
+	graphs := map[string]*graph.Graph{}
+	for _, engine := range engines {
+		logs, worst, n := 0.0, 0.0, 0
+		for _, theirs := range byEngine[engine] {
+			if theirs.Result != "ok" {
+				continue
+			}
+			b.Run(engine+"/"+strings.ReplaceAll(theirs.Net, "/", "x"), func(b *testing.B) {
+				g := graphs[theirs.Net]
+				if g == nil {
+					var err error
+					if g, err = graph.New(benchNet(b, theirs.Net), graph.Options{}); err != nil {
+						b.Fatal(err)
+					}
+					graphs[theirs.Net] = g
+				}
+				before := routingtest.UsedTime(b)
+				r := theirs.ours(b, g)
+				for range b.N - 1 {
+					r = theirs.ours(b, g)
+				}
+				used := (routingtest.UsedTime(b) - before) / time.Duration(b.N)
+				var ours figure
+				ours.measure(b, r)
+				ratio := float64(ours.Largest) / float64(theirs.Largest)
+				b.ReportMetric(ratio, "load/OpenSM")
+				b.ReportMetric(ours.Shift/theirs.Shift, "shift/OpenSM")
+				b.ReportMetric(ours.Bisection/theirs.Bisection, "bisection/OpenSM")
+				b.ReportMetric(float64(r.Lanes()), "lanes")
+				b.ReportMetric(float64(theirs.Lanes), "OpenSM-lanes")
+				b.ReportMetric(used.Seconds()*1e3, "cpu-ms")
+				b.ReportMetric(float64(theirs.CPU), "OpenSM-cpu-ms")
+				logs, worst, n = logs+math.Log(ratio), max(worst, ratio), n+1
+			})
+		}
+		b.Run(engine+"/all", func(b *testing.B) {
+			for b.Loop() {
+			}
+			b.ReportMetric(math.Exp(logs/float64(max(n, 1))), "load-mean/OpenSM")
+			b.ReportMetric(worst, "load-worst/OpenSM")
+		})
+	}
+}

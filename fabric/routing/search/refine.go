@@ -1,0 +1,221 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+)
+
+// refiner gives LIDs other paths than those that they have, where that evens out the load. The
+// channels of each lane are in a fixed order. As long as all paths agree with it, they close
+// no cycle, so that no test is needed.
+type refiner struct {
+	g         *graph.Graph
+	r         *routes.Routes
+	lane      []uint8   // by LID
+	position  [][]int32 // by lane and channel: its place in the order
+	endpoints []int64   // by switch
+	load      []int64   // routes, by channel
+	squares   float64   // the sum of the squares of load
+	hop       float64   // what a link costs beside its load, in mean squares of the load
+
+	// Of the present LID:
+	home     int32
+	via, was []int32 // by switch: the channel of its path, and of the one before
+	cost     []int64
+	settled  []bool
+	left     int     // switches with CAs that had a path, and have none yet
+	flow     []int64 // by switch
+	done     []int32 // switches that have a path, nearest first
+	queue    graph.CostHeap
+}
+
+// Costs of a link, in mean squares of the load: with the first, few paths are longer than they
+// have to be; with the other, some are, around the busiest links.
+const (
+	shortHop  = 1000
+	detourHop = 4
+)
+
+// RefineSteps is the product of LIDs and channels up to which LIDs are given paths again.
+// Beyond, as in a tree of 11,664 hosts, that takes seconds.
+const RefineSteps = 1 << 27
+
+// refinePasses is how often each LID gets paths again: later ones change little.
+const refinePasses = 3
+
+func newRefiner(r *routes.Routes, load []int64, hop float64) *refiner {
+	g := r.Graph()
+	n := len(g.Switches())
+	f := &refiner{g: g, r: r, endpoints: g.Endpoints(), load: load, hop: hop}
+	f.via, f.was, f.cost = make([]int32, n), make([]int32, n), make([]int64, n)
+	f.settled, f.flow = make([]bool, n), make([]int64, n)
+	for _, x := range load {
+		f.squares += float64(x) * float64(x)
+	}
+	return f
+}
+
+// run gives all LIDs of CAs paths again.
+func (f *refiner) run(ctx context.Context) error {
+	if len(f.g.Dests())*len(f.g.Channels()) > RefineSteps {
+		return nil
+	}
+	for range refinePasses {
+		for d := range f.g.Switches() {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			for _, dest := range f.g.DestsOf(d) {
+				if dest.Out > 0 {
+					f.again(int32(d), dest)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// again gives a LID the cheapest paths, now that the load of all others is known, or leaves
+// it those that it has, where these leave some switch with CAs without one.
+func (f *refiner) again(d int32, dest graph.Dest) {
+	f.read(d, dest)
+	f.count(-1)
+	copy(f.was, f.via)
+	if f.search(f.position[f.lane[dest.LID]]) {
+		f.count(1)
+		f.write(dest)
+		return
+	}
+	copy(f.via, f.was)
+	f.nearest()
+	f.count(1)
+}
+
+// read reads the paths to a LID on switch d.
+func (f *refiner) read(d int32, dest graph.Dest) {
+	f.home = d
+	for s := range f.via {
+		f.via[s] = max(graph.NoChannel, f.g.Target(int32(s), f.r.Row(s).Port(dest.LID)).Channel())
+	}
+	f.via[d] = graph.NoChannel
+	f.nearest()
+}
+
+// nearest puts the switches that have a path in done, nearest first.
+func (f *refiner) nearest() {
+	f.done = append(f.done[:0], f.home)
+	for i := 0; i < len(f.done); i++ {
+		s := f.done[i]
+		for c := f.g.FirstChannel(int(s)); c < f.g.FirstChannel(int(s+1)); c++ {
+			if from := f.g.ChannelTo(c); f.via[from] == f.g.Channels()[c].Reverse {
+				f.done = append(f.done, from)
+			}
+		}
+	}
+}
+
+// count adds n times the routes of the LID to the load.
+func (f *refiner) count(n int64) {
+	copy(f.flow, f.endpoints)
+	for _, s := range slices.Backward(f.done) {
+		if c := f.via[s]; c >= 0 && f.flow[s] > 0 {
+			x := n * f.flow[s]
+			f.squares += float64(x) * float64(2*f.load[c]+x)
+			f.load[c] += x
+			f.flow[f.g.ChannelTo(c)] += f.flow[s]
+		}
+	}
+}
+
+// search is Dijkstra's algorithm from the destination, over channels each of which is
+// before the next in the order. It reports whether all switches with CAs that had a path
+// have one.
+func (f *refiner) search(position []int32) bool {
+	f.left = 0
+	for s := range f.via {
+		if f.endpoints[s] > 0 && f.was[s] >= 0 {
+			f.left++
+		}
+		f.settled[s], f.cost[s], f.via[s] = false, -1, graph.NoChannel
+	}
+	link := int64(min(f.hop*f.squares/float64(len(f.load)), 1<<55)) + 1
+	f.queue = f.queue[:0]
+	f.settled[f.home], f.cost[f.home] = true, 0
+	f.relax(f.home, link, position)
+	for len(f.queue) > 0 && f.left > 0 {
+		item := f.queue.Pop()
+		s := f.g.Channels()[item.Channel].From
+		if f.settled[s] || f.cost[s] != item.Cost {
+			continue
+		}
+		f.settled[s], f.via[s] = true, item.Channel
+		if f.endpoints[s] > 0 && f.was[s] >= 0 {
+			f.left--
+		}
+		f.relax(s, link, position)
+	}
+	if f.left > 0 {
+		return false
+	}
+	f.nearest()
+	return true
+}
+
+// relax queues the paths over channels into s.
+func (f *refiner) relax(s int32, link int64, position []int32) {
+	via := f.via[s]
+	for out := f.g.FirstChannel(int(s)); out < f.g.FirstChannel(int(s+1)); out++ {
+		c := f.g.Channels()[out].Reverse
+		from := f.g.Channels()[c].From
+		if f.settled[from] || via >= 0 && position[c] >= position[via] {
+			continue
+		}
+		cost := f.cost[s] + link*int64(f.g.Channels()[c].Weight) + f.load[c]*f.load[c]
+		if f.cost[from] < 0 || cost < f.cost[from] {
+			f.cost[from] = cost
+			f.queue.Push(graph.CostItem{Cost: cost, Channel: c})
+		}
+	}
+}
+
+// write writes the entries of switches that packets of CAs pass through, and leaves the others
+// to FillIn.
+func (f *refiner) write(dest graph.Dest) {
+	for s := range f.via {
+		port := uint8(routes.NoPort)
+		if c := f.via[s]; c >= 0 && f.flow[s] > 0 {
+			port = f.g.Channels()[c].Port
+		}
+		if int32(s) != f.home {
+			f.r.Row(s)[dest.LID] = port
+		}
+	}
+}
+
+// dependencies are those of the paths of CAs on the first lane.
+func (f *refiner) dependencies() *cdg.Graph {
+	all := cdg.New(f.g, 1)
+	for d := range f.g.Switches() {
+		for _, dest := range f.g.DestsOf(d) {
+			if dest.Out == 0 || f.lane[dest.LID] > 0 {
+				continue
+			}
+			f.read(int32(d), dest)
+			f.count(0)
+			for _, s := range f.done[1:] {
+				if c := f.via[s]; f.flow[s] > 0 {
+					all.Use(c)
+					if next := f.via[f.g.ChannelTo(c)]; next >= 0 {
+						all.Use(next)
+						all.Add(c, next)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
