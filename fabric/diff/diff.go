@@ -10,6 +10,7 @@
 //	move.go      cables moved or exchanged, from the links that differ
 //	setting.go   fields of NodeInfo, PortInfo and SwitchInfo
 //	route.go     linear forwarding tables, and what they do to paths
+//	adaptive.go  adaptive routing
 //	table.go     other tables, and records of the subnet administrator
 //	unread.go    what one side did not read, which is neither gone nor new
 //
@@ -75,6 +76,7 @@ const (
 	LinkSpeed     = "link.speed"
 	RoutesChanged = "routes"
 	TableLFT      = "table.lft"
+	TableAdaptive = "table.ar"
 )
 
 // Compare returns the differences from old to new. It fails when ctx ends, or where no

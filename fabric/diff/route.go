@@ -14,7 +14,7 @@ import (
 	"fabsh/mad"
 )
 
-// routes compares the linear forwarding tables, and counts what the change of tables
+// routes compares the linear forwarding tables and adaptive routing, and counts what the change of tables
 // and links does to paths.
 func (c *comparison) routes(ctx context.Context) error {
 	old, new := c.fabrics[sideOld], c.fabrics[sideNew]
@@ -22,7 +22,7 @@ func (c *comparison) routes(ctx context.Context) error {
 		c.lacking("linear forwarding tables", old.HasLFTs(), new.HasLFTs())
 		return nil
 	}
-	x := &Change{Kind: RoutesChanged, Port: NoPort}
+	x, switches := &Change{Kind: RoutesChanged, Port: NoPort}, 0
 	for i := range old.Nodes() {
 		n := &old.Nodes()[i]
 		m := c.node(sideOld, n)
@@ -30,6 +30,7 @@ func (c *comparison) routes(ctx context.Context) error {
 			continue
 		}
 		a, b := trimmed(n.LFT()), trimmed(m.LFT())
+		before := len(x.Effects)
 		switch {
 		case (n.LFT() == nil) != (m.LFT() == nil):
 			c.Unread = append(c.Unread, fmt.Sprintf("linear forwarding table of %s: missing in %s fabric", nodeName(m), sideNames[sideOf(n.LFT() != nil)]))
@@ -39,7 +40,14 @@ func (c *comparison) routes(ctx context.Context) error {
 			y.Effect = plural.Count(differing(a, b), "entry differs", "entries differ")
 			x.Effects = append(x.Effects, y)
 		}
+		if y := c.adaptive(n, m); y != nil {
+			x.Effects = append(x.Effects, y)
+		}
+		if len(x.Effects) > before {
+			switches++
+		}
 	}
+	c.lacking("adaptive routing", old.HasAdaptive(), new.HasAdaptive())
 	if len(x.Effects) == 0 && !c.cablesDiffer() {
 		return nil
 	}
@@ -50,8 +58,8 @@ func (c *comparison) routes(ctx context.Context) error {
 		return nil
 	}
 	x.Subject = "paths, by the same forwarding tables"
-	if n := len(x.Effects); n > 0 {
-		x.Subject = "forwarding tables of " + plural.Count(n, "switch", "switches")
+	if switches > 0 {
+		x.Subject = "forwarding tables of " + plural.Count(switches, "switch", "switches")
 	}
 	if cause := c.onlyCause(); cause != nil {
 		cause.Effects = append(cause.Effects, x)
