@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
@@ -22,27 +23,20 @@ type AR struct {
 	Node   mad.NodeInfo
 	Switch mad.SwitchInfo
 
-	Capabilities mad.GeneralInfoCapabilities // 0 of devices without GeneralInfo
-	Info         *mad.AdaptiveRoutingInfo    // nil: the switch does not announce adaptive routing
-	PFRN         *mad.PFRNConfig             // nil: without pFRN
-	PLFT         *PLFT                       // nil: the switch does not announce private LFTs
+	Info *mad.AdaptiveRoutingInfo // nil: the switch does not announce adaptive routing
+	PFRN *mad.PFRNConfig          // nil: without pFRN
+	PLFT *PLFT                    // nil: the switch does not announce private LFTs
 	// Tables are what packets follow; nil where only Info was to be read. Where the switch
 	// does not announce adaptive routing, or it is off, they are not Active.
 	Tables *adaptive.Switch
 	Err    error
 }
 
-// announces reports whether the switch has AdaptiveRoutingInfo.
-func (a *AR) announces() bool {
-	return a.Capabilities.CapMask0&(mad.Capabilities0AR|mad.Capabilities0ARRev1) != 0
-}
-
 // on reports whether the switch follows AdaptiveRoutingLFT.
 func (a *AR) on() bool { return a.Info != nil && (a.Info.E || a.Info.HBFEn) }
 
-// ReadARInfo reads what switches announce of adaptive routing: for each a GeneralInfo, and
-// an AdaptiveRoutingInfo where that is announced. The outcome of each is in its Err. The
-// error is the end of ctx.
+// ReadARInfo reads AdaptiveRoutingInfo of switches that announce it: the engine asks them
+// once, by GeneralInfo. The outcome of each is in its Err. The error is the end of ctx.
 func ReadARInfo(ctx context.Context, e *engine.Engine, list ...*AR) error {
 	r := arReader{batch: batch{ctx: ctx, e: e}}
 	return r.info(list)
@@ -128,50 +122,47 @@ func (r *arReader) info(list []*AR) error {
 	return r.again(list)
 }
 
-// nodes reads NodeInfo, SwitchInfo and the capabilities.
+// nodes reads NodeInfo and SwitchInfo, and notes whose they are for the engine, which asks
+// each device once what it announces.
 func (r *arReader) nodes(list []*AR) error {
 	if err := r.one(list, mad.AttrNodeInfo, func(a *AR) int { return only(!a.Known) }, func(a *AR, data []byte) { a.Node.Decode(data) }); err != nil {
 		return err
 	}
+	var known []*mad.NodeInfo
 	for _, a := range list {
 		if a.Err == nil {
 			a.Err = a.checkNode()
 		}
-	}
-	if err := r.one(list, mad.AttrSwitchInfo, func(a *AR) int { return only(!a.Known) }, func(a *AR, data []byte) { a.Switch.Decode(data) }); err != nil {
-		return err
-	}
-	return r.capabilities(list)
-}
-
-// capabilities reads GeneralInfo of the vendor's devices; others have none.
-func (r *arReader) capabilities(list []*AR) error {
-	err := r.one(list, mad.AttrGeneralInfo, func(a *AR) int {
-		if isNVIDIA(&a.Node) {
-			return mad.GeneralInfoFormCapabilities
-		}
-		return -1
-	}, func(a *AR, data []byte) { a.Capabilities.Decode(data) })
-	for _, a := range list {
-		if isUnsupported(a.Err) { // an older device
-			a.Err = nil
+		if a.Err == nil {
+			known = append(known, &a.Node)
+			a.Dest.Guard = guardOf(a.Dest, &a.Node)
 		}
 	}
-	return err
+	r.e.KnowNodes(slices.Values(known))
+	return r.one(list, mad.AttrSwitchInfo, func(a *AR) int { return only(!a.Known) }, func(a *AR, data []byte) { a.Switch.Decode(data) })
 }
 
-// again reads AdaptiveRoutingInfo.
+// guardOf is the guard of d, which leads to a node: that of the node, if it has none. The
+// engine knows devices by it.
+func guardOf(d fabric.Dest, n *mad.NodeInfo) engine.Guard {
+	if d.Guard.Node == 0 {
+		return engine.Guard{Port: n.PortGUID, Node: n.NodeGUID}
+	}
+	return d.Guard
+}
+
+// again reads AdaptiveRoutingInfo, where it is announced.
 func (r *arReader) again(list []*AR) error {
-	return r.one(list, mad.AttrAdaptiveRoutingInfo, func(a *AR) int { return only(a.announces()) }, func(a *AR, data []byte) {
+	err := r.one(list, mad.AttrAdaptiveRoutingInfo, func(*AR) int { return 0 }, func(a *AR, data []byte) {
 		a.Info = new(mad.AdaptiveRoutingInfo)
 		a.Info.Decode(data)
 	})
-}
-
-// isUnsupported reports whether a device answered that it does not have an attribute.
-func isUnsupported(err error) bool {
-	var e *engine.Error
-	return errors.As(err, &e) && e.Err == nil && e.Status == mad.StatusBadMethodAttribute
+	for _, a := range list {
+		if errors.Is(a.Err, engine.ErrUnsupported) {
+			a.Info, a.Err = nil, nil
+		}
+	}
+	return err
 }
 
 // checkNode returns an error unless the node is the one to read, and a switch.
@@ -188,7 +179,7 @@ func (r *arReader) private(list []*AR) error {
 	var of []*AR
 	for _, a := range list {
 		if a.Err == nil && a.on() {
-			p := &PLFT{Dest: a.Dest, GUID: a.GUID, Known: true, Node: a.Node, Capabilities: a.Capabilities}
+			p := &PLFT{Dest: a.Dest, GUID: a.GUID, Known: true, Node: a.Node}
 			plfts, of = append(plfts, p), append(of, a)
 		}
 	}
@@ -359,6 +350,3 @@ func (r *arReader) changed(list []*AR, last bool) (again []*AR, err error) {
 	}
 	return again, nil
 }
-
-// isNVIDIA reports whether a device may have GeneralInfo.
-func isNVIDIA(n *mad.NodeInfo) bool { return n.VendorID == 0x2c9 || n.NodeGUID>>40 == 0x2c9 }

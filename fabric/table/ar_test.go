@@ -216,7 +216,7 @@ func TestReadAR(t *testing.T) {
 			x.caps.CapMask0 |= mad.Capabilities0PrivateLFT | mad.Capabilities0PortSLToPrivateLFT
 			x.plft = &mad.PrivateLFTInfo{NumPLFTs: 4}
 		}, "as set", once + ", PrivateLFTInfo 1"},
-		{"pFRN", func(x *arSwitch) { x.info.PFRNSup, x.pfrn = true, &mad.PFRNConfig{SL: 3} }, "as set", once + ", pFRNConfig 1"},
+		{"pFRN", func(x *arSwitch) { x.info.PFRNSup, x.pfrn = true, &mad.PFRNConfig{SL: 3} }, "as set", "AdaptiveRoutingGroupTable 3, AdaptiveRoutingInfo 3, AdaptiveRoutingLFT 1, GeneralInfo 1, pFRNConfig 1"},
 		{"one private LFT", func(x *arSwitch) { withPLFTs(x); x.ports = make([][16]uint8, 4); x.tables.Private = x.ports },
 			"as set", once + ", PortSLToPrivateLFTMap 1, PrivateLFTInfo 1, PrivateLFTMap 2"},
 		{"several private LFTs", func(x *arSwitch) { withPLFTs(x); x.ports = make([][16]uint8, 4); x.ports[2][7] = 1 },
@@ -300,42 +300,43 @@ func withPLFTs(x *arSwitch) {
 
 // TestReadPLFTs: places, ports and tops of private forwarding tables.
 func TestReadPLFTs(t *testing.T) {
-	adaptiveRing(t, func(t *testing.T, e *engine.Engine, f *fabric.Fabric, tap *arTap) {
-		n := &f.OfType(mad.NodeTypeSwitch)[1]
-		x := tap.of[n.GUID()]
-		read := func() *table.PLFT {
-			p := &table.PLFT{Dest: fabric.Dest{Route: n.Route()}, GUID: n.GUID()}
+	read := func(change func(x *arSwitch)) (p *table.PLFT) {
+		adaptiveRing(t, func(t *testing.T, e *engine.Engine, f *fabric.Fabric, tap *arTap) {
+			n := &f.OfType(mad.NodeTypeSwitch)[1]
+			change(tap.of[n.GUID()])
+			p = &table.PLFT{Dest: fabric.Dest{Route: n.Route()}, GUID: n.GUID()}
 			if err := table.ReadPLFTs(t.Context(), e, p); err != nil || p.Err != nil {
 				t.Fatal(err, p.Err)
 			}
-			return p
-		}
-		if p := read(); p.Info != nil || p.Rows() != nil {
-			t.Errorf("not announced: %+v", p)
-		}
+		})
+		return p
+	}
+	if p := read(func(*arSwitch) {}); p.Info != nil || p.Rows() != nil {
+		t.Errorf("not announced: %+v", p)
+	}
+	p := read(func(x *arSwitch) {
 		withPLFTs(x)
 		x.caps.CapMask0 &^= mad.Capabilities0PortSLToPrivateLFT
-		p := read()
-		one := [16]uint8{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
-		if d := cmp.Diff([][16]uint8{{}, one, one, {}}, p.Rows()); d != "" {
-			t.Errorf("by ports (-want +got):\n%s", d)
-		}
-		top, ok := p.Top(1)
-		if _, other := p.Top(0); top != 77 || !ok || other || p.Len() != 2 {
-			t.Errorf("top %d, %t; table 0 has its own: %t; %d tables", top, ok, other, p.Len())
-		}
-		if want := []mad.PrivateLFTPlace{{}, {ForceSubGroup0Bank: 1, LIDSpace: 96, LIDOffset: 2}}; !slices.Equal(p.Places, want) {
-			t.Errorf("places %+v, want %+v", p.Places, want)
-		}
-		x.caps.CapMask0 |= mad.Capabilities0PortSLToPrivateLFT
-		x.ports = [][16]uint8{{}, {3: 1}, {}, {}}
-		if d := cmp.Diff(x.ports, read().Rows()); d != "" {
-			t.Errorf("by ports and service levels (-want +got):\n%s", d)
-		}
-		if n := (&table.PLFT{Info: &mad.PrivateLFTInfo{}}).Len(); n != 36 {
-			t.Errorf("%d tables, want 36", n)
-		}
 	})
+	one := [16]uint8{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+	if d := cmp.Diff([][16]uint8{{}, one, one, {}}, p.Rows()); d != "" {
+		t.Errorf("by ports (-want +got):\n%s", d)
+	}
+	top, ok := p.Top(1)
+	if _, other := p.Top(0); top != 77 || !ok || other || p.Len() != 2 {
+		t.Errorf("top %d, %t; table 0 has its own: %t; %d tables", top, ok, other, p.Len())
+	}
+	if want := []mad.PrivateLFTPlace{{}, {ForceSubGroup0Bank: 1, LIDSpace: 96, LIDOffset: 2}}; !slices.Equal(p.Places, want) {
+		t.Errorf("places %+v, want %+v", p.Places, want)
+	}
+	rows := [][16]uint8{{}, {3: 1}, {}, {}}
+	p = read(func(x *arSwitch) { withPLFTs(x); x.ports = rows })
+	if d := cmp.Diff(rows, p.Rows()); d != "" {
+		t.Errorf("by ports and service levels (-want +got):\n%s", d)
+	}
+	if n := (&table.PLFT{Info: &mad.PrivateLFTInfo{}}).Len(); n != 36 {
+		t.Errorf("%d tables, want 36", n)
+	}
 }
 
 // TestReadAdaptiveRoutes: tables of switches that route adaptively come from them, of others

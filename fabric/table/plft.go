@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
@@ -14,11 +15,9 @@ type PLFT struct {
 	Dest fabric.Dest
 	GUID mad.GUID // of the node that must answer; 0: any
 
-	// Node is the node's NodeInfo, and Capabilities what it announces. They are read, unless
-	// Known.
-	Known        bool
-	Node         mad.NodeInfo
-	Capabilities mad.GeneralInfoCapabilities
+	// Node is the node's NodeInfo. It is read, unless Known.
+	Known bool
+	Node  mad.NodeInfo
 
 	Info   *mad.PrivateLFTInfo   // nil: the switch does not announce private LFTs
 	Places []mad.PrivateLFTPlace // by private LFT; nil: not read
@@ -79,7 +78,7 @@ func ReadPLFTs(ctx context.Context, e *engine.Engine, list ...*PLFT) error {
 		return err
 	}
 	for i, p := range list {
-		p.Node, p.Capabilities, p.Err = nodes[i].Node, nodes[i].Capabilities, nodes[i].Err
+		p.Dest, p.Node, p.Err = nodes[i].Dest, nodes[i].Node, nodes[i].Err
 	}
 	return readPLFTs(&r.batch, true, list)
 }
@@ -97,14 +96,18 @@ func readPLFTs(b *batch, places bool, list []*PLFT) error {
 				}
 			}
 		}
-		return b.flush()
-	}
-	err := each(mad.AttrPrivateLFTInfo, func(p *PLFT) int {
-		if p.Capabilities.CapMask0&mad.Capabilities0PrivateLFT != 0 {
-			return 1
+		err := b.flush()
+		for _, p := range list {
+			if errors.Is(p.Err, engine.ErrUnsupported) {
+				p.Err = nil
+				if attr == mad.AttrPortSLToPrivateLFTMap {
+					p.Ports = nil
+				}
+			}
 		}
-		return 0
-	}, func(p *PLFT, _ int, data []byte) {
+		return err
+	}
+	err := each(mad.AttrPrivateLFTInfo, func(*PLFT) int { return 1 }, func(p *PLFT, _ int, data []byte) {
 		p.Info = new(mad.PrivateLFTInfo)
 		p.Info.Decode(data)
 	})
@@ -143,7 +146,7 @@ func readPLFTs(b *batch, places bool, list []*PLFT) error {
 	}
 	const block = 4 // ports
 	err = each(mad.AttrPortSLToPrivateLFTMap, func(p *PLFT) int {
-		if !p.on() || p.Capabilities.CapMask0&mad.Capabilities0PortSLToPrivateLFT == 0 {
+		if !p.on() {
 			return 0
 		}
 		p.Ports = make([][mad.ServiceLevels]uint8, (int(p.Node.NumPorts)/block+1)*block)
