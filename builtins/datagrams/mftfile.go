@@ -37,7 +37,7 @@ It fails if the fabric does not have a switch.`,
 		}
 		defer file.Close()
 		out := new(starlark.Dict)
-		for t, err := range format.MFTs(file, a.Path) {
+		for t, err := range format.MFTs(&format.Capture{Reader: file, Note: func(text string) { c.Fiber().Warn("%s", text) }}, a.Path) {
 			if err != nil {
 				return nil, lang.Errorf("%w", err)
 			}

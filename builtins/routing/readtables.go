@@ -29,7 +29,7 @@ The hops are a tuple by port number, None if a port does not lead there; element
 		err := a.read(c, func(r io.Reader) error {
 			var of mad.GUID
 			var rows *starlark.Dict
-			for row, err := range format.HopRows(r, a.Path) {
+			for row, err := range format.HopRows(&format.Capture{Reader: r, Note: func(text string) { c.Fiber().Warn("%s", text) }}, a.Path) {
 				if err != nil {
 					return err
 				}

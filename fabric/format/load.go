@@ -130,9 +130,13 @@ const (
 )
 
 // readRows reads a file of at most max bytes with the reader that its format has
-// for such rows, else with fallback, which reports what it expected.
+// for such rows, else with fallback, which reports what it expected. The file may be a Capture.
 func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T], of func(*fileFormat) rowReader[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		capture, _ := r.(*Capture)
+		if capture != nil {
+			r = capture.Reader
+		}
 		r, err := unpacked(r, name, max)
 		if err != nil {
 			var none T
@@ -140,11 +144,18 @@ func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T],
 			return
 		}
 		in, f := sniffFile(r)
+		rest := io.Reader(in)
+		if capture != nil {
+			var below *fileFormat
+			if rest, below = skipPreamble(in, name, capture.Note, func(f *fileFormat) bool { return of(f) != nil }); below != nil {
+				f = below
+			}
+		}
 		read := fallback
 		if f != nil && of(f) != nil {
 			read = of(f)
 		}
-		read(in, name)(yield)
+		read(rest, name)(yield)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func (r *Routes) readFARs(in io.Reader, name string) error {
 	found := 0
 	var unknown []string
-	for far, err := range format.FARs(in, name) {
+	for far, err := range format.FARs(capture(r, in), name) {
 		if err != nil {
 			return err
 		}

@@ -85,11 +85,17 @@ func (r *Routes) readLFTs(in io.Reader, name string) error {
 	case format.KindFAR:
 		return r.readFARs(buffered, name)
 	}
-	notes, err := format.ReadLFTs(buffered, name, r.graph.Fabric(), func(n *fabric.Node) []byte {
+	notes, err := format.ReadLFTs(capture(r, buffered), name, r.graph.Fabric(), func(n *fabric.Node) []byte {
 		return r.Row(r.graph.SwitchOf(n))
 	})
 	r.ReadNotes = append(r.ReadNotes, notes...)
 	return err
+}
+
+// capture returns in as a file that may be a saved terminal session; what is skipped is a note of
+// r.
+func capture(r *Routes, in io.Reader) io.Reader {
+	return &format.Capture{Reader: in, Note: func(text string) { r.ReadNotes = append(r.ReadNotes, text) }}
 }
 
 // readSnapshot reads the tables of a snapshot. Switches are matched by GUID: the
@@ -132,7 +138,7 @@ func (r *Routes) loadAdaptive(f *fabric.Fabric, at func(*fabric.Node) int) {
 func (r *Routes) readSLs(in io.Reader, name string) error {
 	g := r.graph
 	sls := &SL{Pair: make([][]uint8, len(g.Terminals()))}
-	for p, err := range format.PathSLs(in, name) {
+	for p, err := range format.PathSLs(capture(r, in), name) {
 		if err != nil {
 			return err
 		}
@@ -182,7 +188,7 @@ func sourcesOf(f *fabric.Fabric, p *format.PathSL) ([]*fabric.Port, error) {
 func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 	g := r.graph
 	lanes := NewSL2VL(g)
-	for x, err := range format.SL2VLs(in, name) {
+	for x, err := range format.SL2VLs(capture(r, in), name) {
 		if err != nil {
 			return err
 		}
