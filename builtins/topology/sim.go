@@ -2,12 +2,15 @@ package topology
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -62,8 +65,16 @@ func (s *Sim) Type() string          { return "sim" }
 func (s *Sim) Freeze()               {}
 func (s *Sim) Truth() starlark.Bool  { return true }
 func (s *Sim) Hash() (uint32, error) { return 0, lang.Unhashable(s) }
-func (s *Sim) AttrNames() []string   { return SimType.Names }
 func (s *Sim) TypeDoc() lang.TypeDoc { return SimType.TypeDoc() }
+
+// AttrNames returns the names of the methods, without those that are refused because another
+// process serves the subnet.
+func (s *Sim) AttrNames() []string {
+	if s.Remote == nil {
+		return SimType.Names
+	}
+	return slices.DeleteFunc(slices.Clone(SimType.Names), isLocal)
+}
 
 func (s *Sim) Attr(name string) (starlark.Value, error) {
 	v, err := SimType.Attr(s, name)
@@ -153,7 +164,7 @@ func (s *Sim) named(name string) (mad.GUID, error) {
 		if guid, err := strconv.ParseUint(name, 0, 64); err == nil && guid != 0 {
 			return mad.GUID(guid), nil
 		}
-		return 0, fmt.Errorf("the simulated fabric has no node %q", name)
+		return 0, fmt.Errorf("the simulated fabric has no node %q%s", name, fabric.DidYouMean(name, slices.Sorted(maps.Keys(s.NodesByName()))))
 	default:
 		return 0, fmt.Errorf("%q is the name of %d nodes; use a GUID, such as %v", name, len(guids), guids[0])
 	}

@@ -16,11 +16,14 @@ import (
 	"fabsh/mad"
 )
 
+// isLocal reports whether a method needs files of this process, or the state of its session.
+func isLocal(method string) bool { return method == "play" || method == "actions" }
+
 // remoteMethod returns a method of sim that the process that serves the subnet executes.
 func remoteMethod(b *lang.Builtin) *lang.Builtin {
 	remote := *b
 	remote.Run = lang.Do(func(c *lang.Call, a *struct{ lang.Others }) (starlark.Value, error) {
-		if c.Name == "play" || c.Name == "actions" { // files of this process, and the state of its session
+		if isLocal(c.Name) {
 			return nil, lang.Errorf("not supported on a fabric that another process serves; serve it with fabsh sim --listen NAME --scenario FILE")
 		}
 		if err := MayNotPlan(c); err != nil {

@@ -23,6 +23,7 @@ import (
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
 
@@ -171,9 +172,18 @@ SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for
 	c.Flags().StringVar(&serve.scenario, "scenario", "", "play the scenario of the script `FILE`, or a shipped one: "+strings.Join(script.Scenarios.Names(), ", "))
 	c.Flags().StringVar(&serve.log, "log", "", "write the actions of --scenario, and those of other programs, to `FILE` instead of standard output")
 	c.MarkFlagFilename("out")
-	c.MarkFlagFilename("scenario", "star")
+	c.RegisterFlagCompletionFunc("scenario", completeScenario)
 	c.MarkFlagFilename("log")
 	return c
+}
+
+// completeScenario proposes the shipped scenarios; other words are left to the shell: files.
+func completeScenario(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, d := range script.Scenarios.Shipped() {
+		names = append(names, d.Name+"\t"+d.Doc)
+	}
+	return prompt.Matching(names, typed), cobra.ShellCompDirectiveDefault
 }
 
 // bringUp starts a simulated fabric and discovers it, so that it has the LIDs, widths

@@ -109,6 +109,7 @@ func TestCallLog(t *testing.T) {
 		{"unlink", `{"port":"switch-1/9"}`},
 		{"unlink", `{"prot":"switch-1/2"}`},
 		{"m_key", `{"node":"nosuch","key":12345}`},
+		{"kill", `{"node":"swich-2"}`},
 		{"nosuch", `{}`},
 		{"unlink", `[1]`},
 	} {
@@ -125,6 +126,7 @@ func TestCallLog(t *testing.T) {
 		`unlink {"port":"switch-1/9"} "switch-1" (0x0002c90300100000) has ports 1 to 3, no port 9`,
 		`unlink {"prot":"switch-1/2"} unexpected keyword argument prot (did you mean port?)`,
 		`m_key {"key":"...","node":"nosuch"} for parameter node: the simulated fabric has no node "nosuch"`,
+		`kill {"node":"swich-2"} for parameter node: the simulated fabric has no node "swich-2" (did you mean switch-2?)`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	"fabsh/builtins/topology"
 )
 
 func testCompleter(t *testing.T) *completer {
@@ -214,4 +216,26 @@ func manyWords(n int) []string {
 	}
 	slices.Sort(words)
 	return words
+}
+
+// TestCompleteServed: methods of sim that are refused on a fabric that another process serves
+// are not proposed there.
+func TestCompleteServed(t *testing.T) {
+	for _, x := range []struct {
+		sim  *topology.Sim
+		want string
+	}{
+		{&topology.Sim{Remote: func(string, []byte) ([]byte, error) { return nil, nil }}, ""},
+		{&topology.Sim{}, "actions play"},
+	} {
+		c := &completer{globals: func() starlark.StringDict { return starlark.StringDict{"sim": x.sim} }, own: func(string) bool { return true }}
+		names, _ := c.complete("sim.", "")
+		if !slices.Contains(names, "unlink") {
+			t.Errorf("no unlink in %v", names)
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n != "play" && n != "actions" })
+		if got := strings.Join(names, " "); got != x.want {
+			t.Errorf("got %q, want %q", got, x.want)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -73,7 +74,11 @@ func (c *Client) exchange(line []byte) (r reply, err error) {
 	c.conn.SetDeadline(time.Now().Add(callTimeout))
 	_, sent := c.conn.Write(line)
 	if !c.lines.Scan() { // a server that refuses the connection has written why
-		return r, fmt.Errorf("ibsim:%s: the process that serves the subnet closed the connection: %w", c.Name, errors.Join(sent, c.lines.Err()))
+		err := errors.Join(sent, c.lines.Err())
+		if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, bufio.ErrTooLong) {
+			return r, fmt.Errorf("ibsim:%s: the process that serves the subnet closed the connection; if it has ended, serve the subnet again: fabsh sim SPEC --listen %[1]s", c.Name)
+		}
+		return r, fmt.Errorf("ibsim:%s: no reply of the process that serves the subnet: %w", c.Name, err)
 	}
 	if err := json.Unmarshal(c.lines.Bytes(), &r); err != nil {
 		return r, fmt.Errorf("ibsim:%s: invalid reply: %w", c.Name, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -82,6 +83,33 @@ func TestNotServed(t *testing.T) {
 	want := "ibsim:nobody-serves-this: no control socket: the subnet is not served by this version of fabsh (by ibsim, perhaps); serve it with fabsh sim SPEC --listen nobody-serves-this"
 	if _, err := c.Call("unlink", []byte("{}")); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// TestEnded: when the server has ended, calls on an open connection and on a new one say so.
+func TestEnded(t *testing.T) {
+	name := "TestEnded-" + strconv.Itoa(os.Getpid())
+	s, err := Listen(name, echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Serve(ctx) }()
+	c := &Client{Name: name}
+	defer c.Close()
+	if _, err := c.Call("unlink", []byte("{}")); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	<-done
+	for _, want := range []string{
+		"ibsim:" + name + ": the process that serves the subnet closed the connection; if it has ended, serve the subnet again: fabsh sim SPEC --listen " + name,
+		"ibsim:" + name + ": no control socket: the subnet is not served by this version of fabsh (by ibsim, perhaps); serve it with fabsh sim SPEC --listen " + name,
+	} {
+		if _, err := c.Call("unlink", []byte("{}")); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
 	}
 }
 
