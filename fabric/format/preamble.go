@@ -49,7 +49,7 @@ func findPreamble(head []byte, name string, is func(*fileFormat) bool) (p preamb
 
 // beginning returns the format whose tables begin with the first line of text; nil: none.
 func beginning(text []byte, is func(*fileFormat) bool) *fileFormat {
-	const most = 8 // lines to look at
+	const most = 8 // lines that are read
 	var l headLine
 	for raw := range bytes.Lines(text) {
 		if l.set(raw); l.class == lineBlank {
