@@ -155,7 +155,7 @@ type adaptiveRows struct {
 	list     []*adaptive.Switch // by switch; nil: unknown of all
 
 	mu  sync.Mutex
-	own []bool // by switch: shared with no other tables; nil: none is
+	own []bool // by switch: shared with no other tables; nil: false for all
 }
 
 func newAdaptiveRows(switches int) *adaptiveRows { return &adaptiveRows{switches: switches} }
