@@ -90,12 +90,12 @@ Where the switch routes adaptively, these are the ports of a group, and the stat
 > t = discover().graph().route("updn", adaptive=True)
 > t.choices("leaf-1", 20)
 lid         20
-ports       5 6 7 8
+ports       [5, 6, 7, 8]
 state       bounded
 static      8
 group       0
 sub_groups  [[5, 6, 7, 8]]
-ways        adaptive static
+ways        ["adaptive", "static"]
 plft        0
 > t.choices("spine-1", 20).ports
 [2]

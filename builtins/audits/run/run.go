@@ -95,6 +95,7 @@ func (set *Set) Run(ctx context.Context, in *script.Interpreter, o Options) (*au
 type hastyClock struct {
 	lang.Clock
 	ahead atomic.Int64 // nanoseconds
+	whole *hastyClock  // of a part, the clock of the run, which the simulated subnet has
 }
 
 func (c *hastyClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
@@ -107,7 +108,11 @@ func (c *hastyClock) Uptime() (boot string, up time.Duration) {
 }
 
 func (c *hastyClock) Sleep(ctx context.Context, d time.Duration) error {
-	c.ahead.Add(int64(max(0, d)))
+	ahead := c.ahead.Add(int64(max(0, d)))
+	for c = c.whole; c != nil; c = c.whole {
+		for was := c.ahead.Load(); was < ahead && !c.ahead.CompareAndSwap(was, ahead); was = c.ahead.Load() {
+		}
+	}
 	return context.Cause(ctx)
 }
 
