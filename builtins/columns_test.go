@@ -17,14 +17,14 @@ import (
 var columnValues = map[string]string{
 	"fabric": "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
 	"lft": "get_lft(sw)", "mft": "get_mft(sw)", "sl2vl": "get_sl2vl(sw)", "vlarb": "get_vlarb(sw.ports[1])", "pkeys": "get_pkeys(ca)", "guids": "get_guids(ca)",
-	"choices": "f.graph().route('updn', adaptive=True).choices(sw, ca.lid)", "ar": "[sim.ar('updn'), get_ar(sw)][1]", "ar_entry": "[sim.ar('updn'), get_ar(sw)][1].lids[ca.lid]", "plft": "get_plft(sw)",
+	"choices": "f.graph().route('updn', adaptive=True).choices(sw, ca.lid)", "ar": "get_ar(sw)", "ar_entry": "get_ar(sw)[ca.lid]", "plft": "get_plft(sw)",
 	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "graph_path": "f.graph().paths(sw, f.switches[1])[0]", "congestion": "r.congestion()", "balance": "r.balance()",
 	"finding": `finding("a.b", sw, "x")`,
 	"metric":  `metric("a", 1)`,
 	"matrix":  "f.matrix()", "matrix_part": "f.matrix().parts[0]",
 	"host_groups": "f.host_groups()", "host_group": "f.host_groups().roots[0]",
 	"fabric_diff": "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
-	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}))", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None})).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1})).sets[0]",
+	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}, static=True))", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}, static=True)).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}, static=True)).sets[0]",
 	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_rates": "perf_rates(sw.ports[1])", "bit_errors": "perf_rates(sw.ports[1]).ber()", "port_counters": `perf_get("PortCounters", sw.ports[1])`,
 }
 
@@ -52,7 +52,7 @@ func checkSchema(t *testing.T, v starlark.Value) {
 // TestColumns: every column that a value shows is an attribute of it, and says
 // the same.
 func TestColumns(t *testing.T) {
-	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
+	onSim(t, "fattree:k=4,levels=2,ar=updn", nil, func(t *testing.T, f *fixture) {
 		env := maps.Clone(f.Interpreter.Globals)
 		run := func(code string) starlark.StringDict {
 			globals, err := starlark.ExecFileOptions(&lang.Dialect, f.newThread(context.Background(), "test"), "test", code, env)
