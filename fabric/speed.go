@@ -50,27 +50,3 @@ func ActiveSpeed(caps, i *mad.PortInfo) string {
 	}
 	return mad.ActiveSpeed(&x)
 }
-
-// HasExtPortInfo reports whether the device has ExtendedPortInfo, which others must not be asked for
-// (rdma-core libibnetdisc/ibnetdisc.c, is_mlnx_ext_port_info_supported).
-func HasExtPortInfo(n *mad.NodeInfo) bool {
-	const bull = 0x119f
-	switch d := n.DeviceID; {
-	case d >= 0xc738 && d <= 0xc73b, d >= 0x1003 && d <= 0x101b:
-		return true
-	case d == 0xc839, d == 0xcb20, d == 0xcf08, d == 0xcf09, d == 0xd2f0, d == 0xa2d2:
-		return true
-	case n.VendorID != bull:
-		return false
-	default:
-		switch {
-		case d >= 0x1bd0 && d <= 0x1bd5, d >= 0x1bc4 && d <= 0x1bc6:
-			return true
-		}
-		switch d {
-		case 0x1b02, 0x1b50, 0x1ba0, 0x1bf0, 0x1b33, 0x1b73, 0x1b40, 0x1b41, 0x1b60, 0x1b61, 0x1b83, 0x1b93, 0x1b94, 0x1bb4, 0x1bb5:
-			return true
-		}
-		return false
-	}
-}

@@ -81,6 +81,33 @@ func OlderOf(a *Attribute) *Attribute {
 	return attributes[i]
 }
 
+// VendorBull is the VendorID of Bull, whose devices have Mellanox' chips.
+const VendorBull = 0x119f
+
+// HasExtPortInfo reports whether DeviceID is one of those with [ExtendedPortInfo]. Some of
+// them are older than GeneralInfo (rdma-core infiniband-diags/ibdiag_common.c
+// is_mlnx_ext_port_info_supported has these numbers).
+func (t *NodeInfo) HasExtPortInfo() bool {
+	switch d := t.DeviceID; {
+	case d >= 0xc738 && d <= 0xc73b, d >= 0x1003 && d <= 0x101b:
+		return true
+	case d == 0xc839, d == 0xcb20, d == 0xcf08, d == 0xcf09, d == 0xd2f0, d == 0xa2d2:
+		return true
+	case t.VendorID != VendorBull:
+		return false
+	default:
+		switch {
+		case d >= 0x1bd0 && d <= 0x1bd5, d >= 0x1bc4 && d <= 0x1bc6:
+			return true
+		}
+		switch d {
+		case 0x1b02, 0x1b50, 0x1ba0, 0x1bf0, 0x1b33, 0x1b73, 0x1b40, 0x1b41, 0x1b60, 0x1b61, 0x1b83, 0x1b93, 0x1b94, 0x1bb4, 0x1bb5:
+			return true
+		}
+		return false
+	}
+}
+
 // IsNVIDIA reports whether a device is of NVIDIA or Mellanox, by the VendorID of its
 // NodeInfo or by the GUID of the node. With VendorID 0 only the GUID counts.
 func IsNVIDIA(vendorID uint32, node GUID) bool {

@@ -106,7 +106,8 @@ const (
 
 // ExtendedPortInfo is further state of a port: whether it runs FDR10, which PortInfo
 // shows as QDR, and the service levels on which it accepts packets out of order. Only
-// NVIDIA's and Mellanox' devices have it.
+// NVIDIA's and Mellanox' devices have it; some do not have GeneralInfo, and are known by
+// VendorID and DeviceID.
 //
 // The fields of the speeds have two sources; the others have one, opensm-mlnx.
 //

@@ -394,7 +394,7 @@ var AttrExtendedPortInfo = &Attribute{
 	Size:         64,
 	Section:      "vendor",
 	Sources:      []string{"rdma-core libibmad/fields.c Mellanox ExtendedPortInfo fields (StateChangeEnable and the speeds)", "opensm include/iba/ib_types.h ib_mlnx_ext_port_info_t (the same)", "opensm-mlnx include/iba/ib_types.h ib_mlnx_ext_port_info_t (all)"},
-	Doc:          "ExtendedPortInfo is further state of a port: whether it runs FDR10, which PortInfo shows as QDR, and the service levels on which it accepts packets out of order. Only NVIDIA's and Mellanox' devices have it. The fields of the speeds have two sources; the others have one, opensm-mlnx.",
+	Doc:          "ExtendedPortInfo is further state of a port: whether it runs FDR10, which PortInfo shows as QDR, and the service levels on which it accepts packets out of order. Only NVIDIA's and Mellanox' devices have it; some do not have GeneralInfo, and are known by VendorID and DeviceID. The fields of the speeds have two sources; the others have one, opensm-mlnx.",
 	Confirmed:    true,
 	Fields: []Field{
 		{Name: "AME", Script: "ame", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,

@@ -140,7 +140,7 @@ func (x *explorer) gotPort(r *request) {
 	if n.isSwitch() {
 		caps = &n.ports[0].info
 	}
-	if !x.plainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "qdr" && fabric.HasExtPortInfo(&n.info) { // or FDR10
+	if !x.plainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "qdr" && n.info.HasExtPortInfo() { // or FDR10
 		x.quads = append(x.quads, portOf{n, r.port})
 	}
 	switch {
@@ -161,6 +161,9 @@ type portOf struct {
 // readFDR10 reads which of the ports that seem to run QDR run FDR10. Not every device of a
 // known number has the vendor's attribute: an error means that the port does not.
 func (x *explorer) readFDR10(ctx context.Context) error {
+	if len(x.quads) == 0 {
+		return nil
+	}
 	x.queue.engine.KnowNodes(func(yield func(*mad.NodeInfo) bool) {
 		for _, p := range x.quads {
 			if !yield(&p.node.info) {
@@ -168,7 +171,18 @@ func (x *explorer) readFDR10(ctx context.Context) error {
 			}
 		}
 	})
-	for ports := range slices.Chunk(x.quads, maxOpen) {
+	// All nodes are in the first batch: those silent about what they announce cost one timeout.
+	var first, others []portOf
+	seen := map[*found]bool{}
+	for _, p := range x.quads {
+		if !seen[p.node] {
+			seen[p.node] = true
+			first = append(first, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	for _, ports := range append([][]portOf{first}, slices.Collect(slices.Chunk(others, maxOpen))...) {
 		calls := make([]engine.Call, len(ports))
 		all := make([]*engine.Call, len(ports))
 		for i, p := range ports {

@@ -101,7 +101,7 @@ func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
 			case num > 0 && info.PortPhysicalState == mad.PortPhysicalStateLinkUp && !linked:
 				open = append(open, fmt.Sprint(num))
 			}
-			if info != nil && caps != nil && linked && fabric.HasExtPortInfo(&node) && fabric.ActiveSpeed(caps, info) == "qdr" {
+			if info != nil && caps != nil && linked && node.HasExtPortInfo() && fabric.ActiveSpeed(caps, info) == "qdr" {
 				qdr++
 			}
 		}

@@ -43,10 +43,8 @@ const silentFor = 10 * time.Minute
 // device is what a device announces.
 type device struct {
 	asks    chan struct{} // holds a token while someone asks the device
-	vendor  uint32        // of its NodeInfo, as are the two below
-	id      uint16
-	kind    mad.NodeType
-	known   bool // they are
+	info    mad.NodeInfo
+	known   bool // info is
 	answers map[*mad.Attribute]announcement
 }
 
@@ -81,10 +79,8 @@ func (s *capabilities) of(node mad.GUID) *device {
 	return d
 }
 
-// learn notes what NodeInfo has of the device.
-func (d *device) learn(info *mad.NodeInfo) {
-	d.vendor, d.id, d.kind, d.known = info.VendorID, info.DeviceID, info.NodeType, true
-}
+// learn notes the NodeInfo of the device.
+func (d *device) learn(info *mad.NodeInfo) { d.info, d.known = *info, true }
 
 // verdict reports whether the device of a node announces a: err is nil, ErrUnsupported, or
 // the error of a question. If ask is not nil, the answer to that attribute is missing.
@@ -93,13 +89,22 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 	switch {
 	case !d.known && (!nvidia || a.OnlyRouters):
 		return mad.AttrNodeInfo, nil
-	case !nvidia && !mad.IsNVIDIA(d.vendor, node), a.OnlyRouters && d.kind != mad.NodeTypeRouter:
+	case !nvidia && d.info.VendorID == mad.VendorBull && d.listed(a):
+		return nil, nil
+	case !nvidia && !mad.IsNVIDIA(d.info.VendorID, node), a.OnlyRouters && d.info.NodeType != mad.NodeTypeRouter:
 		return nil, &unsupported{a}
 	}
 	if len(a.Capabilities) > 0 {
 		data, ask, err := d.answer(mad.AttrGeneralInfo)
-		if ask != nil || err != nil {
-			return ask, err
+		switch {
+		case ask != nil:
+			return ask, nil
+		case data == nil && a == mad.AttrExtendedPortInfo && !d.known:
+			return mad.AttrNodeInfo, nil
+		case data == nil && d.listed(a):
+			return nil, nil
+		case err != nil:
+			return nil, err
 		}
 		var caps mad.GeneralInfoCapabilities
 		if data != nil {
@@ -125,6 +130,12 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 	return nil, &unsupported{a}
 }
 
+// listed reports whether a is ExtendedPortInfo and the device is one that has it: some are
+// older than GeneralInfo, and so is ibsim.
+func (d *device) listed(a *mad.Attribute) bool {
+	return a == mad.AttrExtendedPortInfo && d.info.HasExtPortInfo()
+}
+
 // older is the verdict on a, which the device does not announce: an older device may have
 // another attribute with the same number.
 func (d *device) older(a *mad.Attribute) (ask *mad.Attribute, err error) {
@@ -134,7 +145,7 @@ func (d *device) older(a *mad.Attribute) (ask *mad.Attribute, err error) {
 		return nil, &unsupported{a}
 	case !d.known:
 		return mad.AttrNodeInfo, nil
-	case d.id != older.Device:
+	case d.info.DeviceID != older.Device:
 		return nil, &unsupported{a}
 	}
 	return nil, nil
@@ -228,8 +239,8 @@ func deviceKeyOf(c *Call) deviceKey {
 	return deviceKey{to: c.To}
 }
 
-// askDevices finds the verdicts of the open calls: one goroutine for each device, for as
-// many as may be asked at a time.
+// askDevices finds the verdicts of the open calls. All devices are asked at the same time,
+// in a goroutine each: many silent ones take as long as one.
 func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*mad.Attribute) error {
 	byDevice := map[deviceKey][]*Call{}
 	var order []deviceKey
@@ -244,11 +255,8 @@ func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*
 		byDevice[k] = append(byDevice[k], c)
 	}
 	var group sync.WaitGroup
-	room := make(chan struct{}, max(1, e.options.Window))
 	for _, k := range order {
-		room <- struct{}{}
 		group.Go(func() {
-			defer func() { <-room }()
 			node := k.node
 			for _, c := range byDevice[k] {
 				if err := e.ask(ctx, c, &node, open[c]); err != nil {

@@ -101,6 +101,20 @@ func TestAnnounced(t *testing.T) {
 			[]string{what + "ClassPortInfo.capability_mask; no request was sent"}},
 		{"older", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0xbd36}, caps: none}, []*mad.Attribute{mad.AttrMlnxPrivateLFTMap}, true,
 			[]string{"GeneralInfo", "NodeInfo", "PrivateLFTInfo"}, []string{""}},
+		{"port of a listed device, not announced", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0x1003}, caps: ar}, []*mad.Attribute{mad.AttrExtendedPortInfo}, true,
+			[]string{"GeneralInfo"}, []string{what + "extended_port_info of GeneralInfo; no request was sent"}},
+		{"port of a listed device, refused", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0x1003}}, []*mad.Attribute{mad.AttrExtendedPortInfo, mad.AttrAdaptiveRoutingInfo}, true,
+			[]string{"GeneralInfo", "NodeInfo", "ExtendedPortInfo"}, []string{"", what + "ar or ar_rev1 of GeneralInfo; no request was sent"}},
+		{"port of a listed device, silent", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0xc738}, silent: true}, []*mad.Attribute{mad.AttrExtendedPortInfo, mad.AttrExtendedPortInfo, mad.AttrAdaptiveRoutingInfo}, true,
+			append(slices.Repeat([]string{"GeneralInfo"}, 6), "NodeInfo", "ExtendedPortInfo", "ExtendedPortInfo"), []string{"", "", "SubnGet(GeneralInfo 4) to LID 9: timed out after 6 attempts in 3s"}},
+		{"port of another device, refused", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0x1002}}, []*mad.Attribute{mad.AttrExtendedPortInfo}, true,
+			[]string{"GeneralInfo", "NodeInfo"}, []string{what + "extended_port_info of GeneralInfo; no request was sent"}},
+		{"port of another device, silent", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0x1002}, silent: true}, []*mad.Attribute{mad.AttrExtendedPortInfo}, true,
+			append(slices.Repeat([]string{"GeneralInfo"}, 6), "NodeInfo"), []string{"SubnGet(GeneralInfo 4) to LID 9: timed out after 6 attempts in 3s"}},
+		{"port of Bull", fakeDevice{info: mad.NodeInfo{NodeGUID: otherGUID, VendorID: mad.VendorBull, DeviceID: 0x1b02}}, []*mad.Attribute{mad.AttrExtendedPortInfo, mad.AttrAdaptiveRoutingInfo}, true,
+			[]string{"NodeInfo", "ExtendedPortInfo"}, []string{"", what + "ar or ar_rev1 of GeneralInfo; no request was sent"}},
+		{"port of another vendor with a listed number", fakeDevice{info: mad.NodeInfo{NodeGUID: otherGUID, VendorID: 0x1175, DeviceID: 0x1003}}, []*mad.Attribute{mad.AttrExtendedPortInfo}, true,
+			[]string{"NodeInfo"}, []string{what + "extended_port_info of GeneralInfo; no request was sent"}},
 		{"router", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, NodeType: mad.NodeTypeRouter}}, []*mad.Attribute{mad.AttrRouterInfo}, true, []string{"NodeInfo", "RouterInfo"}, []string{""}},
 		{"not a router", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, NodeType: mad.NodeTypeSwitch}}, []*mad.Attribute{mad.AttrRouterInfo}, true, []string{"NodeInfo"},
 			[]string{what + "node type router; no request was sent"}},
@@ -210,6 +224,35 @@ func TestAnnouncedOnce(t *testing.T) {
 		}
 		if n := count("AdaptiveRoutingLFT"); n != 3*4*3*25 {
 			t.Errorf("%d requests, want those of 25 devices", n)
+		}
+	})
+}
+
+// TestAnnouncedSilence: many devices that do not answer cost the time of one.
+func TestAnnouncedSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		byLID := map[mad.LID]*fakeDevice{}
+		var calls []*Call
+		for lid := mad.LID(1); lid <= 700; lid++ {
+			byLID[lid] = &fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID + mad.GUID(lid), DeviceID: 0x1003}, silent: true}
+			c := getOf(mad.AttrExtendedPortInfo, lid)
+			c.Guard.Node = byLID[lid].info.NodeGUID
+			calls = append(calls, c)
+		}
+		var sent []string
+		e := New(newFake(devices(byLID, &sent)), Options{})
+		defer e.Close()
+		start := time.Now()
+		if err := e.Do(context.Background(), calls...); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range calls {
+			if c.Err != nil {
+				t.Fatal(c.Err)
+			}
+		}
+		if d := time.Since(start); d > 6*time.Second {
+			t.Errorf("took %v; one takes 3s", d)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 // each node that may have it.
 func HasExtPortInfo(n *state.Node) bool {
 	info := n.NodeInfo()
-	return fabric.HasExtPortInfo(&info) || has(n, mad.Capabilities0ExtendedPortInfo)
+	return info.HasExtPortInfo() || has(n, mad.Capabilities0ExtendedPortInfo)
 }
 
 // Ports with something special behind them, in ExtendedPortInfo.SpecialPortType.
