@@ -2,6 +2,7 @@ package ibsim
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"fabsh/mad"
@@ -80,6 +81,8 @@ func refuseRoute(d *engine.Datagram) error {
 func refuseSMP(h mad.Header, data []byte) error {
 	set := h.Method == mad.MethodSet
 	switch h.Attribute {
+	case mad.AttrGeneralInfo.ID: // every node would be asked for it, and none answers
+		return errors.New("ibsim does not answer GeneralInfo")
 	case mad.AttrPKeyTable.ID:
 		return refusePort(h.Modifier >> 16)
 	case mad.AttrVLArbitrationTable.ID:
