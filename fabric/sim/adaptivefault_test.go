@@ -11,12 +11,7 @@ import (
 	"fabsh/mad"
 )
 
-// ports are those that packets of RC from a host may take at a switch.
-func (r *rig) ports(sw, to string) string {
-	c := r.choice(sw, to)
-	return c.Ports.String()
-}
-
+// choice is what packets of RC from a host may take at a switch.
 func (r *rig) choice(sw, to string) adaptive.Choice {
 	r.state.EnsureTables()
 	n := &r.state.Nodes[r.named(sw).ID()]

@@ -84,18 +84,19 @@ func columns(now []uint8, lid mad.LID, s *order.Schedule) (list inForce) {
 // arrive though they do by the old and by the new ones, whichever entry of the round each
 // switch has.
 func (c *checker) arrive(round [2][]uint8, old, new []uint8, to graph.Target) error {
-	ends := func(s int32, entries []uint8) bool {
+	ends := func(s int32, entries []uint8) (arrives, loops bool) {
 		for range entries {
 			t := c.g.Target(s, entries[s])
 			if !t.IsChannel() {
-				return t == to
+				return t == to, false
 			}
 			s = c.g.ChannelTo(t.Channel())
 		}
-		return false
+		return false, true
 	}
 	for from := range int32(len(old)) {
-		if !ends(from, old) {
+		before, looped := ends(from, old)
+		if looped {
 			continue
 		}
 		onWay, fails, loops := map[int32]bool{}, false, false
@@ -115,10 +116,11 @@ func (c *checker) arrive(round [2][]uint8, old, new []uint8, to graph.Target) er
 			}
 			onWay[s] = false
 		}
+		after, _ := ends(from, new)
 		switch follow(from); {
 		case loops:
 			return fmt.Errorf("packets from switch %d loop", from)
-		case fails && ends(from, new):
+		case fails && before && after:
 			return fmt.Errorf("packets from switch %d are lost", from)
 		}
 	}
