@@ -52,7 +52,7 @@ func TestChangeReboot(t *testing.T) {
 	}
 	want(foreign, "3", "--write", "change", "revert")
 	want("the change is not complete", "2", "change", "confirm")
-	want("in the fabric: 0 old, 4 new, 0 between, 1 foreign\n", "1", "change", "status")
+	want("in the fabric: 0 old, 5 new, 0 between, 1 foreign\n", "1", "change", "status")
 	want("left: "+foreign, "0", "change", "revert", "--abandon")
 	want("abandoned ", "0", "change", "status")
 	// Its links are up all the same, and the next plan tells of them.

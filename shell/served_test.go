@@ -25,7 +25,6 @@ hops         [0, 0, 2488320, 5038848]
 detours      [7527168]
 to switches: 729 of 729
 several LIDs: 243 ports, up to 128; of 39366 pairs, paths without a common link: 1 for 39366; without a common switch: 1 for 39366
-note: adaptive routing not determined
 `
 	servedAudit = `fabric    246 nodes (3 switches, 243 CAs), 246 links, complete
 audits    config counters health identity links multicast partitions routing self sm topology

@@ -19,6 +19,8 @@ import (
 
 // callSeeds are a call of each method of sim, by arguments in JSON.
 var callSeeds = map[string]string{
+	"ar":           `{"engine":"updn"}`,
+	"ar_fault":     `{"switch":"switch-1","fault":"off"}`,
 	"unlink":       `{"port":"switch-1/2"}`,
 	"link":         `{"port":"switch-1/2","to":"switch-2/3"}`,
 	"swap":         `{"port":"switch-1/1","other":"switch-2/1"}`,
