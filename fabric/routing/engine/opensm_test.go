@@ -145,6 +145,9 @@ func TestQuality(t *testing.T) {
 // TestQualityDegraded: with parts missing, ftree and minhop are no worse than sssp, which
 // balances globally, in shifts, and in random permutations by a few per cent at most.
 func TestQualityDegraded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	for _, spec := range []string{
 		routingtest.Nets["ft648"] + ",remove_links=3%", routingtest.Nets["ft648"] + ",remove_switches=2,seed=2",
 		routingtest.Nets["ft1728"] + ",remove_links=1%", routingtest.Nets["ft1728"] + ",remove_links=5%", routingtest.Nets["ft1728"] + ",remove_switches=8",

@@ -77,7 +77,11 @@ func leafSpine(t testing.TB, seed uint64, missing int) *fabric.Fabric {
 // shortest paths.
 func TestAggregationNodes(t *testing.T) {
 	loops := 0
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() { // it takes long with the race detector
+		seeds = 3
+	}
+	for seed := range seeds {
 		g, err := graph.New(leafSpine(t, seed, int(seed)*2), graph.Options{})
 		if err != nil {
 			t.Fatal(err)
