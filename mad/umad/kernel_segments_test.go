@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ type program struct {
 	file    file
 	to      engine.Address
 	entries chan string
-	tid     uint64 // of what was read last
+	tid     atomic.Uint64 // of what was read last
 }
 
 // newProgram starts a program, whose agent receives the given methods. user: it does RMPP
@@ -49,7 +50,7 @@ func newProgram(t *testing.T, tr *Transport, user bool, methods ...mad.Method) *
 			if err != nil {
 				return
 			}
-			p.tid = mad.ParseHeader(b[headerSize:n]).TID
+			p.tid.Store(mad.ParseHeader(b[headerSize:n]).TID)
 			p.entries <- describe(b[:n])
 		}
 	}()
@@ -211,9 +212,9 @@ func TestKernelUnacknowledged(t *testing.T) {
 	kernel.write(mad.MethodGetMulti, 2, 0, 700, 3, active, 250)
 	note("%s", user.next(5*time.Second))
 	began := time.Now()
-	user.write(mad.MethodGetMulti|mad.Response, user.tid, 0, 0, 0, ack(1, 3), 200)
+	user.write(mad.MethodGetMulti|mad.Response, user.tid.Load(), 0, 0, 0, ack(1, 3), 200)
 	note("%s", user.next(5*time.Second))
-	user.write(mad.MethodGetMulti|mad.Response, user.tid, 0, 0, 0, ack(2, 3), 200)
+	user.write(mad.MethodGetMulti|mad.Response, user.tid.Load(), 0, 0, 0, ack(2, 3), 200)
 	note("%s", user.next(5*time.Second))
 	note("%s", kernel.next(5*time.Second))
 	if took := time.Since(began); took > 2*time.Second {
@@ -224,7 +225,7 @@ func TestKernelUnacknowledged(t *testing.T) {
 	note("an answer")
 	user.write(mad.MethodGetTable, 3, 0, 9000, 0, mad.RMPPHeader{}, 0)
 	note("%s", kernel.next(5*time.Second))
-	kernel.write(mad.MethodGetTable|mad.Response, kernel.tid, 0, 0, 0, active, 250)
+	kernel.write(mad.MethodGetTable|mad.Response, kernel.tid.Load(), 0, 0, 0, active, 250)
 	note("%s", user.next(5*time.Second))
 	note("%s", kernel.next(5*time.Second))
 	if diff := cmp.Diff(strings.Split(strings.TrimSpace(wantUnacknowledged), "\n"), got); diff != "" {
