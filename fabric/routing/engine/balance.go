@@ -98,12 +98,23 @@ func (b *balancer) evenOut(ctx context.Context) error {
 // large reports whether to refine would take long.
 func (b *balancer) large() bool { return len(b.g.Dests())*len(b.g.Channels()) > search.RefineSteps }
 
+// Loads are scaled so that their 8th powers, on paths of so many links, fit in 63 bits:
+// 144^8 * 48 < 2^63.
+const (
+	scaledMost    = 144 // a pass may raise a load above the largest of its beginning, 128
+	longestPower8 = 48
+)
+
 // refine gives LIDs other paths than those that they have, where that evens out the load.
 func (b *balancer) refine(ctx context.Context) error {
 	if b.large() {
 		return nil
 	}
-	for _, power := range []int{2, 2, 8, 8} {
+	powers := []int{2, 2, 8, 8}
+	if b.h.Max() > longestPower8 {
+		powers = powers[:2]
+	}
+	for _, power := range powers {
 		b.power, b.most = power, slices.Max(append(b.load, 1))
 		if err := b.pass(ctx, true); err != nil {
 			return err
@@ -225,7 +236,7 @@ func (b *balancer) price(c int32) int64 {
 	case 2:
 		x *= x
 	case 8:
-		x = (x << 7) / b.most
+		x = min((x<<7)/b.most, scaledMost)
 		x *= x
 		x *= x
 		x *= x

@@ -37,6 +37,9 @@ var dfsssp = Engine{
 		if err := balanceLoad(ctx, r, h); err != nil {
 			return nil, err
 		}
+		if err := checkLanes(o.MaxVLs); err != nil {
+			return nil, err
+		}
 		balanced := laneTables{r: r}
 		large := len(g.Dests())*len(g.Channels()) > search.RefineSteps
 		most := 1

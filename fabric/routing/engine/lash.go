@@ -17,9 +17,10 @@ import (
 // shortest path from switch to switch, and the path there and that back on the same
 // lane, so that an answer can have the service level of its question. LIDs are spread
 // over parallel links, which count as one. The paths by the lowest ports, which are those of
-// dimension order where ports have that order, determine how many lanes are used at most;
-// paths that are spread more evenly are taken if they need no more, and those with the fewest lanes. In a torus of long rings
-// even the lowest ports may need more lanes than there are: then see byDatelines.
+// dimension order where ports have that order, determine how many lanes are used at most.
+// Paths that are spread more evenly are taken if they need no more, and of these the ones
+// with the fewest lanes. In a torus of long rings even the lowest ports may need more lanes
+// than there are: then see byDatelines.
 //
 // Time: those of Hops, Assign and Layer, for each of up to four tables.
 var lash = Engine{
@@ -51,7 +52,7 @@ var lash = Engine{
 		if len(g.Dests())*len(g.Channels()) > search.RefineSteps || g.Weighted() {
 			return lowest, first
 		}
-		even, err := evenLash(ctx, g, h, lowest)
+		even, err := evenLash(ctx, g, h)
 		if err != nil {
 			return nil, err
 		}
@@ -59,10 +60,14 @@ var lash = Engine{
 		with := *o
 		if first == nil {
 			best.r, with.MaxVLs = lowest, lowest.Lanes()
+			if best.load, err = largestLoad(ctx, lowest); err != nil {
+				return nil, err
+			}
+			even = slices.DeleteFunc(even, func(t laneTables) bool { return t.load >= best.load })
 		}
 		for _, t := range even {
 			switch _, err := inLanes(ctx, t.r, lashLayering(g), &with); {
-			case err == nil && (best.r == nil || best.r == lowest || t.r.Lanes() < best.r.Lanes() || t.load < best.load):
+			case err == nil && (best.r == nil || t.r.Lanes() < best.r.Lanes() || t.load < best.load):
 				best, with.MaxVLs = t, t.r.Lanes()
 			case err != nil && !errors.As(err, new(*Precondition)):
 				return nil, err
@@ -79,20 +84,16 @@ func lashLayering(g *graph.Graph) *lanes.Layering {
 	return &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}
 }
 
-// evenLash are tables of one path from switch to switch that have less load than lowest,
-// those that are likely to need the fewest lanes first.
-func evenLash(ctx context.Context, g *graph.Graph, h *graph.Hops, lowest *routes.Routes) ([]laneTables, error) {
-	most, err := largestLoad(ctx, lowest)
-	if err != nil {
-		return nil, err
-	}
+// evenLash are tables of one path from switch to switch that even out the load, those that
+// are likely to need the fewest lanes first.
+func evenLash(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTables, error) {
 	net := network(g)
 	variants := []struct {
 		toll   float64
 		spread bool
 	}{{highToll, false}, {highToll, true}, {lowToll, true}, {0, true}}
 	list, failed := make([]laneTables, len(variants)), make([]error, len(variants))
-	err = graph.Each(ctx, g.Workers(), len(variants), func(_, i int) {
+	err := graph.Each(ctx, g.Workers(), len(variants), func(_, i int) {
 		list[i].r = routes.New(g, 0)
 		b := newBalancer(list[i].r, h)
 		if b.bySwitch(variants[i].spread); variants[i].toll > 0 {
@@ -108,7 +109,7 @@ func evenLash(ctx context.Context, g *graph.Graph, h *graph.Hops, lowest *routes
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(list, func(t laneTables) bool { return t.load >= most }), nil
+	return list, nil
 }
 
 // byDatelines are the paths of lash in a whole torus of long rings, where Layer finds no

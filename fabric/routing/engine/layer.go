@@ -48,13 +48,21 @@ func Layer(ctx context.Context, r *routes.Routes, max int) error {
 	return layer(ctx, r, &lanes.Layering{}, max)
 }
 
+// checkLanes returns an error if a link cannot have max lanes; 0: DefaultLanes.
+func checkLanes(max int) error {
+	if max < 0 || max > lanes.Max {
+		return fmt.Errorf("layer: %d virtual lanes: a link has from 1 to %d for data", max, lanes.Max)
+	}
+	return nil
+}
+
 // layer is Layer for paths that l describes in part.
 func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) error {
+	if err := checkLanes(max); err != nil {
+		return err
+	}
 	if max == 0 {
 		max = DefaultLanes
-	}
-	if max < 1 || max > lanes.Max {
-		return fmt.Errorf("layer: %d virtual lanes: a link has from 1 to %d for data", max, lanes.Max)
 	}
 	g := r.Graph()
 	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))

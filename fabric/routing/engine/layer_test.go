@@ -241,6 +241,20 @@ func TestLayerRefuses(t *testing.T) {
 	}
 }
 
+// TestLaneLimits: numbers of lanes that no link has are refused, also where one is enough.
+func TestLaneLimits(t *testing.T) {
+	for _, spec := range []string{"fattree:k=4,levels=2", "torus:dims=4/4,hosts=2"} {
+		for _, engine := range []string{"dfsssp", "lash"} {
+			for _, vls := range []int{-1, 16} {
+				want := fmt.Sprintf("layer: %d virtual lanes: a link has from 1 to 15 for data", vls)
+				if _, err := Compute(t.Context(), routingtest.Graph(t, spec, graph.Options{}), engine, Options{MaxVLs: vls}); err == nil || err.Error() != want {
+					t.Errorf("%s, %s: %v, want %s", spec, engine, err, want)
+				}
+			}
+		}
+	}
+}
+
 // TestSetSL: levels of pairs, on tables whose rows of levels are shared.
 func TestSetSL(t *testing.T) {
 	g := routingtest.Graph(t, "torus:dims=4/4,hosts=2", graph.Options{})

@@ -78,9 +78,8 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 	return r, search.FillIn(ctx, r, nil, connected, nil)
 }
 
-// bestOfNue are, of tables by searches and of those whose paths go up to a root and then down,
-// the ones whose busiest link has the fewest routes, among those whose longest path is not
-// longer than with paths up to root and down. Other roots are tried unless some are given.
+// bestOfNue are the most even of tables by searches and of those whose paths go up to a root
+// and then down. Other roots than root are tried unless some are given.
 func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {
 	vls := max(nueVLs, o.MaxVLs)
 	list, err := search.InLanes(ctx, g, root, ranks, connected, vls)

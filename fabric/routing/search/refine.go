@@ -142,7 +142,7 @@ func (f *refiner) search(position []int32) bool {
 		}
 		f.settled[s], f.cost[s], f.via[s] = false, -1, graph.NoChannel
 	}
-	link := int64(min(f.hop*f.squares/float64(len(f.load)), 1<<55)) + 1
+	link := int64(min(f.hop*f.squares/float64(len(f.load)), 1<<54)) + 1
 	f.queue = f.queue[:0]
 	f.settled[f.home], f.cost[f.home] = true, 0
 	f.relax(f.home, link, position)
