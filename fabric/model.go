@@ -9,7 +9,8 @@
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
 //	derived.go  values computed once from a fabric; alike.go, links that are alike
-//	reading.go  tables and attributes read beyond a sweep
+//	reading.go  tables and attributes read beyond a sweep; extended.go router.go virtual.go,
+//	            those of NVIDIA's ports, planes, routers and virtual ports
 //	label.go    nodes and ports in messages
 //	kind.go     hosts, gateways, aggregation nodes; tier.go, how far nodes are from the hosts
 //	find.go     nodes and hosts by name

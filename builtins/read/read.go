@@ -50,15 +50,22 @@ func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive boo
 // maxWarned is how many requests without an answer are in warnings.
 const maxWarned = 8
 
-// Answers returns f with the other data that audits read, by table.ReadAnswers. Requests
-// without an answer are among the fabric's problems and in warnings.
+// Answers returns f with the other data that audits read, by table.ReadAnswers and
+// table.ReadExtended. Requests without an answer are among the fabric's problems and in
+// warnings.
 func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
 	t, release := rt.Thread(ctx, "command")
 	defer release()
 	var r fabric.Reading
 	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
 		err = c.Block(func(ctx context.Context) (err error) {
-			r, err = table.ReadAnswers(ctx, topology.EnvOf(rt).SA, f, rt.Clock.Now)
+			client := topology.EnvOf(rt).SA
+			if r, err = table.ReadAnswers(ctx, client, f, rt.Clock.Now); err != nil {
+				return err
+			}
+			more, err := table.ReadExtended(ctx, client.Engine, f.With(r))
+			more.Problems = append(r.Problems, more.Problems...)
+			r = more
 			return err
 		})
 		for i, p := range r.Problems {

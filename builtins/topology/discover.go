@@ -23,6 +23,8 @@ var Discover = lang.Builtin{
 		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "start of the sweep: dr(...), or a node or port of the latest discover(), as a value or by name, GUID or LID (default: the local port)"},
 		{Name: "hops", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "maximum distance from there, in links (default: unlimited)"},
 		{Name: "via", Kind: lang.KindChoice, Default: `"smp"`, Keyword: true, Doc: `"smp" reads from each node; "sa" reads the records of the subnet administrator`},
+		{Name: "extended", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "whether to read what NVIDIA's devices have beyond a sweep: health and planes of ports, virtual ports, tables of routers; two requests for each port with a link"},
+		{Name: "vport_modifier", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "with extended: a function of a port and the index of a virtual port; it returns the modifier of VPortInfo, which no public source has, or None (default: GUIDs and LIDs of virtual ports are not read)"},
 	},
 	Doc: `Sweeps the subnet and returns a fabric.
 Names and GUIDs of targets are looked up in the latest fabric. Requests that were not answered are in its problems, cause warnings on standard error, and make the exit status 3.
@@ -64,6 +66,10 @@ True
 			o.Around = t.Route
 		}
 		switch {
+		case !a.Extended && a.VportModifier != nil:
+			return nil, lang.ParamError("vport_modifier", "requires extended=True")
+		case a.Via == "sa" && a.Extended:
+			return nil, lang.Errorf(`extended is not supported with via="sa"`)
 		case a.Via == "sa" && a.isPartial():
 			return nil, lang.Errorf(`around and hops are not supported with via="sa"`)
 		case a.Via == "sa":
@@ -80,7 +86,7 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return f, nil
+		return a.extend(c, f)
 	}),
 }
 
@@ -89,6 +95,9 @@ type discoverArgs struct {
 	Around starlark.Value
 	Hops   *int
 	Via    string
+
+	Extended      bool
+	VportModifier starlark.Callable
 }
 
 // isPartial reports whether only a part of the subnet is requested, which only a sweep by

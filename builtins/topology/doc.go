@@ -2,8 +2,9 @@
 // nodes, ports, links, directed routes, targets, and how requests reach them.
 //
 //	env.go          the fabric that a session works on
-//	discover.go load.go   discover() and load_fabric()
-//	fabric.go node.go port.go link.go problem.go   the values; dump.go, their files;
+//	discover.go load.go   discover() and load_fabric(); extended.go, what
+//	                NVIDIA's devices have beyond a sweep
+//	fabric.go node.go port.go link.go   the values; dump.go, their files;
 //	                find.go, fabric.node()
 //	diff.go difftext.go   fabric.diff(), and its text
 //	known.go        a fabric from a file that is still current

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"fmt"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -50,6 +52,7 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("ports", "port", "all external ports, by node and number", false, portsOf),
 		list("end_ports", "port", "the ports with their own LID and known PortInfo: port 0 of switches, and the ports with a cable of other nodes", false, endPortsOf),
 		list("unlinked_ports", "port", "the external ports without a cable, by node and number", false, unlinkedPortsOf),
+		list("virtual_ports", "virtual_port", "the virtual ports of adapters, by port, as far as discover(extended=True) has read them", false, virtualPortsOf),
 		list("links", "link", "the cables, by first port", true, linksOf),
 		list("alike_links", "list of link", "the cables in groups: those of a group have ends of the same kinds and models, with the same states, widths and speeds", false, alikeLinksOf),
 		list("problems", "problem", "problems of the fabric or of its discovery: kind and text", true, problemsOf),
@@ -145,3 +148,27 @@ func problemsOf(f *fabric.Fabric) []starlark.Value {
 	}
 	return out
 }
+
+// problem is the value `problem`.
+type problem struct{ fabric.Problem }
+
+// ProblemType declares the attributes of a problem.
+var ProblemType *lang.Type[problem]
+
+func init() {
+	ProblemType = lang.NewType("problem", "A problem of a fabric, or of its discovery.",
+		lang.Member[problem]{Name: "kind", Type: "string", Column: true, Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
+		lang.Member[problem]{Name: "text", Type: "string", Column: true, Doc: "the problem, its place, the number of attempts, and the remedy", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
+	)
+}
+
+func (p problem) String() string                           { return fmt.Sprintf("problem(%q, %q)", p.Kind, p.Text) }
+func (p problem) Type() string                             { return "problem" }
+func (p problem) Freeze()                                  {}
+func (p problem) Truth() starlark.Bool                     { return true }
+func (p problem) Hash() (uint32, error)                    { return lang.HashBytes([]byte(p.Text)), nil }
+func (p problem) AttrNames() []string                      { return ProblemType.Names }
+func (p problem) TypeDoc() lang.TypeDoc                    { return ProblemType.TypeDoc() }
+func (p problem) Schema() string                           { return ProblemType.Schema() }
+func (p problem) Facts() []lang.Fact                       { return ProblemType.Facts(p) }
+func (p problem) Attr(name string) (starlark.Value, error) { return ProblemType.Attr(p, name) }

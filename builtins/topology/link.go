@@ -52,6 +52,13 @@ func init() {
 			}
 			return starlark.None
 		}),
+		end("plane", "int", planeDoc, false, func(l Link) starlark.Value { return plane(Port{l.A}) }),
+		lang.Member[Link]{Name: "unhealthy", Type: "string", Doc: unhealthyDoc + "; of an end", Words: records.WordsOf(mad.WordsUnhealthyReason), Get: func(l Link) starlark.Value {
+			if v := unhealthy(Port{l.A}); v != starlark.None {
+				return v
+			}
+			return unhealthy(Port{l.B})
+		}},
 		end("a_guid", "string", "GUID of the node of a", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
 		end("b_guid", "string", "GUID of the node of b", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
 	).AtVersion(2)

@@ -30,7 +30,7 @@ var (
 var NodeType *lang.Type[Node]
 
 func init() {
-	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal if their GUIDs are equal.",
+	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal if their GUIDs are equal.", append([]lang.Member[Node]{
 		lang.Member[Node]{Name: "name", Type: "string", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
 		lang.Member[Node]{Name: "type", Type: "string", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
 		lang.Member[Node]{Name: "kind", Type: "string", Doc: `"switch", "router", or of a CA "host", "gateway" (to another network), "aggregation_node" (inside a switch, for SHARP); by device and description`, Words: fabric.NodeKinds, Get: func(n Node) starlark.Value { return starlark.String(n.Kind().String()) }},
@@ -50,7 +50,7 @@ func init() {
 			}
 			return starlark.None
 		}},
-	)
+	}, routerMembers()...)...)
 }
 
 func (n Node) String() string        { return fmt.Sprintf("node(%q, %s)", n.Name(), n.GUID()) }

@@ -66,6 +66,8 @@ func init() {
 		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
 		member("node_guid", "string", "GUID of its node", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
 		member("peer_guid", "string", "GUID of the node of the peer", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
+		member("plane", "int", planeDoc, false, plane),
+		words("unhealthy", unhealthyDoc, false, records.WordsOf(mad.WordsUnhealthyReason), unhealthy),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
 				return once(p.Node().Fabric(), mad.AttrPortInfo, p.ID(), func() *records.Record {

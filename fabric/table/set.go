@@ -7,6 +7,7 @@
 //	routes.go     the forwarding tables and lanes of all switches; adaptiveroutes.go, with
 //	              adaptive routing
 //	ar.go         AR, the adaptive routing of a switch; archeck.go checks what was read
+//	vendor.go     what NVIDIA's devices have beyond a sweep: ports, virtual ports, routers
 //	plft.go       PLFT, its private forwarding tables
 //	port.go       Port, and what is read before a change
 //	portstate.go  PortState: disable, enable, reset; portguard.go, what that

@@ -34,8 +34,9 @@ load_fabric(FILE) read the fabric; load_routes(FILE) and verify --lfts FILE read
 tables. -F file:PATH converts a topology. --adaptive also saves the tables of adaptive
 routing, which replace the forwarding tables where it is on: for 11,664 hosts about a
 million datagrams. --all saves these too, and the input of audits: P_Key, SL2VL, VL
-arbitration and multicast tables, counters, and the records of the subnet
-administrator. For 11,664 hosts that takes millions of datagrams.`,
+arbitration and multicast tables, counters, the records of the subnet administrator,
+and what devices of NVIDIA report of the health of ports, virtual ports and routers.
+For 11,664 hosts that takes millions of datagrams.`,
 		Example: `  fabsh snapshot monday.snap
   fabsh snapshot golden.snap --all
   fabsh -F file:monday.snap verify --lfts monday.snap`,
