@@ -99,8 +99,9 @@ type NVIDIANoticeVPort struct {
 	OtherLocalChanges bool `mad:"47:1"`
 	// CapMask are the capabilities of the virtual port.
 	CapMask VPortCapabilities `mad:"48:16"`
+	_       uint16            `mad:"64:10"`
 	// ChangeFlags are what has changed, as in trap 144.
-	ChangeFlags uint16   `mad:"64:16,hex"`
+	ChangeFlags uint8    `mad:"74:6,hex"`
 	_           [2]uint8 `mad:"80:8"`
 	// VPortIndex is the virtual port.
 	VPortIndex uint16    `mad:"96:16,name=VPortIndex"`

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // nvidiaGolden are bytes written by hand from NVIDIA's OpenSM header (iba/ib_types.h): each
@@ -30,6 +32,7 @@ var nvidiaGolden = []struct {
 	{AttrExtendedSwitchInfo, "ib_extended_switch_info_t: ISSU_APPROVE_MASK 0x20, ISSU_REQUEST_MASK 0x10, TP_CAP_MASK 0x8, TP_ENABLE_MASK 0x7; ADV_TP_*_CAP_BIT 0x8 0x4 0x2 0x1; *_MASK_HO 0x3FF", 0, "000000 1d 0a 00 0201 0302 0103 0000 0004",
 		map[string]uint64{"issu_approve": 0, "issu_request": 1, "turbo_path_cap": 1, "turbo_path_en": 5, "req_delay_cap": 1, "set_trig_th_cap": 0, "rst_trig_th_cap": 1, "req_trig_window_cap": 0, "req_delay": 0x201, "set_trig_th": 0x302, "rst_trig_th": 0x103, "req_trig_window": 4}},
 	{AttrChassisInfo, "ib_chassis_info_t.chassis_id after 4 bytes", 0, "00000000 4d54", nil},
+	{AttrMlnxCableInfo, "linux mlx4/port.c struct mlx4_cable_info", 0, "51 02 0080 0000 0030", map[string]uint64{"bus_address": 0x51, "page": 2, "address": 128, "size": 48}},
 	{AttrPrivateLFTInfo, "ib_plft_info_t, ib_plft_bank_entry_t", 0, "00 04 02 01 3001 1802",
 		map[string]uint64{"num_plfts": 4, "mode_cap": 2, "active_mode": 1, "bank_size[0]": 0x30, "num_banks[0]": 1, "bank_size[1]": 0x18, "num_banks[1]": 2}},
 	{AttrPrivateLFTDef, "ib_plft_def_element_t", 0, "00 60 00 00 81 30 00 18", map[string]uint64{"lid_space[0]": 96, "force_sub_group0_bank[1]": 0x81, "lid_space[1]": 48, "lid_offset[1]": 24}},
@@ -185,6 +188,34 @@ func TestNVIDIALayouts(t *testing.T) {
 	chassis.Decode(append(handBytes(t, "00000000 4d54 00*14"), 0))
 	if string(chassis.ChassisID[:2]) != "MT" {
 		t.Errorf("chassis %q", chassis.ChassisID)
+	}
+}
+
+// TestModifiers checks which modifiers of NVIDIA's attributes are not public, and that only
+// two are inferred: the block of the first table of AdaptiveRoutingLFT and of
+// AdaptiveRoutingGroupTable.
+func TestModifiers(t *testing.T) {
+	got := map[string]string{}
+	for _, a := range Attributes() {
+		switch {
+		case !a.IsAnnounced():
+		case a.InferredModifier:
+			got["inferred"] += a.Name + " "
+		case a.UnknownModifier:
+			got["unknown"] += a.Name + " "
+		}
+	}
+	want := map[string]string{
+		"inferred": "AdaptiveRoutingGroupTable AdaptiveRoutingLFT ",
+		"unknown": "HBFConfig WeightedHBFConfig EndPortPlaneFilterConfig MlnxCableInfo ProfilesConfig RailFilterConfig VPortInfo VNodeInfo VPortState VNodeDescription VPortGUIDInfo VPortPKeyTable " +
+			"RNGenStringTable RNRcvString RNSubGroupDirectionTable RNXmitPortMask PortRecoveryPolicyConfig CongestionHCAAlgoConfig CongestionHCAConfigParams ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// osm_enhanced_qos_mgr.h VPORT_QOS_CONFIG_SL_ATTR_MOD_HO is 1<<31.
+	if diff := cmp.Diff([]ModifierPart{{"port", 0, 8}, {"vport", 31, 1}}, AttrQoSConfigSL.Modifier); diff != "" {
+		t.Error(diff)
 	}
 }
 

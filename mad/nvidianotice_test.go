@@ -28,7 +28,7 @@ func TestNVIDIANotices(t *testing.T) {
 		want     map[string]uint64
 	}{
 		{0, "ntc_vskey", "0009 02 00 000f 00000003 00000001 1122334455667788 " + gid1, "class_key", map[string]uint64{"slid": 9, "method": 2, "attribute_id": 15, "attribute_modifier": 3, "qp": 1, "key": 0x1122334455667788}},
-		{1144, "ntc_1144: local_changes 1b", "0000 0009 00 01 0020 0008 0000 0003", "vport_change", map[string]uint64{"lid_addr": 9, "other_local_changes": 1, "cap_mask": 0x20, "change_flags": 8, "vport_index": 3}},
+		{1144, "ntc_1144: local_changes 7b reserved, 1b; change_flags 10b reserved, 6b", "0000 0009 fe 01 0020 ffc8 0000 0003", "vport_change", map[string]uint64{"lid_addr": 9, "other_local_changes": 1, "cap_mask": 0x20, "change_flags": 8, "vport_index": 3}},
 		{1146, "ntc_1146", "0000 0009", "vport_state", map[string]uint64{"lid_addr": 9}},
 		{1257, "ntc_1257: 4b sl, 4b reserved, 24b qp1", "0000 0009 000a 00008001 50000123 00000456 " + gid1 + gid2 + "0004", "vport_key", map[string]uint64{"lid_addr1": 9, "lid_addr2": 10, "packet_key": 0x8001, "sl": 5, "qp1": 0x123, "qp2": 0x456, "vport_index": 4}},
 		{1258, "ntc_1258", "0000 0009 000a 12345678", "vport_key", map[string]uint64{"packet_key": 0x12345678}},

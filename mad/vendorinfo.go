@@ -234,7 +234,7 @@ type ExtendedNodeInfo struct {
 }
 
 // ExtendedNodeType is the kind of a node (opensm-mlnx include/iba/ib_types.h
-// ib_mlnx_ext_node_info_t).
+// IB_EXTENDED_NODE_TYPE_*, which does not name 0).
 //
 //mad:enum
 type ExtendedNodeType uint8
@@ -290,4 +290,25 @@ type ChassisInfo struct {
 	_ uint32 `mad:"0:32"`
 	// ChassisID is the serial number of the chassis.
 	ChassisID [16]byte `mad:"32:128,text"`
+}
+
+// MlnxCableInfo reads the memory of the cable or transceiver in a port. A request has
+// BusAddress, Page, Address and Size; the answer also has Memory. The place of the port in the
+// modifier is not public.
+//
+//mad:attr class=Subn id=0xff60 methods=Get size=64 section=vendor modifier=unknown capability=cable_info safeget unconfirmed
+//mad:source linux drivers/net/ethernet/mellanox/mlx4/port.c struct mlx4_cable_info
+type MlnxCableInfo struct {
+	// BusAddress is the address of the memory on the I2C bus: 0x50 or, in some transceivers, 0x51.
+	BusAddress uint8 `mad:"0:8,hex"`
+	// Page is the page of the memory.
+	Page uint8 `mad:"8:8"`
+	// Address is the first byte to read.
+	Address uint16 `mad:"16:16"`
+	_       uint16 `mad:"32:16"`
+	// Size is the number of bytes to read.
+	Size uint16 `mad:"48:16"`
+	_    uint64 `mad:"64:64"`
+	// Memory are the bytes that were read.
+	Memory [48]byte `mad:"128:384,bytes"`
 }

@@ -2,10 +2,10 @@ package mad
 
 // Quality of service, profiles and the health of links of NVIDIA's devices.
 
-// QoSConfigSL is the bandwidth of each service level of a port.
+// QoSConfigSL is the bandwidth of each service level of a port; with vport in the modifier, of a virtual port.
 //
-//mad:attr class=Subn id=0xff82 methods=Get,Set size=64 section=vendor modifier=port:0:8 capability=qos_config_sl_rate_limit|qos_config_sl_vport_rate_limit safeget unconfirmed
-//mad:source opensm-mlnx include/iba/ib_types.h qos_config_sl_t
+//mad:attr class=Subn id=0xff82 methods=Get,Set size=64 section=vendor modifier=port:0:8,vport:31:1 capability=qos_config_sl_rate_limit|qos_config_sl_vport_rate_limit safeget unconfirmed
+//mad:source opensm-mlnx include/iba/ib_types.h qos_config_sl_t; include/opensm/osm_enhanced_qos_mgr.h VPORT_QOS_CONFIG_SL_ATTR_MOD_HO
 type QoSConfigSL struct {
 	// SL are the service levels from 0 to 15.
 	SL [16]QoSBandwidth `mad:"0:32"`
@@ -60,12 +60,13 @@ const (
 	VLDataTypesNVLMCResp VLDataTypes = 1 << 4 // "nvl_mc_response"
 )
 
-// ProfilesConfig is the profile of each of 128 ports for a feature: 0 is fast recovery, 1 QoSConfigVL, 2 types of data, 3 HBF of NVLink, 4 port recovery.
+// ProfilesConfig is the profile of each of 128 ports for a feature. The feature is in the modifier from bit 8 on:
+// 0 is fast recovery, 1 QoSConfigVL, 2 types of data, 3 HBF of NVLink, 4 port recovery; the place of the block is not public.
 //
-//mad:attr class=Subn id=0xff73 methods=Get,Set size=64 section=vendor modifier=block:0:8,feature:8:8 inferred capability=fast_recovery|nvl_hbf|port_recovery_policy safeget unconfirmed
+//mad:attr class=Subn id=0xff73 methods=Get,Set size=64 section=vendor modifier=unknown capability=fast_recovery|nvl_hbf|port_recovery_policy safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_profiles_config_t, ib_profiles_feature_t, IB_PROFILES_FEATURE_MASK_SHIFT
 type ProfilesConfig struct {
-	// Profile are the profiles of the ports 128*block to 128*block+127; 15 is invalid.
+	// Profile are the profiles of the ports of the block; 15 is invalid.
 	Profile [128]uint8 `mad:"0:4"`
 }
 

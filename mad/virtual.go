@@ -74,7 +74,7 @@ const (
 
 // VNodeInfo is the virtual node of a virtual port.
 //
-//mad:attr class=Subn id=0xffb2 methods=Get size=64 section=vendor modifier=vport:0:16 inferred capability=virtualization safeget unconfirmed
+//mad:attr class=Subn id=0xffb2 methods=Get size=64 section=vendor modifier=unknown capability=virtualization safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_vnode_info_t
 type VNodeInfo struct {
 	// PartitionCap is the number of entries of VPortPKeyTable.
@@ -90,10 +90,10 @@ type VNodeInfo struct {
 
 // VPortState is the states of 128 virtual ports.
 //
-//mad:attr class=Subn id=0xffb3 methods=Get size=64 section=vendor modifier=block:0:16 inferred capability=virtualization safeget unconfirmed
+//mad:attr class=Subn id=0xffb3 methods=Get size=64 section=vendor modifier=unknown capability=virtualization safeget unconfirmed
 //mad:source opensm-mlnx include/iba/ib_types.h ib_vport_state_t, IB_VPORT_STATE_*
 type VPortState struct {
-	// State are the states of the virtual ports 128*block to 128*block+127.
+	// State are the states of the virtual ports of the block.
 	State [128]PortState `mad:"0:4,ro,name=VPortState"`
 }
 

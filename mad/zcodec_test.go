@@ -316,6 +316,7 @@ var codecs = map[*Attribute]codec{
 	AttrExtendedNodeInfo:                   &ExtendedNodeInfo{},
 	AttrExtendedSwitchInfo:                 &ExtendedSwitchInfo{},
 	AttrChassisInfo:                        &ChassisInfo{},
+	AttrMlnxCableInfo:                      &MlnxCableInfo{},
 	AttrQoSConfigSL:                        &QoSConfigSL{},
 	LayoutQoSBandwidth:                     &QoSBandwidth{},
 	AttrQoSConfigVL:                        &QoSConfigVL{},

@@ -241,7 +241,7 @@ func (t *NVIDIANoticeVPort) Decode(data []byte) {
 	t.LIDAddr = LID(binary.BigEndian.Uint16(b[2:]))
 	t.OtherLocalChanges = b[5]&0x1 != 0
 	t.CapMask = VPortCapabilities(binary.BigEndian.Uint16(b[6:]))
-	t.ChangeFlags = binary.BigEndian.Uint16(b[8:])
+	t.ChangeFlags = b[9] & 0x3f
 	t.VPortIndex = binary.BigEndian.Uint16(b[12:])
 }
 
@@ -259,7 +259,7 @@ func (t *NVIDIANoticeVPort) Encode(data []byte) {
 	binary.BigEndian.PutUint16(b[2:], uint16(t.LIDAddr))
 	binary.BigEndian.PutUint16(b[4:], uint16(bit(t.OtherLocalChanges)))
 	binary.BigEndian.PutUint16(b[6:], uint16(t.CapMask))
-	binary.BigEndian.PutUint16(b[8:], t.ChangeFlags)
+	binary.BigEndian.PutUint16(b[8:], uint16(t.ChangeFlags)&0x3f)
 	clear(b[10:12])
 	binary.BigEndian.PutUint16(b[12:], t.VPortIndex)
 	clear(b[14:52])
@@ -279,9 +279,9 @@ var LayoutNVIDIANoticeVPort = &Attribute{
 			Doc: "OtherLocalChanges is set if ChangeFlags are valid."},
 		{Name: "CapMask", Script: "cap_mask", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeMask, Words: WordsVPortCapabilities, Component: 4, Components: 1,
 			Doc: "CapMask are the capabilities of the virtual port."},
-		{Name: "ChangeFlags", Script: "change_flags", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
+		{Name: "ChangeFlags", Script: "change_flags", Offset: 74, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
 			Doc: "ChangeFlags are what has changed, as in trap 144."},
-		{Name: "VPortIndex", Script: "vport_index", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1,
+		{Name: "VPortIndex", Script: "vport_index", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1,
 			Doc: "VPortIndex is the virtual port."},
 	},
 }

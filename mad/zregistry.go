@@ -48,6 +48,7 @@ var attributes = []*Attribute{
 	AttrMlnxAccessRegister,
 	AttrMlnxSemaphore,
 	AttrSubnEndPortPlaneFilterConfig,
+	AttrMlnxCableInfo,
 	AttrPFRNConfig,
 	AttrCreditWatchdogConfig,
 	AttrBERConfig,

@@ -661,3 +661,66 @@ var AttrChassisInfo = &Attribute{
 			Doc: "ChassisID is the serial number of the chassis."},
 	},
 }
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *MlnxCableInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.BusAddress = b[0]
+	t.Page = b[1]
+	t.Address = binary.BigEndian.Uint16(b[2:])
+	t.Size = binary.BigEndian.Uint16(b[6:])
+	copy(t.Memory[:], b[16:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MlnxCableInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	b[0] = t.BusAddress
+	b[1] = t.Page
+	binary.BigEndian.PutUint16(b[2:], t.Address)
+	clear(b[4:6])
+	binary.BigEndian.PutUint16(b[6:], t.Size)
+	clear(b[8:16])
+	copy(b[16:64], t.Memory[:])
+}
+
+// AttrMlnxCableInfo describes MlnxCableInfo.
+var AttrMlnxCableInfo = &Attribute{
+	Name:            "MlnxCableInfo",
+	Class:           ClassSubn,
+	Version:         1,
+	ID:              0xff60,
+	Methods:         []Method{MethodGet},
+	Capabilities:    []Capability{6},
+	UnknownModifier: true,
+	SafeGet:         true,
+	Size:            64,
+	Section:         "vendor",
+	Sources:         []string{"linux drivers/net/ethernet/mellanox/mlx4/port.c struct mlx4_cable_info"},
+	Doc:             "MlnxCableInfo reads the memory of the cable or transceiver in a port. A request has BusAddress, Page, Address and Size; the answer also has Memory. The place of the port in the modifier is not public.",
+	Fields: []Field{
+		{Name: "BusAddress", Script: "bus_address", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "BusAddress is the address of the memory on the I2C bus: 0x50 or, in some transceivers, 0x51."},
+		{Name: "Page", Script: "page", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "Page is the page of the memory."},
+		{Name: "Address", Script: "address", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "Address is the first byte to read."},
+		{Name: "Size", Script: "size", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "Size is the number of bytes to read."},
+		{Name: "Memory", Script: "memory", Offset: 128, Bits: 384, Count: 1, Stride: 384, Type: FieldTypeBytes, Component: 6, Components: 1,
+			Doc: "Memory are the bytes that were read."},
+	},
+}

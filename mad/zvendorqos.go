@@ -133,13 +133,14 @@ var AttrQoSConfigSL = &Attribute{
 	Methods: []Method{MethodGet, MethodSet},
 	Modifier: []ModifierPart{
 		{Name: "port", Shift: 0, Bits: 8},
+		{Name: "vport", Shift: 31, Bits: 1},
 	},
 	Capabilities: []Capability{24, 25},
 	SafeGet:      true,
 	Size:         64,
 	Section:      "vendor",
-	Sources:      []string{"opensm-mlnx include/iba/ib_types.h qos_config_sl_t"},
-	Doc:          "QoSConfigSL is the bandwidth of each service level of a port.",
+	Sources:      []string{"opensm-mlnx include/iba/ib_types.h qos_config_sl_t; include/opensm/osm_enhanced_qos_mgr.h VPORT_QOS_CONFIG_SL_ATTR_MOD_HO"},
+	Doc:          "QoSConfigSL is the bandwidth of each service level of a port; with vport in the modifier, of a virtual port.",
 	Fields: []Field{
 		{Name: "SL", Script: "sl", Offset: 0, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeStruct, Struct: LayoutQoSBandwidth, Component: 0, Components: 1,
 			Doc: "SL are the service levels from 0 to 15."},
@@ -323,25 +324,21 @@ func (t *ProfilesConfig) Encode(data []byte) {
 
 // AttrProfilesConfig describes ProfilesConfig.
 var AttrProfilesConfig = &Attribute{
-	Name:    "ProfilesConfig",
-	Class:   ClassSubn,
-	Version: 1,
-	ID:      0xff73,
-	Methods: []Method{MethodGet, MethodSet},
-	Modifier: []ModifierPart{
-		{Name: "block", Shift: 0, Bits: 8},
-		{Name: "feature", Shift: 8, Bits: 8},
-	},
-	Capabilities:     []Capability{52, 57, 76},
-	InferredModifier: true,
-	SafeGet:          true,
-	Size:             64,
-	Section:          "vendor",
-	Sources:          []string{"opensm-mlnx include/iba/ib_types.h ib_profiles_config_t, ib_profiles_feature_t, IB_PROFILES_FEATURE_MASK_SHIFT"},
-	Doc:              "ProfilesConfig is the profile of each of 128 ports for a feature: 0 is fast recovery, 1 QoSConfigVL, 2 types of data, 3 HBF of NVLink, 4 port recovery.",
+	Name:            "ProfilesConfig",
+	Class:           ClassSubn,
+	Version:         1,
+	ID:              0xff73,
+	Methods:         []Method{MethodGet, MethodSet},
+	Capabilities:    []Capability{52, 57, 76},
+	UnknownModifier: true,
+	SafeGet:         true,
+	Size:            64,
+	Section:         "vendor",
+	Sources:         []string{"opensm-mlnx include/iba/ib_types.h ib_profiles_config_t, ib_profiles_feature_t, IB_PROFILES_FEATURE_MASK_SHIFT"},
+	Doc:             "ProfilesConfig is the profile of each of 128 ports for a feature. The feature is in the modifier from bit 8 on: 0 is fast recovery, 1 QoSConfigVL, 2 types of data, 3 HBF of NVLink, 4 port recovery; the place of the block is not public.",
 	Fields: []Field{
 		{Name: "Profile", Script: "profile", Offset: 0, Bits: 4, Count: 128, Stride: 4, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "Profile are the profiles of the ports 128*block to 128*block+127; 15 is invalid."},
+			Doc: "Profile are the profiles of the ports of the block; 15 is invalid."},
 	},
 }
 

@@ -221,21 +221,18 @@ func (t *VNodeInfo) Encode(data []byte) {
 
 // AttrVNodeInfo describes VNodeInfo.
 var AttrVNodeInfo = &Attribute{
-	Name:    "VNodeInfo",
-	Class:   ClassSubn,
-	Version: 1,
-	ID:      0xffb2,
-	Methods: []Method{MethodGet},
-	Modifier: []ModifierPart{
-		{Name: "vport", Shift: 0, Bits: 16},
-	},
-	Capabilities:     []Capability{15},
-	InferredModifier: true,
-	SafeGet:          true,
-	Size:             64,
-	Section:          "vendor",
-	Sources:          []string{"opensm-mlnx include/iba/ib_types.h ib_vnode_info_t"},
-	Doc:              "VNodeInfo is the virtual node of a virtual port.",
+	Name:            "VNodeInfo",
+	Class:           ClassSubn,
+	Version:         1,
+	ID:              0xffb2,
+	Methods:         []Method{MethodGet},
+	Capabilities:    []Capability{15},
+	UnknownModifier: true,
+	SafeGet:         true,
+	Size:            64,
+	Section:         "vendor",
+	Sources:         []string{"opensm-mlnx include/iba/ib_types.h ib_vnode_info_t"},
+	Doc:             "VNodeInfo is the virtual node of a virtual port.",
 	Fields: []Field{
 		{Name: "PartitionCap", Script: "partition_cap", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "PartitionCap is the number of entries of VPortPKeyTable."},
@@ -281,24 +278,21 @@ func (t *VPortState) Encode(data []byte) {
 
 // AttrVPortState describes VPortState.
 var AttrVPortState = &Attribute{
-	Name:    "VPortState",
-	Class:   ClassSubn,
-	Version: 1,
-	ID:      0xffb3,
-	Methods: []Method{MethodGet},
-	Modifier: []ModifierPart{
-		{Name: "block", Shift: 0, Bits: 16},
-	},
-	Capabilities:     []Capability{15},
-	InferredModifier: true,
-	SafeGet:          true,
-	Size:             64,
-	Section:          "vendor",
-	Sources:          []string{"opensm-mlnx include/iba/ib_types.h ib_vport_state_t, IB_VPORT_STATE_*"},
-	Doc:              "VPortState is the states of 128 virtual ports.",
+	Name:            "VPortState",
+	Class:           ClassSubn,
+	Version:         1,
+	ID:              0xffb3,
+	Methods:         []Method{MethodGet},
+	Capabilities:    []Capability{15},
+	UnknownModifier: true,
+	SafeGet:         true,
+	Size:            64,
+	Section:         "vendor",
+	Sources:         []string{"opensm-mlnx include/iba/ib_types.h ib_vport_state_t, IB_VPORT_STATE_*"},
+	Doc:             "VPortState is the states of 128 virtual ports.",
 	Fields: []Field{
 		{Name: "VPortState", Script: "vport_state", Offset: 0, Bits: 4, Count: 128, Stride: 4, Type: FieldTypeEnum, Words: WordsPortState, Component: 0, Components: 1, ReadOnly: true,
-			Doc: "VPortState are the states of the virtual ports 128*block to 128*block+127."},
+			Doc: "VPortState are the states of the virtual ports of the block."},
 	},
 }
 
