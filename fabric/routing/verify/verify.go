@@ -5,6 +5,7 @@
 //	vlwalk.go       paths with service levels, on virtual lanes
 //	adaptive.go     all paths that adaptive routing may choose, where its choices are unknown
 //	choiceset.go    the same, by the choices that tables have
+//	group.go        port groups of switches that route adaptively
 //	via.go          rules on what paths cross
 //	disjointness.go how disjoint the paths to the LIDs of one port are
 //	failure.go      what the failure of each link would break

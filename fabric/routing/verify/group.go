@@ -1,0 +1,273 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fabsh/fabric/adaptive"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// GroupFault is what is wrong with a port group of a switch that routes adaptively. A group has
+// at most one: the first of the kinds.
+type GroupFault struct {
+	Switch int
+	Kind   GroupFaultKind
+	PLFT   uint8
+	Group  uint16
+	LID    mad.LID // the first of the group for which it holds
+	LIDs   int     // how many LIDs have the group
+	Port   uint8   // the port at fault; the static port for GroupLacksStatic
+}
+
+// GroupFaultKind is what is wrong with a group.
+type GroupFaultKind uint8
+
+const (
+	GroupAbove       GroupFaultKind = iota // the group is above the last one
+	GroupEmpty                             // it has no ports
+	GroupDead                              // a port of it does not exist, or has no link
+	GroupIllegal                           // a port of it leads to another end port, or back
+	GroupLacksStatic                       // it lacks the static port of a LID
+	GroupUnequal                           // LIDs of one switch have groups with different ports
+)
+
+var groupFaultNames = [...]string{"above", "empty", "dead", "illegal", "lacks_static", "unequal"}
+
+func (k GroupFaultKind) String() string { return groupFaultNames[k] }
+
+// Groups returns the faults of the port groups that LIDs of end ports have, by switch, private
+// LFT and group. Groups of private LFTs whose tables are unknown are left out.
+//
+// A port leads back if its neighbour is not nearer to the destination, and packets may return
+// from there to the switch, by the choices of all switches. So longer ways are not faults, such
+// as those of up*/down*, or of secondary sub-groups.
+//
+// Time: O(S*L) and the distances; a search for each group with a port that is not minimal.
+func Groups(ctx context.Context, r *routes.Routes) ([]GroupFault, error) {
+	g := r.Graph()
+	hops, err := graph.LinkHops(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	x := &groupChecker{r: r, g: g, hops: hops, switches: routes.ActiveSwitches(r)}
+	found := make([][]GroupFault, len(x.switches))
+	err = graph.Each(ctx, g.Workers(), len(x.switches), func(_, s int) {
+		if a := x.switches[s]; a != nil {
+			for plft, t := range a.Tables {
+				if t != nil {
+					found[s] = append(found[s], x.table(s, uint8(plft), t)...)
+				}
+			}
+		}
+	})
+	return slices.Concat(found...), err
+}
+
+// AdaptiveLIDs are the LIDs of end ports to which some switch routes packets adaptively, in
+// order.
+func AdaptiveLIDs(r *routes.Routes) (lids []mad.LID) {
+	g := r.Graph()
+	is := make([]bool, int(g.Top())+1)
+	for _, a := range routes.ActiveSwitches(r) {
+		if a == nil || !a.Enabled {
+			continue
+		}
+		for _, t := range a.Tables {
+			if t == nil {
+				continue
+			}
+			for lid := range min(len(is), int(t.Top())+1) {
+				is[lid] = is[lid] || t.Entry(mad.LID(lid)).State.Adaptive()
+			}
+		}
+	}
+	for lid, adaptive := range is {
+		if adaptive && g.TerminalByLID(mad.LID(lid)) >= 0 {
+			lids = append(lids, mad.LID(lid))
+		}
+	}
+	return lids
+}
+
+// groupChecker is the state of Groups.
+type groupChecker struct {
+	r        *routes.Routes
+	g        *graph.Graph
+	hops     *graph.Hops
+	switches []*adaptive.Switch // nil: static
+}
+
+// groupUse is the LIDs that have a group.
+type groupUse struct {
+	group uint16
+	lids  []mad.LID
+}
+
+// table returns the faults of the groups of a table.
+func (x *groupChecker) table(s int, plft uint8, t *adaptive.Table) (found []GroupFault) {
+	at := map[uint16]int{}
+	var uses []groupUse
+	for lid := range min(int(t.Top()), int(x.g.Top())) + 1 {
+		lid := mad.LID(lid)
+		to := x.g.TerminalByLID(lid)
+		if to < 0 || x.g.Terminals()[to].Switch == s && x.g.Terminals()[to].Out == 0 {
+			continue
+		}
+		e := t.Entry(lid)
+		if e.State == adaptive.Static {
+			continue
+		}
+		i, ok := at[e.Group]
+		if !ok {
+			i = len(uses)
+			at[e.Group] = i
+			uses = append(uses, groupUse{group: e.Group})
+		}
+		uses[i].lids = append(uses[i].lids, lid)
+	}
+	slices.SortFunc(uses, func(a, b groupUse) int { return cmp.Compare(a.group, b.group) })
+	sound := uses[:0:0]
+	for _, u := range uses {
+		if f, ok := x.fault(s, plft, t, u); ok {
+			found = append(found, f)
+		} else {
+			sound = append(sound, u)
+		}
+	}
+	return append(found, x.unequal(s, plft, t, sound)...)
+}
+
+// fault returns the fault of a group; not ok: it has none.
+func (x *groupChecker) fault(s int, plft uint8, t *adaptive.Table, u groupUse) (f GroupFault, ok bool) {
+	f = GroupFault{Switch: s, PLFT: plft, Group: u.group, LID: u.lids[0], LIDs: len(u.lids)}
+	ports := t.Groups.All(int(u.group))
+	switch {
+	case int(u.group) >= t.Groups.Len():
+		f.Kind = GroupAbove
+		return f, true
+	case ports.Empty():
+		// Group 0 stays empty with Dragonfly+, whose private LFTs have groups of their own
+		// (opensm-mlnx osm_ar_dfp_algorithm.hpp).
+		f.Kind = GroupEmpty
+		return f, u.group != 0 || len(x.switches[s].Tables) == 1
+	}
+	for p := range ports.All() {
+		if x.g.Target(int32(s), p) == graph.NoTarget {
+			f.Kind, f.Port = GroupDead, p
+			return f, true
+		}
+	}
+	searched := map[int]bool{} // switches of destinations
+	for _, lid := range u.lids {
+		to := x.g.TerminalByLID(lid)
+		home := x.g.Terminals()[to].Switch
+		for p := range ports.All() {
+			if x.leadsAway(s, plft, p, lid, to, home, searched) {
+				f.Kind, f.Port, f.LID = GroupIllegal, p, lid
+				return f, true
+			}
+		}
+		searched[home] = true
+	}
+	for _, lid := range u.lids {
+		if e := t.Entry(lid); e.Port != mad.NoPort && !ports.Has(e.Port) {
+			f.Kind, f.Port, f.LID = GroupLacksStatic, e.Port, lid
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// leadsAway reports whether a port leads to another end port than the destination, or to a
+// switch from which packets may return. Switches of destinations that were searched are not
+// searched again.
+func (x *groupChecker) leadsAway(s int, plft, p uint8, lid mad.LID, to, home int, searched map[int]bool) bool {
+	switch target := x.g.Target(int32(s), p); {
+	case target.IsTerminal():
+		return target != graph.ToTerminal(int32(to)) && !x.samePort(int(target.Terminal()), to)
+	case home < 0 || searched[home]:
+		return false
+	default:
+		c := &x.g.Channels()[target.Channel()]
+		here, there := x.hops.Distance(s, home), x.hops.Distance(int(c.To), home)
+		return (there < 0 || there >= here) && x.returns(s, plft, c, lid)
+	}
+}
+
+// samePort reports whether two terminals are planes of one port (XDR): they have one GUID.
+func (x *groupChecker) samePort(a, b int) bool {
+	return x.g.Terminals()[a].Port.GUID() == x.g.Terminals()[b].Port.GUID()
+}
+
+// returns reports whether packets to lid that take channel c may come back to switch s, and
+// there follow the same private LFT.
+func (x *groupChecker) returns(s int, plft uint8, c *graph.Channel, lid mad.LID) bool {
+	sl := x.levelOf(s)
+	type place struct {
+		s    int32
+		plft uint8
+	}
+	enter := func(c *graph.Channel) place {
+		if a := x.switches[c.To]; a != nil {
+			return place{c.To, a.PLFT(c.PeerPort, sl)}
+		}
+		return place{c.To, 0}
+	}
+	for open, seen := []place{enter(c)}, map[place]bool{}; len(open) > 0; {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		switch {
+		case at == place{int32(s), plft}:
+			return true
+		case seen[at]:
+			continue
+		}
+		seen[at] = true
+		ports := adaptive.Single(x.r.Entry(at.s, lid)).Ports
+		if a := x.switches[at.s]; a != nil {
+			ports = a.PortsOf(at.plft, adaptive.Packet{SL: sl}, lid, routes.Down(x.g, int(at.s)))
+		}
+		for p := range ports.All() {
+			if target := x.g.Target(at.s, p); target.IsChannel() {
+				open = append(open, enter(&x.g.Channels()[target.Channel()]))
+			}
+		}
+	}
+	return false
+}
+
+// levelOf is a service level that switch s routes adaptively.
+func (x *groupChecker) levelOf(s int) uint8 {
+	for sl := range uint8(16) {
+		if x.switches[s].SLs.Has(sl) {
+			return sl
+		}
+	}
+	return 0
+}
+
+// unequal returns a fault for the first group whose ports differ from those of another group
+// for the same switch: groups that are copies must be equal.
+func (x *groupChecker) unequal(s int, plft uint8, t *adaptive.Table, uses []groupUse) []GroupFault {
+	first := map[int]adaptive.Ports{} // by switch of the destination
+	for _, u := range uses {
+		ports := t.Groups.All(int(u.group))
+		for _, lid := range u.lids {
+			home := x.g.Terminals()[x.g.TerminalByLID(lid)].Switch
+			if home < 0 || home == s {
+				continue
+			}
+			other, ok := first[home]
+			if !ok {
+				first[home] = ports
+			} else if other != ports {
+				return []GroupFault{{Switch: s, Kind: GroupUnequal, PLFT: plft, Group: u.group, LID: lid, LIDs: len(u.lids)}}
+			}
+		}
+	}
+	return nil
+}
