@@ -58,7 +58,15 @@ func Has(c mad.Class) bool { return classes[c.Family()] != nil }
 
 func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	x.sma = sma.Request{Subnet: x.agents.Subnet, SM: x.agents.SM, Notices: x.agents.Notices, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
-	return sma.Handlers.Run(&x.sma, attr, set)
+	return x.reported(attr, set, x.data, sma.Handlers.Run(&x.sma, attr, set))
+}
+
+// reported is the status of an answer after the changes of edit.Report.
+func (x *Exchange) reported(attr *mad.Attribute, set bool, data []byte, status mad.Status) mad.Status {
+	if set {
+		return status
+	}
+	return x.in.Node.Report(attr, x.header.Modifier, data, status)
 }
 
 func runPerf(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
@@ -77,7 +85,7 @@ func runCongestion(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 
 func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	if attr != mad.AttrAccessRegister {
-		return vendor.VSHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set)
+		return x.reported(attr, set, x.mad[attr.Offset():], vendor.VSHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set))
 	}
 	if set || !vendor.HasRegisters(x.in.Node) {
 		return mad.StatusBadMethodAttribute
@@ -86,7 +94,7 @@ func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 }
 
 func runN2N(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	return vendor.N2NHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set)
+	return x.reported(attr, set, x.mad[attr.Offset():], vendor.N2NHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set))
 }
 
 func runBM(x *Exchange, attr *mad.Attribute, set bool) mad.Status {

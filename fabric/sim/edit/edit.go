@@ -97,6 +97,12 @@ func (e *Editor) Congestion(a *mad.Attribute, node mad.GUID, num int, modifier u
 	})
 }
 
+// Report changes the answers of a node to Gets of an attribute of subnet management, or of the
+// vendor's classes, with a modifier. Nothing else depends on it.
+func (e *Editor) Report(node mad.GUID, a *mad.Attribute, modifier uint32, change func(data []byte)) error {
+	return e.traffic.ChangePort(node, 0, func(p *state.Port) { p.Node.SetReport(a, modifier, change) })
+}
+
 // Hardware changes what the registers of a node show; num is the port concerned, or 0. If
 // it succeeds, all devices have registers from then on.
 func (e *Editor) Hardware(node mad.GUID, num int, change func(h *registers.Hardware) error) error {

@@ -34,6 +34,7 @@ type Node struct {
 	Adaptive       *Adaptive       // of a switch; nil: it does not support adaptive routing
 	VSKey          *mad.VSKeyInfo  // of the vendor's class; nil: it has no keys
 	N2NKey         *mad.N2NKeyInfo // of the vendor's class between nodes
+	reports        map[reportKey]func(data []byte)
 }
 
 func (n *Node) GUID() mad.GUID { return mad.GUID(NodeInfoGUID.Uint(n.Info[:])) }

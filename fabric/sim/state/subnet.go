@@ -13,6 +13,7 @@
 //	adaptivesetup.go what the subnet manager sets up of it
 //	adaptivefault.go its faults
 //	tables.go     the linear forwarding tables that the subnet manager sets
+//	report.go     answers of agents that differ from the state
 //	virtual.go    virtual ports
 //	plane.go      planes, and routes between them
 //	block.go      tables in blocks: GUIDInfo, P_Keys, SL2VL, VL arbitration, multicast
