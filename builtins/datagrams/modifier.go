@@ -40,6 +40,9 @@ func (a *smpArgs) modifier(c *lang.Call, attr *mad.Attribute, t *topology.Target
 		return modifierOf(*a.Modifier)
 	}
 	if attr.UnknownModifier {
+		if e := topology.EnvOf(c.Runtime()).Engine; e != nil && e.Traits().Simulated {
+			return 0, nil // of the simulated agents, the first block
+		}
 		return 0, lang.Errorf("%s %s: no public source has the modifier of this attribute; give modifier=", attr.Name, t.Label)
 	}
 	var modifier uint32

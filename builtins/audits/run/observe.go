@@ -70,7 +70,7 @@ func (d *details) notes(r *audit.Report) {
 
 // observe counts a request of the audit that runs.
 func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
-	if o.audit == "" || errors.Is(err, topology.ErrNoFabric) {
+	if o.audit == "" || errors.Is(err, topology.ErrNoFabric) || errors.Is(err, engine.ErrUnsupported) { // no request was sent
 		return
 	}
 	outcome := outcomeOf(err)
