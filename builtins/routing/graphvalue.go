@@ -9,6 +9,7 @@
 //	assign.go sssp.go turns.go     one step of an engine, or nue for some LIDs
 //	lanes.go                       service levels and virtual lanes of tables
 //	choices.go                     the ports that switches may choose from
+//	groupfaults.go                 port groups with faults
 //	repair.go                      tables for the current fabric
 //	routesvalue.go row.go rowfill.go  routes, the row of a switch, what changes it
 //	routesio.go                    routes of files and of the switches themselves, and the
