@@ -17,7 +17,9 @@ var repairMethod = lang.Builtin{
 	Returns: "routes",
 	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back (default: the session's)"}},
 	Doc: `Returns tables for the current fabric with as few changes as possible.
-Entries change only for destinations whose paths used a lost part, or get shorter with a part that came back. The guarantees of the engine that made the tables still hold: the same pairs are reached, there is no credit loop if it allows none, and no link has more than 2% more routes than after a new run (checked except on large fat trees). The options of the graph apply to ports of the same node GUID and number.
+Entries change only for destinations whose paths used a lost part, or get shorter with a part that came back. The guarantees of the engine that made the tables still hold: the same pairs are reached, and there is no credit loop if it allows none.
+Engines without virtual lanes also keep the load: no link has more than 2% more routes than after a new run (checked except on large fat trees); where that requires it, entries of other destinations change too.
+With dfsssp and lash, only paths that change get another service level (with lash, together with the path back), and a virtual lane is added only where these fit on no other. The load is compared with a new run's only after links came back. The other engines with virtual lanes are run again. The options of the graph apply to ports of the same node GUID and number.
 In tables from a file, or edited ones, all paths that arrive are kept, and the others are replaced by paths that close no credit loop; notes list the destinations without such a path.`,
 	Example: `
 > f = discover()

@@ -28,6 +28,9 @@ var dfsssp = Engine{
 	Options: []Option{maxVLsOption, effortOption},
 	Minimal: true,
 	Acyclic: true,
+	Repair:  KeepLanes,
+
+	layering: func(*graph.Graph) *lanes.Layering { return &lanes.Layering{} },
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {

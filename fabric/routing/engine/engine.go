@@ -33,6 +33,7 @@ import (
 	"strings"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
 	"fabsh/fabric/routing/walk"
@@ -81,7 +82,8 @@ type Engine struct {
 	// Repair is how package repair makes tables of those of the engine.
 	Repair RepairMethod
 
-	compute func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error)
+	layering func(g *graph.Graph) *lanes.Layering // of KeepLanes: what Layer is given
+	compute  func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error)
 }
 
 // RepairMethod is how package repair makes tables for a network that has changed.
@@ -100,6 +102,9 @@ const (
 	Patch
 	// PatchOnly does so without a run, as for tables of unknown origin.
 	PatchOnly
+	// KeepLanes replaces the entries that do not lead along shortest paths, and puts
+	// the paths that change on the lanes of the others.
+	KeepLanes
 )
 
 // Names are the names of Engines, in their order.

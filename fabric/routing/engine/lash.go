@@ -31,6 +31,9 @@ var lash = Engine{
 	Options: []Option{maxVLsOption, effortOption},
 	Minimal: true,
 	Acyclic: true,
+	Repair:  KeepLanes,
+
+	layering: lashLayering,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		h, err := graph.AllHops(ctx, g)
 		if err != nil {

@@ -64,25 +64,7 @@ func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) er
 	if max == 0 {
 		max = DefaultLanes
 	}
-	g := r.Graph()
-	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))
-	for s := range g.Switches() {
-		l.Rows[s] = r.Row(s)
-	}
-	of := make([][]int, len(g.Switches())) // LIDs of ports, by switch; with Both the first stands for all
-	for s := range g.Switches() {
-		if slices.ContainsFunc(g.DestsOf(s), func(d graph.Dest) bool { return d.Out > 0 }) {
-			l.Sources = append(l.Sources, int32(s)) // ports without a LID send no packets
-		}
-		for _, d := range g.DestsOf(s) {
-			if d.Out == 0 {
-				continue
-			}
-			if of[s] = append(of[s], int(d.LID)); len(of[s]) == 1 || !l.Both {
-				l.Dests = append(l.Dests, lanes.Dest{Index: int(d.LID), Home: int32(s), End: int32(graph.ToTerminal(d.Terminal))})
-			}
-		}
-	}
+	describe(r, l)
 	shifts := 1
 	if l.Shift != nil {
 		shifts = 2
@@ -103,28 +85,76 @@ func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) er
 	if layers == 1 && shifts == 1 {
 		return nil
 	}
-	if r.SL2VL, err = shifted(g, l.Shift); err != nil || layers == 1 {
+	if r.SL2VL, err = shifted(r.Graph(), l.Shift); err != nil || layers == 1 {
 		return err
 	}
+	r.SL = levels(r, l, layer)
+	return nil
+}
+
+// describe completes l by the paths of r.
+func describe(r *routes.Routes, l *lanes.Layering) {
+	g := r.Graph()
+	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))
+	for s := range g.Switches() {
+		l.Rows[s] = r.Row(s)
+		of := slices.DeleteFunc(slices.Clone(g.DestsOf(s)), func(d graph.Dest) bool { return d.Out == 0 })
+		if len(of) == 0 {
+			continue // ports without a LID send no packets
+		}
+		l.Sources = append(l.Sources, int32(s))
+		if l.Both {
+			of = of[:1] // the first stands for all
+		}
+		for _, d := range of {
+			l.Dests = append(l.Dests, lanes.Dest{Index: int(d.LID), Home: int32(s), End: int32(graph.ToTerminal(d.Terminal))})
+		}
+	}
+}
+
+// levels are the service levels of layers, by switch and LID.
+func levels(r *routes.Routes, l *lanes.Layering, layer [][]uint8) *routes.SL {
+	g := r.Graph()
 	if l.Both {
 		for _, s := range l.Sources {
-			for _, lids := range of {
-				for i := 1; i < len(lids); i++ {
-					if n := lids[i] + 1 - len(layer[s]); n > 0 {
-						layer[s] = append(layer[s], make([]uint8, n)...)
+			row := make([]uint8, int(r.Top())+1)
+			for _, to := range l.Sources {
+				first := -1
+				for _, d := range g.DestsOf(int(to)) {
+					if d.Out > 0 && first < 0 {
+						first = int(d.LID)
 					}
-					layer[s][lids[i]] = layer[s][lids[0]]
+					if d.Out > 0 {
+						row[d.LID] = layer[s][first]
+					}
 				}
 			}
+			layer[s] = row
 		}
 	}
-	r.SL = &routes.SL{Pair: make([][]uint8, len(g.Terminals())), Shared: true}
+	sl := &routes.SL{Pair: make([][]uint8, len(g.Terminals())), Shared: true}
 	for i, t := range g.Terminals() {
 		if t.Switch >= 0 && t.Out > 0 {
-			r.SL.Pair[i] = layer[t.Switch]
+			sl.Pair[i] = layer[t.Switch]
 		}
 	}
-	return nil
+	return sl
+}
+
+// LayeringOf describes the paths of r, tables of an engine whose Repair is KeepLanes.
+func LayeringOf(r *routes.Routes) *lanes.Layering {
+	e, _ := Named(BasisOf(r).Engine)
+	l := e.layering(r.Graph())
+	describe(r, l)
+	return l
+}
+
+// SetLayers gives the paths of r, which l describes, the lanes of layers, by switch and LID.
+func SetLayers(r *routes.Routes, l *lanes.Layering, layer [][]uint8) {
+	r.SL, r.SL2VL = levels(r, l, layer), routes.NewSL2VL(r.Graph())
+	if !r.SL.Any() {
+		r.SL, r.SL2VL = nil, nil
+	}
 }
 
 // inLanes is r with the lanes of a layering. That they are not enough is a condition

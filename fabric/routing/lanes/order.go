@@ -13,6 +13,7 @@ type order struct {
 	l        *Layering
 	count    []int32  // by edge: its paths
 	rejected []uint64 // by edge, a bit: it would close a cycle; as none is removed, it always will
+	volatile bool     // edges are removed, so that is not remembered
 	position []int32  // by vertex
 	met      []int32  // by vertex: the last search that did
 	search   int32
@@ -56,7 +57,7 @@ func (o *order) try(e int32, fresh bool) bool {
 	if o.admits(e) {
 		return true
 	}
-	if !fresh {
+	if !fresh && !o.volatile {
 		o.rejected[e/64] |= 1 << (e % 64)
 	}
 	return false

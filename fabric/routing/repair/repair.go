@@ -4,6 +4,8 @@
 //	tree.go    the tables of d-mod-k on a fat tree; gap.go: pairs that up*/down* has no
 //	           path to
 //	evenout.go no link gets many more routes than by a full run
+//	layered.go shortest paths on lanes: what a change breaks, and the lanes of the others;
+//	placing.go other entries and lanes; split.go, for more paths than must
 //	keep.go    ComputeKeeping: a full run that stays close to the tables in force
 //
 // The functions use all cores, and may run at the same time on the same tables, which must
@@ -20,6 +22,8 @@ import (
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/walk"
 )
 
 // Tables repairs r: it makes tables for g, the graph of the same subnet after a link, a switch or a
@@ -27,7 +31,8 @@ import (
 // whose paths the change breaks, or that an engine would choose differently for what is gained.
 // What the engine that made r promises holds for the new tables too: they reach the
 // same pairs, and close no credit loop. Their balance is that of a run of the engine,
-// or up to maxWorse worse. Where the origin of r is unknown, as of tables from a
+// or up to maxWorse worse; for this, entries of other LIDs may change. Tables of KeepLanes keep
+// all other entries instead, and their lanes, and after a loss whatever balance results. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
 // ones that close no credit loop, if r closes none. Choices of adaptive routing come from the
 // engine that made them; others are left out, with a note.
@@ -55,13 +60,17 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 			return t, err
 		}
 	}
+	e, _ := engine.Named(b.Engine)
+	if e.Repair == engine.KeepLanes {
+		return inLanes(ctx, r, g, keepLanes)
+	}
 	o := b.On(g)
 	full, err := engine.Compute(ctx, g, b.Engine, o)
 	if err != nil || r.SL != nil { // lanes of paths that others go beside
 		return full, err
 	}
 	t := full
-	switch e, _ := engine.Named(b.Engine); e.Repair {
+	switch e.Repair {
 	case engine.KeepEntries:
 		o.Keep = r
 		t, err = engine.Compute(ctx, g, b.Engine, o)
@@ -91,6 +100,48 @@ func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*rout
 		t.Notes = append(t.Notes, "the choices of adaptive routing, which no engine made, were left out")
 	}
 	return t, err
+}
+
+// inLanes repairs tables with lanes by keep, or by a full run where that finds none. Where links
+// have come, a full run may use these better: then its tables are taken if the others have more
+// than one in maxWorse routes more on a link.
+func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error)) (*routes.Routes, error) {
+	t, err := keep(ctx, r, g)
+	if err != nil || t != nil && !gained(r.Graph(), g) {
+		return t, err
+	}
+	b := engine.BasisOf(r)
+	full, err := engine.Compute(ctx, g, b.Engine, b.On(g))
+	if t == nil || err != nil {
+		return full, err
+	}
+	load, err := walk.CountAllRoutes(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	best, err := walk.CountAllRoutes(ctx, full)
+	if err != nil {
+		return nil, err
+	}
+	if most := traffic.DistributionOf(best).Max; traffic.DistributionOf(load).Max > most+most/maxWorse {
+		return full, nil
+	}
+	return t, nil
+}
+
+// gained reports whether some link between switches was not there before.
+func gained(old, g *graph.Graph) bool {
+	was, _ := graph.OlderNumbers(g, old)
+	for _, c := range g.Channels() {
+		a, b := was[c.From], was[c.To]
+		if a < 0 || b < 0 {
+			return true
+		}
+		if before := old.Target(a, c.Port).Channel(); before < 0 || old.ChannelTo(before) != b {
+			return true
+		}
+	}
+	return false
 }
 
 // patchOr is search.Patch where that leaves no gaps, else full, the tables of a full run.

@@ -1,0 +1,192 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
+)
+
+// laneEngines give paths lanes, or search for paths that need one only.
+var laneEngines = []string{"dfsssp", "lash"}
+
+// lose takes away so many switches and links between switches, at random.
+func (d *damage) lose(random *rand.Rand, switches, links int) {
+	var nodes []*fabric.Node
+	for i := range d.f.Nodes() {
+		if n := &d.f.Nodes()[i]; n.IsSwitch() {
+			nodes = append(nodes, n)
+		}
+	}
+	for range switches {
+		d.nodes[nodes[random.IntN(len(nodes))]] = true
+	}
+	var ports []*fabric.Port
+	for i := range d.f.Ports() {
+		p := &d.f.Ports()[i]
+		if q := p.Peer(); q != nil && p.ID() < q.ID() && p.Node().IsSwitch() && q.Node().IsSwitch() && !d.nodes[p.Node()] && !d.nodes[q.Node()] {
+			ports = append(ports, p)
+		}
+	}
+	for range min(links, len(ports)) {
+		d.ports[ports[random.IntN(len(ports))]] = true
+	}
+}
+
+// repaired compares tables before a loss, after their repair, and by a full run.
+type repaired struct {
+	old, r, full *routes.Routes
+	least        int // blocks with an entry that must change
+	blocks       int // that the repair changes
+	all          int // that a full run changes
+	wrong        []string
+}
+
+// judge compares them. LIDs that are gone do not count.
+func judge(t *testing.T, old, r, full *routes.Routes) repaired {
+	g := r.Graph()
+	h, err := graph.AllHops(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := engine.Named(old.Engine)
+	was := old.On(g)
+	x := repaired{old: was, r: r, full: full}
+	wrong := func(format string, a ...any) { x.wrong = append(x.wrong, fmt.Sprintf(format, a...)) }
+	used, changed := make([]bool, int(g.Top())+1), make([]bool, int(g.Top())+1)
+	for s := range g.Switches() {
+		var must, blocks, all []int
+		for d := range g.Switches() {
+			for _, dest := range g.DestsOf(d) {
+				port, block := was.Row(s).Port(dest.LID), int(dest.LID)/mad.LFTBlock
+				lost := port != routes.NoPort && g.Target(int32(s), port) == graph.NoTarget
+				if e.Minimal && s != d && h.Distance(s, d) >= 0 {
+					lost = !h.IsNextHop(s, d, port)
+				}
+				if lost {
+					must, used[dest.LID] = append(must, block), true
+				}
+				if r.Row(s)[dest.LID] != port {
+					blocks, changed[dest.LID] = append(blocks, block), true
+				}
+				if full.Row(s)[dest.LID] != port {
+					all = append(all, block)
+				}
+			}
+		}
+		x.least += len(slices.Compact(must))
+		x.blocks += len(slices.Compact(blocks))
+		x.all += len(slices.Compact(all))
+	}
+	for lid := range used {
+		if changed[lid] && !used[lid] {
+			wrong("LID %d changes, and used nothing that was lost", lid)
+		}
+	}
+	if x.blocks > 3*x.least {
+		wrong("%d blocks change, %d must", x.blocks, x.least)
+	}
+	v := verified(t, r, verify.Options{Require: func(src, dst *graph.Terminal) bool { return h.Distance(src.Switch, dst.Switch) >= 0 }})
+	if v.Unreachable > 0 || v.Loops > 0 || !v.Acyclic {
+		wrong("unreachable %d, loops %d, acyclic %t", v.Unreachable, v.Loops, v.Acyclic)
+	}
+	if n := x.otherLevels(); n > 0 {
+		wrong("%d paths that stay have other service levels", n)
+	}
+	return x
+}
+
+// otherLevels counts the pairs with another service level, of which neither the path there nor
+// that back has changed.
+func (x *repaired) otherLevels() (n int) {
+	g := x.r.Graph()
+	same := func(from, to int) bool {
+		a, err := x.old.Trace(g.Terminals()[from].LID, g.Terminals()[to].LID)
+		b, err2 := x.r.Trace(g.Terminals()[from].LID, g.Terminals()[to].LID)
+		return err == nil && err2 == nil && a.Broken == "" && slices.EqualFunc(a.Hops, b.Hops, func(i, j routes.Hop) bool { return i.Switch == j.Switch && i.Out == j.Out })
+	}
+	for from := range g.Terminals() {
+		for to := range g.Terminals() {
+			lid := g.Terminals()[to].LID
+			if g.Terminals()[from].Out > 0 && g.Terminals()[to].Out > 0 && x.old.SL.Of(from, lid) != x.r.SL.Of(from, lid) && same(from, to) && same(to, from) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestRepairLanes: after random losses, of tables with lanes only those destinations change that
+// used what was lost, in no more than three times the blocks that must; paths that stay keep
+// their service levels, and in most cases the number of lanes stays. With -v it
+// prints a line for each case.
+func TestRepairLanes(t *testing.T) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	cases, lanes := map[string]int{}, map[string]int{}
+	for _, spec := range routingtest.SmallNets() {
+		whole := damaged(t, spec)
+		g := whole.graph(t)
+		for _, name := range laneEngines {
+			old, err := engine.Compute(t.Context(), g, name, engine.Options{})
+			if errors.As(err, new(*engine.Precondition)) {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for seed := range seeds {
+				random := rand.New(rand.NewPCG(33, seed))
+				for _, lost := range [][2]int{{0, 1}, {1, 0}, {1, 3}} {
+					d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{}}
+					d.lose(random, lost[0], lost[1])
+					less := d.graph(t)
+					if len(less.Switches()) == 0 {
+						continue
+					}
+					full, err := engine.Compute(t.Context(), less, name, engine.Options{})
+					if errors.As(err, new(*engine.Precondition)) {
+						continue
+					} else if err != nil {
+						t.Fatal(err)
+					}
+					r, err := Tables(t.Context(), old, less)
+					if err != nil {
+						t.Fatal(err)
+					}
+					x := judge(t, old, r, full)
+					cases[name]++
+					if r.Lanes() > max(old.Lanes(), full.Lanes()) {
+						lanes[name]++
+					}
+					if r.Lanes() > max(old.Lanes(), full.Lanes())+1 {
+						x.wrong = append(x.wrong, fmt.Sprintf("%d lanes, before %d", r.Lanes(), old.Lanes()))
+					}
+					line := fmt.Sprintf("%s, %s, without %d switches and %d links, seed %d: blocks full run %d, repair %d, must %d; lanes before %d, full run %d, repair %d", spec, name, lost[0], lost[1], seed, x.all, x.blocks, x.least, old.Lanes(), full.Lanes(), r.Lanes())
+					if x.wrong != nil {
+						t.Errorf("%s: %s", line, strings.Join(x.wrong, "; "))
+					} else {
+						t.Log(line)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range laneEngines {
+		t.Logf("%s: %d cases, %d with a lane more than before and by a full run", name, cases[name], lanes[name])
+		if lanes[name]*20 > cases[name] {
+			t.Errorf("%s: too many", name)
+		}
+	}
+}

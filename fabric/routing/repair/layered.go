@@ -1,0 +1,309 @@
+package repair
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
+)
+
+// keepLanes is r for g, where an engine of shortest paths on lanes made it. Only entries that
+// do not lead along shortest paths are replaced. Only paths that come by these are put on a lane
+// again: on that which they had if it closes no credit loop, or on another that is in use, or
+// on one more. Nil: more lanes are needed than are allowed, or r has service levels that the
+// engine does not make.
+//
+// Time: those of Hops, lanes.Place and verify.Tables, and O(P) for each path that changes and
+// each port that it may leave the broken entry by.
+func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	x, err := newLayered(ctx, r, g)
+	if x == nil || err != nil {
+		return nil, err
+	}
+	if !x.readLayers(r) {
+		return nil, nil
+	}
+	if err := x.findBroken(ctx, r.Graph()); err != nil {
+		return nil, err
+	}
+	if x.load, err = walk.CountAllRoutes(ctx, x.t); err != nil {
+		return nil, err
+	}
+	if x.p, err = x.l.Place(ctx, x.layer, x.used); x.p == nil {
+		return nil, err
+	}
+	if ok, err := x.placeAll(ctx); !ok {
+		return nil, err
+	}
+	x.write()
+	if v, err := verify.Tables(ctx, x.t, verify.Options{}); err != nil || v.Loops > 0 || !v.Acyclic {
+		return nil, err
+	}
+	return x.t, nil
+}
+
+// layered is the state of keepLanes.
+type layered struct {
+	g     *graph.Graph
+	t     *routes.Routes
+	h     *graph.Hops
+	l     *lanes.Layering
+	p     *lanes.Placing
+	layer [][]uint8 // by switch and LID; nil: it had no CAs
+	used  int       // layers
+	limit int       // as many are allowed
+	load  []int64   // routes, by channel
+	on    []int64   // ports of CAs and routers, by switch
+	place []int     // by switch: its place among the destinations of l, with Both
+	units []unit
+
+	paths   map[pair]*path    // those that change
+	touched []pair            // in the order in which they were placed first
+	extra   []entries         // those that change beside broken ones, as they were
+	blocks  map[blockKey]bool // that change
+	spare   int               // as many others may
+
+	// Of the present unit:
+	order  []int32   // switches, nearest first
+	broken []bool    // by switch
+	behind [][]int32 // by switch: those whose packets come to it before any other that chooses
+	first  []int32   // by switch: the one that it is behind, or -1
+}
+
+// unit are LIDs that switches send to the same neighbours: one, or, with Both, those of all CAs of
+// a switch.
+type unit struct {
+	at     int // place among the destinations of l; -1: the LID of a switch
+	home   int
+	dests  []graph.Dest
+	broken []int32 // switches whose entries must change
+}
+
+// pair is a switch and a place among the destinations.
+type pair struct {
+	from int32
+	to   int
+}
+
+// path is that of a pair, with the path back if both are on one layer.
+type path struct {
+	layer, was int
+	trail      []int32 // on layer at present
+	given      []int32 // that which stays, of the path back
+}
+
+// newLayered begins with r on g. Nil: lanes depend on more than the level.
+func newLayered(ctx context.Context, r *routes.Routes, g *graph.Graph) (*layered, error) {
+	if !r.SL2VL.Direct() {
+		return nil, nil
+	}
+	plain := *r
+	plain.SL, plain.SL2VL = nil, nil
+	x := &layered{g: g, t: plain.On(g), on: g.Endpoints(), used: 1, paths: map[pair]*path{}}
+	x.t.SetOrigin(r.Origin())
+	x.t.Notes = nil
+	n := len(g.Switches())
+	x.broken, x.first, x.behind = make([]bool, n), make([]int32, n), make([][]int32, n)
+	x.limit = cmp.Or(engine.BasisOf(r).On(g).MaxVLs, engine.DefaultLanes)
+	var err error
+	if x.h, err = graph.AllHops(ctx, g); err != nil {
+		return nil, err
+	}
+	x.l = engine.LayeringOf(x.t)
+	x.place = slices.Repeat([]int{-1}, n)
+	for i, s := range x.l.Sources {
+		x.place[s] = i
+	}
+	return x, nil
+}
+
+// readLayers reads the layers of r. False: ports of one switch have different levels.
+func (x *layered) readLayers(r *routes.Routes) bool {
+	x.layer = make([][]uint8, len(x.g.Switches()))
+	old := r.Graph()
+	from := make([]int, len(x.g.Switches()))
+	for i, t := range old.Terminals() {
+		if t.Switch < 0 || t.Out == 0 {
+			continue
+		}
+		s := x.g.SwitchByGUID(old.Switches()[t.Switch].GUID())
+		switch {
+		case s < 0:
+			continue
+		case x.layer[s] != nil:
+			if !r.SL.SameFrom(from[s], i) {
+				return false
+			}
+			continue
+		}
+		from[s], x.layer[s] = i, make([]uint8, int(x.t.Top())+1)
+		for lid := range x.layer[s] {
+			x.layer[s][lid] = r.SL.Of(i, mad.LID(lid))
+			x.used = max(x.used, int(x.layer[s][lid])+1)
+		}
+	}
+	return true
+}
+
+// findBroken finds the entries that do not lead along shortest paths, and makes them drop packets until others
+// are chosen.
+func (x *layered) findBroken(ctx context.Context, old *graph.Graph) error {
+	g := x.g
+	var list []unit
+	for d := range g.Switches() {
+		for _, dest := range g.DestsOf(d) {
+			switch {
+			case dest.Out == 0:
+				list = append(list, unit{at: -1, home: d, dests: []graph.Dest{dest}})
+			case x.l.Both && len(list) > 0 && list[len(list)-1].home == d && list[len(list)-1].at >= 0:
+				u := &list[len(list)-1]
+				u.dests = append(u.dests, dest)
+			default:
+				list = append(list, unit{home: d, dests: []graph.Dest{dest}})
+			}
+		}
+	}
+	at := 0
+	for i := range list {
+		if list[i].at == 0 {
+			list[i].at = at
+			at++
+		}
+	}
+	was, _ := graph.OlderNumbers(g, old)
+	found := make([][]int, len(g.Switches())) // units, by switch
+	nexts := make([]graph.NextHops, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(g.Switches()), func(worker, s int) {
+		next, row := &nexts[worker], x.t.Row(s)
+		next.Load(x.h, s)
+		before := x.portsBefore(old, s, was)
+		for i := range list {
+			u := &list[i]
+			ports, _ := next.Ports(u.home)
+			switch {
+			case s == u.home:
+				for _, dest := range u.dests {
+					row[dest.LID] = dest.Out
+				}
+			case len(ports) == 0: // packets are dropped where the way is cut
+				for _, dest := range u.dests {
+					if x.leadsTo(s, row[dest.LID]) < 0 {
+						row[dest.LID] = routes.NoPort
+					}
+				}
+			case !x.keep(s, u, before, ports):
+				found[s] = append(found[s], i)
+				for _, dest := range u.dests {
+					row[dest.LID] = routes.NoPort
+				}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for s, units := range found {
+		for _, i := range units {
+			list[i].broken = append(list[i].broken, int32(s))
+		}
+	}
+	fresh := slices.ContainsFunc(x.l.Sources, func(s int32) bool { return x.layer[s] == nil })
+	for _, u := range list {
+		if len(u.broken) > 0 || fresh && u.at >= 0 {
+			x.units = append(x.units, u)
+		}
+	}
+	// Those of switches last: no lane depends on them.
+	slices.SortStableFunc(x.units, func(a, b unit) int { return cmp.Compare(min(b.at, 0), min(a.at, 0)) })
+	return nil
+}
+
+// samePorts are the switches that the ports of s lead to, if they did so before, else -1.
+func (x *layered) portsBefore(old *graph.Graph, s int, was []int32) *[256]int32 {
+	to := new([256]int32)
+	for p := range to {
+		to[p] = -1
+		if was[s] < 0 || p > old.Switches()[was[s]].NumPorts() {
+			continue
+		}
+		if c := old.Target(was[s], uint8(p)).Channel(); c >= 0 {
+			to[p] = int32(x.g.SwitchByGUID(old.Switches()[old.ChannelTo(c)].GUID()))
+		}
+	}
+	return to
+}
+
+// keep reports whether the entries of s for a unit stay next hops, which are ports. With Both, all
+// lead to one switch, over any of the links to it.
+func (x *layered) keep(s int, u *unit, before *[256]int32, ports []uint8) bool {
+	row := x.t.Row(s)
+	if !x.l.Both || u.at < 0 {
+		p := row[u.dests[0].LID]
+		return slices.Contains(ports, p) && x.leadsTo(s, p) == before[p]
+	}
+	to := int32(-1)
+	for _, dest := range u.dests {
+		to = max(to, before[row[dest.LID]])
+	}
+	var parallel []uint8
+	for _, p := range ports {
+		if to >= 0 && x.leadsTo(s, p) == to {
+			parallel = append(parallel, p)
+		}
+	}
+	if len(parallel) > 0 {
+		x.set(s, u, parallel)
+	}
+	return len(parallel) > 0
+}
+
+// leadsTo is the switch that a port of s leads to, or -1.
+func (x *layered) leadsTo(s int, p uint8) int32 {
+	if c := x.g.Target(int32(s), p).Channel(); c >= 0 {
+		return x.g.ChannelTo(c)
+	}
+	return -1
+}
+
+// set makes s send a unit over ports. Entries that are among them stay.
+func (x *layered) set(s int, u *unit, ports []uint8) {
+	row := x.t.Row(s)
+	for _, dest := range u.dests {
+		if !slices.Contains(ports, row[dest.LID]) {
+			row[dest.LID] = ports[int(dest.LID)%len(ports)]
+		}
+	}
+}
+
+// write gives the tables the lanes that were found.
+func (x *layered) write() {
+	moved := 0
+	for _, s := range x.l.Sources {
+		if x.layer[s] == nil {
+			x.layer[s] = make([]uint8, int(x.t.Top())+1)
+		}
+	}
+	for k, p := range x.paths {
+		to := &x.l.Dests[k.to]
+		x.layer[k.from][to.Index] = uint8(p.layer)
+		if x.l.Both {
+			x.layer[to.Home][x.l.Dests[x.place[k.from]].Index] = uint8(p.layer)
+		}
+		if p.layer != p.was {
+			moved++
+		}
+	}
+	engine.SetLayers(x.t, x.l, x.layer)
+	if moved > 0 {
+		x.t.Notes = append(x.t.Notes, fmt.Sprintf("repair: %s another service level; hosts read path records again", plural.Count(moved, "path between switches has", "paths between switches have")))
+	}
+}
