@@ -92,6 +92,9 @@ func TestHelpNamesAll(t *testing.T) {
 // TestHelpPages: each page has a summary and a text that is found by its name; at each width
 // it has the same words, and no line that could be broken is longer.
 func TestHelpPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	l := library(t)
 	kinds := map[help.Kind]int{}
 	for _, p := range l.Pages() {

@@ -86,8 +86,18 @@ var environment = map[string][]string{
 // facesPeople are the packages that may: the program, and what tests run in and with.
 var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/hermetic", "fabric/sim/run/launch"}
 
+// textsOnly skips a test that only reads texts, and starts nothing at the same time:
+// with the race detector, thus in the short tests, it finds nothing and takes minutes.
+func textsOnly(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("reads texts only")
+	}
+}
+
 // TestLayout keeps the packages as ARCHITECTURE.md draws them.
 func TestLayout(t *testing.T) {
+	textsOnly(t)
 	layers, found := layers(t), map[string]bool{}
 	layer := func(pkg string) int {
 		return slices.IndexFunc(layers, func(line []string) bool {
@@ -222,6 +232,7 @@ var manyFiles = map[string]string{
 // TestSizes keeps files, packages and types so small that a reader can hold them
 // in mind. Generated files and tests do not count.
 func TestSizes(t *testing.T) {
+	textsOnly(t)
 	const lines, files, methods = 400, 35, 45
 	fileCount, methodCount := map[string]int{}, map[string]int{}
 	for file := range goFiles(t) {
@@ -275,6 +286,7 @@ var goFileName = regexp.MustCompile(`[a-z0-9_*/]+\.go\b`)
 // TestPackageDocs compares the files that package docs name with those that exist:
 // no doc names another, and one of a package of several files names them all.
 func TestPackageDocs(t *testing.T) {
+	textsOnly(t)
 	docs, files, generated := map[string]string{}, map[string][]string{}, map[string][]string{}
 	for file := range goFiles(t) {
 		if file.isTest {
@@ -328,6 +340,7 @@ var imported = []string{"mad", "mad/engine", "mad/umad", "fabric", "fabric/disco
 // or is an interface, the doc says whether it is safe for concurrent use, or who may call
 // it. Other structs are plain values.
 func TestConcurrencyDocs(t *testing.T) {
+	textsOnly(t)
 	says := regexp.MustCompile(`concurrent\s+use|goroutine`)
 	for file := range goFiles(t) {
 		if file.isTest || file.isGenerated() || !slices.Contains(imported, path.Dir(file.name)) {

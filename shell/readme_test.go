@@ -79,6 +79,9 @@ func typeBlocks(t *testing.T, file, dir string) {
 // TestComingFrom: the commands of the page for those who come from other tools
 // are there, with the options that it names.
 func TestComingFrom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	page, err := os.ReadFile("../examples/COMING_FROM.md")
 	if err != nil {
 		t.Fatal(err)

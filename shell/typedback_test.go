@@ -22,6 +22,9 @@ import (
 // TestTypedBack types every cell of every table of the README and the guides into a prompt:
 // each is a value, or an error with a hint. Names of nodes and ports are also targets.
 func TestTypedBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +66,9 @@ func TestTypedBack(t *testing.T) {
 // TestTypedBackRows compares the columns of tables at the prompt with what they show: select
 // finds the row of each cell.
 func TestTypedBackRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +152,9 @@ func literals(cell string) []string {
 
 // TestTypedBackTour does the same with what the steps of the tour show.
 func TestTypedBackTour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
 	atPrompt(t, []string{"-F", tour.Fabric, "--virtual-time"}, tour.Answers(), &out)

@@ -167,6 +167,7 @@ func written(t *testing.T) []string {
 
 // TestWords finds words of the list in CONTRIBUTING.md, in texts and comments.
 func TestWords(t *testing.T) {
+	textsOnly(t)
 	rules, used := wordRules(t), map[wordException]bool{}
 	for _, name := range written(t) {
 		if !revised(name) {
@@ -205,6 +206,7 @@ var (
 // TestDocComments checks that doc comments have Go's form, "Name verbs ...", not
 // "name: it is so".
 func TestDocComments(t *testing.T) {
+	textsOnly(t)
 	for file := range goFiles(t) {
 		if file.isTest || !revised(file.name) {
 			continue
@@ -244,6 +246,7 @@ func TestDocComments(t *testing.T) {
 // TestErrorStrings checks that errors begin in lower case and have no full stop, so
 // that they can be parts of others.
 func TestErrorStrings(t *testing.T) {
+	textsOnly(t)
 	for file := range goFiles(t) {
 		if file.isTest || !revised(file.name) {
 			continue
