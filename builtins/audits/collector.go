@@ -35,7 +35,7 @@ func Apart(r *lang.Runtime) (back func()) {
 	return func() { *of = before }
 }
 
-// Part returns a runtime for one of several audits that run by turns: it collects its own
+// Part returns a runtime for one of several audits that run together: it collects its own
 // findings and metrics until join is called, which adds them to those of r.
 func Part(r *lang.Runtime, clock lang.Clock, name string, o *topology.Observer) (part *lang.Runtime, join func()) {
 	own := &collector{audit: name}

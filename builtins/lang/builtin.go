@@ -107,6 +107,10 @@ func (f *Function) String() string {
 
 // CallInternal binds the arguments and calls the Go function.
 func (f *Function) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
+	if fiber := FiberOf(t); fiber.common != nil && !fiber.inside {
+		fiber.enter()
+		defer fiber.leave()
+	}
 	c := &Call{Builtin: f.Builtin, Thread: t, Recv: f.Recv}
 	if err := c.bind(args, kwargs); err != nil {
 		return nil, c.named(err)

@@ -113,7 +113,7 @@ func (w *worker) run() {
 	b.baton.Lock()
 	defer b.baton.Unlock()
 	f := *b.parent
-	f.Context, f.baton, f.Sink = w.ctx, b.baton, w
+	f.Context, f.baton, f.Sink, f.inside = w.ctx, b.baton, w, false
 	t, release := NewThread(&f, "parallel")
 	defer release()
 	for b.next < b.failed && w.ctx.Err() == nil {

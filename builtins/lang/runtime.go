@@ -59,7 +59,7 @@ func (r *Runtime) Beside() *Runtime {
 	}
 }
 
-// Part returns a runtime for fibers that run by turns with those of r, and share its state,
+// Part returns a runtime for fibers that run together with those of r, and share its state,
 // except that clock and own, pointers to states, are their own.
 func (r *Runtime) Part(clock Clock, own ...any) *Runtime {
 	if r.warned == nil {

@@ -18,8 +18,12 @@ type Fiber struct {
 	Runtime *Runtime
 	Context context.Context
 	// baton is held by the one fiber that runs; nil outside parallel, where no other
-	// fiber could run.
+	// fiber of the script could run.
 	baton *sync.Mutex
+	// common is held by a fiber in a builtin, which may use the state of the session; nil:
+	// no other script runs. It is locked after baton.
+	common *sync.Mutex
+	inside bool // it holds common
 	// Sink receives the output of the fiber.
 	Sink sink
 	// Account counts requests that were not answered; catch opens a new one.
@@ -142,11 +146,15 @@ func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 	return err
 }
 
-// yield releases the baton while fn waits.
+// yield releases the locks of the fiber while fn waits.
 func yield(t *starlark.Thread, baton *sync.Mutex, fn func()) {
-	steps := FiberOf(t).steps
-	steps.leave(t)
-	defer steps.enter(t)
+	f := FiberOf(t)
+	f.steps.leave(t)
+	defer f.steps.enter(t)
+	if f.inside {
+		f.leave()
+		defer f.enter()
+	}
 	if baton != nil {
 		baton.Unlock()
 		defer baton.Lock()
@@ -205,4 +213,26 @@ func (e *BugError) Error() string {
 }
 
 // Alone reports whether f is outside parallel, so that no other fiber runs beside it.
-func (f *Fiber) Alone() bool { return f.baton == nil }
+func (f *Fiber) Alone() bool { return f.baton == nil && f.common == nil }
+
+// Exclusive calls fn, which may use the state of the session, while no fiber of another
+// script is in a builtin.
+func (f *Fiber) Exclusive(fn func()) {
+	if f.common != nil && !f.inside {
+		f.enter()
+		defer f.leave()
+	}
+	fn()
+}
+
+// enter locks the state of the session.
+func (f *Fiber) enter() {
+	f.common.Lock()
+	f.inside = true
+}
+
+// leave unlocks it.
+func (f *Fiber) leave() {
+	f.inside = false
+	f.common.Unlock()
+}

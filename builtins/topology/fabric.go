@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -14,31 +15,44 @@ import (
 // made only once.
 type Fabric struct {
 	*fabric.Fabric
-	lists map[string]*starlark.List // of attributes, by their names
+	lists lists
 }
 
 var _ lang.Factual = (*Fabric)(nil)
 
+// lists are those of attributes, by their names. Audits read them at the same time.
+type lists struct {
+	mu sync.Mutex
+	by map[string]*starlark.List
+}
+
 // NewFabric returns the value of f.
 func NewFabric(f *fabric.Fabric) *Fabric {
-	return &Fabric{Fabric: f, lists: map[string]*starlark.List{}}
+	return &Fabric{Fabric: f, lists: lists{by: map[string]*starlark.List{}}}
+}
+
+// of returns the list of that name, which fill makes when it is first read. It is frozen,
+// because all users of the fabric share it.
+func (s *lists) of(name string, fill func() []starlark.Value) *starlark.List {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.by[name]
+	if l == nil {
+		l = starlark.NewList(fill())
+		l.Freeze()
+		s.by[name] = l
+	}
+	return l
 }
 
 // FabricType declares the attributes of a fabric. Other vocabularies add methods.
 var FabricType = newFabricType()
 
-// newFabricType returns FabricType. Lists are made when a script first reads them, and
-// frozen, because all users of the fabric share them.
+// newFabricType returns FabricType.
 func newFabricType() *lang.Type[*Fabric] {
 	list := func(name, element, doc string, column bool, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
 		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Column: column, Get: func(v *Fabric) starlark.Value {
-			l := v.lists[name]
-			if l == nil {
-				l = starlark.NewList(fill(v.Fabric))
-				l.Freeze()
-				v.lists[name] = l
-			}
-			return l
+			return v.lists.of(name, func() []starlark.Value { return fill(v.Fabric) })
 		}}
 	}
 	return lang.NewType("fabric", "An immutable snapshot of a subnet, from discover() or from a file.",

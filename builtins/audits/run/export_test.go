@@ -1,6 +1,6 @@
 package run
 
-// Together are the names of the audits that may run by turns with others.
+// Together are the names of the audits that may run at the same time as others.
 func (set *Set) Together() (names []string) {
 	for _, a := range set.List {
 		if a.together {
@@ -10,7 +10,7 @@ func (set *Set) Together() (names []string) {
 	return names
 }
 
-// SetTogether sets whether the audits may run by turns with each other.
+// SetTogether sets whether the audits may run together.
 func (set *Set) SetTogether(together bool) {
 	for _, a := range set.List {
 		a.together = together

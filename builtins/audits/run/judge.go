@@ -27,7 +27,7 @@ type judge struct {
 	runtime  *lang.Runtime
 	report   *audit.Report // gets the audits that fail
 	requests *observer
-	stopped  bool // an audit ended so that no other may run
+	stopped  bool // an audit ended so that no other may run; see lang.Fiber.Exclusive
 
 	// Arguments of audits.
 	deep     bool
@@ -36,8 +36,7 @@ type judge struct {
 	rails    []Rail
 }
 
-// mostTogether is how many audits run by turns: one computes while the other waits. More would
-// need more memory at the same time.
+// mostTogether is how many audits run at the same time. More would need more memory.
 const mostTogether = 2
 
 // thread makes a thread for code that belongs to no audit. Requests without an answer count for
@@ -57,13 +56,16 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 	if j.baseline != nil {
 		own[baselineOption] = topology.NewFabric(j.baseline)
 	}
+	for _, v := range own { // audits share it
+		v.Freeze()
+	}
 	audits.Take(j.runtime) // drops findings of the top levels of scripts
 	for len(list) > 0 {
 		n := 1
 		for list[0].together && n < len(list) && list[n].together {
 			n++
 		}
-		if err := j.byTurns(list[:n], f, own); err != nil {
+		if err := j.together(list[:n], f, own); err != nil {
 			return nil, err
 		}
 		list = list[n:]
@@ -71,8 +73,8 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 	return audits.Take(j.runtime), nil
 }
 
-// byTurns runs audits together. It returns an error if no other may run.
-func (j *judge) byTurns(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
+// together runs audits at the same time. It returns an error if no other may run.
+func (j *judge) together(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
 	parts, fibers := make([]*part, len(list)), make([]*lang.Fiber, len(list))
 	for i, a := range list {
 		parts[i] = j.part(a)

@@ -23,7 +23,7 @@ type Audit struct {
 	byName    bool     // the command line names it
 	own       []string // the parameters that the command fills, of ownOptions
 	events    bool     // its findings are past events, not current states
-	together  bool     // it is shipped, and may run by turns with others
+	together  bool     // it is shipped, and may run at the same time as others
 	entry     *script.Entry
 	checks    []check
 	datagrams *starlark.Function // returns how many it will send; nil: unknown

@@ -9,7 +9,7 @@ import (
 )
 
 // part is an audit within a run: what it finds, prints and requests is its own, because others
-// may run by turns with it.
+// may run at the same time.
 type part struct {
 	audit   *Audit
 	judge   *judge
@@ -41,10 +41,15 @@ func (j *judge) part(a *Audit) *part {
 // run runs the audit.
 func (p *part) run(f *topology.Fabric, own starlark.StringDict) {
 	j, a := p.judge, p.audit
-	if p.err = late(j.ctx); p.err != nil || j.stopped {
+	stopped := false
+	p.fiber.Exclusive(func() {
+		if stopped = j.stopped; !stopped && late(j.ctx) == nil {
+			j.runtime.Progress("audit " + a.Name)
+		}
+	})
+	if p.err = late(j.ctx); p.err != nil || stopped {
 		return
 	}
-	j.runtime.Progress("audit " + a.Name)
 	t, release := lang.NewThread(p.fiber, a.script)
 	defer release()
 	err := lang.Protect(a.script, func() error {
@@ -56,7 +61,8 @@ func (p *part) run(f *topology.Fabric, own starlark.StringDict) {
 	case late != nil: // it only computed; the findings of others remain
 		p.err = late
 	case !lang.Catchable(p.fiber, err):
-		p.ended, j.stopped = err, true
+		p.ended = err
+		p.fiber.Exclusive(func() { j.stopped = true })
 	default:
 		p.err = err
 	}
@@ -85,7 +91,7 @@ func (o *output) Emit(stream lang.Stream, text string) error {
 	return nil
 }
 
-// part returns a clock for one of several audits that run by turns.
+// part returns a clock for one of several audits that run together.
 func (c *hastyClock) part() *hastyClock {
 	p := &hastyClock{Clock: c.Clock, whole: c}
 	p.ahead.Store(c.ahead.Load())

@@ -49,7 +49,7 @@ func session(t *testing.T, files map[string]string, fn func(t *testing.T, s *bui
 	})
 }
 
-// TestTogether: shipped audits run by turns, except one that measures response times; other
+// TestTogether: shipped audits run together, except one that measures response times; other
 // audits do not.
 func TestTogether(t *testing.T) {
 	session(t, map[string]string{"own.star": "def audit(fabric): pass"}, func(t *testing.T, s *builtins.Session, _ *bytes.Buffer) {
@@ -63,7 +63,7 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// TestParts: audits that run by turns begin before one of them has ended, each with its own
+// TestParts: audits that run together begin before one of them has ended, each with its own
 // clock. Findings, output, coverage, unjudged checks and metrics are in the order of the audits.
 func TestParts(t *testing.T) {
 	const script = `
