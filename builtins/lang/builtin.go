@@ -107,7 +107,7 @@ func (f *Function) String() string {
 
 // CallInternal binds the arguments and calls the Go function.
 func (f *Function) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
-	if fiber := FiberOf(t); fiber.common != nil && !fiber.inside {
+	if fiber, ok := t.Local(fiberKey).(*Fiber); ok && fiber.common != nil && !fiber.inside {
 		fiber.enter()
 		defer fiber.leave()
 	}
