@@ -292,7 +292,7 @@ func TestCutSweep(t *testing.T) {
 }
 
 // TestEndlessAudit: an audit that computes past the deadline is not done, nor are those
-// behind it; what those before it have found is told.
+// that run after it; findings of those before it, such as links, are reported.
 func TestEndlessAudit(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := &lang.DeadlineError{After: time.Minute}
@@ -304,8 +304,9 @@ func TestEndlessAudit(t *testing.T) {
 		}
 		write(t, o.FS, "/work/first.star", `def audit(fabric): finding("my.check", fabric.switches[0], "found")`)
 		write(t, o.FS, "/work/endless.star", "def audit(fabric):\n    while True: pass")
+		write(t, o.FS, "/work/last.star", "def audit(fabric): pass")
 	}, func(t *testing.T, f *fixture) {
-		all, err := run.Load(ctx, f.Interpreter, []string{"first.star", "endless.star", "links"}, nil, false)
+		all, err := run.Load(ctx, f.Interpreter, []string{"first.star", "endless.star", "last.star", "links"}, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +317,7 @@ func TestEndlessAudit(t *testing.T) {
 		if got := told(r); !strings.HasPrefix(got, "error my.check ") || strings.Count(got, "\n") != 1 {
 			t.Errorf("told %q", got)
 		}
-		want := []audit.Failure{{Audit: "endless", Err: late}, {Audit: "links", Err: late}}
+		want := []audit.Failure{{Audit: "endless", Err: late}, {Audit: "last", Err: late}}
 		if code, _ := statusOf(f, r); code != 3 || !slices.Equal(r.Failures, want) {
 			t.Errorf("status %d, failures %v, want 3 and %v", code, r.Failures, want)
 		}

@@ -60,33 +60,33 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 		v.Freeze()
 	}
 	audits.Take(j.runtime) // drops findings of the top levels of scripts
-	for len(list) > 0 {
-		n := 1
-		for list[0].together && n < len(list) && list[n].together {
-			n++
-		}
-		if err := j.together(list[:n], f, own); err != nil {
-			return nil, err
-		}
-		list = list[n:]
+	if err := j.run(list, f, own); err != nil {
+		return nil, err
 	}
 	return audits.Take(j.runtime), nil
 }
 
-// together runs audits at the same time. It returns an error if no other may run.
-func (j *judge) together(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
-	parts, fibers := make([]*part, len(list)), make([]*lang.Fiber, len(list))
-	for i, a := range list {
-		parts[i] = j.part(a)
-		fibers[i] = parts[i].fiber
+// run runs audits: first those that may run together, at the same time, then the others one by
+// one. It returns an error if no other may run.
+func (j *judge) run(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
+	var together []*part
+	var fibers []*lang.Fiber
+	for _, a := range list {
+		if a.together {
+			p := j.part(a)
+			together, fibers = append(together, p), append(fibers, p.fiber)
+		}
 	}
-	if len(parts) == 1 {
-		parts[0].fiber.Sink = j.runtime // no other part prints
-		parts[0].run(f, own)
-	} else {
-		lang.RunTogether(fibers, mostTogether, func(i int) { parts[i].run(f, own) })
-	}
-	for _, p := range parts {
+	lang.RunTogether(fibers, mostTogether, func(i int) { together[i].run(f, own) })
+	for _, a := range list {
+		var p *part
+		if a.together {
+			p, together = together[0], together[1:]
+		} else {
+			p = j.part(a)
+			p.fiber.Sink = j.runtime // no other part prints
+			p.run(f, own)
+		}
 		if p.ended != nil {
 			return p.ended
 		}

@@ -9,15 +9,23 @@ import (
 )
 
 // findSM returns the current subnet manager, nil if unknown.
-func findSM(ctx context.Context, env *topology.Env) *sa.SM {
+func findSM(ctx context.Context, env *topology.Env) *sa.SM { return beginFindSM(ctx, env)() }
+
+// beginFindSM is findSM that lets others send meanwhile; wait waits for its result.
+func beginFindSM(ctx context.Context, env *topology.Env) (wait func() *sa.SM) {
 	if env.Engine == nil {
-		return nil
+		return func() *sa.SM { return nil }
 	}
-	sm, err := env.SA.FindSM(ctx, env.Fabric())
-	if err != nil {
-		return nil
-	}
-	return sm
+	client, f := env.SA, env.Fabric()
+	found := make(chan *sa.SM, 1)
+	go func() {
+		sm, err := client.FindSM(ctx, f)
+		if err != nil {
+			sm = nil
+		}
+		found <- sm
+	}()
+	return func() *sa.SM { return <-found }
 }
 
 // ownAnswers is how much the requests of fabsh raise the ActCount of a subnet manager: OpenSM

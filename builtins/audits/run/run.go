@@ -139,8 +139,9 @@ type run struct {
 
 // run runs all phases, from the sweep to the report.
 func (x *run) run(in *script.Interpreter, list []*Audit) error {
-	manager := findSM(x.ctx, x.env)
+	manager := beginFindSM(x.ctx, x.env)
 	f, err := x.readBoth(in, ofFabric(list))
+	before := manager()
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (x *run) run(in *script.Interpreter, list []*Audit) error {
 				return err
 			}
 		}
-		changed = compareSM(manager, findSM(x.ctx, x.env), x.env.Engine.Traits().Simulated)
+		changed = compareSM(before, findSM(x.ctx, x.env), x.env.Engine.Traits().Simulated)
 	}
 	x.unjudged(f, list, &x.settled(found).Coverage)
 	x.judge.requests.details.notes(x.report)
