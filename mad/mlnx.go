@@ -33,7 +33,7 @@ type PrivateLFTPort struct {
 //
 // It can make a device permanently unusable.
 //
-//mad:attr class=Subn id=0xff50 methods=Get,Set size=64 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8 unconfirmed
+//mad:attr class=Subn id=0xff50 methods=Get,Set size=64 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8 capability=config_space_access unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
 type MlnxConfigSpace struct {
 	// MKey authorizes the request.

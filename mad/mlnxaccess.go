@@ -6,7 +6,7 @@ package mad
 // MlnxAccessRegister reads and writes a device's registers. RegisterMethod
 // decides: a Set may read, and a Get may write.
 //
-//mad:attr class=Subn id=0xff52 methods=Get,Set size=64 section=vendor unconfirmed
+//mad:attr class=Subn id=0xff52 methods=Get,Set size=64 section=vendor capability=access_register unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c mib_acces_reg_mad, mtcr_ul/mtcr_ul_com.c mreg_send_raw
 type MlnxAccessRegister struct {
 	// Operation is the register and the operation on it.
@@ -17,7 +17,7 @@ type MlnxAccessRegister struct {
 
 // AccessRegisterLong is MlnxAccessRegister for registers that are too long for it.
 //
-//mad:attr class=Vendor0A id=0xff52 methods=Get,Set size=232 section=vendor unconfirmed
+//mad:attr class=Vendor0A id=0xff52 methods=Get,Set size=232 section=vendor capability=access_register unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c cls_a_query_via, CLASS_VS_DATA_OFFSET
 type AccessRegisterLong struct {
 	// VSKey authorizes the request.
@@ -99,7 +99,7 @@ const (
 // AccessRegister reads a device's register. The modifier is the register's
 // number; the status of the answer is also that of the register.
 //
-//mad:attr class=Vendor0A id=0x0051 methods=Get,Set size=232 section=vendor modifier=register:0:32 unconfirmed
+//mad:attr class=Vendor0A id=0x0051 methods=Get,Set size=232 section=vendor modifier=register:0:32 capability=access_register unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c mib_send_gmp_access_reg_mad
 type AccessRegister struct {
 	// VSKey authorizes the request.

@@ -83,15 +83,16 @@ func (t *MlnxAccessRegister) Encode(data []byte) {
 
 // AttrMlnxAccessRegister describes MlnxAccessRegister.
 var AttrMlnxAccessRegister = &Attribute{
-	Name:    "MlnxAccessRegister",
-	Class:   ClassSubn,
-	Version: 1,
-	ID:      0xff52,
-	Methods: []Method{MethodGet, MethodSet},
-	Size:    64,
-	Section: "vendor",
-	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_acces_reg_mad, mtcr_ul/mtcr_ul_com.c mreg_send_raw"},
-	Doc:     "MlnxAccessRegister reads and writes a device's registers. RegisterMethod decides: a Set may read, and a Get may write.",
+	Name:         "MlnxAccessRegister",
+	Class:        ClassSubn,
+	Version:      1,
+	ID:           0xff52,
+	Methods:      []Method{MethodGet, MethodSet},
+	Capabilities: []Capability{10},
+	Size:         64,
+	Section:      "vendor",
+	Sources:      []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_acces_reg_mad, mtcr_ul/mtcr_ul_com.c mreg_send_raw"},
+	Doc:          "MlnxAccessRegister reads and writes a device's registers. RegisterMethod decides: a Set may read, and a Get may write.",
 	Fields: []Field{
 		{Name: "Operation", Script: "operation", Offset: 0, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeStruct, Struct: LayoutRegisterOperation, Component: 0, Components: 13,
 			Doc: "Operation is the register and the operation on it."},
@@ -137,15 +138,16 @@ func (t *AccessRegisterLong) Encode(data []byte) {
 
 // AttrAccessRegisterLong describes AccessRegisterLong.
 var AttrAccessRegisterLong = &Attribute{
-	Name:    "AccessRegisterLong",
-	Class:   ClassVendor0A,
-	Version: 1,
-	ID:      0xff52,
-	Methods: []Method{MethodGet, MethodSet},
-	Size:    232,
-	Section: "vendor",
-	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c cls_a_query_via, CLASS_VS_DATA_OFFSET"},
-	Doc:     "AccessRegisterLong is MlnxAccessRegister for registers that are too long for it.",
+	Name:         "AccessRegisterLong",
+	Class:        ClassVendor0A,
+	Version:      1,
+	ID:           0xff52,
+	Methods:      []Method{MethodGet, MethodSet},
+	Capabilities: []Capability{10},
+	Size:         232,
+	Section:      "vendor",
+	Sources:      []string{"mstflint mtcr_ul/mtcr_ib_ofed.c cls_a_query_via, CLASS_VS_DATA_OFFSET"},
+	Doc:          "AccessRegisterLong is MlnxAccessRegister for registers that are too long for it.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
 			Doc: "VS_Key authorizes the request."},
@@ -284,10 +286,11 @@ var AttrAccessRegister = &Attribute{
 	Modifier: []ModifierPart{
 		{Name: "register", Shift: 0, Bits: 32},
 	},
-	Size:    232,
-	Section: "vendor",
-	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_send_gmp_access_reg_mad"},
-	Doc:     "AccessRegister reads a device's register. The modifier is the register's number; the status of the answer is also that of the register.",
+	Capabilities: []Capability{10},
+	Size:         232,
+	Section:      "vendor",
+	Sources:      []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_send_gmp_access_reg_mad"},
+	Doc:          "AccessRegister reads a device's register. The modifier is the register's number; the status of the answer is also that of the register.",
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
 			Doc: "VS_Key authorizes the request."},

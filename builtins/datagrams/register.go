@@ -29,7 +29,7 @@ var RegGet = lang.Builtin{
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields that select the data to read, by name: sensor_index=64"},
 	},
 	Doc: `Reads a register of a Mellanox or NVIDIA device: temperatures, fans, firmware, modules, counters of the physical layer.
-Registers are only read: requests that would write a register or clear its counters are refused, even with --write. If the device does not have the register, the result is an error with the status "unsupported". "EEPROM" reads the module in a port and returns it as SFF8636 or CMIS. This function was not tested on hardware.`,
+Registers are only read: requests that would write a register or clear its counters are refused, even with --write. Devices are asked once, by GeneralInfo, whether they have registers: they get no request if they do not. Without the register the result is an error with the status "unsupported". "EEPROM" reads the module in a port and returns it as SFF8636 or CMIS. This function was not tested on hardware.`,
 	Example: `
 > sw = discover().switches[0]
 > catch(reg_get, "MTMP", sw).status

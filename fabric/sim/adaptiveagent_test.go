@@ -32,7 +32,7 @@ var adaptiveAttributes = []struct {
 
 // TestAdaptiveUnannounced: what GeneralInfo does not announce is answered with status 0x000C:
 // without ar=, at devices of other vendors, and at CAs; and no Set is accepted. Without ar=,
-// ExtendedPortInfo is announced alone.
+// ExtendedPortInfo and registers are announced alone.
 func TestAdaptiveUnannounced(t *testing.T) {
 	for _, spec := range []string{"ring", "ring:ar=updn", "other vendor"} {
 		f, o := mustParse(t, map[bool]string{true: "ring", false: "ring:ar=updn"}[spec == "ring"])
@@ -41,7 +41,7 @@ func TestAdaptiveUnannounced(t *testing.T) {
 		}
 		r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
 		r.conn = r.attach(f.OfType(mad.NodeTypeCA)[0].Name())
-		if status, data := r.get(mad.AttrGeneralInfo, 4, r.lid("switch-2")); spec == "ring" && (status != mad.StatusOK || !bytes.Equal(data, append([]byte{0, 0, 2, 0}, make([]byte, 60)...))) {
+		if status, data := r.get(mad.AttrGeneralInfo, 4, r.lid("switch-2")); spec == "ring" && (status != mad.StatusOK || !bytes.Equal(data, append([]byte{0, 0, 6, 0}, make([]byte, 60)...))) {
 			t.Errorf("GeneralInfo: %v, % x", status, data)
 		}
 		for _, name := range []string{"switch-2", "node-0002 HCA-1"} {
@@ -197,7 +197,7 @@ func TestAdaptiveSettings(t *testing.T) {
 	var port mad.ExtendedPortInfo
 	read("adapter", mad.AttrExtendedPortInfo, 1, &port, func() string { return fmt.Sprintf("%#x", port.OOOSLMask) })
 	want := map[string]string{
-		"GeneralInfo": "0x1203", "AR": "true true 65535 true false true true true true 65535 true 2",
+		"GeneralInfo": "0x1603", "AR": "true true 65535 true false true true true true 65535 true 2",
 		"HBF": "crc 0x100000 0x40f00c0f", "WHBF": "{0 3 1 0}", "pLFT": "4 1 {48 4}", "pLFT places": "[{0 1 0 0} {1 1 0 0} {0 0 0 0}]",
 		"pLFT 1": "true 3-4", "pLFTs of ports": "0 1", "pFRN": "0 180 720", "RN": "discard consume_arn_frn discard", "RN ports": "[0 7 112]", "adapter": "0xffff",
 	}

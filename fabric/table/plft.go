@@ -107,7 +107,13 @@ func readPLFTs(b *batch, places bool, list []*PLFT) error {
 		}
 		return err
 	}
-	err := each(mad.AttrPrivateLFTInfo, func(*PLFT) int { return 1 }, func(p *PLFT, _ int, data []byte) {
+	older := mad.OlderOf(mad.AttrPrivateLFTInfo) // another attribute with the same number
+	err := each(mad.AttrPrivateLFTInfo, func(p *PLFT) int {
+		if p.Node.DeviceID == older.Device {
+			return 0
+		}
+		return 1
+	}, func(p *PLFT, _ int, data []byte) {
 		p.Info = new(mad.PrivateLFTInfo)
 		p.Info.Decode(data)
 	})

@@ -101,8 +101,8 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 			return ask, nil
 		case data == nil && a == mad.AttrExtendedPortInfo && !d.known:
 			return mad.AttrNodeInfo, nil
-		case data == nil && d.listed(a):
-			return nil, nil
+		case data == nil && d.listed(a), err != nil && a.Class.IsVendor():
+			return nil, nil // an M_Key may keep a device from answering GeneralInfo, but not its own class
 		case err != nil:
 			return nil, err
 		}

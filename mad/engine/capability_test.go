@@ -99,6 +99,14 @@ func TestAnnounced(t *testing.T) {
 		{"key", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID}, vsClass: 0x100}, []*mad.Attribute{mad.AttrVSKeyInfo}, true, []string{"ClassPortInfo", "KeyInfo"}, []string{""}},
 		{"no key", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID}, vsClass: 0xff}, []*mad.Attribute{mad.AttrVSKeyInfo}, true, []string{"ClassPortInfo"},
 			[]string{what + "ClassPortInfo.capability_mask; no request was sent"}},
+		{"register", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID}, caps: &mad.GeneralInfoCapabilities{CapMask0: mad.Capabilities0AccessRegister}},
+			[]*mad.Attribute{mad.AttrAccessRegister, mad.AttrMlnxConfigSpace}, true, []string{"GeneralInfo", "AccessRegister"}, []string{"", what + "config_space_access of GeneralInfo; no request was sent"}},
+		{"no register", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID}, caps: ar}, []*mad.Attribute{mad.AttrAccessRegister}, true, []string{"GeneralInfo"},
+			[]string{what + "access_register of GeneralInfo; no request was sent"}},
+		{"register of a device whose M_Key hides GeneralInfo", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID}, silent: true}, []*mad.Attribute{mad.AttrAccessRegister}, true,
+			append(slices.Repeat([]string{"GeneralInfo"}, 6), "AccessRegister"), []string{""}},
+		{"register of another vendor", fakeDevice{info: mad.NodeInfo{NodeGUID: otherGUID, VendorID: 0x1175}}, []*mad.Attribute{mad.AttrAccessRegister}, true,
+			[]string{"NodeInfo"}, []string{what + "access_register of GeneralInfo; no request was sent"}},
 		{"older", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0xbd36}, caps: none}, []*mad.Attribute{mad.AttrMlnxPrivateLFTMap}, true,
 			[]string{"GeneralInfo", "NodeInfo", "PrivateLFTInfo"}, []string{""}},
 		{"port of a listed device, not announced", fakeDevice{info: mad.NodeInfo{NodeGUID: nvidiaGUID, DeviceID: 0x1003}, caps: ar}, []*mad.Attribute{mad.AttrExtendedPortInfo}, true,
@@ -137,6 +145,7 @@ func TestAnnounced(t *testing.T) {
 					text := ""
 					if c.Err != nil {
 						text = strings.TrimPrefix(c.Err.Error(), fmt.Sprintf("%s(%s) to LID 9: ", c.Err.(*Error).Op, a.Name))
+						text = strings.TrimPrefix(text, "Vendor(0x0a)Get(AccessRegister 36896) to LID 9: ")
 						if c.Attempts != 0 {
 							t.Errorf("%s: sent %d times", a.Name, c.Attempts)
 						}
@@ -162,7 +171,11 @@ func TestAnnounced(t *testing.T) {
 
 func getOf(a *mad.Attribute, lid mad.LID) *Call {
 	c := new(Call)
-	c.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: mad.MethodGet, Attribute: a.ID}, nil)
+	h := mad.Header{Class: a.Class, ClassVersion: a.Version, Method: mad.MethodGet, Attribute: a.ID}
+	if a == mad.AttrAccessRegister {
+		h.Modifier = uint32(mad.LayoutMGIR.Register)
+	}
+	c.PutMAD(h, nil)
 	c.SetLID(lid)
 	return c
 }

@@ -30,6 +30,7 @@ func TestRegisterWrites(t *testing.T) {
 		e := &Engine{options: Options{Write: write}}
 		var c Call
 		query(&c, func(*mad.RegisterOperation) {})
+		c.announced = true
 		if effect, err := e.check(&c); err != nil || effect != mad.EffectRead {
 			t.Errorf("write %v: a query: %v, %v", write, effect, err)
 		}

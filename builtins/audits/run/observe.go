@@ -98,7 +98,7 @@ func outcomeOf(err error) audit.Outcome {
 	switch {
 	case err == nil:
 		return audit.Answered
-	case errors.As(err, &unsupported), errors.As(err, &register) && register.Unsupported(), errors.Is(err, topology.ErrNotInFile), errors.Is(err, engine.ErrCut):
+	case errors.As(err, &unsupported), errors.Is(err, engine.ErrUnsupported), errors.As(err, &register) && register.Unsupported(), errors.Is(err, topology.ErrNotInFile), errors.Is(err, engine.ErrCut):
 		return audit.Unsupported
 	case engine.Unanswered(err):
 		return audit.TimedOut

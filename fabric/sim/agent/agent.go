@@ -32,6 +32,9 @@ type Agents struct {
 	SA         *sa.Administrator
 	Congestion cc.Settings
 	Baseboards bm.Settings
+	// Seen is called with each request that reaches the agents of a node; nil: it is not. It
+	// may be called from any goroutine, and must not call the subnet.
+	Seen func(node mad.GUID, h mad.Header)
 }
 
 // class is the agent of a management class, which all nodes have.

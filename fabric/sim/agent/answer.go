@@ -112,6 +112,9 @@ func (x *Exchange) execute(p *Packet, busy bool) {
 		x.reply = replyNone
 		return
 	}
+	if x.agents.Seen != nil {
+		x.agents.Seen(x.in.Node.GUID(), x.header)
+	}
 	status := x.run(busy)
 	if x.reply != replyNone && !x.returns(p) {
 		x.reply = replyNone

@@ -76,6 +76,11 @@ type Clients struct {
 // New returns an empty Clients.
 func New(a *agent.Agents) *Clients { return &Clients{agents: a} }
 
+// Watch calls fn with each request that reaches the agents of a node, before it is answered. fn
+// may be called from any goroutine, and must not call the subnet. Watch must be called before
+// the first request.
+func (h *Clients) Watch(fn func(node mad.GUID, h mad.Header)) { h.agents.Seen = fn }
+
 // MaxClients is how many clients a subnet may have.
 const MaxClients = 128
 

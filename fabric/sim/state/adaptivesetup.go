@@ -20,7 +20,7 @@ func (s *Subnet) SetUpAdaptive(set *AdaptiveSettings, on bool) {
 	s.AnnouncePortInfo()
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if !isMellanox(n) {
+		if !n.IsMellanox() {
 			continue
 		}
 		// Keys that are not 0, and differ between nodes.
@@ -43,7 +43,7 @@ func (s *Subnet) SetUpAdaptive(set *AdaptiveSettings, on bool) {
 // AnnouncePortInfo lets devices announce ExtendedPortInfo.
 func (s *Subnet) AnnouncePortInfo() {
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; isMellanox(n) {
+		if n := &s.Nodes[i]; n.IsMellanox() {
 			n.Capabilities.CapMask0 |= mad.Capabilities0ExtendedPortInfo
 			if n.Planes() > 1 {
 				n.Capabilities.CapMask0 |= mad.Capabilities0ExtendedNodeInfo
@@ -96,9 +96,9 @@ func newAdaptive(n *Node, set *AdaptiveSettings, on bool) *Adaptive {
 // mellanox is NodeInfo.VendorID of Mellanox, and of NVIDIA after it.
 const mellanox = 0x2c9
 
-// isMellanox reports whether a node is of Mellanox, or NVIDIA. Files of topologies may not
+// IsMellanox reports whether a node is of Mellanox, or NVIDIA. Files of topologies may not
 // have the vendor: then it is, too.
-func isMellanox(n *Node) bool {
+func (n *Node) IsMellanox() bool {
 	info := n.NodeInfo()
 	return info.VendorID == 0 || info.VendorID == mellanox
 }

@@ -26,7 +26,7 @@ func (s *Subnet) AddVirtualPorts(count int) {
 	top := s.topLID()
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.IsSwitch || !isMellanox(n) || n.Kind != fabric.KindHost {
+		if n.IsSwitch || !n.IsMellanox() || n.Kind != fabric.KindHost {
 			continue
 		}
 		n.Capabilities.CapMask0 |= mad.Capabilities0Virtualization

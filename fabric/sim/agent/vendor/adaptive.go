@@ -22,6 +22,7 @@ func GetGeneralInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
 		return mad.StatusBadValue
 	}
 	caps := n.Capabilities
+	caps.CapMask0 |= mad.Capabilities0AccessRegister // sim.temperature gives nodes registers later
 	if HasExtPortInfo(n) {
 		caps.CapMask0 |= mad.Capabilities0ExtendedPortInfo
 	}
@@ -30,7 +31,7 @@ func GetGeneralInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
 
 // HasGeneralInfo reports whether a node answers GeneralInfo.
 func HasGeneralInfo(n *state.Node) bool {
-	return HasExtPortInfo(n) || n.Capabilities != (mad.GeneralInfoCapabilities{})
+	return n.IsMellanox() || HasExtPortInfo(n) || n.Capabilities != (mad.GeneralInfoCapabilities{})
 }
 
 // HasAdaptive reports whether a node announces adaptive routing.
