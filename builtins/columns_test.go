@@ -23,6 +23,8 @@ var columnValues = map[string]string{
 	"metric":  `metric("a", 1)`,
 	"matrix":  "f.matrix()", "matrix_part": "f.matrix().parts[0]",
 	"host_groups": "f.host_groups()", "host_group": "f.host_groups().roots[0]",
+	"virtual_port": "discover(extended=True).virtual_ports[0]",
+	"job":          `load_jobs("jobs.csv")[0]`, "job_traffic": "r.job_traffic({})", "job_load": `r.job_traffic({"a": "node-0001"}).jobs[0]`, "shared_link": `r.job_traffic({"a": "node-000[1,3]", "b": "node-000[1,3]"}).shared[0]`,
 	"fabric_diff": "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
 	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}, static=True))", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}, static=True)).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}, static=True)).sets[0]",
 	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_rates": "perf_rates(sw.ports[1])", "bit_errors": "perf_rates(sw.ports[1]).ber()", "port_counters": `perf_get("PortCounters", sw.ports[1])`,
@@ -52,7 +54,7 @@ func checkSchema(t *testing.T, v starlark.Value) {
 // TestColumns: every column that a value shows is an attribute of it, and says
 // the same.
 func TestColumns(t *testing.T) {
-	onSim(t, "fattree:k=4,levels=2,ar=updn", nil, func(t *testing.T, f *fixture) {
+	onSim(t, "fattree:k=4,levels=2,ar=updn,vports=1", nil, func(t *testing.T, f *fixture) {
 		env := maps.Clone(f.Interpreter.Globals)
 		run := func(code string) starlark.StringDict {
 			globals, err := starlark.ExecFileOptions(&lang.Dialect, f.newThread(context.Background(), "test"), "test", code, env)
@@ -61,6 +63,7 @@ func TestColumns(t *testing.T) {
 			}
 			return globals
 		}
+		write(t, f.fs, "/work/jobs.csv", "id,nodes\n7,a\n")
 		for name, v := range run("f = discover()\nsw, ca = f.switches[0], f.cas[0]\nr = f.graph().route('ftree')") {
 			env[name] = v
 		}

@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/help"
 	"fabsh/builtins/hosts"
+	"fabsh/builtins/jobs"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/page"
 	"fabsh/builtins/pictures"
@@ -26,7 +27,7 @@ import (
 // functions returns all functions that are global names of scripts.
 func functions() []*lang.Builtin {
 	return []*lang.Builtin{
-		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes,
+		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes, &jobs.Load,
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,
@@ -81,6 +82,7 @@ func expectModule() *starlarkstruct.Module {
 func init() {
 	topology.SimType.AddMethods(&scenario.PlayMethod, &scenario.ActionsMethod)
 	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod, &pictures.MatrixMethod)
+	routing.RoutesType.AddMethods(&jobs.TrafficMethod, &jobs.MatrixMethod)
 }
 
 // predeclared returns the global names of a session. The simulated fabric gets its clock.

@@ -1,0 +1,135 @@
+package builtins
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// jobsFile are two jobs whose paths cross by d-mod-k, one with a host that is missing, and one
+// that waits.
+const jobsFile = `JOBID,NAME,PARTITION,USER,STATE,NODELIST
+7,cfd,urgent,ada,RUNNING,node-[0001,0009]
+8,md,batch,bob,RUNNING,NODE-0002.example.com,node-0013
+9,x,batch,eve,PENDING,(Resources)
+10,io,batch,eve,RUNNING,node-[0005-0006,0017,0099]
+`
+
+// TestJobTraffic: jobs share links by d-mod-k, and none by the policy of two classes.
+func TestJobTraffic(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		write(t, f.fs, "/work/jobs.csv", jobsFile)
+		out, explained, status := f.run(`
+load("@examples//job_classes.star", classes="route")
+f = discover()
+jobs = load_jobs("jobs.csv")
+print(jobs[1], jobs[1].hosts)
+r = f.graph().route("ftree")
+t = r.job_traffic(jobs, "ring")
+show(t)
+show(t.jobs)
+show(t.shared)
+print(t.links["leaf-1/5"], r.congestion(r.job_matrix(jobs, "ring")).max)
+two = classes(f, jobs="jobs.csv", first=["urgent"])
+print(two.job_traffic(jobs, "ring").num_shared, two.verify().ok, two.diff(r).entries > classes(f, jobs="jobs.csv", first=["urgent"], keep=True).diff(r).entries)
+print(r.job_traffic({"a": ["node-0001"], "b": "node-[0001-0002]"}, "rails").jobs[0].slowdown)
+for bad in [lambda: r.job_traffic([1]), lambda: r.job_traffic({1: "a"}), lambda: r.job_traffic({"a": "a[1-"}), lambda: r.job_traffic({"a": [1]}), lambda: r.job_traffic({"a": 1}), lambda: r.job_traffic(5),
+    lambda: r.job_traffic({}, "gather"), lambda: r.job_matrix({}, "gather"), lambda: load_jobs("none.csv"), lambda: classes(f), lambda: classes(f, jobs="jobs.csv", first=["admin"])]:
+    print(catch(bad).message)
+`)
+		want := `job(id="8", name="md", user="bob", partition="batch", ...) ["NODE-0002.example.com", "node-0013"]
+pattern     ring
+num_jobs    3
+num_shared  1
+worst       7
+max         2
+port        leaf-1/5
+adaptive    False
+id  hosts  missing        ports  leaves  least_leaves  pods  least_pods  alone  together  slowdown  shared  lost
+7       2  []                 2       2             1     -           -      1         2         2       1     0
+8       2  []                 2       2             1     -           -      1         2         2       1     0
+10      3  ["node-0099"]      3       2             1     -           -      1         1         1       0     0
+port      to         traffic  jobs
+leaf-1/5  spine-1/1        2  ["7", "8"]
+{"7": 1.0, "8": 1.0} 2.0
+0 True True
+1.0
+job_traffic: for parameter jobs: element 0: got int, want job
+job_traffic: for parameter jobs: got the key 1, want the id of a job as a string
+job_traffic: for parameter jobs: job "a": host list "a[1-": a bracket is not closed
+job_traffic: for parameter jobs: job "a": got int, want the name of a host
+job_traffic: for parameter jobs: job "a": got int, want hosts
+job_traffic: for parameter jobs: got int, want a list of job, or a dict of id to hosts
+job_traffic: unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails
+job_matrix: unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails
+load_jobs: none.csv: no such file
+fail: use --jobs FILE, and --first PARTITION or --first USER
+fail: no job of admin runs
+`
+		if diff := cmp.Diff(want, out+explained); diff != "" || status != 0 {
+			t.Errorf("status %d, %s", status, diff)
+		}
+	})
+}
+
+// TestReportJobs: the three tables of the report, and what it refuses.
+func TestReportJobs(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		write(t, f.fs, "/work/jobs.csv", jobsFile)
+		f.run(`sim.traffic([("node-0001 HCA-1", "node-0009 HCA-1"), ("node-0002 HCA-1", "node-0013 HCA-1"), ("node-0005 HCA-1", "node-0009 HCA-1")], rate="20GB/s")`)
+		got := ""
+		for _, words := range [][]string{
+			{"--jobs", "jobs.csv", "--pattern", "ring", "--over", "2s"}, {"--jobs", "jobs.csv", "--over", "2s", "--threshold", "2000000000"},
+			{"--jobs", "jobs.csv", "--placement"}, {"--jobs", "jobs.csv", "--shared"},
+			{}, {"--jobs", "jobs.csv", "--shared", "--placement"}, {"--jobs", "jobs.csv", "--threshold", "x"}, {"--jobs", "none.csv"},
+		} {
+			got += f.report("jobs", words...)
+		}
+		want := `port               wait_per_second  jobs  to         guid                num
+leaf-2/5                 1.875e+09  10    spine-1/2  0x0002c90300100010    5
+node-0001 HCA-1/1        1.875e+09  7     leaf-1/1   0x0002c90310000000    1
+node-0002 HCA-1/1        1.875e+09  8     leaf-1/2   0x0002c90310000010    1
+node-0005 HCA-1/1        1.875e+09  10    leaf-2/1   0x0002c90310000040    1
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+jobs: 3, on 7 hosts
+hosts of jobs that are not in the fabric: 1: node-0099
+links that several jobs use: 1
+worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
+ports that waited: 4
+[exit status 1]
+port  wait_per_second  jobs  to  guid  num
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+jobs: 3, on 7 hosts
+hosts of jobs that are not in the fabric: 1: node-0099
+links that several jobs use: 1
+worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
+ports that waited: 0
+[exit status 0]
+job  name  user  hosts  leaves  least_leaves  pods  least_pods  shared  slowdown
+7    cfd   ada       2       2             1     -           -       1         2
+8    md    bob       2       2             1     -           -       1         2
+10   io    eve       3       2             1     -           -       0         1
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+jobs: 3, on 7 hosts
+hosts of jobs that are not in the fabric: 1: node-0099
+links that several jobs use: 1
+worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
+[exit status 0]
+port      traffic  jobs  to         guid                num
+leaf-1/5        2  7 8   spine-1/1  0x0002c90300100000    5
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+jobs: 3, on 7 hosts
+hosts of jobs that are not in the fabric: 1: node-0099
+links that several jobs use: 1
+worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
+[exit status 0]
+jobs: missing --jobs FILE, such as the output of squeue --json[exit status 2]
+jobs: --shared and --placement: give one of them[exit status 2]
+jobs: --threshold: invalid number "x"[exit status 2]
+jobs: load_jobs: none.csv: no such file[exit status 2]
+`
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package jobs
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// columns are the names of a table's columns, without case and underscores, of which the
+// first that the table has counts. They are those of squeue and sacct, and plain ones: NODES
+// is a number of nodes if there is NODELIST too.
+var columns = struct{ id, name, user, partition, state, hosts []string }{
+	id: []string{"jobid", "id", "job"}, name: []string{"name", "jobname"}, user: []string{"user", "username"}, partition: []string{"partition"},
+	state: []string{"state", "st", "jobstate"}, hosts: []string{"nodelist", "nodelist(reason)", "hosts", "hostlist", "nodes"},
+}
+
+// readTable reads a table with a header, separated by commas, |, tabs or semicolons. If the
+// last column has the hosts, they may be in several fields: job,node[1-2,4] needs no quotes.
+func (f *file) readTable(r *bufio.Reader) error {
+	start, err := r.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	header, _, _ := strings.Cut(string(start), "\n")
+	c := csv.NewReader(r)
+	for _, separator := range "|\t;" {
+		if strings.ContainsRune(header, separator) {
+			c.Comma = separator
+		}
+	}
+	c.FieldsPerRecord, c.ReuseRecord, c.TrimLeadingSpace = -1, true, c.Comma == ','
+	names, err := c.Read()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	names = slices.Clone(names)
+	for i, name := range names {
+		names[i] = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))), "_", "")
+	}
+	column := func(of []string) int {
+		for _, name := range of {
+			if i := slices.Index(names, name); i >= 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	id, list := column(columns.id), column(columns.hosts)
+	if id < 0 || list < 0 {
+		return fmt.Errorf("%s:1: the header %.80q has no column of ids, or none of hosts; want the output of squeue --json, or a header such as JOBID,USER,NODELIST", f.name, strings.TrimSpace(header))
+	}
+	for {
+		row, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		line, _ := c.FieldPos(0)
+		if len(row) > len(names) && list == len(names)-1 {
+			row[list] = strings.Join(row[list:], string(c.Comma))
+			row = row[:len(names)]
+		}
+		if len(row) != len(names) {
+			return fmt.Errorf("%s:%d: %d fields, and the header has %d; quote fields with a %q", f.name, line, len(row), len(names), c.Comma)
+		}
+		field := func(of []string) string {
+			if i := column(of); i >= 0 {
+				return strings.TrimSpace(row[i])
+			}
+			return ""
+		}
+		j := Job{ID: strings.Clone(field(columns.id)), Name: strings.Clone(field(columns.name)), User: strings.Clone(field(columns.user)), Partition: strings.Clone(field(columns.partition))}
+		if err := f.add(j, []string{field(columns.state)}, strings.Clone(row[list])); err != nil {
+			return fmt.Errorf("line %d of %w", line, err)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package jobs
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"fabsh/fabric/format"
+	"fabsh/fabric/hosts"
+)
+
+const (
+	maxFile  = 256 << 20 // bytes
+	maxJobs  = 1 << 16
+	maxHosts = 1 << 20 // of all jobs
+)
+
+// Read reads the jobs that run and have hosts from a file: the output of squeue --json, or a
+// table of jobs, with a header, that has a column of lists of hosts. name is used in errors.
+func Read(r io.Reader, name string) ([]Job, error) {
+	r, err := format.Bounded(r, name, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{name: name, seen: map[string]bool{}}
+	in := bufio.NewReader(r)
+	for {
+		c, err := in.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("%s: empty; want the output of squeue --json, or a table of jobs", name)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			continue
+		}
+		in.UnreadByte()
+		if c == '{' {
+			err = f.readJSON(in)
+		} else {
+			err = f.readTable(in)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return f.jobs, nil
+	}
+}
+
+// file is a file that is read.
+type file struct {
+	name  string
+	jobs  []Job
+	hosts int
+	seen  map[string]bool // ids
+}
+
+// add adds a job unless it does not run, or has no hosts.
+func (f *file) add(j Job, states []string, list string) error {
+	running := func(state string) bool {
+		return state == "" || strings.EqualFold(state, "RUNNING") || strings.EqualFold(state, "R")
+	}
+	if len(states) > 0 && !slices.ContainsFunc(states, running) {
+		return nil
+	}
+	list = strings.TrimSpace(list)
+	if list == "" || list[0] == '(' || list == "None assigned" { // squeue has the reason in parentheses
+		return nil
+	}
+	if j.ID == "" {
+		return fmt.Errorf("%s: a job without an id on %.60q", f.name, list)
+	}
+	if f.seen[j.ID] {
+		return fmt.Errorf("%s: job %.60q is listed twice", f.name, j.ID)
+	}
+	f.seen[j.ID] = true
+	names, err := hosts.Expand(list)
+	if err != nil {
+		return fmt.Errorf("%s: job %.60q: %w", f.name, j.ID, err)
+	}
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		if !known[name] {
+			known[name] = true
+			j.Hosts = append(j.Hosts, name)
+		}
+	}
+	f.hosts += len(j.Hosts)
+	if len(f.jobs) == maxJobs || f.hosts > maxHosts {
+		return fmt.Errorf("%s: more than %d jobs, or %d hosts of jobs", f.name, maxJobs, maxHosts)
+	}
+	f.jobs = append(f.jobs, j)
+	return nil
+}
+
+// slurmJob is a job in the output of squeue --json (slurm src/plugins/data_parser, JOB_INFO).
+// Versions differ in what is a word or a list, and a number or an object.
+type slurmJob struct {
+	ID        slurmNumber `json:"job_id"`
+	Name      string      `json:"name"`
+	User      string      `json:"user_name"`
+	Partition string      `json:"partition"`
+	State     slurmWords  `json:"job_state"`
+	Nodes     slurmNodes  `json:"nodes"`
+	Resources *struct {
+		Nodes slurmNodes `json:"nodes"`
+	} `json:"job_resources"`
+}
+
+// slurmNumber is a number: 5, or {"set": true, "number": 5}.
+type slurmNumber string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *slurmNumber) UnmarshalJSON(b []byte) error {
+	var object struct{ Number json.Number }
+	switch b[0] {
+	case '"':
+		return json.Unmarshal(b, (*string)(n))
+	case '{':
+		err := json.Unmarshal(b, &object)
+		*n = slurmNumber(object.Number)
+		return err
+	}
+	err := json.Unmarshal(b, &object.Number)
+	*n = slurmNumber(object.Number)
+	return err
+}
+
+// slurmWords are words: "RUNNING", or ["RUNNING"].
+type slurmWords []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (w *slurmWords) UnmarshalJSON(b []byte) error {
+	if b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(w))
+	}
+	var one string
+	err := json.Unmarshal(b, &one)
+	*w = slurmWords{one}
+	return err
+}
+
+// slurmNodes is a list of hosts: "node[1-2]", or {"list": "node[1-2]"}.
+type slurmNodes string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *slurmNodes) UnmarshalJSON(b []byte) error {
+	var object struct{ List string }
+	switch b[0] {
+	case '"':
+		return json.Unmarshal(b, (*string)(n))
+	case '{':
+		if err := json.Unmarshal(b, &object); err != nil {
+			return err
+		}
+		*n = slurmNodes(object.List)
+	}
+	return nil
+}
+
+// readJSON reads the member "jobs" of an object.
+func (f *file) readJSON(r io.Reader) error {
+	d := json.NewDecoder(r)
+	d.UseNumber()
+	fail := func(err error) error {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%s: the file ends within its JSON", f.name)
+		}
+		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+			return fmt.Errorf("%s: byte %d: unexpected JSON %s of %.60s; want the output of squeue --json", f.name, d.InputOffset(), wrong.Value, wrong.Field)
+		}
+		return fmt.Errorf("%s: byte %d: %w", f.name, d.InputOffset(), err)
+	}
+	if _, err := d.Token(); err != nil {
+		return fail(err)
+	}
+	found := false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return fail(err)
+		}
+		if key != "jobs" {
+			var other json.RawMessage
+			if err := d.Decode(&other); err != nil {
+				return fail(err)
+			}
+			continue
+		}
+		if open, err := d.Token(); err != nil {
+			return fail(err)
+		} else if open != json.Delim('[') || found {
+			return fmt.Errorf(`%s: "jobs" is not one list; want the output of squeue --json`, f.name)
+		}
+		found = true
+		for d.More() {
+			var j slurmJob
+			if err := d.Decode(&j); err != nil {
+				return fail(err)
+			}
+			if j.Nodes == "" && j.Resources != nil {
+				j.Nodes = j.Resources.Nodes
+			}
+			if err := f.add(Job{ID: string(j.ID), Name: j.Name, User: j.User, Partition: j.Partition}, j.State, string(j.Nodes)); err != nil {
+				return err
+			}
+		}
+		if _, err := d.Token(); err != nil {
+			return fail(err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return fail(err)
+	}
+	if !found {
+		return fmt.Errorf(`%s: no "jobs"; want the output of squeue --json`, f.name)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: byte %d: more than one JSON value", f.name, d.InputOffset())
+	}
+	return nil
+}

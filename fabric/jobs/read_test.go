@@ -1,0 +1,92 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fabsh/fabric/hosts"
+)
+
+// summary is jobs as text, one on a line.
+func summary(list []Job, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, j := range list {
+		fmt.Fprintf(&b, "%s %s %s %s: %s\n", j.ID, j.Name, j.User, j.Partition, hosts.Fold(j.Hosts))
+	}
+	return b.String()
+}
+
+func TestRead(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"squeue --json", `{"meta": {"jobs": [1]}, "jobs": [
+			{"job_id": 7, "name": "cfd", "user_name": "ada", "partition": "batch", "job_state": ["RUNNING"], "nodes": "node[001-004,7]"},
+			{"job_id": 8, "job_state": ["PENDING"], "nodes": ""},
+			{"job_id": 9, "job_state": ["COMPLETED"], "nodes": "node[001-002]"},
+			{"job_id": {"set": true, "infinite": false, "number": 10}, "job_state": "RUNNING", "nodes": null, "job_resources": {"nodes": {"count": 2, "list": "gpu1,gpu[2-3],gpu1"}}},
+			{"job_id": "11_4", "nodes": "a", "job_resources": null}
+		], "warnings": []}`, "7 cfd ada batch: node[001-004],node7\n10   : gpu[1-3]\n11_4   : a\n"},
+		{"no jobs run", `{"jobs": []}`, ""},
+		{"squeue -o", "JOBID,PARTITION,NAME,USER,STATE,NODES,NODELIST(REASON)\n7,batch,cfd,ada,RUNNING,5,node[001-004,7]\n8,batch,x,bob,PENDING,1,(Resources)\n", "7 cfd ada batch: node[001-004],node7\n"},
+		{"quotes, byte order mark, CRLF", "\ufeffjob_id, nodes ,name\r\n7,\"node[1-2,4]\",\"a, b\"\r\n", "7 a, b  : node[1-2,4]\n"},
+		{"bars", "JOBID|ST|NODELIST|NAME\n7|R|node[1-2,4]|a,b\n8|CG|node5|c\n", "7 a,b  : node[1-2,4]\n"},
+		{"tabs", "id\tuser\thosts\n7\t\tnode[1-2,4]\n", "7   : node[1-2,4]\n"},
+		{"empty", " \n", "jobs.txt: empty; want the output of squeue --json, or a table of jobs"},
+		{"cut", `{"jobs": [{"job_id": 7`, "jobs.txt: the file ends within its JSON"},
+		{"cut after a job", `{"jobs": [{"job_id": 7, "nodes": "a"}`, "jobs.txt: the file ends within its JSON"},
+		{"no jobs", `{"nodes": []}`, `jobs.txt: no "jobs"; want the output of squeue --json`},
+		{"jobs is an object", `{"jobs": {}}`, `jobs.txt: "jobs" is not one list; want the output of squeue --json`},
+		{"twice", `{"jobs": [], "jobs": []}`, `jobs.txt: "jobs" is not one list; want the output of squeue --json`},
+		{"more", `{"jobs": []} {}`, "jobs.txt: byte 14: more than one JSON value"},
+		{"no id", `{"jobs": [{"nodes": "a"}]}`, `jobs.txt: a job without an id on "a"`},
+		{"an id of another type", `{"jobs": [{"job_id": [7], "nodes": "a"}]}`, "jobs.txt: byte 39: unexpected JSON array of job_id; want the output of squeue --json"},
+		{"same id", "id,nodes\n7,a\n7,b\n", `line 3 of jobs.txt: job "7" is listed twice`},
+		{"header", "a,b\n1,2\n", `jobs.txt:1: the header "a,b" has no column of ids, or none of hosts; want the output of squeue --json, or a header such as JOBID,USER,NODELIST`},
+		{"fields", "nodes,id\na,b,7\n", `jobs.txt:2: 3 fields, and the header has 2; quote fields with a ','`},
+		{"list", "id,nodes\n7,node[1-\n", `line 2 of jobs.txt: job "7": host list "node[1-": a bracket is not closed`},
+		{"too many names", "id,nodes\n7,\"a[1-65536]b[1-65536]\"\n", `line 2 of jobs.txt: job "7": host list "[1-65536]": more than 1048576 names`},
+		{"too many hosts", "id,nodes\n" + manyJobs(17), "line 18 of jobs.txt: more than 65536 jobs, or 1048576 hosts of jobs"},
+	} {
+		if got := summary(Read(strings.NewReader(tt.text), "jobs.txt")); got != tt.want {
+			t.Errorf("%s:\n%q, want\n%q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// manyJobs are lines of jobs of 65,536 hosts.
+func manyJobs(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d,a%d-[1-65536]\n", i, i)
+	}
+	return b.String()
+}
+
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{
+		`{"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "nodes": "node[001-004,7]"}]}`,
+		`{"jobs": [{"job_id": {"number": 7}, "job_resources": {"nodes": {"list": "a"}}}], "x": [{}]}`,
+		"JOBID,USER,NODELIST\n7,ada,node[001-004,7]\n", "id|nodes\n7|a,b\n", "id,nodes\n7,\"a\"\"\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := Read(strings.NewReader(text), "x")
+		if err != nil {
+			if list != nil {
+				t.Errorf("jobs beside the error %v", err)
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for _, j := range list {
+			if j.ID == "" || seen[j.ID] || len(j.Hosts) == 0 {
+				t.Errorf("%q: job %q of %d hosts", text, j.ID, len(j.Hosts))
+			}
+			seen[j.ID] = true
+		}
+	})
+}

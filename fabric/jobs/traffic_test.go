@@ -1,0 +1,178 @@
+package jobs
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/traffic"
+)
+
+func tables(t testing.TB, net, name string) *routes.Routes {
+	t.Helper()
+	r, err := engine.Compute(t.Context(), routingtest.Graph(t, net, graph.Options{}), name, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// hostsOf are the names of hosts in the order of the scheduler.
+func hostsOf(g *graph.Graph) (names []string) {
+	for host := range portsOf(g).lids {
+		names = append(names, host)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestMeasureMatrix compares the traffic of random jobs with that of the matrix of their
+// flows, which follows each path on its own.
+func TestMeasureMatrix(t *testing.T) {
+	for i, net := range []string{"fattree:k=4,levels=3", "fattree:k=4,levels=2,rails=2", "torus:dims=3/3,hosts=2", "random:n=8", "dragonfly"} {
+		r := tables(t, net, "updn")
+		names := hostsOf(r.Graph())
+		random := rand.New(rand.NewPCG(1, uint64(i)))
+		for _, pattern := range Patterns() {
+			var list []Job
+			for k := range 5 {
+				random.Shuffle(len(names), func(a, b int) { names[a], names[b] = names[b], names[a] })
+				list = append(list, Job{ID: fmt.Sprint(k), Hosts: slices.Clone(names[:1+random.IntN(len(names))])})
+			}
+			m, err := Measure(t.Context(), r, list, pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flows, err := Matrix(r.Graph(), list, pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := traffic.MeasureFlows(t.Context(), r, flows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ch, load := range m.Loads {
+				if math.Abs(load-want.Loads[ch]) > 1e-9 {
+					t.Errorf("%s, %s: channel %d has %v, want %v", net, pattern, ch, load, want.Loads[ch])
+				}
+			}
+			sum, lost := 0.0, int64(0)
+			for _, j := range m.Jobs {
+				lost += j.Lost
+				if j.Ports > 1 && len(j.Missing) == 0 {
+					sum += float64(j.Ports)
+				}
+			}
+			total := 0.0
+			for _, f := range flows {
+				total += f.Traffic
+			}
+			if lost != 0 || m.At >= 0 && m.Loads[m.At] < slices.Max(m.Loads) || pattern == AllToAll && math.Abs(total-sum) > 1e-6 {
+				t.Errorf("%s, %s: lost %d, most at %d, %v sent of %v", net, pattern, lost, m.At, total, sum)
+			}
+		}
+	}
+}
+
+// TestMeasure: two jobs on both leaves of a pair share their links to the spines; a third one
+// has a leaf to itself.
+func TestMeasure(t *testing.T) {
+	r := tables(t, "fattree:k=4,levels=2", "ftree") // two hosts at each of four leaves
+	g := r.Graph()
+	list := []Job{
+		{ID: "a", Hosts: []string{"node-0001", "node-0003"}},
+		{ID: "b", Hosts: []string{"node-0002", "NODE-0004.example.com", "gone-1"}},
+		{ID: "c", Hosts: []string{"node-0005", "node-0006"}},
+	}
+	describe := func(pattern string) string {
+		m, err := Measure(t.Context(), r, list, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for i, j := range m.Jobs {
+			s := FindPlaces(g.Fabric()).Spread(j.Hosts)
+			fmt.Fprintf(&b, "%s: %v without %v, %d ports, alone %g, together %g, shares %d; leaves %d of %d, pods %d of %d\n", list[i].ID, j.Hosts, j.Missing, j.Ports, j.Alone, j.Together, j.Shared, s.Leaves, s.LeastLeaves, s.Pods, s.LeastPods)
+		}
+		for _, s := range m.Shared {
+			fmt.Fprintf(&b, "%s %g %v\n", g.ChannelPort(int(s.Channel)).Name(), s.Traffic, s.Jobs)
+		}
+		return fmt.Sprintf("%sworst %d\n", b.String(), m.Worst)
+	}
+	got := describe(Ring)
+	want := `a: [node-0001 node-0003] without [], 2 ports, alone 1, together 1, shares 0; leaves 2 of 1, pods 0 of 0
+b: [node-0002 node-0004] without [gone-1], 2 ports, alone 1, together 1, shares 0; leaves 2 of 1, pods 0 of 0
+c: [node-0005 node-0006] without [], 2 ports, alone 1, together 1, shares 0; leaves 1 of 1, pods 0 of 0
+worst -1
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	r = tables(t, "ring:n=3,hosts=2", "minhop")
+	g = r.Graph()
+	list = []Job{
+		{ID: "a", Hosts: []string{"node-0001", "node-0003", "node-0005"}}, // at each of three switches
+		{ID: "b", Hosts: []string{"node-0002", "node-0004"}},
+		{ID: "c", Hosts: []string{"node-0006"}},
+	}
+	got = describe(Ring)
+	want = `a: [node-0001 node-0003 node-0005] without [], 3 ports, alone 1, together 2, shares 1; leaves 3 of 2, pods 0 of 0
+b: [node-0002 node-0004] without [], 2 ports, alone 1, together 2, shares 1; leaves 2 of 1, pods 0 of 0
+c: [node-0006] without [], 1 ports, alone 1, together 1, shares 0; leaves 1 of 1, pods 0 of 0
+switch-1/4 2 [0 1]
+worst 0
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Measure(t.Context(), r, list, "gather"); fmt.Sprint(err) != `unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails` {
+		t.Error(err)
+	}
+}
+
+func TestPartners(t *testing.T) {
+	for _, tt := range []struct {
+		pattern string
+		n       int
+		want    string
+	}{
+		{Ring, 1, "[]"}, {Ring, 3, "[1] [2] [0]"}, {Doubling, 1, "[]"}, {Doubling, 2, "[1] [0]"},
+		{Doubling, 4, "[1 2] [0 3] [3 0] [2 1]"}, {Doubling, 6, "[1 2 4] [0 3 5] [3 0] [2 1] [0] [1]"},
+	} {
+		var got []string
+		for from := range tt.n {
+			got = append(got, fmt.Sprint(partners(from, tt.n, tt.pattern)))
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%s of %d: %s, want %s", tt.pattern, tt.n, s, tt.want)
+		}
+	}
+}
+
+func BenchmarkMeasure11664(b *testing.B) {
+	r := tables(b, "ft11664", "ftree")
+	names := hostsOf(r.Graph())
+	var list []Job
+	for i := 0; i+16 <= len(names); i += 16 {
+		list = append(list, Job{ID: fmt.Sprint(i), Hosts: names[i : i+16]})
+	}
+	for _, pattern := range Patterns() {
+		b.Run(pattern, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Measure(b.Context(), r, list, pattern); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
