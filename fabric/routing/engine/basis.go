@@ -18,6 +18,7 @@ type Basis struct {
 	Tree    *Tree          // of DModK; nil: another policy
 	Ranks   *graph.Ranks   // of up*/down* on the tree; nil: all links are allowed
 	Gaps    bool           // paths to CAs were added that Hops do not have
+	torus   *torusPlan     // of torus-2qos; nil: another engine
 	Missing int            // entries that lead to CAs, which search.Complete could not add
 }
 

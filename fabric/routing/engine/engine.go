@@ -97,14 +97,16 @@ const (
 	// KeepLIDs runs the engine, and keeps all entries of a LID if each is a next hop
 	// still: for shortest paths to a LID that do not depend on those to others.
 	KeepLIDs
-	// Patch replaces the paths that the change breaks, and runs the engine where that
-	// leaves gaps.
+	// Patch replaces the paths that the change breaks (search.PatchLIDs), and runs the engine
+	// where that leaves gaps.
 	Patch
 	// PatchOnly does so without a run, as for tables of unknown origin.
 	PatchOnly
 	// KeepLanes replaces the entries that do not lead along shortest paths, and puts
 	// the paths that change on the lanes of the others.
 	KeepLanes
+	// KeepPlaces runs torus-2qos with the places of switches that it had found before: InPlaces.
+	KeepPlaces
 )
 
 // Names are the names of Engines, in their order.

@@ -147,7 +147,7 @@ func byDatelines(ctx context.Context, g *graph.Graph, max int) *routes.Routes {
 		return nil
 	}
 	t.Mirror = true
-	r, from, _, err := alongDimensions(ctx, g, t, t.Routes(t.Orders()[0]))
+	r, from, _, err := alongDimensions(ctx, g, t, t.Routes(t.Orders()[0]), nil)
 	if err != nil || from >= 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fabsh/fabric/format"
@@ -34,6 +35,7 @@ var torus2QoS = Engine{
 	OpenSMNeeds: "the directions of the torus in --torus_config",
 	Options:     []Option{maxVLsOption, torusConfigOption},
 	Acyclic:     true,
+	Repair:      KeepPlaces,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		t, err := findTorus(ctx, g, o.TorusConfig)
 		switch {
@@ -48,9 +50,14 @@ var torus2QoS = Engine{
 		}
 		var first error
 		for _, order := range t.Orders() {
-			r, err := inDimensionOrder(ctx, g, t, t.Routes(order), h, o.MaxVLs)
-			if err == nil || !errors.As(err, new(*Precondition)) {
-				return r, err
+			switches, _ := t.Missing()
+			r, err := inDimensionOrder(ctx, g, t, t.Routes(order), h, o.MaxVLs, switches > 0, nil)
+			if err == nil {
+				r.SetOrigin(&Basis{torus: &torusPlan{g, t, order, switches > 0}})
+				return r, nil
+			}
+			if !errors.As(err, new(*Precondition)) {
+				return nil, err
 			}
 			if first == nil {
 				first = err
@@ -58,6 +65,48 @@ var torus2QoS = Engine{
 		}
 		return nil, first
 	},
+}
+
+// torusPlan is what tables of a torus were made by.
+type torusPlan struct {
+	graph *graph.Graph
+	torus *lanes.Torus // its places
+	order []int        // of dimensions
+	turns bool         // turns that dimension order does not have are on lanes of their own
+}
+
+// InPlaces are tables for g with the places, datelines and order of dimensions of r, tables of
+// torus-2qos, so that paths change only where they used what is gone. Entries stay on the same
+// one of parallel links. Nil: g has what was not there before, or such paths do not do.
+func InPlaces(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	b := BasisOf(r)
+	was, _ := graph.OlderNumbers(g, b.torus.graph)
+	t := b.torus.torus.On(network(g), was)
+	if t == nil {
+		return nil, nil
+	}
+	h, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	switches, _ := t.Missing()
+	plan := *b.torus
+	o := b.On(g)
+	// With the lanes in force first.
+	for _, plan.turns = range slices.Compact([]bool{plan.turns, plan.turns || switches > 0}) {
+		n, err := inDimensionOrder(ctx, g, t, t.Routes(plan.order), h, o.MaxVLs, plan.turns, r.SeenOn(g))
+		if errors.As(err, new(*Precondition)) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		e, _ := Named(b.Engine)
+		n.Engine, n.RunInOpenSM = r.Engine, r.RunInOpenSM
+		n.SetOrigin(&Basis{torus: &plan})
+		madeBy(n, g, &e, &o)
+		return n, nil
+	}
+	return nil, nil
 }
 
 // findTorus finds the coordinates: by the first seed of a file that will do, or without one.
@@ -118,11 +167,12 @@ func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) 
 	return seed, unknown
 }
 
-// inDimensionOrder are the tables, levels and lanes of paths in a torus.
-func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int) (*routes.Routes, error) {
+// inDimensionOrder are the tables, levels and lanes of paths in a torus, near those of keep, if it
+// is not nil. With turns, those that dimension order does not have are on lanes of their own.
+func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int, turns bool, keep *routes.Routes) (*routes.Routes, error) {
 	switches, links := t.Missing()
 	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, plural.Count(switches, "switch", "switches"), plural.Count(links, "link", "links"))
-	r, from, to, err := alongDimensions(ctx, g, t, paths)
+	r, from, to, err := alongDimensions(ctx, g, t, paths, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +186,10 @@ func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths
 	if switches+links > 0 {
 		r.Notes = []string{"torus-2qos: " + shape}
 	}
-	if err := setDatelines(ctx, r, t, paths, switches > 0, max); err != nil {
+	if err := setDatelines(ctx, r, t, paths, turns, max); err != nil {
 		return nil, err
 	}
-	if err := search.FillIn(ctx, r, nil, h, nil); err != nil || switches+links == 0 {
+	if err := search.FillIn(ctx, r, nil, h, keep); err != nil || switches+links == 0 {
 		return r, err
 	}
 	v, err := verify.Tables(ctx, r, verify.Options{})
@@ -155,8 +205,9 @@ func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths
 }
 
 // alongDimensions are the tables of paths in a torus, without lanes; or the first switch
-// with CAs that has no path to another with some, else -1.
-func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes) (r *routes.Routes, from, to int, err error) {
+// with CAs that has no path to another with some, else -1. LIDs stay on that of parallel links
+// which they have in keep, if it is not nil.
+func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, keep *routes.Routes) (r *routes.Routes, from, to int, err error) {
 	r = routes.New(g, 0)
 	endpoints := g.Endpoints()
 	stuck := make([]int, g.Workers()) // 1 more than a switch with CAs that has no path to another, or 0
@@ -183,6 +234,12 @@ func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths 
 				continue
 			}
 			for _, dest := range g.DestsOf(d) {
+				if keep != nil {
+					if port := keep.Row(s).Port(dest.LID); slices.Contains(ports[way], port) {
+						row[dest.LID] = port
+						continue
+					}
+				}
 				n := &next[min(dest.Out, 1)][way]
 				row[dest.LID] = ports[way][*n%len(ports[way])]
 				*n++

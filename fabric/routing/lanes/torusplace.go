@@ -236,3 +236,39 @@ func (t *Torus) between(p, q Point, known int8) int8 {
 	}
 	return -1
 }
+
+// On are the same places in n, whose switch s was number was[s] before, or -1: parts may have
+// been lost, or have come back. Nil: n has what t did not have.
+func (t *Torus) On(n *Network, was []int32) *Torus {
+	o := &Torus{Dims: t.Dims, Open: t.Open, Mirror: t.Mirror, n: n}
+	o.Points, o.Placed = make([]Point, len(was)), make([]bool, len(was))
+	o.at, o.next = slices.Repeat([]int32{-1}, len(t.at)), make([][2 * MaxDims]int32, len(was))
+	for s, i := range was {
+		for way := range o.next[s] {
+			o.next[s][way] = -1
+		}
+		if i >= 0 && t.Placed[i] {
+			o.Points[s], o.Placed[s] = t.Points[i], true
+			o.at[o.number(o.Points[s])] = int32(s)
+		} else if n.Base[s] < n.Base[s+1] {
+			return nil
+		}
+	}
+	o.Way = make([]int8, len(n.To))
+	for c := range o.Way {
+		a, b := n.From[c], n.To[c]
+		way := int8(-1)
+		for old := t.n.Base[was[a]]; old < t.n.Base[was[a]+1]; old++ {
+			if t.n.To[old] == was[b] {
+				way = t.Way[old]
+			}
+		}
+		if way = o.between(o.Points[a], o.Points[b], way); way < 0 {
+			return nil
+		}
+		if o.Way[c] = way; o.next[a][way] < 0 {
+			o.next[a][way] = int32(c)
+		}
+	}
+	return o
+}

@@ -14,11 +14,12 @@ import (
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
+	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
 // laneEngines give paths lanes, or search for paths that need one only.
-var laneEngines = []string{"dfsssp", "lash"}
+var laneEngines = []string{"dfsssp", "lash", "torus-2qos", "nue"}
 
 // lose takes away so many switches and links between switches, at random.
 func (d *damage) lose(random *rand.Rand, switches, links int) {
@@ -46,9 +47,10 @@ func (d *damage) lose(random *rand.Rand, switches, links int) {
 // repaired compares tables before a loss, after their repair, and by a full run.
 type repaired struct {
 	old, r, full *routes.Routes
-	least        int // blocks with an entry that must change
-	blocks       int // that the repair changes
-	all          int // that a full run changes
+	least        int  // blocks with an entry that must change: it leads along no shortest path now
+	blocks       int  // that the repair changes
+	all          int  // that a full run changes
+	renewed      bool // a full run took the place of a repair
 	wrong        []string
 }
 
@@ -63,18 +65,31 @@ func judge(t *testing.T, old, r, full *routes.Routes) repaired {
 	was := old.On(g)
 	x := repaired{old: was, r: r, full: full}
 	wrong := func(format string, a ...any) { x.wrong = append(x.wrong, fmt.Sprintf(format, a...)) }
+	arrives := x.arrivals()
+	before, err := graph.AllHops(t.Context(), old.Graph())
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, _ := graph.OlderNumbers(g, old.Graph())
+	wasShortest := func(s, d int, port uint8) bool {
+		return before.IsNextHop(int(number[s]), int(number[d]), port)
+	}
+	lost := 0 // blocks with an entry of a switch from which packets no longer arrive
 	used, changed := make([]bool, int(g.Top())+1), make([]bool, int(g.Top())+1)
 	for s := range g.Switches() {
-		var must, blocks, all []int
+		var must, blocks, all, off []int
 		for d := range g.Switches() {
 			for _, dest := range g.DestsOf(d) {
 				port, block := was.Row(s).Port(dest.LID), int(dest.LID)/mad.LFTBlock
-				lost := port != routes.NoPort && g.Target(int32(s), port) == graph.NoTarget
-				if e.Minimal && s != d && h.Distance(s, d) >= 0 {
-					lost = !h.IsNextHop(s, d, port)
+				leads := port == routes.NoPort || g.Target(int32(s), port) != graph.NoTarget
+				if s != d && h.Distance(s, d) >= 0 && (e.Minimal || wasShortest(s, d, port)) {
+					leads = h.IsNextHop(s, d, port)
 				}
-				if lost {
+				if !leads {
 					must, used[dest.LID] = append(must, block), true
+				}
+				if !arrives(s, dest) {
+					off, used[dest.LID] = append(off, block), true
 				}
 				if r.Row(s)[dest.LID] != port {
 					blocks, changed[dest.LID] = append(blocks, block), true
@@ -86,15 +101,25 @@ func judge(t *testing.T, old, r, full *routes.Routes) repaired {
 		}
 		x.least += len(slices.Compact(must))
 		x.blocks += len(slices.Compact(blocks))
+		lost += len(slices.Compact(off))
 		x.all += len(slices.Compact(all))
 	}
+	// Where the paths that stay leave nue no room on its lane, it runs again.
+	x.renewed = old.Engine == "nue" && r.Diff(full).Entries == 0 && !slices.Equal(used, changed)
 	for lid := range used {
-		if changed[lid] && !used[lid] {
+		if changed[lid] && !used[lid] && !x.renewed {
 			wrong("LID %d changes, and used nothing that was lost", lid)
 		}
 	}
-	if x.blocks > 3*x.least {
-		wrong("%d blocks change, %d must", x.blocks, x.least)
+	most := 3 * x.least
+	switch old.Engine {
+	case "torus-2qos":
+		most = max(most, lost) // where a ring is open, there is one way only
+	case "nue":
+		most = max(most, 2*lost) // the short way may close a credit loop
+	}
+	if x.blocks > most && !x.renewed {
+		wrong("%d blocks change, %d must, paths of %d are lost", x.blocks, x.least, lost)
 	}
 	v := verified(t, r, verify.Options{Require: func(src, dst *graph.Terminal) bool { return h.Distance(src.Switch, dst.Switch) >= 0 }})
 	if v.Unreachable > 0 || v.Loops > 0 || !v.Acyclic {
@@ -104,6 +129,21 @@ func judge(t *testing.T, old, r, full *routes.Routes) repaired {
 		wrong("%d paths that stay have other service levels", n)
 	}
 	return x
+}
+
+// arrivals reports whether packets from a switch to a LID arrive by the tables before.
+func (x *repaired) arrivals() func(s int, dest graph.Dest) bool {
+	g := x.r.Graph()
+	w, last := walk.New(g), -1
+	var entries []uint8
+	return func(s int, dest graph.Dest) bool {
+		if int(dest.LID) != last {
+			w.Begin()
+			last, entries = int(dest.LID), x.old.Column(dest.LID)
+		}
+		w.From(int32(s), entries, dest.Terminal)
+		return w.State[s] >= 0
+	}
 }
 
 // otherLevels counts the pairs with another service level, of which neither the path there nor
@@ -135,7 +175,7 @@ func TestRepairLanes(t *testing.T) {
 	if testing.Short() {
 		seeds = 1
 	}
-	cases, lanes := map[string]int{}, map[string]int{}
+	cases, lanes, renewed := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, spec := range routingtest.SmallNets() {
 		whole := damaged(t, spec)
 		g := whole.graph(t)
@@ -167,6 +207,9 @@ func TestRepairLanes(t *testing.T) {
 					}
 					x := judge(t, old, r, full)
 					cases[name]++
+					if x.renewed {
+						renewed[name]++
+					}
 					if r.Lanes() > max(old.Lanes(), full.Lanes()) {
 						lanes[name]++
 					}
@@ -184,8 +227,8 @@ func TestRepairLanes(t *testing.T) {
 		}
 	}
 	for _, name := range laneEngines {
-		t.Logf("%s: %d cases, %d with a lane more than before and by a full run", name, cases[name], lanes[name])
-		if lanes[name]*20 > cases[name] {
+		t.Logf("%s: %d cases, %d with a lane more than before and by a full run, %d by a full run", name, cases[name], lanes[name], renewed[name])
+		if lanes[name]*20 > cases[name] || renewed[name]*20 > cases[name] {
 			t.Errorf("%s: too many", name)
 		}
 	}

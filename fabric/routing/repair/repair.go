@@ -23,6 +23,7 @@ import (
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
 	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/routing/walk"
 )
 
@@ -31,8 +32,9 @@ import (
 // whose paths the change breaks, or that an engine would choose differently for what is gained.
 // What the engine that made r promises holds for the new tables too: they reach the
 // same pairs, and close no credit loop. Their balance is that of a run of the engine,
-// or up to maxWorse worse; for this, entries of other LIDs may change. Tables of KeepLanes keep
-// all other entries instead, and their lanes, and after a loss whatever balance results. Where the origin of r is unknown, as of tables from a
+// or up to maxWorse worse; for this, entries of other LIDs may change. Engines that search for
+// lanes, or for paths that need few, keep all other entries instead, and their lanes, and after
+// a loss whatever balance results. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
 // ones that close no credit loop, if r closes none. Choices of adaptive routing come from the
 // engine that made them; others are left out, with a note.
@@ -48,8 +50,7 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	}
 	b := engine.BasisOf(r)
 	if b == nil {
-		t, _, err := search.Patch(ctx, r, g)
-		return t, err
+		return search.Patch(ctx, r, g)
 	}
 	if b.Tree != nil && !b.Gaps {
 		t, err := repairTree(ctx, r, g)
@@ -61,8 +62,13 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 		}
 	}
 	e, _ := engine.Named(b.Engine)
-	if e.Repair == engine.KeepLanes {
+	switch e.Repair {
+	case engine.KeepLanes:
 		return inLanes(ctx, r, g, keepLanes)
+	case engine.KeepPlaces:
+		return inLanes(ctx, r, g, engine.InPlaces)
+	case engine.Patch:
+		return inLanes(ctx, r, g, patchLIDs)
 	}
 	o := b.On(g)
 	full, err := engine.Compute(ctx, g, b.Engine, o)
@@ -76,8 +82,6 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 		t, err = engine.Compute(ctx, g, b.Engine, o)
 	case engine.KeepLIDs:
 		t, err = keepLIDs(ctx, r, full)
-	case engine.Patch:
-		t, err = patchOr(ctx, r, full)
 	}
 	if err != nil || t == full {
 		return t, err
@@ -144,14 +148,15 @@ func gained(old, g *graph.Graph) bool {
 	return false
 }
 
-// patchOr is search.Patch where that leaves no gaps, else full, the tables of a full run.
-func patchOr(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
-	t, whole, err := search.Patch(ctx, r, full.Graph())
+// patchLIDs is search.PatchLIDs where that leaves no gaps, else nil.
+func patchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	t, whole, err := search.PatchLIDs(ctx, r, g, max(1, engine.BasisOf(r).On(g).MaxVLs))
 	if err != nil || !whole {
-		return full, err
+		return nil, err
 	}
-	t.SetOrigin(engine.BasisOf(full))
-	engine.AddGaps(t, engine.BasisOf(full).Missing) // its paths go together with no others
+	if v, err := verify.Tables(ctx, t, verify.Options{}); err != nil || v.Loops > 0 || !v.Acyclic {
+		return nil, err
+	}
 	return t, nil
 }
 

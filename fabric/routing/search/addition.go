@@ -16,6 +16,7 @@ type addition struct {
 	cas, switches     []gap // of LIDs of CAs, and of switches
 	dropped           []gap // of patch: LIDs whose packets some switch drops
 	toCAs, toSwitches tally
+	open              []gap // those that toEach left
 }
 
 // tally counts entries of switches with CAs: those that were added, and those that
@@ -27,6 +28,7 @@ type gap struct {
 	d      int // the switch it is on
 	dest   graph.Dest
 	before []uint8 // entries of all switches
+	old    []uint8 // of Patch: those of the tables before, which are changed last; nil: none
 }
 
 // findGaps finds the gaps.
@@ -42,7 +44,7 @@ func (a *addition) findGaps(h *graph.Hops) {
 			continue
 		}
 		for _, dest := range g.DestsOf(d) {
-			if x := (gap{d, dest, a.r.Column(dest.LID)}); dest.Out == 0 {
+			if x := (gap{d: d, dest: dest, before: a.r.Column(dest.LID)}); dest.Out == 0 {
 				a.switches = append(a.switches, x)
 			} else {
 				a.cas = append(a.cas, x)
@@ -134,6 +136,7 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 			}
 		}
 		if len(open) == 0 || attempt == attempts || attempt*len(gaps) > maxSearches {
+			a.open = open
 			return n.order.Graph, nil
 		}
 		gaps = append(open, closed...)

@@ -67,7 +67,7 @@ func (x *compatible) tables(ctx context.Context, given *cdg.Graph) (*routes.Rout
 	var broken, whole, switches []gap
 	for d := range g.Switches() {
 		for _, dest := range g.DestsOf(d) {
-			switch lid := (gap{d, dest, x.old.Column(dest.LID)}); {
+			switch lid := (gap{d: d, dest: dest, before: x.old.Column(dest.LID)}); {
 			case slices.Equal(lid.before, x.own.Column(dest.LID)):
 			case dest.Out == 0:
 				switches = append(switches, lid)
@@ -219,7 +219,7 @@ func (x *compatible) take(lid gap) bool {
 // resume gives the switches from which packets to a LID do not arrive other paths, and
 // leaves the others theirs, if packets of CAs come there. It reports whether it could.
 func (x *compatible) resume(lid gap) bool {
-	used := gap{lid.d, lid.dest, slices.Clone(lid.before)}
+	used := gap{d: lid.d, dest: lid.dest, before: slices.Clone(lid.before)}
 	for s, comes := range x.follow(lid, nil) {
 		if !comes {
 			used.before[s] = routes.NoPort

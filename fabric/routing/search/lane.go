@@ -133,7 +133,7 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error
 			left := n.left
 			n.finish(dest)
 			if left > 0 {
-				a.switches = append(a.switches, gap{d, dest, nil})
+				a.switches = append(a.switches, gap{d: d, dest: dest})
 			}
 		}
 	}

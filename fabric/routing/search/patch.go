@@ -10,86 +10,255 @@ import (
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
 )
 
 // Patch is r for g with the paths that arrive there unchanged, and others in
 // place of those that do not. They close no credit loop, unless those that arrive have
 // one already: then they are the shortest ways to a switch from which packets arrive.
-// whole: no credit loop is in them, and all switches with CAs have all paths.
+// Entries change as little as possible. Where r has a lane for each LID, paths stay on it.
 //
 // Time: O(L*S), and searches as of nue for the LIDs with a path that does not arrive.
-func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Routes, whole bool, err error) {
+func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	t, _, err := patch(ctx, r, g, 0)
+	return t, err
+}
+
+// PatchLIDs is Patch, but LIDs with a path that does not arrive may change altogether where
+// nothing else will do, and their lanes, of which so many are allowed. whole: no credit loop is
+// in the tables, and all switches with CAs have all paths.
+func PatchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t *routes.Routes, whole bool, err error) {
+	return patch(ctx, r, g, lanes)
+}
+
+func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t *routes.Routes, whole bool, err error) {
 	t = r.On(g)
 	t.SetOrigin(r.Origin())
 	connected, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return nil, false, err
 	}
-	a := addition{r: t, connected: connected}
+	a := patching{addition: addition{r: t, connected: connected}, allowed: lanes}
 	if err := a.findBroken(ctx, r.Graph()); err != nil {
 		return nil, false, err
 	}
-	graph, err := walk.Dependencies(ctx, t, walk.SelectEndpoints(g, 0))
-	if err != nil {
-		return nil, false, err
+	loop := false
+	for lane := range a.lanes() {
+		d, err := walk.Dependencies(ctx, t, a.onLane(lane))
+		if err != nil {
+			return nil, false, err
+		}
+		a.graphs = append(a.graphs, d)
+		loop = loop || !d.Acyclic()
 	}
-	loop := !graph.Acyclic()
 	if loop {
 		t.Notes = append(t.Notes, "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones")
-	} else if err := a.closeAll(ctx, graph); err != nil {
+	} else if err := a.closeAll(ctx); err != nil {
 		return nil, false, err
 	}
 	return t, !loop && a.toCAs.missing+a.toSwitches.missing == 0, a.shortest(ctx, loop)
 }
 
+// patching is the state of patch.
+type patching struct {
+	addition
+	allowed int          // lanes that LIDs may change to; 0: they change no path that arrives
+	graphs  []*cdg.Graph // by lane: the dependencies of paths to CAs
+	load    []int64      // routes, by channel
+}
+
+// lanes are how many lanes are in use.
+func (a *patching) lanes() int {
+	if sl := a.r.SL; sl != nil && sl.Pair == nil && a.r.SL2VL.Direct() && len(sl.Dest) > 0 {
+		return int(slices.Max(sl.Dest)) + 1
+	}
+	return 1
+}
+
+// lane is that of the paths to a LID.
+func (a *patching) lane(lid mad.LID) int {
+	if a.lanes() == 1 {
+		return 0
+	}
+	return int(a.r.SL.Of(-1, lid))
+}
+
+// onLane are the endpoints with the LIDs on a lane.
+func (a *patching) onLane(lane int) *walk.Endpoints {
+	e := walk.SelectEndpoints(a.r.Graph(), 0)
+	if a.lanes() == 1 {
+		return e
+	}
+	set := make([]bool, len(e.Wanted))
+	for lid := range set {
+		set[lid] = a.lane(mad.LID(lid)) == lane
+	}
+	return e.Only(set)
+}
+
 // closeAll searches for the paths that are missing from switches with CAs.
-func (a *addition) closeAll(ctx context.Context, graph *cdg.Graph) error {
+func (a *patching) closeAll(ctx context.Context) (err error) {
 	t := a.r
-	load, err := walk.CountAllRoutes(ctx, t)
-	if err != nil {
+	if a.load, err = walk.CountAllRoutes(ctx, t); err != nil {
 		return err
 	}
-	both, err := walk.WithSwitches(ctx, t, graph)
-	if err != nil {
-		return err
-	}
-	// With those of packets to switches, or, where that leaves some out, without.
-	for i, with := range []*cdg.Graph{both, graph} {
-		if i > 0 {
-			a.restore(a.cas)
-			a.toCAs = tally{}
+	before := a.toCAs
+	for lane := range a.graphs {
+		var cas []gap
+		for _, x := range a.cas {
+			if a.lane(x.dest.LID) == lane {
+				cas = append(cas, x)
+			}
 		}
-		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			d := with.Clone()
-			n := newNueSearch(t, d, d.Positions())
-			n.load = slices.Clone(load)
-			return n
-		}); err != nil {
+		if err := a.closeLane(ctx, lane, cas); err != nil {
 			return err
 		}
-		if a.toCAs.missing == 0 {
-			break
-		}
+		before.added += a.toCAs.added
+		before.missing += a.toCAs.missing
 	}
+	a.toCAs = before
 	if n := a.toCAs.missing; n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("repair: packets are dropped by %s of switches with CAs: no path was found that closes no credit loop", plural.Count(n, "entry", "entries")))
 	}
-	if graph, err = walk.WithSwitches(ctx, t, graph); err != nil {
+	graph, err := walk.WithSwitches(ctx, t, a.graphs[0])
+	if err != nil {
 		return err
 	}
-	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
+	if graph, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
 		n := newNueSearch(t, graph, graph.Positions())
 		n.order.Budget = testsOfLast * len(t.Graph().Channels())
 		return n
+	}); err != nil || a.toSwitches.missing == 0 || a.allowed == 0 {
+		return err
+	}
+	a.switches = a.open
+	if err := a.byTurning(ctx, newDownUp(t, graph)); err != nil {
+		return err
+	}
+	a.toSwitches.missing = 0
+	left := 0
+	for _, x := range a.switches {
+		for s, n := range t.Graph().Endpoints() {
+			if n > 0 && x.before[s] == routes.NoPort && a.connected.Distance(s, x.d) >= 0 {
+				left++
+			}
+		}
+	}
+	if left > 0 { // shortest reaches them
+		t.Notes = append(t.Notes, fmt.Sprintf("repair: %s to LIDs of switches, which management packets take, may close a credit loop with others", plural.Count(left, "path", "paths")))
+	}
+	return nil
+}
+
+// closeLane searches for the paths on one lane.
+func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
+	if a.toCAs = (tally{}); len(cas) == 0 {
+		return nil
+	}
+	// With the dependencies of packets to switches, or, where that leaves some out, without.
+	given := []*cdg.Graph{a.graphs[lane]}
+	if lane == 0 {
+		both, err := walk.WithSwitches(ctx, a.r, a.graphs[0])
+		if err != nil {
+			return err
+		}
+		given = []*cdg.Graph{both, a.graphs[0]}
+	}
+	for i, with := range given {
+		if i > 0 {
+			a.restore(cas)
+		}
+		if err := a.try(ctx, lane, with, cas); err != nil || a.toCAs.missing == 0 {
+			return err
+		}
+	}
+	if a.allowed == 0 {
+		return nil
+	}
+	// All paths to the LIDs that lack some, then to all LIDs that change.
+	for _, again := range [][]gap{a.open, cas} {
+		gaps := a.blank(again)
+		set := make([]bool, int(a.r.Top())+1)
+		for _, x := range gaps {
+			set[x.dest.LID] = true
+		}
+		others, err := walk.Dependencies(ctx, a.r, a.onLane(lane).Without(set))
+		if err != nil {
+			return err
+		}
+		if err := a.try(ctx, lane, others, gaps); err != nil || a.toCAs.missing == 0 {
+			return err
+		}
+	}
+	return a.moveToLanes()
+}
+
+// try searches for paths beside given dependencies.
+func (a *patching) try(ctx context.Context, lane int, given *cdg.Graph, gaps []gap) (err error) {
+	a.toCAs = tally{}
+	a.graphs[lane], err = a.toEach(ctx, &a.toCAs, gaps, maxAttempts, func() *nueSearch {
+		d := given.Clone()
+		n := newNueSearch(a.r, d, d.Positions())
+		n.load = slices.Clone(a.load)
+		return n
 	})
 	return err
+}
+
+// blank drops all packets to the LIDs of gaps, to search for paths from the start.
+func (a *patching) blank(gaps []gap) (list []gap) {
+	for _, x := range gaps {
+		x.before = slices.Repeat([]uint8{routes.NoPort}, len(x.before))
+		x.before[x.d] = x.dest.Out
+		for s, port := range x.before {
+			a.r.Row(s)[x.dest.LID] = port
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// moveToLanes gives the LIDs that are open another lane, as far as these are allowed.
+func (a *patching) moveToLanes() error {
+	if a.allowed == 1 {
+		return nil
+	}
+	r := a.r
+	if r.SL == nil || r.SL.Pair != nil || !r.SL2VL.Direct() {
+		if r.SL.Any() {
+			return nil
+		}
+		r.SL = &routes.SL{}
+	}
+	r.SL2VL = routes.NewSL2VL(r.Graph())
+	r.SL.Dest = append(r.SL.Dest, make([]uint8, max(0, int(r.Top())+1-len(r.SL.Dest)))...)
+	a.toCAs.missing = 0
+	for _, x := range a.blank(a.open) {
+		var count tally
+		for lane := range a.allowed {
+			if lane == len(a.graphs) {
+				a.graphs = append(a.graphs, cdg.New(r.Graph(), 1))
+			}
+			d := a.graphs[lane].Clone()
+			n := newNueSearch(r, d, d.Positions())
+			n.load = slices.Clone(a.load)
+			if count = (tally{}); a.close(n, x, &count) {
+				r.SL.Dest[x.dest.LID], a.graphs[lane] = uint8(lane), d
+				break
+			}
+			a.blank([]gap{x})
+		}
+		a.toCAs.added += count.added
+		a.toCAs.missing += count.missing
+	}
+	return nil
 }
 
 // findBroken drops the entries for packets that do not arrive, of all switches, and
 // lists the LIDs that have such, for those of CAs and for others. What packets of CAs do
 // not pass through counts as dropped in the gaps: its dependencies are in no graph. So
 // does what a switch has that had no CAs in the older graph.
-func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
+func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 	g := a.r.Graph()
 	endpoints, w := g.Endpoints(), walk.New(g)
 	fresh := g.Endpoints()
@@ -104,8 +273,8 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 		}
 		for _, dest := range g.DestsOf(d) {
 			a.r.Row(d)[dest.LID] = dest.Out
-			x := gap{d: d, dest: dest, before: slices.Repeat([]uint8{routes.NoPort}, len(g.Switches()))}
 			entries := a.r.Column(dest.LID)
+			x := gap{d: d, dest: dest, before: slices.Repeat([]uint8{routes.NoPort}, len(g.Switches())), old: slices.Clone(entries)}
 			dropped, ofCAs := false, false
 			w.Begin()
 			for _, withCAs := range []bool{true, false} {
@@ -117,8 +286,10 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 						entries[s] = routes.NoPort
 					}
 					if w.From(int32(s), entries, dest.Terminal); w.State[s] < 0 {
-						a.r.Row(s)[dest.LID] = routes.NoPort
 						lost := a.connected.Distance(s, d) >= 0
+						if lost || w.State[s] == walk.Looping || !g.Target(int32(s), entries[s]).IsChannel() {
+							a.r.Row(s)[dest.LID] = routes.NoPort // else they are dropped where the way is cut
+						}
 						dropped, ofCAs = dropped || lost, ofCAs || lost && n > 0
 					}
 				}
@@ -144,8 +315,8 @@ func (a *addition) findBroken(ctx context.Context, old *graph.Graph) error {
 
 // shortest gives what is still dropped the shortest way to a switch from which packets
 // arrive: on all switches, or on those without CAs alone, which forward no other
-// packets.
-func (a *addition) shortest(ctx context.Context, all bool) error {
+// packets; or to LIDs of switches, where paths that close no loop are all that is missing.
+func (a *patching) shortest(ctx context.Context, all bool) error {
 	g := a.r.Graph()
 	endpoints := g.Endpoints()
 	var queue []int32
@@ -155,17 +326,19 @@ func (a *addition) shortest(ctx context.Context, all bool) error {
 		}
 		queue = queue[:0]
 		for s := range g.Switches() {
-			if a.r.Row(s)[x.dest.LID] != routes.NoPort {
+			if a.r.Row(s)[x.dest.LID] != routes.NoPort && a.connected.Distance(s, x.d) >= 0 {
 				queue = append(queue, int32(s))
 			}
 		}
-		for i := 0; i < len(queue); i++ {
-			t := queue[i]
-			for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
-				s := g.ChannelTo(c)
-				if entry := &a.r.Row(int(s))[x.dest.LID]; *entry == routes.NoPort && (all || endpoints[s] == 0) {
-					*entry = g.Channels()[c].PeerPort
-					queue = append(queue, s)
+		for _, asBefore := range []bool{true, false} {
+			for i := 0; i < len(queue); i++ {
+				t := queue[i]
+				for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
+					s, port := g.ChannelTo(c), g.Channels()[c].PeerPort
+					if entry := &a.r.Row(int(s))[x.dest.LID]; *entry == routes.NoPort && (all || endpoints[s] == 0 || a.allowed > 0 && x.dest.Out == 0) && (!asBefore || x.old[s] == port) {
+						*entry = port
+						queue = append(queue, s)
+					}
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 func (n *nueSearch) resume(x gap) []bool {
 	n.begin(x.d)
 	n.queue = n.queue[:0]
+	n.keep(x.old)
 	if n.walk == nil {
 		n.walk = walk.New(n.g)
 	}
@@ -39,6 +40,18 @@ func (n *nueSearch) resume(x gap) []bool {
 		}
 	}
 	return had
+}
+
+// keep makes it cost more to change those of the entries that still lead to a switch; nil: it
+// does not matter.
+func (n *nueSearch) keep(entries []uint8) {
+	n.kept = n.kept[:0]
+	for s, port := range entries {
+		n.kept = append(n.kept, max(graph.NoChannel, n.g.Target(int32(s), port).Channel()))
+	}
+	if entries == nil {
+		n.kept = nil
+	}
 }
 
 // siblingCost is what a channel costs a search for the LID of a port, where the path to

@@ -55,12 +55,17 @@ type nueSearch struct {
 	done     []int32    // switches that have a path, nearest first
 	flow     []int64    // by switch: CAs and routers whose packets pass through
 	walk     *walk.Walk // of tables that there are already
+	kept     []int32    // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
 	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
 }
 
 // hopCost is the cost of a hop: more than that of the routes on any path, so that
 // a short path goes before one with few routes.
 const hopCost = graph.MaxWeight
+
+// changeCost is what it costs to change an entry in force that may stay: detours of a few hops are
+// better.
+const changeCost = 3 * hopCost
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
@@ -125,6 +130,9 @@ func (n *nueSearch) item(c int32) graph.CostItem {
 func (n *nueSearch) relax(c int32, beyond int64) {
 	s := n.g.Channels()[c].From
 	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c]
+	if n.kept != nil && n.kept[s] >= 0 && n.kept[s] != c {
+		cost += changeCost
+	}
 	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost || n.waits(s, c) {
 		return
 	}
