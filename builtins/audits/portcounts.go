@@ -1,6 +1,7 @@
 package audits
 
 import (
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -25,17 +26,33 @@ func (r *portRates) summed() *summary {
 	newest := r.newest()
 	s.moving, s.saturated, s.silent = newest.Errors()
 	s.fell, s.reset = newest.Fell()
-	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell
-	for _, name := range []string{"symbol_error_counter", "link_downed_counter"} {
-		counter := audit.CounterIndex(name)
-		for w := range r.Windows() {
-			x := w.Rate(counter)
-			s.quiet = s.quiet && (x.Why != audit.Known || x.Count == 0)
-		}
-	}
+	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell && r.quietBefore()
 	r.summary = s
 	return s
 }
+
+// quietBefore reports whether no symbol error and no link down was counted in the windows
+// other than the newest one.
+func (r *portRates) quietBefore() bool {
+	newest := true
+	for w := range r.Windows() {
+		if newest {
+			newest = false
+			continue
+		}
+		for _, counter := range longCounters() {
+			if x := w.Rate(counter); x.Why == audit.Known && x.Count > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// longCounters are the counters that audits compare in all windows, by index.
+var longCounters = sync.OnceValue(func() []int {
+	return []int{audit.CounterIndex("symbol_error_counter"), audit.CounterIndex("link_downed_counter")}
+})
 
 // names returns the names of counters as a list.
 func (r *portRates) names(counters []int) starlark.Value {

@@ -109,14 +109,14 @@ func isCast(f *mad.Field) bool {
 }
 
 // setsOf are the sets of an attribute, an index of CounterAttributes.
-func setsOf(attr int) (m SetMask) {
-	for s, set := range counterSets {
-		if set.attr == attr {
-			m |= 1 << s
-		}
+func setsOf(attr int) SetMask { return setsByAttribute[attr] }
+
+var setsByAttribute = func() (masks [numAttributes]SetMask) {
+	for s := range counterSets {
+		masks[counterSets[s].attr] |= 1 << s
 	}
-	return m
-}
+	return masks
+}()
 
 // supported are the sets that ClassPortInfo announces, and those known only from an
 // answer: details.

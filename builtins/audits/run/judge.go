@@ -36,7 +36,8 @@ type judge struct {
 	rails    []Rail
 }
 
-// mostTogether is how many audits run at the same time. More would need more memory.
+// mostTogether is how many audits run at the same time: some wait for answers, while others
+// compute. More would need more memory.
 const mostTogether = 2
 
 // thread makes a thread for code that belongs to no audit. Requests without an answer count for
