@@ -28,6 +28,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "endpoints", Type: "dict", Doc: "numbers of endpoints: a dict of ports (the total), cas, routers, switches, and each class"},
 		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another"},
 		{Name: "unreachable", Doc: "of these, pairs that must reach each other but do not"},
+		{Name: "unreachable_switches", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to, whose packets do not arrive; it does not affect ok"},
 		{Name: "excused", Doc: "pairs that do not reach each other and, by require, need not"},
 		{Name: "loops", Doc: "pairs whose packets loop"},
 		{Name: "acyclic", Doc: "True if there are no credit loops"},
@@ -80,7 +81,7 @@ func newVerdict(v *verify.Verdict) *verdictValue {
 	}
 	return &verdictValue{v: v, Result: lang.NewResult(VerdictType,
 		ok, lang.TextOrNone(v.Engine), starlark.String(v.Judged), endpointsValue(v),
-		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
+		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.UnreachableSwitches()), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
 		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
@@ -103,11 +104,15 @@ func (x *verdictValue) Display() string {
 		if among := v.Adaptive.Among(); among != "" {
 			word += " under any choice among " + among
 		}
+		if n := v.UnreachableSwitches(); n > 0 {
+			word += fmt.Sprintf("; %d of %d paths to LIDs of switches missing", n, v.SwitchPairs)
+		}
 	}
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
 	for _, f := range x.Facts() {
 		switch {
 		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0,
+			f.Name == "unreachable_switches" && v.UnreachableSwitches() == 0,
 			f.Name == "switch_pairs", f.Name == "to_switches", f.Name == "disjoint":
 			continue
 		case f.Name == "endpoints":

@@ -63,7 +63,7 @@ func TestToSwitchesLost(t *testing.T) {
 	leaf := g.Terminals()[g.TerminalByLID(graph.Order(g)[0])].Switch
 	r.Row(leaf)[spine.LID] = routes.NoPort
 	v := verified(t, r, verify.Options{})
-	if on := g.Endpoints()[leaf]; !v.OK() || v.SwitchPairs-v.ToSwitches != on {
+	if on := g.Endpoints()[leaf]; !v.OK() || v.UnreachableSwitches() != on {
 		t.Errorf("ok %v, to switches: %d of %d, want %d less", v.OK(), v.ToSwitches, v.SwitchPairs, on)
 	}
 }

@@ -58,6 +58,10 @@ func (v *Verdict) OK() bool {
 	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveUnknown
 }
 
+// UnreachableSwitches is the number of pairs of an endpoint and a LID of a switch whose packets do
+// not arrive.
+func (v *Verdict) UnreachableSwitches() int64 { return v.SwitchPairs - v.ToSwitches }
+
 // Wrong reports whether packets that must arrive do not, or a rule is broken, or packets
 // may deadlock: what is not OK may also be unknown.
 func (v *Verdict) Wrong() bool {
