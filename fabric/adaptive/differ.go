@@ -21,7 +21,7 @@ func Differ(a, b *Switch) func(lid mad.LID) bool {
 	if plfts == 0 {
 		return nil
 	}
-	d := &difference{settings: !sameSettings(a, b), pairs: make([]tablePair, plfts)}
+	d := &difference{settings: !a.Assumed && !b.Assumed && !sameSettings(a, b), pairs: make([]tablePair, plfts)}
 	for i := range d.pairs {
 		d.pairs[i] = tablePair{a.Table(uint8(i)), b.Table(uint8(i)), map[[2]uint16]bool{}}
 	}

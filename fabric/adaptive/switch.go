@@ -41,6 +41,10 @@ type Switch struct {
 	// come in by and their SL; nil, and beyond its end: 0.
 	Private [][16]uint8
 	Tables  []*Table // by private LFT; nil: the switch drops its packets
+
+	// Assumed reports that only Tables were read, as of a file that has no settings. It is not
+	// encoded.
+	Assumed bool
 }
 
 // SLs is a set of service levels: bit n for SL n.

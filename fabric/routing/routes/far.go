@@ -91,7 +91,7 @@ func checkFAR(far *format.FAR, n *fabric.Node) error {
 
 // switchOfFAR makes a value of the tables.
 func switchOfFAR(far *format.FAR) *adaptive.Switch {
-	a := &adaptive.Switch{Enabled: true, SLs: adaptive.AllSLs, Static: OpenSMStatic, Tables: far.Tables}
+	a := &adaptive.Switch{Assumed: true, Enabled: true, SLs: adaptive.AllSLs, Static: OpenSMStatic, Tables: far.Tables}
 	tables := 0
 	for _, t := range far.Tables {
 		if t == nil {
