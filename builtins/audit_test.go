@@ -211,7 +211,7 @@ func named(check, name string) fault {
 
 // allFaults are those that the shipped audits claim to find.
 func allFaults() []fault {
-	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults, registerFaults, adaptiveFaults)
+	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults, registerFaults, adaptiveFaults, keyFaults)
 }
 
 // standardFaults are those of what a sweep reads, and of subnet managers.
@@ -340,10 +340,6 @@ var standardFaults = []fault{
 		b.port(leaf, func(i *mad.PortInfo) { i.HOQLife = 10 })
 		return []string{id("hoq.uniform", audit.OfPort(leaf))}
 	}},
-	{name: "mkey.exposed", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
-		b.port(ca, func(i *mad.PortInfo) { i.MKey = 0x1234 })
-		return []string{id("mkey.exposed", audit.OfPort(ca))}
-	}},
 	{name: "timers", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
 		if len(b.fabric.Nodes()) < 11 {
 			return nil
@@ -387,7 +383,7 @@ var standardFaults = []fault{
 var exclusive = []string{"sm.none", "sm.none, without IsSM", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "port.unresponsive, no PortInfo", "guid.dup", "guid.zero", "sm.lid"}
 
 // elsewhere are checks whose faults other tests put in.
-var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm"}
+var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm", "key.traps"}
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {

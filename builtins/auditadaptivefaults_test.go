@@ -2,8 +2,11 @@ package builtins
 
 import (
 	"strings"
+	"testing"
+	"time"
 
 	"fabsh/builtins/audits/run"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim/state"
@@ -106,7 +109,6 @@ var adaptiveFaults = []fault{
 	arFault(state.FaultDead, "ar.member", deepAdaptive...),
 	arFault(state.FaultIllegal, "ar.illegal", deepAdaptive...),
 	arFault(state.FaultStale, "ar.static", deepAdaptive...),
-	arFault(state.FaultKey, "key.protect", "keys", "adaptive", "--deep"),
 	atSwitch("ar.group cap", "ar.group", deepAdaptive, mad.AttrAdaptiveRoutingInfo, 0, field(mad.AttrAdaptiveRoutingInfo, "group_cap", 1)),
 	atSwitch("ar.subgroups", "ar.subgroups", deepAdaptive, mad.AttrAdaptiveRoutingInfo, 0, field(mad.AttrAdaptiveRoutingInfo, "sub_grps_sup", 1)),
 	{name: "ar.copy", on: "fattree:k=4,ar=updn", do: func(b *bench, ca, leaf *fabric.Port) []string {
@@ -244,4 +246,79 @@ var adaptiveFaults = []fault{
 	announced("lft.split ar.", "lft.split", 49, mad.ByName("LinearForwardingTableSplit"), func(data []byte) {
 		data[11], data[15], data[23] = 99, 50, 200 // 0..99 and 50..200
 	}),
+}
+
+var deepKeys = []string{"keys", "adaptive", "--deep"}
+
+// keyFaults are those of keys.
+var keyFaults = []fault{
+	{name: "mkey.exposed", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.port(ca, func(i *mad.PortInfo) { i.MKey = 0x1234 })
+		return []string{id("mkey.exposed", audit.OfPort(ca))}
+	}},
+	atCA("mkey.exposed lease", "mkey.exposed", false, func(i *mad.PortInfo) { i.MKey, i.MKeyProtectBits = 0x1234, 1 }),
+	{name: "mkey.uniform", alone: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		if !b.many() {
+			return nil
+		}
+		b.words = []string{"keys"}
+		for i := range b.fabric.Nodes() {
+			n := &b.fabric.Nodes()[i]
+			for p := range n.Ports() {
+				b.port(p, func(i *mad.PortInfo) { i.MKeyProtectBits, i.MKeyLeasePeriod = 2, 60 })
+			}
+			if n.IsSwitch() {
+				b.port(n.Port(0), func(i *mad.PortInfo) { i.MKeyProtectBits, i.MKeyLeasePeriod = 2, 60 })
+			}
+		}
+		b.port(ca, func(i *mad.PortInfo) { i.MKeyProtectBits = 1 })
+		return []string{id("mkey.uniform", audit.OfPort(ca))}
+	}},
+	deep("mkey.level", func(b *bench, ca, _ *fabric.Port) []string {
+		b.port(ca, func(i *mad.PortInfo) { i.MKeyProtectBits, i.MKeyLeasePeriod = 1, 60 })
+		return []string{id("mkey.level", audit.OfPort(ca))}
+	}),
+	atCA("mkey.violated", "mkey.violated", false, func(i *mad.PortInfo) { i.MKeyViolations = 3 }),
+	arFault(state.FaultKey, "key.protect", deepKeys...),
+	deep("key.protect CC", func(b *bench, ca, _ *fabric.Port) []string {
+		b.must(b.subnet.Edit.Congestion(mad.AttrCongestionKeyInfo, ca.Node().GUID(), 1, 0, func(data []byte) { data[7] = 9 }))
+		return []string{id("key.protect", audit.OfNode(ca.Node()))}
+	}),
+	atSwitch("key.lease", "key.lease", deepKeys, mad.AttrVSKeyInfo, 0, field(mad.AttrVSKeyInfo, "lease_period", 0)),
+	atSwitch("key.violated", "key.violated", deepKeys, mad.AttrN2NKeyInfo, 0, field(mad.AttrN2NKeyInfo, "node_key_violations", 2)),
+	{name: "key.options", alone: true, do: func(b *bench, _, _ *fabric.Port) []string {
+		const good = "# OpenSM\nm_key 0x1234\nm_key_per_port TRUE\nvs_key_enable 2\nvs_key_ci_protect_bits 1\nn2n_key_enable 2\nkey_mgr_seed 0x77\nperiodic_key_update 60 # minutes\n"
+		b.file("opensm.conf", good)
+		b.words = []string{"keys", "--opensm", "opensm.conf"}
+		if r := audited(b.t, b.f, run.Options{}, b.words...); len(r.Findings) > 0 {
+			b.t.Errorf("options that protect: %s", told(r))
+		}
+		b.file("opensm.conf", good+"periodic_key_update 5\n")
+		return []string{id("key.options", audit.OfFabric())}
+	}},
+}
+
+// TestKeyTraps: notices of wrong keys are counted by node, others are not.
+func TestKeyTraps(t *testing.T) {
+	onSimWith(t, "fattree", smKey, nil, nil, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := swept.NodeByName("leaf-3")[0].GUID()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 3 {
+				time.Sleep(2 * time.Second)
+				f.Env.Sim.Notices.SendTrap(256, leaf, 0, nil)
+				f.Env.Sim.Notices.SendTrap(129, leaf, 7, nil)
+			}
+		}()
+		r := audited(t, f, run.Options{}, "keys", "--traps", "30s")
+		if got, want := told(r), "warning key.traps leaf-3: 3 notices of wrong keys in 30s: bad m key\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		<-done
+	})
 }

@@ -73,7 +73,6 @@ var settingFaults = []fault{
 		b.sw(leaf.Node(), func(sw *mad.SwitchInfo) { sw.LifeTimeValue = 20 })
 		return []string{id("hoq.infinite", audit.OfNode(leaf.Node()))}
 	}},
-	atCA("mkey.exposed lease", "mkey.exposed", false, func(i *mad.PortInfo) { i.MKey, i.MKeyProtectBits = 0x1234, 1 }),
 	deep("sl2vl.uniform dropped", func(b *bench, ca, _ *fabric.Port) []string {
 		b.table(mad.AttrSLtoVLMappingTable, ca, 0, func(data []byte) { data[0] = 0x91 })
 		return []string{id("sl2vl.uniform", audit.OfPort(ca))}

@@ -27,7 +27,7 @@ to switches: 729 of 729
 several LIDs: 243 ports, up to 128; of 39366 pairs, paths without a common link: 1 for 39366; without a common switch: 1 for 39366
 `
 	servedAudit = `fabric    246 nodes (3 switches, 243 CAs), 246 links, complete
-audits    adaptive config counters health identity links multicast partitions routing self sm topology
+audits    adaptive config counters health identity keys links multicast partitions routing self sm topology
 coverage  100 % of 4685 requests; MGIR of health: 246 not supported of 246
 findings  none
 `
