@@ -20,7 +20,7 @@ var TrafficType = &lang.ResultType{
 		{Name: "worst", Doc: "id of the job with the largest slowdown; None if no job is slowed down"},
 		{Name: "max", Doc: "the most traffic on a link in one direction"},
 		{Name: "port", Doc: "a port whose outgoing link has it; None without traffic"},
-		{Name: "adaptive", Doc: "True if switches choose between ports: packets may also take others than the static ones, which are counted"},
+		{Name: "adaptive", Doc: "True if switches choose between ports: these share the traffic evenly here, and by load in the network"},
 		{Name: "jobs", Type: "list of job_load", Doc: "for each job, its hosts and its traffic", Long: true},
 		{Name: "shared", Type: "list of shared_link", Doc: "the links that several jobs use, the most traffic first", Long: true},
 		{Name: "links", Type: "dict", Doc: "a dict of the name of a port to a dict of id of a job to its outgoing traffic, for ports with traffic", Long: true},
@@ -72,7 +72,7 @@ var TrafficMethod = lang.Builtin{
 	Returns: "job_traffic",
 	Params:  paramsOf,
 	Doc: `Adds up the traffic of jobs on links between switches, and compares each job with the same job alone.
-Each port of a host sends 1 in total, shared evenly between its partners. A host is the first word of an adapter's name, with or without domain; its ports are ordered by name. Where routes have choices, packets take the static port.`,
+Each port of a host sends 1 in total, shared evenly between its partners. A host is the first word of an adapter's name, with or without domain; its ports are ordered by name. Where switches choose between ports (adaptive routing, or by hashes), these share the traffic of reliable connections on service level 0 evenly.`,
 	Example: `
 > t = discover().graph().route("ftree").job_traffic({"a": "node-[0001-0002,0005-0006]", "b": "node-[0003-0004,0007-0008]"}, "ring")
 > t.worst, len(t.shared), [(j.id, j.leaves, j.least_leaves) for j in t.jobs]
@@ -98,7 +98,7 @@ var MatrixMethod = lang.Builtin{
 	Name:    "job_matrix",
 	Returns: "dict",
 	Params:  paramsOf,
-	Doc:     "Returns the traffic of jobs as a matrix for congestion(): a dict of (source LID, destination LID) to traffic. job_traffic has the patterns and the unit.",
+	Doc:     "Returns the traffic of jobs as a matrix for congestion(): a dict of (source LID, destination LID) to traffic. job_traffic has the patterns and the unit. congestion() follows the static ports of switches.",
 	Example: `
 > r = discover().graph().route("ftree")
 > m = r.job_matrix({"a": "node-[0001,0005,0009]"}, "ring")

@@ -5,6 +5,7 @@
 //	read.go    Read: the output of squeue --json
 //	csv.go     a table of jobs, each with a list of hosts
 //	traffic.go Measure: the traffic of jobs on links; Matrix: between ports
+//	adaptive.go the traffic where switches choose between ports
 //	spread.go  Places: the leaves and pods that a job is on
 package jobs
 

@@ -67,7 +67,7 @@ type Traffic struct {
 }
 
 // Measure adds up the traffic of jobs on the channels of r. Where switches choose between ports,
-// packets take the static one. The links of hosts do not count.
+// these share it evenly. The links of hosts do not count.
 //
 // Time: O(L*S) for all-to-all and rails, L ports of jobs and S switches; O(L*log(L)*P) for the
 // others, P links a path.
@@ -134,7 +134,11 @@ func (j *JobTraffic) measure(ctx context.Context, r *routes.Routes, lids [][]mad
 		}
 		return loads, nil
 	}
-	m, err := traffic.MeasureFlows(ctx, r, slices.Collect(flows(lids, pattern)))
+	list := slices.Collect(flows(lids, pattern))
+	if r.HasChoices() {
+		return j.spreadFlows(ctx, r, list)
+	}
+	m, err := traffic.MeasureFlows(ctx, r, list)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +171,13 @@ func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.
 		return nil
 	}
 	g := r.Graph()
+	if r.HasChoices() {
+		spread, err := j.spreadExchange(ctx, r, lids)
+		for ch, load := range spread {
+			loads[ch] += load
+		}
+		return err
+	}
 	e := &walk.Endpoints{On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
 	for _, lid := range lids {
 		e.Wanted[lid] = true

@@ -139,6 +139,24 @@ worst 0
 	}
 }
 
+func TestPlaces(t *testing.T) {
+	f := routingtest.Topology(t, "fattree:k=4,levels=3")
+	p := FindPlaces(f)
+	names := hostsOf(routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{}))
+	if got, want := p.Spread(names[:5]), (Spread{Leaves: 3, LeastLeaves: 3, Pods: 2, LeastPods: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := p.Spread([]string{names[0], names[2], names[4], "x"}), (Spread{Leaves: 3, LeastLeaves: 2, Pods: 2, LeastPods: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if used, least := spread(names[:3], map[string]int{names[0]: 1, names[1]: 1, names[2]: 0}, []int{4, 2}); used != 2 || least != 1 {
+		t.Errorf("on %d, at least %d", used, least)
+	}
+	if got := FindPlaces(routingtest.Topology(t, "ring:n=1,hosts=0")).Spread(names); got != (Spread{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPartners(t *testing.T) {
 	for _, tt := range []struct {
 		pattern string
