@@ -14,7 +14,7 @@
 //	gzip.go       files packed by gzip; utf16.go, text in UTF-16
 //	dump.go       Dump and DumpTables: a format by its name
 //	lines.go      reads big files line by line; csv.go, comma-separated values
-//	preamble.go   lines before the tables of a saved terminal session
+//	preamble.go   lines before the tables of a saved terminal session; postamble.go, after them
 //	noderef.go    how tables name nodes
 //	topology.go   nodes and links as files name them, made into a fabric
 //	rate.go       width and speed of a link

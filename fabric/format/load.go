@@ -145,15 +145,19 @@ func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T],
 		}
 		in, f := sniffFile(r)
 		rest := io.Reader(in)
+		is := func(f *fileFormat) bool { return of(f) != nil }
 		if capture != nil {
 			var below *fileFormat
-			if rest, below = skipPreamble(in, name, capture.Note, func(f *fileFormat) bool { return of(f) != nil }); below != nil {
+			if rest, below = skipPreamble(in, name, capture.Note, is); below != nil {
 				f = below
 			}
 		}
 		read := fallback
-		if f != nil && of(f) != nil {
+		if f != nil && is(f) {
 			read = of(f)
+			if capture != nil {
+				rest = &postamble{in: bufio.NewReaderSize(rest, lineBuffer), name: name, note: capture.Note, is: is}
+			}
 		}
 		read(rest, name)(yield)
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // Capture is a file of tables that may be a saved terminal session: a banner or a prompt before
-// the first table is skipped, and Note receives a sentence about it.
+// the first table, and a prompt after the last one, are skipped, and Note receives a sentence
+// about each.
 type Capture struct {
 	io.Reader
 	Note func(text string)
