@@ -3,6 +3,7 @@ package datagrams
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"go.starlark.net/starlark"
@@ -41,7 +42,7 @@ func init() {
 		return member(name, "int", doc, column, func(v *arValue) starlark.Value { return starlark.MakeInt(get(v)) })
 	}
 	ARType = lang.NewType("ar", "The adaptive routing of a switch: ar[lid] is an ar_entry, None if the switch drops packets to lid. It iterates over the LIDs from 0 to top. While it is off, it has no entries.",
-		flag("announced", "whether the switch announces adaptive routing in GeneralInfo", false, func(v *arValue) bool { return v.a.Info != nil }),
+		flag("announced", "whether the switch announces adaptive routing in GeneralInfo", false, func(v *arValue) bool { return v.a.Info != nil || v.a.Tables.Active() }),
 		flag("enabled", "whether adaptive routing is on", true, func(v *arValue) bool { return v.a.Tables.Enabled }),
 		number("sl_mask", "service levels that are routed adaptively, bit n for SL n", true, func(v *arValue) int { return int(v.a.Tables.SLs) }),
 		member("disabled_transports", "tuple of string", `transports that are not routed adaptively: "rc", "uc", "ud", "dc"`, true, func(v *arValue) starlark.Value {
@@ -86,7 +87,7 @@ func init() {
 			}
 			return recordOf(mad.AttrPFRNConfig, v.a.PFRN)
 		}),
-		member("info", "adaptive_routing_info", "AdaptiveRoutingInfo, as read last; None if the switch does not announce it", false, func(v *arValue) starlark.Value {
+		member("info", "adaptive_routing_info", "AdaptiveRoutingInfo, as read last; None if the switch does not announce it, or a file does not have it", false, func(v *arValue) starlark.Value {
 			if v.a.Info == nil {
 				return starlark.None
 			}
@@ -294,7 +295,7 @@ var GetAR = lang.Builtin{
 	Group:   topology.GroupTable,
 	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
 	Doc: `Reads the adaptive routing of a switch: its settings, port groups and forwarding table.
-It returns an ar, or a list of them for a list of switches. Adaptive routing is requested only from switches that announce it, and the tables are read where it is on: one request for 16 LIDs, and one for two sub-groups. The number of these requests is shown first. AdaptiveRoutingInfo and SwitchInfo are read again afterwards, and the tables too if these have changed.
+It returns an ar, or a list of them for a list of switches. Adaptive routing is requested only from switches that announce it, and the tables are read where it is on: one request for 16 LIDs, and one for two sub-groups. The number of these requests is shown first. AdaptiveRoutingInfo and SwitchInfo are read again afterwards, and the tables too if these have changed. In a session on a file, the answer is from the file (fabsh snapshot --adaptive).
 The modifiers by which the tables are read are an inference: no public source has them. The result is checked: groups are not above the last group, and ports exist; in ar.unknown is the reason if a check failed, or if several private LFTs are in use, of which only the first could be read.`,
 	Example: `
 > t = get_ar(discover().switches[0])
@@ -304,13 +305,33 @@ The modifiers by which the tables are read are an inference: no public source ha
 	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
 		return readVendor(c, a.Target, mad.AttrAdaptiveRoutingLFT, func(t *topology.Target) *table.AR {
 			x := &table.AR{Dest: t.Dest(), GUID: t.GUID()}
+			if stored := storedAR(c, t); stored != nil {
+				return stored
+			}
 			if n := justSwept(c, t); n != nil && n.SwitchInfo() != nil {
 				x.Known, x.Node, x.Switch = true, *n.Info(), *n.SwitchInfo()
 			}
 			return x
 		}, func(ctx context.Context, r *vendorRead[*table.AR]) error {
 			defer c.Runtime().Progress("")
-			return table.ReadAR(ctx, r.engine, topology.AnnounceRequests(c), r.open...)
+			live := slices.DeleteFunc(slices.Clone(r.open), func(x *table.AR) bool { return x.Tables != nil })
+			return table.ReadAR(ctx, r.engine, topology.AnnounceRequests(c), live...)
 		}, func(x *table.AR) (starlark.Value, error) { return &arValue{x}, x.Err })
 	}),
+}
+
+// storedAR returns the adaptive routing of a target that the file of the session has; nil
+// without any.
+func storedAR(c *lang.Call, t *topology.Target) *table.AR {
+	if topology.EnvOf(c.Runtime()).Loaded == nil || t.Node == nil || t.Node.Adaptive() == nil {
+		return nil
+	}
+	x := &table.AR{Tables: t.Node.Adaptive()}
+	for _, a := range t.Node.Fabric().AnswersOf(t.Node.ID()) {
+		if a.Class == mad.ClassSubn && a.ID == mad.AttrAdaptiveRoutingInfo.ID && len(a.Data) >= mad.AttrAdaptiveRoutingInfo.Size {
+			x.Info = new(mad.AdaptiveRoutingInfo)
+			x.Info.Decode(a.Data)
+		}
+	}
+	return x
 }

@@ -18,7 +18,8 @@ type AR struct {
 	Dest fabric.Dest
 	GUID mad.GUID // of the node that must answer; 0: any
 
-	// Node and Switch are the node's NodeInfo and SwitchInfo. They are read, unless Known.
+	// Node and Switch are the node's NodeInfo and SwitchInfo. They are read, unless Known;
+	// SwitchInfo only where adaptive routing is on.
 	Known  bool
 	Node   mad.NodeInfo
 	Switch mad.SwitchInfo
@@ -114,16 +115,19 @@ func only(want bool) int {
 	return -1
 }
 
-// info reads what the switches announce, and AdaptiveRoutingInfo.
+// info reads what the switches announce, AdaptiveRoutingInfo, and SwitchInfo where it is on.
 func (r *arReader) info(list []*AR) error {
 	if err := r.nodes(list); err != nil {
 		return err
 	}
-	return r.again(list)
+	if err := r.again(list); err != nil {
+		return err
+	}
+	return r.one(list, mad.AttrSwitchInfo, func(a *AR) int { return only(!a.Known && a.on()) }, func(a *AR, data []byte) { a.Switch.Decode(data) })
 }
 
-// nodes reads NodeInfo and SwitchInfo, and notes whose they are for the engine, which asks
-// each device once what it announces.
+// nodes reads NodeInfo, and notes whose it is for the engine, which asks each device once
+// what it announces.
 func (r *arReader) nodes(list []*AR) error {
 	if err := r.one(list, mad.AttrNodeInfo, func(a *AR) int { return only(!a.Known) }, func(a *AR, data []byte) { a.Node.Decode(data) }); err != nil {
 		return err
@@ -139,7 +143,7 @@ func (r *arReader) nodes(list []*AR) error {
 		}
 	}
 	r.e.KnowNodes(slices.Values(known))
-	return r.one(list, mad.AttrSwitchInfo, func(a *AR) int { return only(!a.Known) }, func(a *AR, data []byte) { a.Switch.Decode(data) })
+	return nil
 }
 
 // guardOf is the guard of d, which leads to a node: that of the node, if it has none. The

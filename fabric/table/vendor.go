@@ -13,7 +13,7 @@ import (
 )
 
 // ReadExtended reads what NVIDIA's devices have beyond a sweep: ExtendedPortInfo of ports with
-// a link, virtual ports, and the tables of routers. The engine asks each device once what it
+// a link, virtual ports, AdaptiveRoutingInfo of switches, and the tables of routers. The engine asks each device once what it
 // announces, and requests only that.
 //
 // GUIDs and LIDs of virtual ports are in VPortInfo, which ReadVPorts reads. The result has the
@@ -23,6 +23,11 @@ func ReadExtended(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (fabr
 	e.KnowNodes(f.NodeInfos())
 	if err := r.ports(); err != nil {
 		return fabric.Reading{}, err
+	}
+	for i := range f.OfType(mad.NodeTypeSwitch) {
+		if err := r.get(f.OfType(mad.NodeTypeSwitch)[i].Port(0), mad.AttrAdaptiveRoutingInfo, 0, nil); err != nil {
+			return fabric.Reading{}, err
+		}
 	}
 	if err := r.routers(); err != nil {
 		return fabric.Reading{}, err
@@ -72,7 +77,7 @@ func (r *extendedReader) with(read []*mad.Attribute) fabric.Reading {
 }
 
 var extendedAttributes = []*mad.Attribute{
-	mad.AttrExtendedPortInfo, mad.AttrVirtualizationInfo, mad.AttrVPortState,
+	mad.AttrExtendedPortInfo, mad.AttrVirtualizationInfo, mad.AttrVPortState, mad.AttrAdaptiveRoutingInfo,
 	mad.AttrRouterInfo, mad.AttrNextHopTable, mad.AttrAdjSiteLocalSubnetsTable, mad.AttrAdjSubnetsRouterLIDInfo,
 }
 

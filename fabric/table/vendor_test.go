@@ -126,7 +126,7 @@ func TestReadExtended(t *testing.T) {
 		if err != nil || r.Problems != nil {
 			t.Fatal(err, r.Problems)
 		}
-		if got, want := tap.counts(), "ExtendedPortInfo 12, GeneralInfo 6, VPortState 3, VirtualizationInfo 3"; got != want {
+		if got, want := tap.counts(), "AdaptiveRoutingInfo 3, ExtendedPortInfo 12, GeneralInfo 6, VPortState 3, VirtualizationInfo 3"; got != want {
 			t.Errorf("sent %s, want %s", got, want)
 		}
 		swept := f
@@ -174,7 +174,7 @@ node-0002 HCA-1/1 #-1 active LID 0, GUID +0x20000000000`
 		if r, err := table.ReadExtended(ctx, without, swept); err != nil || r.Problems != nil || r.Answers != nil {
 			t.Errorf("of a file without answers: %v, %v", err, r)
 		}
-		if got, want := tap.counts(), "ExtendedPortInfo 12, VPortInfo 2, VPortState 3, VirtualizationInfo 3"; got != want {
+		if got, want := tap.counts(), "AdaptiveRoutingInfo 3, ExtendedPortInfo 12, VPortInfo 2, VPortState 3, VirtualizationInfo 3"; got != want {
 			t.Errorf("sent %s, want %s: devices are asked once", got, want)
 		}
 	})

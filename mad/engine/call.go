@@ -62,6 +62,7 @@ type Call struct {
 
 	s         callState
 	announced bool              // the device announces the attribute
+	refused   bool              // it is not sent: the device does not announce the attribute
 	answered  func(*Call) error // of the Interceptor, or nil
 }
 

@@ -177,19 +177,20 @@ func (e *Engine) gated(c *Call) *mad.Attribute {
 // is the end of ctx.
 func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) {
 	open := map[*Call]*mad.Attribute{} // verdicts that need an answer of the device
-	refused := 0
+	refused := false
 	for _, c := range calls {
-		if c.announced = false; e.gated(c) == nil {
+		c.announced, c.refused = false, false
+		a := e.gated(c)
+		if a == nil {
 			continue
 		}
-		a := e.gated(c)
 		ask, err := e.verdict(c.Guard.Node, a)
 		switch {
 		case ask != nil:
 			open[c] = a
 		case err != nil:
 			c.refuse(err)
-			refused++
+			refused = true
 		default:
 			c.announced = true
 		}
@@ -198,10 +199,10 @@ func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) 
 		if err := e.askDevices(ctx, calls, open); err != nil {
 			return nil, err
 		}
-	} else if refused == 0 {
+	} else if !refused {
 		return calls, nil
 	}
-	return slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return e.gated(c) != nil && !c.announced }), nil
+	return slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return c.refused }), nil
 }
 
 // verdict is that of a node's device; node is 0 if unknown.
@@ -217,7 +218,7 @@ func (e *Engine) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 
 // refuse ends c, which is not sent.
 func (c *Call) refuse(err error) {
-	c.Table, c.Attempts, c.Elapsed = nil, 0, 0
+	c.Table, c.Attempts, c.Elapsed, c.refused = nil, 0, 0, true
 	c.Err = newError(c, err)
 }
 

@@ -201,8 +201,10 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 	if mad.WritesRegister(c.MAD[:]) {
 		return effect, ErrRegister
 	}
-	if a := e.gated(c); a != nil && !c.announced {
-		return effect, &unsupported{a}
+	if !c.announced {
+		if a := e.gated(c); a != nil {
+			return effect, &unsupported{a}
+		}
 	}
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		effect = mad.EffectSession

@@ -1,0 +1,148 @@
+package builtins
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/read"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// TestRoutingAuditAdaptive: the audit routing judges the choices of switches that route
+// adaptively, not their forwarding tables; live, and in a snapshot.
+func TestRoutingAuditAdaptive(t *testing.T) {
+	const broken = "rt.unreachable  fabric: pairs without a path: 4 of 56, such as node-0003 HCA-1/1 to LID 11, node-0004 HCA-1/1 to LID 11, node-0003 HCA-1/1 to LID 12"
+	unknown := func(why string) string {
+		var list []string
+		for _, check := range []string{"rt.unreachable", "rt.loop", "rt.creditloop"} {
+			list = append(list, fmt.Sprintf(`not judged: %s, adaptive routing is unknown: "leaf-2" (0x0002c90300100010): %s`, check, why))
+		}
+		return strings.Join(list, "\n")
+	}
+	for _, test := range []struct {
+		fault string
+		want  string
+	}{
+		{"", ""},
+		{"stale", ""},
+		{"off", ""},
+		{"empty", broken},
+		{"illegal", broken},
+		{"dead", unknown(`group 3 of LID 3 has port 5; the switch has ports 0..4`)},
+		{"top", unknown(`the entry of LID 3 has group 3; the last group is 1`)},
+	} {
+		t.Run("fault "+test.fault, func(t *testing.T) {
+			onSimWith(t, "fattree:k=4,ar=updn", smKey, nil, nil, func(t *testing.T, f *fixture) {
+				swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.fault != "" {
+					fault, err := state.AdaptiveFaultNamed(test.fault)
+					if err == nil {
+						err = f.Env.Sim.Edit.BreakAdaptive(swept.NodeByName("leaf-2")[0].GUID(), fault)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				live := textOf(audited(t, f, run.Options{}, "routing"))
+				if diff := cmp.Diff(test.want, live); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", test.fault, diff)
+				}
+				file := ofFile(t, adaptiveSnapshot(t, f, swept))
+				defer file.Close()
+				if diff := cmp.Diff(live, textOf(audited(t, file, run.Options{}, "routing"))); diff != "" {
+					t.Errorf("%s (-live +file):\n%s", test.fault, diff)
+				}
+			})
+		})
+	}
+}
+
+// textOf lists the findings, and the checks that were not judged.
+func textOf(r *audit.Report) string {
+	var list []string
+	for i := range r.Findings {
+		if x := &r.Findings[i]; !aboutRun(x.ID()) {
+			list = append(list, x.Check+"  "+x.Subject.Name()+": "+x.Message)
+		}
+	}
+	for _, u := range r.Unjudged {
+		list = append(list, fmt.Sprintf("not judged: %s, %s", u.Check, u.Lacked))
+	}
+	return strings.Join(list, "\n")
+}
+
+// adaptiveSnapshot is what fabsh snapshot --all keeps, through its file.
+func adaptiveSnapshot(t *testing.T, f *fixture, swept *fabric.Fabric) *fabric.Fabric {
+	t.Helper()
+	r, err := read.Routes(t.Context(), f.Runtime, swept, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lfts, tables := make([][]byte, len(swept.Nodes())), make([]*adaptive.Switch, len(swept.Nodes()))
+	for i, sw := range r.Graph().Switches() {
+		lfts[sw.ID()], tables[sw.ID()] = r.Row(i), r.Adaptive(i)
+	}
+	all, err := read.Answers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: lfts, Adaptive: tables}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := format.WriteSnapshot(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	snap, err := format.ReadSnapshot(&b, "snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// TestStoredAR: get_ar in a session on a snapshot has what it had live.
+func TestStoredAR(t *testing.T) {
+	const code = `
+for t in get_ar(["leaf-%d" % i for i in range(1, 5)] + ["spine-1", "spine-2"]):
+    print(t.announced, t.enabled, t.sl_mask, t.sub_groups, t.group_top, t.groups, t.top, t.info, t.unknown, [(e.state, e.port, e.group) for e in t if e])`
+	onSim(t, "fattree:k=4,ar=updn,ar_with=secondary", nil, func(t *testing.T, f *fixture) {
+		live, explained, _ := f.run("discover()\n" + code)
+		if explained != "" || !strings.Contains(live, "True True 65535") {
+			t.Fatal(live, explained)
+		}
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap := adaptiveSnapshot(t, f, swept)
+		file := ofFile(t, snap)
+		defer file.Close()
+		stored, explained, _ := file.run(code)
+		if explained != "" || stored != live {
+			t.Errorf("%s\nlive %s\nfile %s", explained, live, stored)
+		}
+		// Without AdaptiveRoutingInfo, as of --adaptive alone.
+		without := ofFile(t, snap.With(fabric.Reading{Answers: slices.DeleteFunc(slices.Clone(snap.Answers()), func(a fabric.Answer) bool { return a.ID == mad.AttrAdaptiveRoutingInfo.ID })}))
+		defer without.Close()
+		if out, explained, _ := without.run(`t = get_ar("leaf-1"); print(t.announced, t.enabled, t.info)`); explained != "" || strings.TrimSpace(out) != "True True None" {
+			t.Error(out, explained)
+		}
+		static := ofFile(t, snap.With(fabric.Reading{Adaptive: make([]*adaptive.Switch, len(snap.Nodes())), Answers: []fabric.Answer{}}))
+		defer static.Close()
+		if _, explained, _ := static.run(`get_ar("leaf-1")`); !strings.Contains(explained, "this session reads a file") {
+			t.Error(explained)
+		}
+	})
+}
