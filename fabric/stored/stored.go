@@ -184,7 +184,8 @@ func (t *Transport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, err
 		p = n.Port(0)
 	}
 	key := fabric.Answer{Node: int32(n.ID()), Port: int16(p.Num()), Class: h.Class.Family(), ID: h.Attribute, Modifier: h.Modifier}
-	switch attr := mad.Lookup(key.Class, h.Attribute); {
+	attr := mad.Lookup(key.Class, h.Attribute)
+	switch {
 	case key.Class == mad.ClassSubn:
 		if x := swept(n, p, h); x != nil {
 			data := make([]byte, mad.Size)
@@ -198,12 +199,14 @@ func (t *Transport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, err
 		key.Port = int16(attr.Field("port_select").Uint(m[h.Class.DataOffset():]))
 	}
 	a := t.answer(key)
-	switch {
-	case a == nil && key.Class == mad.ClassSubn && !n.IsSwitch():
+	if a == nil && key.Class == mad.ClassSubn && !n.IsSwitch() {
 		key.Port = fabric.NoPort
-		if a = t.answer(key); a == nil {
-			return nil, ErrNotInFile
-		}
+		a = t.answer(key)
+	}
+	switch {
+	case a == nil && attr != nil && t.lacks(n, attr):
+		h.Status = mad.StatusBadMethodAttribute
+		return nil, nil
 	case a == nil:
 		return nil, ErrNotInFile
 	}
@@ -211,6 +214,25 @@ func (t *Transport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, err
 		return nil, engine.ErrTimeout
 	}
 	return a.Data, nil
+}
+
+// lacks reports whether a node is known not to announce an attribute of NVIDIA: it is of
+// another vendor, or its GeneralInfo in the file is without the capability. The engine would
+// not have requested it.
+func (t *Transport) lacks(n *fabric.Node, attr *mad.Attribute) bool {
+	switch {
+	case !attr.IsAnnounced(), n.Info().VendorID == mad.VendorBull:
+		return false
+	case !mad.IsNVIDIA(n.Info().VendorID, n.GUID()), attr.OnlyRouters && n.Type() != mad.NodeTypeRouter:
+		return true
+	}
+	a := t.answer(fabric.Answer{Node: int32(n.ID()), Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrGeneralInfo.ID, Modifier: mad.GeneralInfoFormCapabilities})
+	if a == nil || len(a.Data) < mad.AttrGeneralInfo.Size || len(attr.Capabilities) == 0 {
+		return false
+	}
+	var caps mad.GeneralInfoCapabilities
+	caps.Decode(a.Data)
+	return !slices.ContainsFunc(attr.Capabilities, caps.Has)
 }
 
 type encoder interface{ Encode([]byte) }

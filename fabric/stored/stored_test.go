@@ -288,3 +288,43 @@ func TestHostile(t *testing.T) {
 		t.Errorf("%d were answered", answered)
 	}
 }
+
+// TestUnannounced: what a device does not announce is answered from a file as unsupported; of
+// a device whose GeneralInfo the file does not have, nothing is known.
+func TestUnannounced(t *testing.T) {
+	for _, test := range []struct {
+		vendor uint32
+		caps   *mad.GeneralInfoCapabilities // nil: not in the file
+		want   string
+	}{
+		{0x2c9, &mad.GeneralInfoCapabilities{CapMask0: mad.Capabilities0ExtendedPortInfo}, "unsupported"},
+		{0x2c9, &mad.GeneralInfoCapabilities{CapMask0: mad.Capabilities0AR}, "not in the file"},
+		{0x2c9, nil, "not in the file"},
+		{0x1175, nil, "unsupported"},
+		{mad.VendorBull, nil, "not in the file"},
+	} {
+		b := fabric.NewBuilder()
+		n := b.AddNode(fabric.NodeSpec{Name: "sw", Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: 4, NodeGUID: 0x1175_0000_0000_0001, VendorID: test.vendor}})
+		b.SetPort(n, 0, &mad.PortInfo{LID: 7})
+		if test.caps != nil {
+			data := make([]byte, mad.AttrGeneralInfo.Size)
+			test.caps.Encode(data)
+			b.AddAnswer(fabric.Answer{Node: int32(n), Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrGeneralInfo.ID, Modifier: mad.GeneralInfoFormCapabilities, Data: data})
+		}
+		e := open(b.Build())
+		c := fabric.Dest{LID: 7}.Put(new(engine.Call), mad.MethodGet, mad.AttrAdaptiveRoutingInfo, 0, nil)
+		err := e.Do(t.Context(), c)
+		var answered *engine.Error
+		got := fmt.Sprint(err, c.Err)
+		switch {
+		case errors.Is(c.Err, stored.ErrNotInFile):
+			got = "not in the file"
+		case errors.As(c.Err, &answered) && answered.Status == mad.StatusBadMethodAttribute:
+			got = "unsupported"
+		}
+		if got != test.want {
+			t.Errorf("vendor %#x, %+v: %s, want %s", test.vendor, test.caps, got, test.want)
+		}
+		e.Close()
+	}
+}

@@ -13,8 +13,9 @@ import (
 )
 
 // ReadExtended reads what NVIDIA's devices have beyond a sweep: ExtendedPortInfo of ports with
-// a link, virtual ports, AdaptiveRoutingInfo of switches, and the tables of routers. The engine asks each device once what it
-// announces, and requests only that.
+// a link, virtual ports, AdaptiveRoutingInfo of switches, and the tables of routers. The
+// engine asks each device once what it announces, and requests only that; the result has these
+// answers too, so that a file has what a device does not announce.
 //
 // GUIDs and LIDs of virtual ports are in VPortInfo, which ReadVPorts reads. The result has the
 // other answers of f too. What a file does not have is left out. The error is the end of ctx.
@@ -31,6 +32,13 @@ func ReadExtended(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (fabr
 	}
 	if err := r.routers(); err != nil {
 		return fabric.Reading{}, err
+	}
+	for i := range f.Nodes() {
+		a := fabric.Answer{Node: int32(i), Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrGeneralInfo.ID, Modifier: mad.GeneralInfoFormCapabilities, Data: e.GeneralInfo(f.Nodes()[i].GUID())}
+		known := slices.ContainsFunc(f.AnswersOf(i), func(b fabric.Answer) bool { return b.Class == a.Class && b.ID == a.ID })
+		if a.Data != nil && !known {
+			r.Answers = append(r.Answers, a)
+		}
 	}
 	return r.with(extendedAttributes), nil
 }

@@ -66,6 +66,19 @@ func (e *Engine) KnowNodes(nodes iter.Seq[*mad.NodeInfo]) {
 	}
 }
 
+// GeneralInfo returns the capabilities that a node has announced to this engine; nil: it was
+// not asked, or did not answer.
+func (e *Engine) GeneralInfo(node mad.GUID) []byte {
+	s := &e.capabilities
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.nodes[node]
+	if d == nil || d.answers[mad.AttrGeneralInfo].data == nil {
+		return nil
+	}
+	return slices.Clone(d.answers[mad.AttrGeneralInfo].data[:mad.AttrGeneralInfo.Size])
+}
+
 // of returns the device of a node; s.mu is held.
 func (s *capabilities) of(node mad.GUID) *device {
 	d := s.nodes[node]
