@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"math/bits"
 	"slices"
 
 	"fabsh/mad"
@@ -116,6 +117,44 @@ func (s *Switch) modes(c *Choice, p Packet) {
 		c.Hashed = s.HBF && s.HBFSLs.Has(p.SL)
 		c.Direct = !c.Hashed
 	}
+}
+
+// Every is all ports that some packet to lid may take, whatever port it comes in by, and
+// whatever its SL and transport; mad.NoPort is among them where some packets are dropped. s
+// must be Active.
+func (s *Switch) Every(lid mad.LID, down func(port uint8) bool) (all Ports) {
+	plfts := uint64(0) // a bit each; there are at most 36
+	for _, row := range s.Private {
+		for _, plft := range row {
+			plfts |= 1 << (plft & 63)
+		}
+	}
+	if len(s.Private) == 0 {
+		plfts = 1
+	}
+	for ; plfts != 0; plfts &= plfts - 1 {
+		plft, seen := uint8(bits.TrailingZeros64(plfts)), uint8(0)
+		for sl := range uint8(16) {
+			for t := RC; t <= DC; t++ {
+				kind := uint8(0)
+				for i, is := range [...]bool{s.SLs.Has(sl), s.HBFSLs.Has(sl), s.Static.Has(t)} {
+					if is {
+						kind |= 1 << i
+					}
+				}
+				if seen>>kind&1 != 0 {
+					continue
+				}
+				seen |= 1 << kind
+				ports := s.PortsOf(plft, Packet{SL: sl, Transport: t}, lid, down)
+				if ports.Empty() {
+					ports.Add(mad.NoPort)
+				}
+				all = all.Union(ports)
+			}
+		}
+	}
+	return all
 }
 
 // Single is the choice of a switch that is not Active: the port of its forwarding table.

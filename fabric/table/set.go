@@ -6,6 +6,7 @@
 //	answers.go    what audits read beyond a sweep; answerrequests.go, by what requests
 //	routes.go     the forwarding tables and lanes of all switches; adaptiveroutes.go, with
 //	              adaptive routing
+//	adaptivity.go where it is on
 //	ar.go         AR, the adaptive routing of a switch; archeck.go checks what was read
 //	vendor.go     what NVIDIA's devices have beyond a sweep: ports, virtual ports, routers
 //	plft.go       PLFT, its private forwarding tables
