@@ -9,6 +9,7 @@
 //	check.go       Check; the entries for one LID after the other, in all rounds
 //	rounds.go      the rounds: they write what the plan changes
 //	delivery.go    packets arrive: a rank decreases along all entries
+//	choices.go     the same where switches route adaptively
 //	credit.go      no credit loop: a position increases along all channel dependencies
 //	make.go        Make: finds ranks and positions; Check relies on nothing in it
 //
@@ -18,6 +19,10 @@
 // lower rank, so packets arrive in all mixtures. Each switch has such a rank from which
 // packets arrive both before and after the change. Where the rank is higher, packets may
 // fail, but do not loop: entries that lead on lead to lower ranks, too.
+//
+// Adaptive routing. A switch where it is on has all its choices in force, until the round
+// that first writes its table. In this round it has these, its old entry and the new one;
+// afterwards its table alone.
 //
 // Credit loops. A channel is one direction of a link and a virtual lane. Between two
 // drains, each channel has a position. It increases along every dependency: of two

@@ -19,6 +19,12 @@ func TestInterleavings(t *testing.T) {
 	}
 	for i := range worlds {
 		w := newWorld(random, i%3 == 0)
+		switch i % 4 {
+		case 0:
+			w.adapt(random)
+		case 1:
+			w = newRing(random)
+		}
 		sub := w.subnet(t)
 		c := w.rounds(random, sub)
 		wrong := w.judge(sub, c)
@@ -184,7 +190,7 @@ func TestForgedRanks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.rank = func() error {
+			p.rank = func(int32) error {
 				for s := range p.ranks {
 					entries := [...][]uint8{p.now, p.then, p.old, p.final}[mode]
 					at, links := int32(s), uint32(0)

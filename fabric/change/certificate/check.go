@@ -26,7 +26,7 @@ func Check(ctx context.Context, sub *Subnet, c *Certificate) (*Result, error) {
 		return nil, err
 	}
 	ranks := unpack(c.Ranks, "ranks")
-	p.rank = func() error { return ranks.read(p.ranks, 2*len(p.switches)) }
+	p.rank = func(int32) error { return ranks.read(p.ranks, 2*len(p.switches)) }
 	equal := map[[2]int32]bool{} // dependencies of channels with the same position
 	order := make([][]uint32, len(p.epochs))
 	if !c.AcceptCreditLoops {
@@ -80,7 +80,7 @@ type proof struct {
 	blocks  [][]write // by number of the block, in the order of rounds
 	epochs  []epoch
 	newVLs  map[lanePlace][mad.ServiceLevels]uint8 // rows of SL2VL that change
-	rank    func() error                           // sets ranks
+	rank    func(round int32) error                // sets ranks
 	depends func(epoch int, v, w int32) error      // nil: no channel matters
 	result  Result
 
@@ -89,15 +89,18 @@ type proof struct {
 	lid                   int
 	to                    int32
 	old, now, then, final []uint8
+	pairs                 []uint8 // memory of ports
 	ranks                 []uint32
 	delivery              delivery
 	credit                credit
+	choices               *choices // nil: no switch routes adaptively
 }
 
 // each follows the packets to all LIDs through all rounds.
 func (p *proof) each(ctx context.Context) error {
 	n := len(p.switches)
 	p.old, p.now, p.then, p.final, p.ranks = make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]uint32, n)
+	p.pairs = make([]uint8, 2*n)
 	tables := make([][]uint8, n)
 	for s, sw := range p.switches {
 		tables[s] = p.sub.Table(sw)
@@ -114,6 +117,7 @@ func (p *proof) each(ctx context.Context) error {
 				p.old[s] = table[p.lid]
 			}
 		}
+		p.choices.at(p.lid)
 		if err := p.follow(p.blocks[p.lid/mad.LFTBlock], p.lid%mad.LFTBlock); err != nil {
 			return err
 		}
@@ -124,7 +128,7 @@ func (p *proof) each(ctx context.Context) error {
 // follow follows the packets to a LID, place i of a block, through the writes of the block.
 func (p *proof) follow(list []write, i int) error {
 	copy(p.final, p.old)
-	changes := false
+	changes := p.choices.turns(p.old)
 	for _, w := range list {
 		changes = changes || w.entries[i] != p.old[w.s]
 		p.final[w.s] = w.entries[i]
@@ -139,15 +143,16 @@ func (p *proof) follow(list []write, i int) error {
 	copy(p.then, p.old)
 	for e, epoch := range p.epochs {
 		p.credit.begin(p.now)
-		for len(list) > 0 && list[0].round <= epoch.last {
-			round := list[0].round
+		p.choose(epoch.first)
+		for round, ok := p.next(epoch.first, epoch.last, list); ok; round, ok = p.next(round+1, epoch.last, list) {
+			turns := p.turn(round)
 			for ; len(list) > 0 && list[0].round == round; list = list[1:] {
 				if s, port := list[0].s, list[0].entries[i]; port != p.now[s] {
 					p.then[s] = port
 					p.credit.replace(s, port, round)
 				}
 			}
-			if slices.Equal(p.now, p.then) {
+			if !turns && slices.Equal(p.now, p.then) {
 				continue
 			}
 			if err := p.deliver(round); err != nil {

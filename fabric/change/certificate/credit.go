@@ -141,7 +141,7 @@ func (p *proof) removeOld(ctx context.Context, pairs map[[2]int32]bool) error {
 	if len(pairs) == 0 {
 		return nil
 	}
-	old := &proof{network: p.network, sub: p.sub, cert: p.cert, blocks: make([][]write, len(p.blocks)), epochs: []epoch{{old: true}}, newVLs: p.newVLs}
+	old := &proof{network: p.network, sub: p.sub, cert: p.cert, blocks: make([][]write, len(p.blocks)), epochs: []epoch{{old: true}}, newVLs: p.newVLs, choices: p.choices.still()}
 	old.depends = func(_ int, v, w int32) error {
 		delete(pairs, [2]int32{v, w})
 		return nil

@@ -1,5 +1,7 @@
 package certificate
 
+import "slices"
+
 // delivery is the fate of packets to the LID, by switch.
 type delivery struct {
 	before, after []bool // they arrive before and after the change
@@ -11,7 +13,9 @@ type delivery struct {
 // where hosts have a path to a host before.
 func (p *proof) judge() error {
 	d := &p.delivery
-	d.before, d.after = p.arriving(p.old, d.before), p.arriving(p.final, d.after)
+	if d.before, d.after = p.arriving(p.old, d.before), p.arriving(p.final, d.after); p.choices != nil {
+		d.before, d.after = p.arrivingByAll(p.begun), p.arrivingByAll(p.ended)
+	}
 	if p.ends[p.to].out == 0 {
 		return nil
 	}
@@ -49,15 +53,14 @@ func (p *proof) arriving(entries []uint8, arrives []bool) []bool {
 
 // deliver checks the ranks of a round.
 func (p *proof) deliver(round int32) error {
-	if err := p.rank(); err != nil {
+	if err := p.rank(round); err != nil {
 		return err
 	}
 	for s := range p.ranks {
-		if err := p.descends(int32(s), p.now[s], round); err != nil {
-			return err
-		}
-		if err := p.descends(int32(s), p.then[s], round); err != nil {
-			return err
+		for _, port := range p.ports(int32(s), round) {
+			if err := p.descends(int32(s), port, round); err != nil {
+				return err
+			}
 		}
 		if d := &p.delivery; d.before[s] && d.after[s] && p.ranks[s] >= p.fails() {
 			return failure("round %d: packets from %s to LID %d may be dropped (rank %d)", round+1, p.switches[s].Label(), p.lid, p.ranks[s])
@@ -81,7 +84,7 @@ func (p *proof) descends(s int32, port uint8, round int32) error {
 		return nil
 	}
 	to := p.channels[lead].to
-	mayLoop := port == p.old[s] && p.ranks[s] >= p.fails() // if all entries of a loop are old, it is not one of the change
+	mayLoop := slices.Contains(p.begun(s), port) && p.ranks[s] >= p.fails() // if all entries of a loop are old, it is not one of the change
 	if p.ranks[to] > p.ranks[s] || p.ranks[to] == p.ranks[s] && !mayLoop {
 		return failure("round %d, LID %d: packets go from %s (rank %d) to %s (rank %d): the rank does not decrease, so they may loop", round+1, p.lid, p.switches[s].Label(), p.ranks[s], p.switches[to].Label(), p.ranks[to])
 	}

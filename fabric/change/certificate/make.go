@@ -15,8 +15,8 @@ func Make(ctx context.Context, sub *Subnet, c *Certificate) error {
 		return err
 	}
 	var ranks []uint32
-	p.rank = func() error {
-		if err := p.findRanks(); err != nil {
+	p.rank = func(round int32) error {
+		if err := p.findRanks(round); err != nil {
 			return err
 		}
 		ranks = append(ranks, p.ranks...)
@@ -58,26 +58,26 @@ func Make(ctx context.Context, sub *Subnet, c *Certificate) error {
 }
 
 // findRanks gives the switches the lowest ranks that a round allows.
-func (p *proof) findRanks() error {
+func (p *proof) findRanks(round int32) error {
 	var edges []edge
+	var by []uint8 // by edge: the port
 	failing := make([]bool, len(p.ranks))
 	add := func(s int32, port uint8) {
 		switch lead := p.lead(s, port); {
 		case lead >= 0:
-			edges = append(edges, edge{low: p.channels[lead].to, high: s})
+			edges, by = append(edges, edge{low: p.channels[lead].to, high: s}), append(by, port)
 		case lead != leadsToEnd(p.to):
 			failing[s] = true
 		}
 	}
 	for s := range p.ranks {
-		add(int32(s), p.now[s])
-		if p.then[s] != p.now[s] {
-			add(int32(s), p.then[s])
+		for _, port := range p.ports(int32(s), round) {
+			add(int32(s), port)
 		}
 	}
 	ranks, err := levels(len(p.ranks), edges, func(between []int32) error {
 		for _, i := range between {
-			if e := &edges[i]; p.keepsLoop(e.high) && p.channels[p.lead(e.high, p.old[e.high])].to == e.low {
+			if e := &edges[i]; p.keepsLoop(e.high, by[i], e.low, round) {
 				e.equal, failing[e.high] = true, true
 			}
 		}
@@ -93,7 +93,7 @@ func (p *proof) findRanks() error {
 	slices.SortFunc(order, func(a, b int32) int { return int(ranks[a]) - int(ranks[b]) })
 	copy(p.ranks, ranks)
 	for _, s := range order {
-		for _, port := range [...]uint8{p.now[s], p.then[s]} {
+		for _, port := range p.ports(s, round) {
 			if lead := p.lead(s, port); lead >= 0 && failing[p.channels[lead].to] {
 				failing[s] = true
 			}
@@ -105,17 +105,23 @@ func (p *proof) findRanks() error {
 	return nil
 }
 
-// keepsLoop reports whether a switch is on a loop of the tables in force at first all of
-// whose entries may still be in force.
-func (p *proof) keepsLoop(s int32) bool {
-	at := s
-	for range p.switches {
-		lead := p.lead(at, p.old[at])
-		if lead < 0 || p.now[at] != p.old[at] && p.then[at] != p.old[at] {
-			return false
-		}
-		if at = p.channels[lead].to; at == s {
+// keepsLoop reports whether a port leads from a switch to the next one on a loop that is
+// there before the change, all of whose entries may still be in force.
+func (p *proof) keepsLoop(s int32, port uint8, next, round int32) bool {
+	if !slices.Contains(p.begun(s), port) {
+		return false
+	}
+	seen := make([]bool, len(p.switches))
+	for queue := []int32{next}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if at == s {
 			return true
+		}
+		for _, port := range p.ports(at, round) {
+			if lead := p.lead(at, port); lead >= 0 && slices.Contains(p.begun(at), port) && !seen[p.channels[lead].to] {
+				seen[p.channels[lead].to] = true
+				queue = append(queue, p.channels[lead].to)
+			}
 		}
 	}
 	return false

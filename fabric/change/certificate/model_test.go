@@ -21,6 +21,9 @@ type world struct {
 	sl           [][]uint16
 	lanes        bool
 	hoq          uint8
+	// choices are the ports of adaptive routing, by switch and LID; nil: none.
+	choices [][][]uint8
+	first   []int // by switch: the round of the first write; -1: it has no choices
 }
 
 const worldLIDs = 128
@@ -147,9 +150,18 @@ func (w *world) subnet(t testing.TB) *Subnet {
 		VL:     func(sw *fabric.Node, in, out, sl uint8) uint8 { return w.oldVL[int(sw.GUID())-1][in][out][sl] },
 		Levels: func(from *fabric.Port, to mad.LID) uint16 { return w.sl[int(from.LID())-64][to] },
 	}
+	if w.choices != nil {
+		sub.Choices = func(sw *fabric.Node) func(mad.LID) []uint8 {
+			if of := w.choices[int(sw.GUID())-1]; of != nil {
+				return func(to mad.LID) []uint8 { return of[to] }
+			}
+			return nil
+		}
+	}
 	for s := range w.n {
 		for b := range worldLIDs / mad.LFTBlock {
-			if old, new := block(w.old[s], b), block(w.new[s], b); !slices.Equal(old, new) {
+			// Some blocks are written only to disable adaptive routing.
+			if old, new := block(w.old[s], b), block(w.new[s], b); !slices.Equal(old, new) || b == 0 && w.choices != nil && w.choices[s] != nil && s%2 == 0 {
 				sub.Changes = append(sub.Changes, Change{mad.AttrLinearForwardingTable, uint32(b), mad.GUID(1 + s), old, new})
 			}
 		}
@@ -228,25 +240,36 @@ func (w *world) next(s int, port uint8, lid int) int {
 
 const arrived = 1 << 20
 
-// walk follows a packet. loops says that it loops, and not by old entries alone.
-func (w *world) walk(t [][]uint8, s, lid int) (arrives, loops bool) {
-	changed := false
-	for i := range 2*w.n + 2 {
-		if i > w.n { // on the loop
-			changed = changed || t[s][lid] != w.old[s][lid]
-		}
-		switch s = w.next(s, t[s][lid], lid); {
-		case s == arrived:
-			return true, false
-		case s < 0:
-			return false, false
+// fate follows a packet to a LID on each path in turn, of switches that send it by the
+// ports of a function. loops says that a path loops, and not by ports of before alone.
+func (w *world) fate(ports func(s int) []uint8, s, lid int, on []hop) (arrives, loops bool) {
+	if i := slices.IndexFunc(on, func(h hop) bool { return h.s == s }); i >= 0 {
+		return false, slices.ContainsFunc(on[i:], func(h hop) bool { return !slices.Contains(w.begun(h.s, lid), h.port) })
+	}
+	arrives = true
+	for _, port := range ports(s) {
+		switch next := w.next(s, port, lid); {
+		case next == arrived:
+		case next < 0:
+			arrives = false
+		default:
+			a, l := w.fate(ports, next, lid, append(slices.Clone(on), hop{s: s, port: port}))
+			arrives, loops = arrives && a, loops || l
 		}
 	}
-	return false, changed
+	return arrives, loops
 }
 
-// judge tries all interleavings of the blocks of each round, and says what is wrong; nil:
-// the rounds are safe.
+// begun are the ports before the change.
+func (w *world) begun(s, lid int) []uint8 {
+	if w.choices != nil && w.choices[s] != nil {
+		return w.choices[s][lid]
+	}
+	return []uint8{w.old[s][lid]}
+}
+
+// judge tries all interleavings of the blocks of each round, each with any of the switches
+// that it writes first still choosing, and says what is wrong; nil: the rounds are safe.
 func (w *world) judge(sub *Subnet, c *Certificate) error {
 	clone := func(t [][]uint8) (c [][]uint8) {
 		for _, row := range t {
@@ -262,6 +285,7 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 		}
 		copy(t[ch.Node-1][ch.Modifier*64:], entries)
 	}
+	w.first = w.firstWrites(sub, c)
 	var lids []int
 	for s := range w.n {
 		lids = append(lids, 1+s, 64+s)
@@ -269,10 +293,17 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 	required := map[[2]int]bool{}
 	for _, lid := range lids {
 		for s := range w.n {
-			before, _ := w.walk(w.old, s, lid)
-			after, _ := w.walk(w.new, s, lid)
+			before, _ := w.fate(func(s int) []uint8 { return w.begun(s, lid) }, s, lid, nil)
+			after, _ := w.fate(func(s int) []uint8 {
+				if w.first[s] == forever {
+					return w.begun(s, lid)
+				}
+				return []uint8{w.new[s][lid]}
+			}, s, lid, nil)
 			if before && !after && lid >= 64 && lid != 64+s {
-				return fmt.Errorf("lost from %d to LID %d", s, lid)
+				if w.changes(lid) {
+					return fmt.Errorf("lost from %d to LID %d", s, lid)
+				}
 			}
 			required[[2]int{s, lid}] = before && after
 		}
@@ -280,6 +311,12 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 	now := clone(w.old)
 	states := [][][]uint8{clone(now)} // before the first round, and after each
 	for r, round := range c.Rounds {
+		var turning []int
+		for s, first := range w.first {
+			if first == r {
+				turning = append(turning, s)
+			}
+		}
 		for mask := range 1 << len(round.Blocks) {
 			t := clone(now)
 			for i, b := range round.Blocks {
@@ -287,11 +324,20 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 					write(t, b)
 				}
 			}
-			for _, lid := range lids {
-				for s := range w.n {
-					arrives, loops := w.walk(t, s, lid)
-					if loops || required[[2]int{s, lid}] && !arrives {
-						return fmt.Errorf("round %d, blocks %b: from %d to LID %d", r, mask, s, lid)
+			for still := range 1 << len(turning) {
+				ports := func(s, lid int) []uint8 {
+					i := slices.Index(turning, s)
+					if w.first[s] > r || i >= 0 && still>>i&1 != 0 {
+						return w.begun(s, lid)
+					}
+					return []uint8{t[s][lid]}
+				}
+				for _, lid := range lids {
+					for s := range w.n {
+						arrives, loops := w.fate(func(s int) []uint8 { return ports(s, lid) }, s, lid, nil)
+						if loops || required[[2]int{s, lid}] && !arrives {
+							return fmt.Errorf("round %d, blocks %b, choosing %b: from %d to LID %d", r, mask, still, s, lid)
+						}
 					}
 				}
 			}

@@ -52,8 +52,7 @@ func (w *world) waits(c *Certificate, states [][][]uint8, first, last int) map[h
 				var queue []packet
 				forward := func(s int, in uint8, came *hop, at int) {
 					for r := at; r <= last; r++ {
-						for _, t := range [][][]uint8{states[r], states[r+1]} {
-							port := t[s][lid]
+						for _, port := range w.portsIn(c, states, r, s, lid) {
 							if next := w.next(s, port, lid); next < 0 || next == arrived {
 								continue
 							}

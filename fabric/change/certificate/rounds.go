@@ -34,6 +34,7 @@ func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 	if len(p.byLID) == 0 {
 		return nil, failure("no port of the fabric has a LID")
 	}
+	p.choices = newChoices(p.network, sub)
 	at := make([]int32, len(sub.Changes))    // switches
 	last := make([][]byte, len(sub.Changes)) // of forwarding tables: the last write
 	for i := range sub.Changes {
@@ -98,6 +99,7 @@ func (p *proof) addRounds(at []int32, last [][]byte) error {
 				return failure("round %d: change %d is written twice, is out of order, or is not one of a forwarding table", r+1, b.Change)
 			}
 			before = b.Change
+			p.choices.write(at[b.Change], int32(r))
 			ch := &p.sub.Changes[b.Change]
 			if last[b.Change] = b.Entries; b.Entries == nil {
 				last[b.Change] = ch.New

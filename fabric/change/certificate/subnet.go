@@ -14,6 +14,10 @@ type Subnet struct {
 	Fabric *fabric.Fabric
 	// Table is the linear forwarding table of a switch; entries beyond its end are unused.
 	Table func(sw *fabric.Node) []uint8
+	// Choices returns the ports by which a switch with adaptive routing on may send packets
+	// to a LID, with mad.NoPort if it may drop some; nil for a switch that follows its Table.
+	// No function: all follow it.
+	Choices func(sw *fabric.Node) func(to mad.LID) []uint8
 	// VL is the lane on which a switch sends packets that come in by a port and leave
 	// by another. It is called only if the certificate distinguishes lanes.
 	VL func(sw *fabric.Node, in, out, sl uint8) uint8

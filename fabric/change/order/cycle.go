@@ -72,7 +72,7 @@ func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*cdg.Grap
 
 // still returns h without the changes.
 func (h *history) still() *history {
-	return &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, selves: h.selves, judged: make([]uint64, len(h.blocks))}
+	return &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, selves: h.selves, judged: make([]uint64, len(h.blocks)), choices: h.choices.still()}
 }
 
 // creditLoop is a cycle and, by its edges, the ways in which packets cause the
@@ -117,7 +117,7 @@ func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, er
 					return
 				}
 				a, b := h.channels[v/vls].From, h.channels[w/vls].From
-				x := way{mad.LID(lid), a, b, version(first.port, old[a], new[a]), version(next.port, old[b], new[b])}
+				x := way{mad.LID(lid), a, b, h.version(a, first.port, old[a], new[a]), h.version(b, next.port, old[b], new[b])}
 				if n := len(list[k]); n == 0 || list[k][n-1] != x {
 					list[k] = append(list[k], x)
 				}
@@ -125,7 +125,7 @@ func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, er
 			if h.judged[b]>>i&1 != 0 {
 				f.follow(e, b, i)
 			} else {
-				f.at.begin(old)
+				f.begin(e.first, lid, old)
 			}
 			f.collect(e, mad.LID(lid), betweenHosts)
 		}
@@ -148,8 +148,8 @@ func (h *history) describe(l *creditLoop) []Dependency {
 	return list
 }
 
-// version returns the tables that a port belongs to.
-func version(port, old, new uint8) Version {
+// version returns the tables of switch s that a port belongs to.
+func (h *history) version(s int32, port, old, new uint8) Version {
 	switch {
 	case old == new && port == old:
 		return Both
@@ -157,6 +157,8 @@ func version(port, old, new uint8) Version {
 		return Old
 	case port == new:
 		return New
+	case h.choices != nil && h.choices.of[s] != nil:
+		return Adaptive
 	}
 	return Between
 }

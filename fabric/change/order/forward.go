@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -55,6 +56,12 @@ type follower struct {
 	found    tally
 	refused  *Refusal
 	refusal  int // the LID of it
+
+	// Where switches route adaptively: by switch, its choices; whether packets loop by those
+	// before the change.
+	every    []adaptive.Ports
+	choosing *mixture
+	looped   bool
 }
 
 // tally counts what a follower has found.
@@ -106,6 +113,10 @@ func column(to []uint8, row []uint8, b, n int, lids uint64) {
 // follow proves the rounds of an epoch for LID i of block b, and notes the entries that
 // are in force during it.
 func (f *follower) follow(e epoch, b, i int) {
+	if f.h.choices != nil {
+		f.followChoices(e, b, i)
+		return
+	}
 	n := f.h.n
 	lid := b*mad.LFTBlock + i
 	terminal := f.h.terminal(lid)

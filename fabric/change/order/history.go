@@ -19,6 +19,9 @@ type history struct {
 	needs  []uint64  // the same: LIDs to which packets would loop or be dropped
 	epochs []epoch
 	loop   *creditLoop // the one that was found last
+	// choices is nil if no switch routes adaptively. Else all LIDs are judged: the
+	// forwarding tables alone do not have the paths of their packets.
+	choices *choices
 }
 
 // write is a write of one block of one switch.
@@ -88,6 +91,12 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 		default:
 			h.selves[lid/mad.LFTBlock] |= 1 << (lid % mad.LFTBlock)
 		}
+	}
+	if h.choices = newChoices(in, s); h.choices != nil {
+		for b := range h.blocks {
+			h.judged[b] = h.ends[b] | h.selves[b]
+		}
+		return h, nil
 	}
 	h.judge()
 	return h, nil

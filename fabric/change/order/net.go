@@ -122,5 +122,10 @@ func (in *Input) check() error {
 	if in.Drain != nil && len(in.Drain) != n || in.OldTop != nil && len(in.OldTop) != n || in.NewTop != nil && len(in.NewTop) != n {
 		return fmt.Errorf("order of writes: expected a drain time and a LinearFDBTop for each of %d switches, or none", n)
 	}
+	if in.Adaptive != nil && len(in.Adaptive) != n || slices.ContainsFunc(in.Disable, func(p Place) bool {
+		return p.Switch < 0 || p.Switch >= len(in.Adaptive) || !in.Adaptive[p.Switch].Active()
+	}) {
+		return fmt.Errorf("order of writes: expected adaptive routing for each of %d switches, or none, and none to disable where it is off", n)
+	}
 	return nil
 }

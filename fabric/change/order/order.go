@@ -9,6 +9,7 @@
 //	net.go        the fabric as the proofs need it
 //	history.go    what entries were in force, round by round
 //	forward.go    packets that loop, or do not arrive
+//	choices.go    the same where switches route adaptively; mixture.go, with several ports
 //	credit.go     the channel dependencies of mixed tables
 //	cycle.go      cycles among them; management.go: with packets to and from switches
 //	leg.go        writes placed in rounds by precedences; components.go: those in a circle
@@ -23,6 +24,7 @@ package order
 import (
 	"time"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -46,6 +48,13 @@ type Input struct {
 	// OldTop and NewTop are LinearFDBTop of each switch. Nil: that of the highest LID
 	// with an entry. Without NewTop it is only raised.
 	OldTop, NewTop []mad.LID
+	// Adaptive is, by switch, adaptive routing that is on: the switch then follows Old only
+	// when a write has disabled it; nil: it follows Old. No list: it is unknown which
+	// switches route adaptively, and all are assumed to follow Old.
+	Adaptive []*adaptive.Switch
+	// Disable has the blocks that are written first to disable adaptive routing, with their
+	// old entries. Switches of Adaptive without a block here or in the change keep it.
+	Disable []Place
 	// MaxBlocks limits the number of blocks that may be written; 0: unlimited.
 	MaxBlocks int
 	// Simple skips the orders that take long to find: with precedences, groups of LIDs,
@@ -70,8 +79,10 @@ type Schedule struct {
 type Round struct {
 	// Lanes is set if the round is the writes of SL2VL, and of related tables, which the
 	// caller keeps: Blocks is empty.
-	Lanes  bool
-	Blocks []Block // those with LIDs of Input.Last at the end
+	Lanes bool
+	// Disables is set of the round that writes Input.Disable.
+	Disables bool
+	Blocks   []Block // those with LIDs of Input.Last at the end
 	// Drain is how long to wait after the round before the next begins. For Prove it is a
 	// drain if it is at least that of any link: the sum of the switches at its two ends.
 	Drain time.Duration
@@ -83,6 +94,9 @@ type Block struct {
 	Number  int // of the block, whose first LID is 64 * Number
 	Entries [mad.LFTBlock]uint8
 }
+
+// Place is a block of a linear forwarding table.
+type Place struct{ Switch, Number int }
 
 // Top is a write of LinearFDBTop.
 type Top struct {

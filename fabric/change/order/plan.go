@@ -21,6 +21,9 @@ import (
 //  5. the virtual lanes after the tables instead of before, as on the way back from
 //     tables that need them.
 //
+// Before these, one round disables adaptive routing where the change writes, with a drain
+// if none of them is safe without.
+//
 // If none is safe, the error is the *Refusal of the second. A credit loop is accepted
 // only then.
 func Plan(ctx context.Context, in Input) (*Schedule, error) {
@@ -32,6 +35,10 @@ func Plan(ctx context.Context, in Input) (*Schedule, error) {
 	p.drain = p.longestDrain(p.in)
 	in.AcceptCreditLoops = false
 	s, err := p.plan(ctx)
+	if p.creditLoop(err) && p.drain > 0 && len(in.Disable) > 0 {
+		p.drained = true
+		s, err = p.plan(ctx)
+	}
 	if accept && p.creditLoop(err) {
 		in.AcceptCreditLoops = true
 		s, err = p.try(ctx, lanesFirst, &leg{ordered: p.needs})
@@ -50,6 +57,8 @@ type planner struct {
 	drain time.Duration // how long each drain takes; 0: unlimited
 	h     *history      // of the schedule that was tried last
 	needs []uint64      // LIDs whose packets would loop or be dropped with one round
+	// drained is set if a drain follows the round that disables adaptive routing.
+	drained bool
 }
 
 func (p *planner) plan(ctx context.Context) (*Schedule, error) {
@@ -123,6 +132,12 @@ const (
 // try proves the schedule of legs; tables that a leg lacks are those of the input.
 func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedule, error) {
 	s := &Schedule{}
+	if first := p.in.disable(); len(first.Blocks) > 0 {
+		if p.drained {
+			first.Drain = p.drain
+		}
+		s.Rounds = append(s.Rounds, first)
+	}
 	round := Round{Lanes: true}
 	if lanes == lanesDrained {
 		round.Drain = p.drain
@@ -163,6 +178,17 @@ func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedu
 		return nil, err
 	}
 	return s, nil
+}
+
+// disable returns the round that disables adaptive routing.
+func (in *Input) disable() Round {
+	r := Round{Disables: true}
+	for _, p := range in.Disable {
+		b := Block{Switch: p.Switch, Number: p.Number}
+		fillBlock(&b.Entries, in.Old.Row(p.Switch), p.Number)
+		r.Blocks = append(r.Blocks, b)
+	}
+	return r
 }
 
 // errContradiction reports a leg whose precedences contradict each other.

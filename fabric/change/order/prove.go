@@ -19,6 +19,9 @@ import (
 //     Input.AcceptCreditLoops. Dependencies are those of mixed tables, of packets
 //     between CAs and routers, which stay on their way until a drain ends.
 //
+// A switch that routes adaptively may use any of its choices, and those count as its old
+// entries, until the round that first writes its table, in which it may use either.
+//
 // The figures report whether a cycle may arise with management packets to and from
 // switches.
 //
@@ -122,8 +125,9 @@ func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph, of
 		f.load(b, still)
 		for i := range mad.LFTBlock {
 			if still>>i&1 != 0 {
-				f.at.begin(f.old[i*h.n:][:h.n])
-				f.collect(e, mad.LID(b*mad.LFTBlock+i), of)
+				lid := b*mad.LFTBlock + i
+				f.begin(e.first, lid, f.old[i*h.n:][:h.n])
+				f.collect(e, mad.LID(lid), of)
 			}
 		}
 	})
@@ -173,7 +177,10 @@ func (h *history) figures() Figures {
 
 // unjudged lists what the proof does not cover.
 func (h *history) unjudged() []string {
-	list := []string{"adaptive routing: only the static entries are judged"}
+	var list []string
+	if h.in.Adaptive == nil {
+		list = append(list, "adaptive routing: not determined; only the forwarding tables are judged")
+	}
 	switch {
 	case !h.in.lanesMatter():
 		list = append(list, "virtual lanes: all packets are assumed to be on one")

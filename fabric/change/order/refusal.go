@@ -38,13 +38,16 @@ type Dependency struct {
 type Version uint8
 
 const (
-	Both    Version = iota // the entry stays
-	Old                    // of the old tables
-	New                    // of the new tables
-	Between                // of intermediate tables
+	Both     Version = iota // the entry stays
+	Old                     // of the old tables
+	New                     // of the new tables
+	Between                 // of intermediate tables
+	Adaptive                // a choice of adaptive routing
 )
 
-func (v Version) String() string { return [...]string{"unchanged", "old", "new", "intermediate"}[v] }
+func (v Version) String() string {
+	return [...]string{"unchanged", "old", "new", "intermediate", "adaptive"}[v]
+}
 
 func (r *Refusal) Error() string {
 	var b strings.Builder

@@ -1,0 +1,191 @@
+package order
+
+import (
+	"slices"
+
+	"fabsh/fabric/adaptive"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// choices is the adaptive routing that is on before a change. Until the first write of its
+// forwarding table, a switch may send a packet by any of its choices. That write disables
+// adaptive routing: in its round the switch may have, for each LID independently, its
+// choices, its old entry, or what the round writes; afterwards it has only its table.
+type choices struct {
+	of      []*adaptive.Switch // by switch; nil: it follows its table
+	down    []func(port uint8) bool
+	turn    []int32   // by switch: the round of the first write of its table; forever: none
+	turning [][]int32 // by round: the switches with that turn
+}
+
+// newChoices returns the choices of a schedule; nil: no switch routes adaptively.
+func newChoices(in *Input, s *Schedule) *choices {
+	if !slices.ContainsFunc(in.Adaptive, (*adaptive.Switch).Active) {
+		return nil
+	}
+	n := len(in.Adaptive)
+	c := &choices{make([]*adaptive.Switch, n), make([]func(uint8) bool, n), slices.Repeat([]int32{forever}, n), make([][]int32, max(1, len(s.Rounds)))}
+	for i, a := range in.Adaptive {
+		if a.Active() {
+			c.of[i], c.down[i] = a, routes.Down(in.Old.Graph(), i)
+		}
+	}
+	for r := range s.Rounds {
+		for i := range s.Rounds[r].Blocks {
+			if at := s.Rounds[r].Blocks[i].Switch; at >= 0 && at < n && c.of[at] != nil && c.turn[at] == forever {
+				c.turn[at] = int32(r)
+				c.turning[r] = append(c.turning[r], int32(at))
+			}
+		}
+	}
+	return c
+}
+
+// still returns c without the change.
+func (c *choices) still() *choices {
+	if c == nil {
+		return nil
+	}
+	return &choices{c.of, c.down, slices.Repeat([]int32{forever}, len(c.turn)), make([][]int32, 1)}
+}
+
+// begin sets the entries for a LID that may be in force when the round first begins an
+// epoch; ports are those of the forwarding tables.
+func (f *follower) begin(first int32, lid int, ports []uint8) {
+	f.at.begin(ports)
+	c := f.h.choices
+	if c == nil {
+		return
+	}
+	if f.every == nil {
+		f.every = make([]adaptive.Ports, f.h.n)
+	}
+	for s, a := range c.of {
+		if a == nil {
+			continue
+		}
+		if f.every[s] = a.Every(mad.LID(lid), c.down[s]); c.turn[s] >= first {
+			f.at.choose(s, f.every[s])
+		}
+	}
+}
+
+// choose sets the entries of a switch at the beginning of an epoch: all of some ports.
+func (e *entries) choose(s int, ports adaptive.Ports) {
+	at := &e.first[s]
+	for port := range ports.All() {
+		if port != ports.First() {
+			at.next = int32(len(e.more))
+			e.more = append(e.more, entry{})
+			at = &e.more[at.next]
+		}
+		*at = entry{port: port, until: forever, next: -1}
+	}
+}
+
+// retire notes that a round replaces all entries of a switch.
+func (e *entries) retire(s, round int32) {
+	for at := &e.first[s]; at != nil; at = e.after(at) {
+		at.until = min(at.until, round)
+	}
+}
+
+// followChoices is follow where some switch routes adaptively.
+func (f *follower) followChoices(e epoch, b, i int) {
+	h, c, n, lid := f.h, f.h.choices, f.h.n, b*mad.LFTBlock+i
+	terminal := h.terminal(lid)
+	to := graph.ToTerminal(terminal)
+	old, new := f.old[i*n:][:n], f.new[i*n:][:n]
+	copy(f.now, old)
+	list := h.blocks[b]
+	for ; len(list) > 0 && list[0].round < e.first; list = list[1:] {
+		f.now[list[0].s] = list[0].entries[i]
+	}
+	copy(f.then, f.now)
+	f.begin(e.first, lid, f.now)
+	m := f.mixture()
+	for s := range n {
+		m.begun[s], m.ended[s] = adaptive.PortSet(old[s]), adaptive.PortSet(new[s])
+		if c.of[s] != nil {
+			if m.begun[s] = f.every[s]; c.turn[s] == forever {
+				m.ended[s] = f.every[s]
+			}
+		}
+	}
+	f.looped = m.fates(m.begun, to, f.was)
+	m.fates(m.ended, to, f.is)
+	if e.first == 0 {
+		f.compareChoices(old, new)
+		f.count(terminal, mad.LID(lid))
+	}
+	for round := e.first; round <= e.last && int(round) < len(c.turning); round++ {
+		f.changed = f.changed[:0]
+		turns := false
+		for _, s := range c.turning[round] {
+			f.at.retire(s, round)
+			f.at.replace(s, f.now[s], round)
+			turns = turns || f.every[s] != adaptive.PortSet(f.now[s])
+		}
+		for ; len(list) > 0 && list[0].round == round; list = list[1:] {
+			if w := list[0]; w.entries[i] != f.now[w.s] {
+				f.then[w.s] = w.entries[i]
+				f.changed = append(f.changed, w.s)
+				f.at.replace(w.s, w.entries[i], round)
+			}
+		}
+		if !turns && len(f.changed) == 0 {
+			continue
+		}
+		for s := range n {
+			if m.may[s] = adaptive.PortSet(f.now[s], f.then[s]); c.of[s] != nil && c.turn[s] >= round {
+				m.may[s] = f.every[s]
+				if c.turn[s] == round {
+					m.may[s].Add(f.now[s])
+					m.may[s].Add(f.then[s])
+				}
+			}
+		}
+		f.mixChoices(to, lid, round)
+		for _, s := range f.changed {
+			f.now[s] = f.then[s]
+		}
+	}
+}
+
+// compareChoices compares the choices and entries before and after the change, and counts
+// the LID if they differ.
+func (f *follower) compareChoices(old, new []uint8) {
+	m, t := f.choosing, f.h.net
+	changes := false
+	clear(f.ways)
+	var compare func(s int32) comparison
+	compare = func(s int32) comparison {
+		if f.ways[s] != uncompared {
+			return f.ways[s]
+		}
+		f.ways[s] = sameWay // of a loop
+		way := sameWay
+		if m.begun[s] != m.ended[s] {
+			way = otherWay
+		}
+		for port := range m.begun[s].All() {
+			if target := t.target(s, port); way == sameWay && target.IsChannel() {
+				way = compare(t.channels[target].To)
+			}
+		}
+		f.ways[s] = way
+		return way
+	}
+	for s := range old {
+		compare(int32(s))
+		changes = changes || m.begun[s] != m.ended[s]
+		if old[s] != new[s] {
+			f.found.entries++
+		}
+	}
+	if changes {
+		f.found.lids++
+	}
+}
