@@ -45,6 +45,9 @@ func Check(ctx context.Context, rt *lang.Runtime, p *plan.Plan) (verdict string,
 			return err
 		}
 		t := plan.Tables{Live: live}
+		if err := checkAdaptive(c, p, &t); err != nil {
+			return err
+		}
 		return c.Block(func(ctx context.Context) error {
 			if e := env(c); e.Engine != nil {
 				levels := plan.Levels{Client: e.SA, File: e.Levels, Open: func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/change/target"
@@ -20,6 +21,17 @@ func Choose(ctx context.Context, rt *lang.Runtime, p target.Policy) (*target.Res
 		err = operate(ctx, rt, func(c *lang.Call) error {
 			if x.tables == nil {
 				if x.tables, err = provable(c, p.Live); err != nil {
+					return err
+				}
+				a, err := readAdaptivity(c, p.Live.Graph().Fabric())
+				if err != nil {
+					return err
+				}
+				if x.on = a.On; len(a.On) > 0 && !isStatic(env(c).Engine) {
+					_, err = rewritten(c, a.On, false, r, p.Live)
+					return err
+				}
+				if err := setAdaptivity(c, a, x.tables, true); err != nil {
 					return err
 				}
 				x.tables.Lanes, x.tables.Levels = once(x.tables.Lanes, x.tables.Levels)
@@ -53,6 +65,7 @@ func SetChoice(ctx context.Context, rt *lang.Runtime, choice plan.Choice) error 
 type prover struct {
 	call   *lang.Call
 	tables *plan.Tables
+	on     []*fabric.Node // switches whose adaptive routing is on
 }
 
 // once are lanes and levels that are read the first time only.
@@ -119,7 +132,12 @@ func (x *prover) writes(r *routes.Routes) (list []plan.Write, err error) {
 			list = append(list, w)
 		}
 	}
-	return list, nil
+	left, err := rewritten(x.call, x.on, true, r, live)
+	for _, n := range left {
+		data := firstBlock(live, n)
+		list = append(list, plan.Write{Attr: mad.AttrLinearForwardingTable, Node: n.GUID(), Label: n.Label(), Old: data, New: data})
+	}
+	return list, err
 }
 
 // lanes are the writes of the virtual lanes of r.

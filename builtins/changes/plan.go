@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -47,6 +48,16 @@ func init() {
 				return lang.Texts(nil)
 			}
 			return lang.Texts(v.Report.NotJudged)
+		}},
+		lang.Member[*Value]{Name: "static", Type: "list of string", Column: true, Doc: "the switches whose adaptive routing it disables, which a revert does not restore; None: static routing was not requested", Get: func(v *Value) starlark.Value {
+			if !v.Static {
+				return starlark.None
+			}
+			var names []string
+			for _, s := range v.Disables {
+				names = append(names, cmp.Or(s.Name, s.GUID.String()))
+			}
+			return lang.Texts(names)
 		}},
 		lang.Member[*Value]{Name: "certificate", Type: "string", Column: true, Doc: "what its certificate proves, which fabsh change check verifies; None without a certificate", Get: func(v *Value) starlark.Value {
 			return lang.TextOrNone(certified(v.Certificate))
@@ -197,6 +208,8 @@ func (v *Value) Display() string {
 		fmt.Fprintf(&b, "round %d: ", i+1)
 		if round.Lanes {
 			b.WriteString("virtual lanes of service levels")
+		} else if i == 0 && len(v.Disables) > 0 {
+			b.WriteString("adaptive routing is disabled: " + plural.Count(round.Blocks, "block", "blocks") + " on " + plural.Count(round.Switches, "switch", "switches") + ", written unchanged")
 		} else {
 			b.WriteString(plural.Count(round.Blocks, "block", "blocks") + " on " + plural.Count(round.Switches, "switch", "switches"))
 		}
@@ -204,6 +217,9 @@ func (v *Value) Display() string {
 			fmt.Fprintf(&b, ", then a wait of %v", round.Drain)
 		}
 		b.WriteString("\n")
+	}
+	if v.Static {
+		b.WriteString(lang.OneLine("static routing: "+cmp.Or(v.Disabled(), "adaptive routing was off")) + "\n")
 	}
 	if text := certified(v.Certificate); text != "" {
 		b.WriteString("certificate: " + text + "\n")
@@ -237,7 +253,7 @@ func (v *Value) displayReport(b *strings.Builder) {
 	}
 	if len(r.Rounds) > 0 {
 		fmt.Fprintf(b, "%spairs: %d rerouted, %d lost, %d gained\n", prefix, r.Pairs, r.Lost, r.Gained)
-		if r.Pairs > 0 {
+		if r.Pairs > 0 && r.LoadAfter > 0 {
 			fmt.Fprintf(b, "%smost pairs on a link: %d before, %d after\n", prefix, r.LoadBefore, r.LoadAfter)
 		}
 	}
@@ -254,9 +270,11 @@ var Plan = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "fn", Kind: lang.KindFunction, Doc: "the function whose writes are recorded"},
 		{Name: "*args", Kind: lang.KindAny, Doc: "its arguments"},
+		{Name: "static", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "plan static routing: a write of a forwarding table disables the adaptive routing of the switch"},
 	},
 	Doc: `Runs a function with its writes recorded instead of sent, and returns a plan.
-Writes of set_*, port_* and smp_set are recorded, and reads return the written values; effects of a write, such as a link that goes down, do not happen, and nothing waits for them. It needs no --write. Requests that cannot be part of a plan are refused: sa_set, mad_send, perf_clear and others. Then the fabric is swept again, and an order is searched and proven. It cannot be called inside parallel(); parallel() inside is allowed.`,
+Writes of set_*, port_* and smp_set are recorded, and reads return the written values; effects of a write, such as a link that goes down, do not happen, and nothing waits for them. It needs no --write. Requests that cannot be part of a plan are refused: sa_set, mad_send, perf_clear and others. Then the fabric is swept again, and an order is searched and proven. It cannot be called inside parallel(); parallel() inside is allowed.
+Where adaptive routing is on, packets do not follow the forwarding table, and a write of it may disable adaptive routing: such a plan is refused without static=True. With it the plan disables adaptive routing first, in an order proven for all choices of the switches, and .static has them; a revert does not restore it.`,
 	Example: `
 > f = discover()
 > p = plan(lambda: port_disable(f.switches[0].ports[5]))
@@ -266,19 +284,20 @@ Writes of set_*, port_* and smp_set are recorded, and reads return the written v
 "link_up"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
-		FN   starlark.Callable
-		Args starlark.Tuple
+		FN     starlark.Callable
+		Args   starlark.Tuple
+		Static bool
 	}) (starlark.Value, error) {
-		return Made(c, c.Name, func() error {
+		return Made(c, c.Name, a.Static, func() error {
 			_, err := starlark.Call(c.Thread, a.FN, a.Args, nil)
 			return err
 		})
 	}),
 }
 
-// Made is the plan of what fn writes, proven.
-func Made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
-	p, err := Record(c, from, fn)
+// Made is the plan of what fn writes, proven; static requests static routing.
+func Made(c *lang.Call, from string, static bool, fn func() error) (starlark.Value, error) {
+	p, err := Record(c, from, static, fn)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 //	record.go   runs code with its writes recorded; recording.go, a whole session
 //	plan.go     the value plan, and plan()
 //	check.go    checks a certificate
+//	static.go   where adaptive routing is on: refused, or disabled
 //	apply.go    plan.apply(); host.go, what it shares with fabsh change apply
 //	routes.go   the writes of routes.apply(); choose.go, which tables a plan leads to
 package changes
@@ -26,9 +27,9 @@ import (
 )
 
 // Record runs fn with its writes recorded instead of sent, and makes a plan of them.
-// from is the origin of the plan.
-func Record(c *lang.Call, from string, fn func() error) (*plan.Plan, error) {
-	rec, stop, err := Start(c)
+// from is the origin of the plan, and static requests static routing.
+func Record(c *lang.Call, from string, static bool, fn func() error) (*plan.Plan, error) {
+	rec, stop, err := Start(c, static)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func Record(c *lang.Call, from string, fn func() error) (*plan.Plan, error) {
 }
 
 // Start has the writes of the session recorded instead of sent, until stop is called.
-func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
+func Start(c *lang.Call, static bool) (rec *plan.Recorder, stop func(), err error) {
 	e, err := topology.EngineOf(c)
 	switch {
 	case err != nil:
@@ -52,6 +53,7 @@ func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
 		return nil, nil, lang.Errorf("no plan can be made inside parallel(), because writes of other branches would be recorded too; call parallel() in the plan's function")
 	}
 	rec = plan.NewRecorder()
+	rec.Static = static
 	e.SetInterceptor(rec)
 	return rec, func() { e.SetInterceptor(nil) }, nil
 }
@@ -62,7 +64,7 @@ func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	before := env(c).Fabric()
 	p, err := bind(c, rec.Sets(), from)
 	if err == nil {
-		p.Target, p.Choice = rec.Target, rec.Choice
+		p.Target, p.Choice, p.Static = rec.Target, rec.Choice, rec.Static
 	}
 	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
 		err = refused(c, p.Settled(before))
@@ -108,6 +110,9 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 		return err
 	}
 	t, err := provable(c, live)
+	if err == nil {
+		err = judgeAdaptive(c, p, t)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Recording struct {
 func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
 	x := &Recording{runtime: r}
 	err := operate(ctx, r, func(c *lang.Call) (err error) {
-		x.rec, x.stop, err = Start(c)
+		x.rec, x.stop, err = Start(c, false)
 		return err
 	})
 	return x, err

@@ -17,12 +17,22 @@ import (
 
 // WriteRoutes writes the virtual lanes of r, as set_sl2vl does, and the entries in
 // which r differs from live, the current tables, as set_lft does. LIDs beyond r stay
-// unchanged. A plan that is being made is one for the service levels of r.
+// unchanged. A plan that is being made is one for the service levels of r. Where adaptive
+// routing is on, it is refused, unless the plan requests static routing: then each of these
+// switches has its table written.
 func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 	if r.HasChoices() {
 		return lang.Errorf("these routes have choices of adaptive routing, which fabsh does not write; clone(choices=False) has their static ports")
 	}
 	e, err := topology.MayChange(c, mad.AttrLinearForwardingTable)
+	if err != nil {
+		return err
+	}
+	a, err := readAdaptivity(c, r.Graph().Fabric())
+	if err != nil {
+		return err
+	}
+	static, err := rewritten(c, a.On, isStatic(e), r, live)
 	if err != nil {
 		return err
 	}
@@ -39,7 +49,10 @@ func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 		table.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
 		all = append(all, t)
 	}
-	return write(c, e, "forwarding table", all)
+	if err := write(c, e, "forwarding table", all); err != nil {
+		return err
+	}
+	return rewrite(c, e, live, static)
 }
 
 // writeLanes writes the virtual lanes of r between ports with a link. Service levels

@@ -1,6 +1,8 @@
 package datagrams
 
 import (
+	"errors"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -9,12 +11,17 @@ import (
 	"fabsh/mad/engine"
 )
 
-// refuseAdaptive returns an error if adaptive routing is on at a target: its packets then
-// do not follow the LinearForwardingTable. A switch without the capability gets one
-// GeneralInfo. A switch that does not answer is not refused here: the write will fail.
+// refuseAdaptive returns an error if adaptive routing, by load or by hashes, is on at a
+// target: its packets then do not follow the LinearForwardingTable. A switch without the
+// capability gets one GeneralInfo. Where it cannot be determined, there is a warning: a
+// device may not know GeneralInfo.
 func refuseAdaptive(c *lang.Call, target starlark.Value) error {
-	if _, err := topology.MayChange(c, mad.AttrLinearForwardingTable); err != nil {
+	e, err := topology.MayChange(c, mad.AttrLinearForwardingTable)
+	if err != nil {
 		return err
+	}
+	if e.Interceptor() != nil { // a plan is refused as a whole, or requests static routing
+		return nil
 	}
 	targets, _, err := (&topology.Resolver{Call: c}).Targets(target)
 	if err != nil {
@@ -32,11 +39,15 @@ func refuseAdaptive(c *lang.Call, target starlark.Value) error {
 		return err
 	}
 	for i := range targets {
-		if calls[i].Err != nil || !calls[i].Header().Method.IsResponse() {
+		switch {
+		case calls[i].Err != nil && !errors.Is(calls[i].Err, engine.ErrUnsupported):
+			c.Fiber().Warn("set_lft: %s: adaptive routing could not be determined, assumed to be off: %v", targets[i].Label, calls[i].Err)
+			continue
+		case calls[i].Err != nil || !calls[i].Header().Method.IsResponse():
 			continue
 		}
 		var info mad.AdaptiveRoutingInfo
-		if info.Decode(calls[i].Data()); info.E {
+		if info.Decode(calls[i].Data()); info.E || info.HBFEn {
 			return lang.Errorf("%s: adaptive routing is on, so packets do not follow this table, and a write may disable adaptive routing; static=True writes it", targets[i].Label)
 		}
 	}

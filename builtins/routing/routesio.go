@@ -190,9 +190,12 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 var planMethod = lang.Builtin{
 	Name:    "plan",
 	Returns: "plan",
-	Params:  []lang.Param{{Name: "live", Kind: kindRoutes, Doc: "the current tables, from get_routes()"}},
+	Params: []lang.Param{
+		{Name: "live", Kind: kindRoutes, Doc: "the current tables, from get_routes()"},
+		{Name: "static", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "plan static routing where adaptive routing is on, as plan(static=True)"},
+	},
 	Doc: `Plans the change from the current tables to these: the writes, in an order that is proved to be safe.
-It only reads. Entries that differ are planned; LIDs above these tables are left unchanged.`,
+It only reads. Entries that differ are planned; LIDs above these tables are left unchanged. Where adaptive routing is on at a switch of the fabric, it is refused without static=True; with it, adaptive routing is disabled at all switches.`,
 	Example: `
 > f = discover()
 > new = get_routes(f).clone()
@@ -200,13 +203,16 @@ It only reads. Entries that differ are planned; LIDs above these tables are left
 > new.plan(get_routes(f)).sets[0].change
 "LIDs 0..63: 1 entry"
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Live *routes.Routes }) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Live   *routes.Routes
+		Static bool
+	}) (starlark.Value, error) {
 		r := c.Recv.(*Routes).Tables
 		from := r.Engine
 		if from == "" {
 			from = "routes"
 		}
-		return changes.Made(c, from, func() error { return changes.WriteRoutes(c, r, a.Live) })
+		return changes.Made(c, from, a.Static, func() error { return changes.WriteRoutes(c, r, a.Live) })
 	}),
 }
 

@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
 	"fabsh/mad/engine"
@@ -52,6 +53,11 @@ in time, if this process ends, or if a check fails: another subnet manager takes
 the subnet administrator does not answer, a port goes down, or VL15Dropped or discards
 for HOQLife increase. Before each round every block is read: a block that is neither
 old nor new was changed by another writer, and stays unchanged.
+
+If adaptive routing is on at a switch whose forwarding table the plan writes, and the plan
+does not disable it (change plan --static), the plan is stale and nothing is sent. After each
+round AdaptiveRoutingInfo must read back as off at the switches that were written. A revert
+does not restore adaptive routing, and none is made where it was switched on again.
 
 fabsh sends the Sets itself where no subnet manager is active. Where OpenSM runs with
 -R file,no_fallback, --stage and --reload let OpenSM write the tables, round by round.
@@ -105,7 +111,7 @@ func resumeCommand(p *session.Program) *cobra.Command {
 					return err
 				}
 				outcome, err := r.Resume(ctx, f)
-				return ended(s, outcome, err)
+				return endedBy(s, r, outcome, err)
 			})
 		},
 	}
@@ -132,11 +138,24 @@ func applyPlan(ctx context.Context, s *session.Session, path string, o *applyOpt
 	outcome, err := changes.Make(ctx, s.Runtime, p, apply.Options{
 		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
 	})
-	return ended(s, outcome, err)
+	return ended(s, outcome, err, plan.Unrestored(len(p.Disables)))
 }
 
-// ended reports how a change ended, and returns its exit status.
-func ended(s *session.Session, outcome apply.Outcome, err error) error {
+// endedBy is ended for a change whose journal is r's.
+func endedBy(s *session.Session, r *apply.Run, outcome apply.Outcome, err error) error {
+	unrestored := ""
+	if j, unread := r.Read(); unread == nil {
+		unrestored = j.Begin().Unrestored()
+	}
+	return ended(s, outcome, err, unrestored)
+}
+
+// ended reports how a change ended, and returns its exit status. unrestored describes what a
+// reversal does not restore; "": nothing.
+func ended(s *session.Session, outcome apply.Outcome, err error, unrestored string) error {
+	if unrestored != "" {
+		unrestored = ", but " + unrestored
+	}
 	var refusal *order.Refusal
 	var foreign *apply.ForeignError
 	var check *apply.CheckError
@@ -146,7 +165,7 @@ func ended(s *session.Session, outcome apply.Outcome, err error) error {
 		s.Print("refused: " + err.Error() + "\n")
 		return session.Exit(lang.StatusFindings)
 	case outcome == apply.Failed:
-		return &session.HostError{Err: fmt.Errorf("%w; the fabric is as before the change", err)}
+		return &session.HostError{Err: fmt.Errorf("%w; the fabric is as before the change%s", err, unrestored)}
 	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.As(err, new(*apply.DamageError)), errors.Is(err, apply.ErrJournal):
 		return &session.HostError{Err: err}
 	case errors.Is(err, lock.ErrHeld):
@@ -162,10 +181,10 @@ func ended(s *session.Session, outcome apply.Outcome, err error) error {
 	case apply.Confirmed:
 		s.Print("ok: the change is confirmed\n")
 	case apply.Expired:
-		s.Print("reverted: the change was not confirmed; the fabric is as before it\n")
+		s.Print("reverted: the change was not confirmed; the fabric is as before it" + unrestored + "\n")
 		return session.Exit(lang.StatusFindings)
 	case apply.RevertedOnRequest:
-		s.Print("reverted: the fabric is as before the change\n")
+		s.Print("reverted: the fabric is as before the change" + unrestored + "\n")
 	}
 	return nil
 }

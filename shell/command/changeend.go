@@ -28,7 +28,8 @@ func revertCommand(p *session.Program) *cobra.Command {
 the current tables of the fabric. Blocks that another writer has changed since are foreign:
 then nothing is written. --from-fabric reverts all other blocks, and leaves foreign
 ones unchanged; --abandon ends the change without a write. Both list the blocks that
-are then not as before the change.
+are then not as before the change. Adaptive routing that the change disabled is not
+restored; if it was switched on again since, nothing is written.
 
 --from-fabric and --abandon accept a damaged journal, of which a copy is kept. Where
 its first line is damaged, which has the change, --from-fabric needs the PLAN that
@@ -73,7 +74,7 @@ was applied.`,
 					return revertFromFabric(ctx, s, r, f, from)
 				}
 				outcome, err := r.Revert(ctx, f)
-				return ended(s, outcome, err)
+				return endedBy(s, r, outcome, err)
 			})
 		},
 	}
@@ -108,7 +109,7 @@ automatically when all checks have passed.`,
 				if outcome == apply.Nothing && err == nil {
 					return errors.New("change confirm: no change waits for confirmation; see fabsh change status")
 				}
-				return ended(s, outcome, err)
+				return endedBy(s, r, outcome, err)
 			})
 		},
 	}
@@ -143,7 +144,7 @@ func changeStatus(ctx context.Context, s *session.Session) error {
 	}
 	status, err := r.Status(ctx)
 	if err != nil {
-		return ended(s, apply.Unresolved, err)
+		return endedBy(s, r, apply.Unresolved, err)
 	}
 	open := false
 	if j := status.Journal; j.Begin() != nil {
@@ -213,7 +214,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 		return nil
 	}
 	if err != nil {
-		return ended(s, apply.Unresolved, err)
+		return endedBy(s, r, apply.Unresolved, err)
 	}
 	printLeft(s, left)
 	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not known to be as before the change\n", plural.Count(len(left), "block is", "blocks are")))
@@ -224,7 +225,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 func revertFromFabric(ctx context.Context, s *session.Session, r *apply.Run, f *fabric.Fabric, p *plan.Plan) error {
 	left, err := r.RevertFromFabric(ctx, f, p)
 	if err != nil || len(left) == 0 {
-		return ended(s, apply.RevertedOnRequest, err)
+		return endedBy(s, r, apply.RevertedOnRequest, err)
 	}
 	printLeft(s, left)
 	s.Print(fmt.Sprintf("reverted in part: %s not known to be as before the change\n", plural.Count(len(left), "block is", "blocks are")))

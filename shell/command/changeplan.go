@@ -60,6 +60,7 @@ type planOptions struct {
 	routes, out       string
 	levels, levelsOut string
 	exact, adaptive   bool
+	static            bool
 	risk              bool
 	help              bool
 	words             []string // script or policy, and its options
@@ -71,7 +72,8 @@ func (o *planOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.routes, "routes", "", "plan for `TABLES`: a policy, or a file of tables as written by fabsh route --out")
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE`; it has mode 0600")
 	f.BoolVar(&o.exact, "exact", false, "plan for the tables of the policy or the file alone, not for compatible ones")
-	f.BoolVar(&o.adaptive, "adaptive", false, "the switches route adaptively: tables cannot be proven, and no plan is made")
+	f.BoolVar(&o.static, "static", false, "plan static routing: disable adaptive routing at switches whose tables are written; not behind a script")
+	f.BoolVar(&o.adaptive, "adaptive", false, "assume that switches route adaptively in an unknown way, whatever they report: no plan of tables is made")
 	f.BoolVar(&o.risk, riskFlag, false, "if no order is free of credit loops, make the plan nevertheless; its certificate does not cover them")
 	f.StringVar(&o.levels, "sl", "", "read the service levels of paths from `FILE`, where virtual lanes matter; not behind a script")
 	f.StringVar(&o.levelsOut, "sl-out", "", "write the service levels of the tables' paths to `FILE`: the subnet administrator must assign them; change apply --sl reads them")
@@ -96,13 +98,25 @@ allow that (no link carries over 2% more routes), its own, the current ones repa
 its paths where they are compatible with the current ones. The plan leads to the first
 of these for which the change is proven; its verdict states which, and the cost in load.
 Entries that a file does not contain stay. --exact uses only the tables of the policy or
-the file. Without --sl the service levels of paths are those of path records, if there
+the file.
+
+Where adaptive routing is on, switches do not follow the forwarding tables, and a write of
+a table may disable adaptive routing. Such a plan is refused, and names the switches, unless
+--static requests static routing. The first round then disables adaptive routing, at all
+switches with --routes, else at those that the script writes to; the order is proven for all
+choices that the switches have. The plan and change apply report it, and a revert does not
+restore adaptive routing. What switches report is read each time; --adaptive is for those
+that do not report it. Switches of NVIDIA that do not answer whether they route adaptively
+are assumed not to, and the plan lists them as not judged.
+
+Without --sl the service levels of paths are those of path records, if there
 is a subnet administrator, else all 16; and those of the tables' own paths.
 
 Exit status: 0 the verdict is ok; 1 it is not; 2 usage or script error, or the change is
 refused; 3 fabric or host error (no answer, no device).`,
 		Example: `  fabsh change plan --routes ftree --out new.plan
   fabsh change plan --routes lfts.dump --out new.plan
+  fabsh change plan --routes updn --static --out new.plan
   fabsh change plan maintenance.star --rack=7 --out m.plan`,
 		DisableFlagParsing: true, // session flags are distinguishable only when the script is known
 		ValidArgsFunction:  completePlan,
@@ -161,12 +175,12 @@ func takePlan(p *session.Program, words []string) ([]string, error) {
 func parsePlan(words []string) (o planOptions, err error) {
 	f := o.flags()
 	// The writes of a script have no alternatives: --exact is an option of the script, and
-	// so are --sl and --sl-out behind it.
+	// so are --sl, --sl-out and --static behind it.
 	tables := slices.ContainsFunc(words, func(w string) bool { return w == "--routes" || strings.HasPrefix(w, "--routes=") })
 	behind := false // the script
 	find := func(word string) *pflag.Flag {
 		flag := lookup(f, word)
-		if flag != nil && !tables && (flag.Name == "exact" || behind && strings.HasPrefix(flag.Name, "sl")) {
+		if flag != nil && !tables && (flag.Name == "exact" || behind && (flag.Name == "static" || strings.HasPrefix(flag.Name, "sl"))) {
 			flag = nil
 		}
 		behind = behind || flag == nil
@@ -206,6 +220,11 @@ func (o *planOptions) from() string {
 // runPlan runs the script, or computes the tables, whose writes are the plan.
 func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 	s.Env.Levels, s.Env.AcceptCreditLoops = o.levels, o.risk
+	if o.static {
+		if err := changes.SetStatic(ctx, s.Runtime); err != nil {
+			return err
+		}
+	}
 	if o.routes == "" {
 		return program.RunFile(ctx, s.Interpreter, o.words[0], o.words[1:])
 	}

@@ -5,6 +5,7 @@
 //	make.go     applies the change of a plan; each of its checks has a file:
 //	stale.go    whether the fabric is still the one of the plan
 //	manager.go  whether a subnet manager forbids it
+//	static.go   whether adaptive routing does; the check that it is off
 //	begin.go    the head of the journal; the proof of ports that go down
 //	staged.go   OpenSM writes the tables: whether it can, and how
 //	latest.go   where journals are, and which change has not ended; subnet.go, of which

@@ -21,6 +21,7 @@ type Checks struct {
 	admin   bool   // the SA answered before
 	marked  []bool // by node: PortStateChange was set before
 	planned map[*fabric.Port]bool
+	tables  map[mad.GUID]bool   // nodes whose forwarding tables the change writes
 	routes  []mad.DirectedRoute // by node: a route that uses no disabled port; nil: the route of the sweep
 	sampled []sample
 }
@@ -42,10 +43,11 @@ const (
 // NewChecks records the state of f, which was just swept, and of its subnet manager,
 // before the change of cells.
 func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*Cell) (*Checks, error) {
-	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}}
+	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}, tables: map[mad.GUID]bool{}}
 	down := map[*fabric.Port]bool{}
 	for _, cell := range cells {
 		cell.ports(f, c.planned)
+		c.tables[cell.Node] = c.tables[cell.Node] || cell.Attr == mad.AttrLinearForwardingTable
 		if cell.disables() {
 			cell.ports(f, down)
 		}
@@ -161,6 +163,9 @@ func (c *Checks) state(ctx context.Context, changed []mad.GUID) error {
 		if !answers {
 			return &CheckError{"the subnet administrator answered before, and does not answer now"}
 		}
+	}
+	if err := c.static(ctx, changed); err != nil {
+		return err
 	}
 	return c.ports(ctx, changed)
 }

@@ -104,9 +104,9 @@ func (c *Cell) trains() bool {
 	return slices.Contains(c.Fields, f.Script) && mad.PortPhysicalState(f.Uint(c.New)) == mad.PortPhysicalStatePolling && settled(f, f.Uint(c.Old)) == f.Uint(c.New)
 }
 
-// traceless reports whether the cell makes a link train again and reads the same before
-// and after.
-func (c *Cell) traceless() bool { return c.trains() && c.same(c.Old, c.New) }
+// traceless reports whether the cell makes a link train again, or disables adaptive routing,
+// and reads the same before and after.
+func (c *Cell) traceless() bool { return c.trains() && c.same(c.Old, c.New) || c.rewrites() }
 
 // trainsWithin is how long a link may take to train.
 const trainsWithin = 10 * time.Second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fabsh/fabric"
@@ -34,8 +35,8 @@ type Options struct {
 // confirmed or reverted. Before anything is sent, it refuses, in this order: an
 // incomplete sweep; a subnet manager that would not know of the change; a damaged journal
 // of the previous change; a stale plan; content that no plan may write; and ports that
-// must not go down.
-// must not go down. Nothing has been sent then.
+// must not go down; and switches whose adaptive routing is on, if the plan does not disable
+// it. Nothing has been sent then.
 func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Options) (Outcome, error) {
 	manager, err := h.manager(ctx, f, o.Stage != "")
 	if err != nil {
@@ -55,6 +56,11 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	if err != nil {
 		return Unresolved, fmt.Errorf("change apply: %w", err)
 	}
+	static, err := h.static(ctx, p, f, o)
+	if err != nil {
+		return Unresolved, err
+	}
+	cells = slices.DeleteFunc(cells, func(c *Cell) bool { return c.rewrites() && !slices.Contains(static, c.Node) })
 	if len(cells) == 0 {
 		return Nothing, nil
 	}
@@ -67,6 +73,7 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	if err != nil {
 		return Unresolved, fmt.Errorf("change apply: %w", err)
 	}
+	b.Static = static
 	if p.Certificate != nil {
 		r.certify = func(ctx context.Context) error { return h.checkCertificate(ctx, p, r.Live, b) }
 	}
@@ -98,6 +105,9 @@ func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live
 func (h *Host) checkCertificate(ctx context.Context, p *plan.Plan, live *routes.Routes, b *Begin) error {
 	t := &plan.Tables{Live: live}
 	h.levels(b.Levels).InForce(t, h.Engine)
+	if _, err := readAdaptivity(ctx, h.Engine, t); err != nil {
+		return err
+	}
 	_, err := p.CheckCertificate(ctx, t)
 	if failed := new(certificate.FailureError); errors.As(err, &failed) {
 		return &order.Refusal{Round: -1, Reason: failed.Error()}

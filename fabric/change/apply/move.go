@@ -89,6 +89,9 @@ func (c *Change) Revert(ctx context.Context, why string) error {
 	if c.stay != nil {
 		return c.Journal.Append(Record{Kind: KindAbandoned, Why: why + ": all but foreign blocks are reverted"})
 	}
+	if text := c.Journal.Begin().Unrestored(); text != "" {
+		c.Log(text)
+	}
 	if err := c.Journal.Append(Record{Kind: KindReverted, Why: why}); err != nil {
 		return fmt.Errorf("the fabric is as before the change, but %w", err)
 	}
@@ -330,7 +333,7 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 		for i, s := range steps {
 			cell := c.cells[s.Cell]
 			switch {
-			case cell.traceless() && sets[i].err != nil: // only the answer shows that it arrived
+			case sets[i].err != nil && (cell.traceless() || cell.same(s.Data, now[s.Cell])): // only the answer shows that it arrived
 				left, leftRead = append(left, s), append(leftRead, back[i])
 				if try == tries && refused == nil || !errors.Is(sets[i].err, engine.ErrTimeout) {
 					refused = fmt.Errorf("%s: %w", cell.Name, sets[i].err)

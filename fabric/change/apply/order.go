@@ -17,6 +17,7 @@ func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte)
 		routed := false
 		for i, c := range cells {
 			if bytes.Equal(now[i], want[i]) {
+				routed = routed || c.rewrites()
 				continue
 			}
 			step := Step{i, want[i]}

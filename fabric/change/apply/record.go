@@ -65,6 +65,9 @@ type Begin struct {
 	// Links are the ports that were active before, of the switches that the change
 	// writes.
 	Links []Ports `json:"links,omitempty"`
+	// Static are the switches whose adaptive routing the change disables. Its reversal does
+	// not restore it.
+	Static []mad.GUID `json:"static,omitempty"`
 	// Staged is how OpenSM receives the tables; nil: fabsh sends Sets.
 	Staged *Staged `json:"staged,omitempty"`
 }

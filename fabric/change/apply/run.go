@@ -288,7 +288,7 @@ func (r *Run) revertAll(ctx context.Context, j *Journal, f *fabric.Fabric, why s
 
 func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 	b := j.Begin()
-	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Log: r.Host.log}
+	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Static: b.Static, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Log: r.Host.log}
 	if r.Live != nil && r.Live.Graph().Fabric() == f && !back {
 		p.Live = r.Live
 	}

@@ -25,6 +25,8 @@ type Prover struct {
 	Live   *routes.Routes
 	Levels plan.Levels
 	Cells  []*Cell
+	// Static are the switches whose adaptive routing the change disables.
+	Static []mad.GUID
 	// Back is set when the change is reverted. To stop in between would not be better
 	// than losing paths that the old tables do not have, or than a credit loop that
 	// resolves without intervention.
@@ -64,9 +66,18 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	if p.Back {
 		t.Levels = p.levelsBack
 	}
-	writes := make([]plan.Write, len(p.Cells))
+	var writes []plan.Write
 	for i, c := range p.Cells {
-		writes[i] = plan.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]}
+		if !p.Back || !bytes.Equal(now[i], want[i]) {
+			writes = append(writes, plan.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]})
+		}
+	}
+	a, err := readAdaptivity(ctx, p.Engine, &t)
+	if err == nil {
+		err = p.checkStatic(a, writes)
+	}
+	if err != nil {
+		return nil, err
 	}
 	in, s, err := t.Order(ctx, writes)
 	if t.Basis != "" && !p.Back {

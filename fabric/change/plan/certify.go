@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -29,7 +31,7 @@ func (p *Plan) Certify(ctx context.Context, t *Tables) error {
 	if err != nil {
 		return err
 	}
-	err = certificate.Make(ctx, p.subnet(t.Live, in.Old.SL2VL, func(from int, to mad.LID) uint16 {
+	err = certificate.Make(ctx, p.subnet(t.Live, t.Adaptive, in.Old.SL2VL, func(from int, to mad.LID) uint16 {
 		return in.SLs | 1<<in.Old.SL.Of(from, to) | 1<<in.New.SL.Of(from, to)
 	}), c)
 	var failed *certificate.FailureError
@@ -96,18 +98,35 @@ func sorted(writes map[int]certificate.Block) []certificate.Block {
 }
 
 // subnet returns the subnet against which a certificate of p is made or checked.
-func (p *Plan) subnet(live *routes.Routes, lanes *routes.SL2VL, levels func(from int, to mad.LID) uint16) *certificate.Subnet {
+func (p *Plan) subnet(live *routes.Routes, adaptivity []*adaptive.Switch, lanes *routes.SL2VL, levels func(from int, to mad.LID) uint16) *certificate.Subnet {
 	g := live.Graph()
 	sub := &certificate.Subnet{
-		Fabric: g.Fabric(),
-		Table:  func(sw *fabric.Node) []uint8 { return live.Row(g.SwitchOf(sw)) },
-		VL:     func(sw *fabric.Node, in, out, sl uint8) uint8 { return lanes.VL(g.SwitchOf(sw), in, out, sl) },
-		Levels: func(from *fabric.Port, to mad.LID) uint16 { return levels(g.TerminalOf(from), to) },
+		Fabric:  g.Fabric(),
+		Choices: choicesOf(g, adaptivity),
+		Table:   func(sw *fabric.Node) []uint8 { return live.Row(g.SwitchOf(sw)) },
+		VL:      func(sw *fabric.Node, in, out, sl uint8) uint8 { return lanes.VL(g.SwitchOf(sw), in, out, sl) },
+		Levels:  func(from *fabric.Port, to mad.LID) uint16 { return levels(g.TerminalOf(from), to) },
 	}
 	for _, c := range p.Changes() {
 		sub.Changes = append(sub.Changes, certificate.Change{Attr: c.Attr, Modifier: c.Modifier, Node: c.Target.GUID, Old: c.Set.Old, New: c.New})
 	}
 	return sub
+}
+
+// choicesOf returns the choices of switches where adaptive routing is on; nil: it is not
+// known to be on.
+func choicesOf(g *graph.Graph, list []*adaptive.Switch) func(sw *fabric.Node) func(to mad.LID) []uint8 {
+	if list == nil {
+		return nil
+	}
+	return func(sw *fabric.Node) func(to mad.LID) []uint8 {
+		s := g.SwitchOf(sw)
+		if s < 0 || !list[s].Active() {
+			return nil
+		}
+		a, down := list[s], routes.Down(g, s)
+		return func(to mad.LID) []uint8 { return slices.Collect(a.Every(to, down).All()) }
+	}
 }
 
 // ErrNoCertificate reports that a plan has no certificate: it was made by an older
@@ -120,13 +139,16 @@ var ErrNoCertificate = errors.New("the plan has no certificate: it was made by a
 // forwarding tables nor SL2VL needs no certificate: the result is nil.
 func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Result, error) {
 	c := p.Certificate
-	switch changes := p.changesTables(t.Live.Graph().Fabric()); {
+	switch changes := p.ChangesTables(t.Live.Graph().Fabric()); {
 	case c == nil && changes:
 		return nil, ErrNoCertificate
 	case c == nil:
 		return nil, nil
 	case !changes:
 		return nil, &certificate.FailureError{Reason: "the plan changes no tables"}
+	}
+	if err := t.unknownChoices(); err != nil {
+		return nil, &certificate.FailureError{Reason: err.Error()}
 	}
 	live := *t.Live // lanes that only the certificate needs
 	if c.Lanes == mad.DropVL {
@@ -143,7 +165,7 @@ func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Re
 			}
 		}
 	}
-	return certificate.Check(ctx, p.subnet(&live, live.SL2VL, func(from int, to mad.LID) uint16 {
+	return certificate.Check(ctx, p.subnet(&live, t.Adaptive, live.SL2VL, func(from int, to mad.LID) uint16 {
 		if live.SL == nil {
 			return allSLs
 		}
@@ -151,8 +173,8 @@ func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Re
 	}), c)
 }
 
-// changesTables reports whether p changes forwarding tables, or lanes of switches.
-func (p *Plan) changesTables(f *fabric.Fabric) bool {
+// ChangesTables reports whether p changes forwarding tables, or lanes of switches.
+func (p *Plan) ChangesTables(f *fabric.Fabric) bool {
 	return slices.ContainsFunc(p.Changes(), func(c Change) bool {
 		nodes := f.NodeByGUID(c.Target.GUID)
 		return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable && len(nodes) == 1 && nodes[0].IsSwitch()

@@ -63,6 +63,10 @@ func (f *fileReader) plan() (*Plan, error) {
 		"from":    member(&p.From, f.text),
 		"manager": member(&p.Base.Manager, f.manager),
 		"choice":  member(&p.Choice, f.choice),
+		"static": func() error {
+			p.Static = true
+			return f.list("switches", maxNodes, f.disabled)
+		},
 		"report":  member(&p.Recorded, f.report),
 		"nodes":   func() error { return f.list("nodes", maxNodes, f.node) },
 		"links":   func() error { return f.list("links", maxLinks, f.link) },
@@ -123,7 +127,7 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 }
 
 // optional are members that may be missing.
-var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "choice": true, "between": true, "certificate": true, "credit_loop": true}
+var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "choice": true, "static": true, "between": true, "certificate": true, "credit_loop": true}
 
 // missing returns the missing members, sorted.
 func missing(members map[string]func() error, seen []string) string {

@@ -92,6 +92,14 @@ func (f *fileReader) round(r *Report) error {
 	return err
 }
 
+// disabled reads a switch whose adaptive routing the plan disables.
+func (f *fileReader) disabled() error {
+	var s Switch
+	err := f.object("a switch", map[string]func() error{"guid": member(&s.GUID, f.guid), "name": member(&s.Name, f.text)})
+	f.made.Disables = append(f.made.Disables, s)
+	return err
+}
+
 func (f *fileReader) node() error {
 	var n Node
 	err := f.object("a node", map[string]func() error{

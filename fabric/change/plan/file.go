@@ -43,6 +43,9 @@ func (p *Plan) Write(to io.Writer) error {
 		w.text(",\n\"choice\": ")
 		w.value(choiceFile{c.Kind.Name(), c.Load, c.OwnLoad})
 	}
+	if p.Static {
+		rows(&w, "static", p.Disables, func(_ int, s Switch) any { return switchFile{s.GUID.String(), s.Name} })
+	}
 	w.text(",\n\"report\": ")
 	w.value(cmp.Or(p.Report, p.Recorded).file())
 	rows(&w, "nodes", p.Base.Nodes, func(_ int, n Node) any {
@@ -77,6 +80,10 @@ type (
 		Tables  string `json:"tables"`
 		Load    int64  `json:"load"`
 		OwnLoad int64  `json:"own_load"`
+	}
+	switchFile struct {
+		GUID string `json:"guid"`
+		Name string `json:"name"`
 	}
 	nodeFile struct {
 		GUID  string   `json:"guid"`

@@ -7,6 +7,7 @@
 //	             verdict.go, in one line
 //	certify.go   makes and checks the certificate
 //	choice.go    Choice: which of a policy's tables it leads to
+//	static.go    where adaptive routing is on, and disabled
 //	levels.go    which service levels packets have
 //	place.go     which block or port a Set is about; what plans may hold
 //	topology.go  Fingerprint: what a plan was made from
@@ -45,6 +46,11 @@ type Plan struct {
 	Target *routes.Routes
 	// Choice is which of a policy's tables it leads to; nil: there was no choice.
 	Choice *Choice
+	// Static is that static routing was requested: where adaptive routing is on at a switch
+	// that the plan writes the forwarding table of, the plan disables it. Disables are those
+	// switches.
+	Static   bool
+	Disables []Switch
 	// Report is the result of the proof when the plan was made, in this process; nil:
 	// none. For a plan read from a file it is the report in the file, marked Recorded;
 	// nothing relies on it.
@@ -119,7 +125,7 @@ type Change struct {
 }
 
 // Changes are what p changes in the end, in the order in which it is first asked
-// for. What ends as it began is no change.
+// for. What ends as it began is no change, except where the write disables adaptive routing.
 func (p *Plan) Changes() []Change {
 	at := map[Place]int{}
 	var all []Change
@@ -142,7 +148,14 @@ func (p *Plan) Changes() []Change {
 		c := &all[i]
 		c.Fields = slices.DeleteFunc(c.Fields, func(f Field) bool { return f.Old == f.New && !asks(c.Attr.Field(f.Name)) })
 	}
-	return slices.DeleteFunc(all, func(c Change) bool { return len(c.Fields) == 0 && bytes.Equal(c.Old, c.New) })
+	disables := map[mad.GUID]bool{}
+	for _, s := range p.Disables {
+		disables[s.GUID] = true
+	}
+	return slices.DeleteFunc(all, func(c Change) bool {
+		rewritten := c.Attr == mad.AttrLinearForwardingTable && disables[c.Target.GUID]
+		return len(c.Fields) == 0 && bytes.Equal(c.Old, c.New) && !rewritten
+	})
 }
 
 // asks reports whether a Set of f requests an action, after which the field has another

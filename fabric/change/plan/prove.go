@@ -56,7 +56,7 @@ func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *or
 	if reason := p.checkPorts(t.Live.Graph().Fabric()); reason != "" {
 		r.OK, r.Reason = false, reason
 	}
-	r.NotJudged = p.notJudged(t.Live.Graph())
+	r.NotJudged = append(p.notJudged(t.Live.Graph()), t.Notes...)
 	in, s, err := t.Order(ctx, p.Writes())
 	var refused *order.Refusal
 	if err != nil && !errors.As(err, &refused) {
@@ -82,6 +82,7 @@ func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *or
 	}
 	r.Pairs, r.Lost, r.Gained = s.Figures.Pairs, s.Figures.Lost, s.Figures.Gained
 	r.NotJudged = append(r.NotJudged, s.Figures.Unjudged...)
+	r.NotJudged = append(r.NotJudged, t.adaptiveNotes(&in)...)
 	r.NotJudged = append(r.NotJudged, inactive(t.Live.Graph())...)
 	if in.Old.SL2VL != nil || t.Target != nil {
 		r.NotJudged = append(r.NotJudged, t.basis()...)

@@ -27,6 +27,9 @@ type Recorder struct {
 	// Target and Choice are those of the plan.
 	Target *routes.Routes
 	Choice *Choice
+	// Static is that static routing was requested: where adaptive routing is on, a write of
+	// a forwarding table is recorded.
+	Static bool
 
 	mu      sync.Mutex
 	at      map[string]station // by address

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -36,6 +37,10 @@ type Tables struct {
 	OnTarget bool
 	// Last are LIDs that are cut last: those of the subnet manager and of this host.
 	Last []mad.LID
+	// Adaptive is adaptive routing that is on, by switch of Live, with its choices; nil: off.
+	// No list: it was not determined. Notes describes what else is known of it.
+	Adaptive []*adaptive.Switch
+	Notes    []string
 	// Simple, AcceptCreditLoops and AcceptLost are those of order.Input.
 	Simple, AcceptCreditLoops, AcceptLost bool
 }
@@ -57,6 +62,9 @@ const allSLs = 1<<mad.ServiceLevels - 1
 // safe.
 func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order.Schedule, error) {
 	in, err := t.input(ctx, writes)
+	if err == nil && in.New != nil {
+		err = t.unknownChoices()
+	}
 	if err != nil || in.New == nil {
 		return in, nil, err
 	}
@@ -96,7 +104,7 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 // input is the input of order.Plan. New is nil if writes has no tables.
 func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error) {
 	g := t.Live.Graph()
-	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost}
+	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost, Adaptive: t.Adaptive, Disable: t.disable(writes)}
 	top, found, lanes := t.Live.Top(), false, false
 	for i := range writes {
 		w := &writes[i]

@@ -26,7 +26,10 @@ func (p *Plan) Line(r *Report) string {
 	}
 	parts := p.extent(changes, blocks, r.Rounds)
 	if len(r.Rounds) > 0 {
-		const always = " at every step, whatever the order within a round"
+		always := " at every step, whatever the order within a round"
+		if len(p.Disables) > 0 {
+			always += " and the choices of adaptive routing"
+		}
 		proven := "loop-free and credit-loop-free" + always
 		if r.CreditLoop != "" {
 			proven = "loop-free" + always + "; " + r.CreditLoop
@@ -34,6 +37,9 @@ func (p *Plan) Line(r *Report) string {
 		parts = append(parts, plural.Count(int(r.Pairs), "pair", "pairs")+" rerouted", proven)
 	} else {
 		parts = append(parts, "no forwarding table changes")
+	}
+	if text := p.Disabled(); text != "" {
+		parts = append(parts, text)
 	}
 	if r.Reason != "" {
 		parts = append(parts, r.Reason)
@@ -56,7 +62,11 @@ func (p *Plan) Unverified() string {
 	if len(changes) == 0 {
 		return "nothing to change"
 	}
-	return strings.Join(append(p.extent(changes, blocks, p.CertifiedRounds()), "not verified here"), "; ")
+	parts := p.extent(changes, blocks, p.CertifiedRounds())
+	if text := p.Disabled(); text != "" {
+		parts = append(parts, text)
+	}
+	return strings.Join(append(parts, "not verified here"), "; ")
 }
 
 // CertifiedRounds returns the rounds of the certificate; nil without one.
@@ -128,6 +138,9 @@ func (p *Plan) Verified(r *certificate.Result) string {
 	}
 	const always = " at every step, whatever the order within a round"
 	parts := append([]string{"ok: the certificate holds"}, p.extent(p.Changes(), blocks, p.CertifiedRounds())...)
+	if text := p.Disabled(); text != "" {
+		parts = append(parts, text)
+	}
 	parts = append(parts, plural.Count(r.LIDs, "LID changes", "LIDs change"))
 	if p.Certificate.AcceptCreditLoops {
 		return strings.Join(append(parts, "no packet loops or is lost"+always, "credit loops were accepted: packets may deadlock"), "; ")
@@ -140,7 +153,13 @@ func (p *Plan) NotCovered(t *Tables) (notes []string) {
 	if p.Certificate == nil {
 		return nil
 	}
-	notes = append(p.notJudged(t.Live.Graph()), "adaptive routing: only the static entries are judged", "credit loops of management packets (GMPs) to and from switches")
+	if notes = append(p.notJudged(t.Live.Graph()), t.Notes...); t.Adaptive == nil {
+		notes = append(notes, "adaptive routing: not determined; only the forwarding tables are judged")
+	}
+	if len(p.Disables) > 0 {
+		notes = append(notes, disableNote)
+	}
+	notes = append(notes, "credit loops of management packets (GMPs) to and from switches")
 	if t.Basis != "" {
 		notes = append(notes, "service levels: "+t.Basis)
 	}
