@@ -23,7 +23,7 @@ var TrafficType = &lang.ResultType{
 		{Name: "adaptive", Doc: "True if switches choose between ports: these share the traffic evenly here, and by load in the network"},
 		{Name: "jobs", Type: "list of job_load", Doc: "for each job, its hosts and its traffic", Long: true},
 		{Name: "shared", Type: "list of shared_link", Doc: "the links that several jobs use, the most traffic first", Long: true},
-		{Name: "links", Type: "dict", Doc: "a dict of the name of a port to a dict of id of a job to its outgoing traffic, for ports with traffic", Long: true},
+		{Name: "loads", Type: "dict", Doc: "a dict of the name of a port to a dict of id of a job to its outgoing traffic, for ports with traffic", Long: true},
 	},
 }
 

@@ -95,11 +95,11 @@ func finished(err error) error {
 	return err
 }
 
-// cutTool separates the command line of a tool into its name and the rest; "" if it is
-// not one, but perhaps an assignment to a variable of that name.
+// cutTool separates the command line of a tool or a report into its name and the rest; "" if it
+// is not one, but perhaps an assignment to a variable of that name.
 func cutTool(text string) (name, words string) {
 	name, words, _ = strings.Cut(text, " ")
-	if tools.Hint(name) == "" || strings.HasPrefix(strings.TrimSpace(words), "=") {
+	if tools.Hint(name) == "" && !script.IsReport(name) || strings.HasPrefix(strings.TrimSpace(words), "=") {
 		return "", ""
 	}
 	return name, words
