@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
@@ -23,6 +24,104 @@ func EscapeRoot(ctx context.Context, g *graph.Graph, roots []int) (int, *graph.R
 		return centre[0], l.Ranks(), nil
 	}
 	return centre[0], graph.RanksFrom(g, centre), nil
+}
+
+// maxRoots is how many roots findTree tries.
+const maxRoots = 64
+
+// findTree finds an escape tree whose turns close no cycle with given dependencies: by switch, the
+// channel to its parent. Nil: none was found. Tables of nue leave one, unless what has been lost
+// was part of it. best is the root from which a tree grew to most switches.
+func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []int32, best int, err error) {
+	g := r.Graph()
+	first, _, err := EscapeRoot(ctx, g, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	roots := []int{first}
+	for s := 0; s < len(g.Switches()); s += max(1, len(g.Switches())/maxRoots) {
+		roots = append(roots, s)
+	}
+	position := given.Positions()
+	most := -1
+	for _, root := range roots {
+		if ctx.Err() != nil {
+			return nil, 0, context.Cause(ctx)
+		}
+		n := newNueSearch(r, given.Clone(), slices.Clone(position))
+		grown, whole := n.growTree(root)
+		if whole {
+			return n.tree, root, nil
+		}
+		if grown > most {
+			best, most = root, grown
+		}
+	}
+	return nil, best, nil
+}
+
+// growTree makes an escape tree from root whose turns close no cycle with the dependencies, and
+// adds these. It returns how many switches it has. Not whole: there is no such tree to all, or the
+// order in which it grows does not lead to it.
+func (n *nueSearch) growTree(root int) (grown int, whole bool) {
+	g := n.g
+	n.tree = slices.Repeat([]int32{graph.NoChannel}, len(g.Switches()))
+	in := make([]bool, len(g.Switches()))
+	left := 0 // switches to which the tree must grow
+	for s := range in {
+		if n.component[s] == n.component[root] {
+			left++
+		}
+	}
+	order := []int32{int32(root)}
+	in[root] = true
+	for i := 0; i < len(order); i++ {
+		t := order[i]
+		for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
+			s := g.ChannelTo(c)
+			if in[s] {
+				continue
+			}
+			n.tree[s] = g.Channels()[c].Reverse
+			fits := n.addTurns(s)
+			n.order.Commit(func(v, w int32) bool { return fits })
+			if in[s] = fits; fits {
+				order = append(order, s)
+			} else {
+				n.tree[s] = graph.NoChannel
+			}
+		}
+	}
+	return len(order), len(order) == left
+}
+
+// addTurns adds the turns of packets from s to its parent in the tree and back, beside those of
+// the switches that are in it. False: some close a cycle.
+func (n *nueSearch) addTurns(s int32) bool {
+	g, up := n.g, n.tree[s]
+	down, parent := g.Channels()[up].Reverse, g.ChannelTo(up)
+	if next := n.tree[parent]; next >= 0 && (!n.order.TryAdd(up, next) || !n.order.TryAdd(g.Channels()[next].Reverse, down)) {
+		return false
+	}
+	for c := g.FirstChannel(int(parent)); c < g.FirstChannel(int(parent+1)); c++ {
+		if back := g.Channels()[c].Reverse; c != down && n.tree[g.ChannelTo(c)] == back && (!n.order.TryAdd(up, c) || !n.order.TryAdd(back, down)) {
+			return false
+		}
+	}
+	return true
+}
+
+// setTree adds the turns of an escape tree, if tree is not nil.
+func (n *nueSearch) setTree(tree []int32) {
+	if n.tree = tree; tree == nil {
+		return
+	}
+	for s, up := range tree {
+		if up >= 0 {
+			n.addTurns(int32(s))
+		}
+	}
+	n.order.Commit(func(v, w int32) bool { return true })
 }
 
 // addTree adds the dependencies of a spanning tree, the escape tree; of one in each

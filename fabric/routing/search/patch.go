@@ -25,7 +25,8 @@ func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Route
 }
 
 // PatchLIDs is Patch, but LIDs with a path that does not arrive may change altogether where
-// nothing else will do, and their lanes, of which so many are allowed. whole: no credit loop is
+// nothing else will do, and their lanes, of which so many are allowed; and others, where these
+// have no room. whole: no credit loop is
 // in the tables, and all switches with CAs have all paths.
 func PatchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t *routes.Routes, whole bool, err error) {
 	return patch(ctx, r, g, lanes)
@@ -168,12 +169,22 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 		if i > 0 {
 			a.restore(cas)
 		}
-		if err := a.try(ctx, lane, with, cas); err != nil || a.toCAs.missing == 0 {
+		if err := a.try(ctx, lane, with, cas, nil); err != nil || a.toCAs.missing == 0 {
 			return err
 		}
 	}
 	if a.allowed == 0 {
 		return nil
+	}
+	// Beside the turns of an escape tree, so that it leaves no LID without paths.
+	a.restore(cas)
+	alone := given[len(given)-1]
+	tree, root, err := findTree(ctx, a.r, alone)
+	if err != nil {
+		return err
+	}
+	if err := a.try(ctx, lane, alone, cas, tree); err != nil || a.toCAs.missing == 0 {
+		return err
 	}
 	// All paths to the LIDs that lack some, then to all LIDs that change.
 	for _, again := range [][]gap{a.open, cas} {
@@ -186,72 +197,40 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 		if err != nil {
 			return err
 		}
-		if err := a.try(ctx, lane, others, gaps); err != nil || a.toCAs.missing == 0 {
+		if tree, root, err = findTree(ctx, a.r, others); err != nil {
 			return err
 		}
+		if err := a.try(ctx, lane, others, gaps, tree); err != nil || a.toCAs.missing == 0 {
+			return err
+		}
+		if tree != nil {
+			n := newNueSearch(a.r, a.graphs[lane], a.graphs[lane].Positions())
+			n.setTree(tree)
+			for _, x := range a.open {
+				n.takeEscape(x.d, x.dest)
+			}
+			a.toCAs.missing = 0
+			return nil
+		}
 	}
-	return a.moveToLanes()
+	if err := a.moveToLanes(); err != nil || a.toCAs.missing == 0 {
+		return err
+	}
+	return a.makeRoom(ctx, lane, root)
 }
 
-// try searches for paths beside given dependencies.
-func (a *patching) try(ctx context.Context, lane int, given *cdg.Graph, gaps []gap) (err error) {
+// try searches for paths beside given dependencies, and the turns of an escape tree, if
+// tree is not nil.
+func (a *patching) try(ctx context.Context, lane int, given *cdg.Graph, gaps []gap, tree []int32) (err error) {
 	a.toCAs = tally{}
 	a.graphs[lane], err = a.toEach(ctx, &a.toCAs, gaps, maxAttempts, func() *nueSearch {
 		d := given.Clone()
 		n := newNueSearch(a.r, d, d.Positions())
 		n.load = slices.Clone(a.load)
+		n.setTree(tree)
 		return n
 	})
 	return err
-}
-
-// blank drops all packets to the LIDs of gaps, to search for paths from the start.
-func (a *patching) blank(gaps []gap) (list []gap) {
-	for _, x := range gaps {
-		x.before = slices.Repeat([]uint8{routes.NoPort}, len(x.before))
-		x.before[x.d] = x.dest.Out
-		for s, port := range x.before {
-			a.r.Row(s)[x.dest.LID] = port
-		}
-		list = append(list, x)
-	}
-	return list
-}
-
-// moveToLanes gives the LIDs that are open another lane, as far as these are allowed.
-func (a *patching) moveToLanes() error {
-	if a.allowed == 1 {
-		return nil
-	}
-	r := a.r
-	if r.SL == nil || r.SL.Pair != nil || !r.SL2VL.Direct() {
-		if r.SL.Any() {
-			return nil
-		}
-		r.SL = &routes.SL{}
-	}
-	r.SL2VL = routes.NewSL2VL(r.Graph())
-	r.SL.Dest = append(r.SL.Dest, make([]uint8, max(0, int(r.Top())+1-len(r.SL.Dest)))...)
-	a.toCAs.missing = 0
-	for _, x := range a.blank(a.open) {
-		var count tally
-		for lane := range a.allowed {
-			if lane == len(a.graphs) {
-				a.graphs = append(a.graphs, cdg.New(r.Graph(), 1))
-			}
-			d := a.graphs[lane].Clone()
-			n := newNueSearch(r, d, d.Positions())
-			n.load = slices.Clone(a.load)
-			if count = (tally{}); a.close(n, x, &count) {
-				r.SL.Dest[x.dest.LID], a.graphs[lane] = uint8(lane), d
-				break
-			}
-			a.blank([]gap{x})
-		}
-		a.toCAs.added += count.added
-		a.toCAs.missing += count.missing
-	}
-	return nil
 }
 
 // findBroken drops the entries for packets that do not arrive, of all switches, and
