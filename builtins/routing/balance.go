@@ -1,6 +1,8 @@
 package routing
 
 import (
+	"context"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -23,6 +25,7 @@ var BalanceType = &lang.ResultType{
 		{Name: "busiest", Doc: "a port with the most outgoing routes, None without links"},
 		{Name: "routes", Doc: "a dict of port name to its routes", Long: true},
 		{Name: "lids", Doc: "a dict of port name to its LIDs", Long: true},
+		adaptiveMember, adaptiveReasonMember,
 	},
 }
 
@@ -33,8 +36,10 @@ var balanceMethod = lang.Builtin{
 	Params: []lang.Param{
 		endpointsParam,
 		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "count only the routes to these LIDs, such as those of storage, or one of each port"},
+		slParam,
 	},
-	Doc: "Counts the routes on each link between switches, and the LIDs they lead to.",
+	Doc: `Counts the routes on each link between switches, and the LIDs they lead to.
+All figures are of static ports. Where switches choose among ports, as with adaptive routing, adaptive has the most routes on a link with the best and the worst choices beside them.`,
 	Example: `
 > b = discover().graph().route("ftree").balance()
 > b.routes_max, b.routes_min
@@ -43,9 +48,14 @@ var balanceMethod = lang.Builtin{
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		endpointsArg
 		LIDs []mad.LID
+		slArg
 	}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		class, err := a.class(v.graph.g)
+		if err != nil {
+			return nil, err
+		}
+		sl, err := a.level()
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +73,14 @@ var balanceMethod = lang.Builtin{
 		if b.Routes.Busiest >= 0 {
 			busiest = topology.PortOf(v.graph.g.ChannelPort(b.Routes.Busiest))
 		}
-		return lang.NewResult(BalanceType,
+		adaptive, reason, err := adaptiveLoad(c, v, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+			return traffic.MeasureAdaptiveBalance(ctx, v.Tables, class, a.LIDs, sl)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &loadValue{lang.NewResult(BalanceType,
 			starlark.MakeInt64(b.Routes.Max), starlark.Float(b.Routes.Mean), starlark.MakeInt64(b.Routes.Min),
-			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids), nil
+			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids, adaptive, reason)}, nil
 	}),
 }

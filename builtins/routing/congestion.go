@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,7 @@ var CongestionType = &lang.ResultType{
 		{Name: "worst", Doc: "the first sample with the largest number: the distance of a shift, else the number of the sample; None if no link has a flow"},
 		{Name: "port", Doc: "a port whose outgoing link has the largest number of flows, or the largest traffic; None without flows"},
 		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic; else None", Long: true},
+		adaptiveMember, adaptiveReasonMember,
 	},
 }
 
@@ -37,13 +39,15 @@ var congestionMethod = lang.Builtin{
 	Name:    "congestion",
 	Returns: "congestion",
 	Params: []lang.Param{
-		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
+		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "ring": each endpoint sends to the next one; "all-to-all"`},
 		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order (default: graph.order(), or all CAs and routers without compute nodes)"},
 		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "number of samples (default: 1000, or all shifts where those are fewer)"},
 		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "seed of the random ones"},
+		slParam,
 	},
 	Doc: `Counts the flows on links under a pattern of traffic, or adds up the traffic of a matrix on them.
-A matrix can have any unit; order, samples and seed do not apply to it.`,
+A matrix can have any unit; order, samples and seed do not apply to it.
+All figures are of static ports. Where switches choose among ports, as with adaptive routing, adaptive has the largest loads with the best and the worst choices beside them.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree").congestion("shift").max
@@ -54,14 +58,22 @@ True
 > m = t.congestion({(a, b): 2.5, (c, b): 1})
 > m.max, m.lost, len(m.loads)
 (3.5, 0, 3)
+> a = g.route("updn", adaptive=True).congestion("permutation", samples=5).adaptive
+> a.ideal_max <= a.static_max, a.worst_max >= a.static_max
+(True, True)
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Pattern starlark.Value
 		Order   []mad.LID
 		Samples *int
 		Seed    int
+		slArg
 	}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
+		sl, err := a.level()
+		if err != nil {
+			return nil, err
+		}
 		pattern, ok := starlark.AsString(a.Pattern)
 		if !ok {
 			if a.Order != nil || a.Samples != nil {
@@ -75,7 +87,10 @@ True
 			if err != nil {
 				return nil, computeError(c, err)
 			}
-			return wrapCongestion(v, &m.Congestion, m), nil
+			defer progress(c, "splitting the traffic over choices")()
+			return wrapCongestion(v, &m.Congestion, m, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+				return traffic.MeasureAdaptiveFlows(ctx, v.Tables, flows, sl)
+			}, c)
 		}
 		o := traffic.CongestionOptions{Pattern: pattern, Order: a.Order, Seed: uint64(a.Seed)}
 		if a.Samples != nil {
@@ -88,13 +103,19 @@ True
 		if err != nil {
 			return nil, computeError(c, err)
 		}
-		return wrapCongestion(v, r, nil), nil
+		return wrapCongestion(v, r, nil, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+			return traffic.MeasureAdaptive(ctx, v.Tables, o, sl)
+		}, c)
 	}),
 }
 
 // wrapCongestion returns r as a value for scripts; m, if not nil, has the loads of a
-// matrix.
-func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestion) starlark.Value {
+// matrix. measure measures the loads with adaptive routing.
+func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestion, measure measureAdaptive, c *lang.Call) (starlark.Value, error) {
+	adaptive, reason, err := adaptiveLoad(c, v, measure)
+	if err != nil {
+		return nil, err
+	}
 	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
 	most := starlark.Value(starlark.MakeInt(r.Max))
 	if r.Pattern == traffic.AllToAll {
@@ -107,16 +128,10 @@ func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestio
 		at = topology.PortOf(v.graph.g.ChannelPort(r.At))
 	}
 	if m != nil {
-		d := new(starlark.Dict)
-		for ch, load := range m.Loads {
-			if load > 0 {
-				d.SetKey(starlark.String(v.graph.g.ChannelPort(ch).Name()), starlark.Float(load))
-			}
-		}
-		most, loads = starlark.Float(m.MaxLoad), d
+		most, loads = starlark.Float(m.MaxLoad), v.loadsByPort(m.Loads)
 	}
-	return lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
-		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads)
+	return &loadValue{lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
+		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads, adaptive, reason)}, nil
 }
 
 // flowsOf returns the flows of a traffic matrix.

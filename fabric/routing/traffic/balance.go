@@ -2,6 +2,9 @@
 //
 //	balance.go      how evenly routes are spread over links
 //	congestion.go   the flows that meet on links under a pattern of traffic
+//	adaptive.go     the loads where switches choose among ports; choicenet.go: the paths
+//	                that they may choose; demand.go: the traffic that is split together;
+//	                ideal.go, worst.go: the best and the worst split; loads.go: sums
 //	reroute.go      how many paths differ between two tables, and what that does to the
 //	                load; reroutepatch.go: where few switches differ;
 //	                reroutechoices.go: where switches route adaptively
@@ -89,20 +92,12 @@ func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 // Time: O(L*S).
 func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids []mad.LID) (*Balance, error) {
 	g := r.Graph()
-	e := walk.SelectEndpoints(g, c)
-	if lids != nil {
-		clear(e.Wanted)
-		for _, lid := range lids {
-			t := g.TerminalByLID(lid)
-			if t < 0 {
-				return nil, fmt.Errorf("balance: no port has LID %d; the highest is %d", lid, g.Top())
-			}
-			e.Wanted[lid] = true
-		}
+	e, err := balanceEndpoints(g, c, lids)
+	if err != nil {
+		return nil, err
 	}
 	dlids := make([][]int64, g.Workers())
 	b := &Balance{DLIDs: make([]int64, len(g.Channels())), routes: r}
-	var err error
 	b.PerChannel, err = walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, _ mad.LID) {
 		if dlids[worker] == nil {
 			dlids[worker] = make([]int64, len(g.Channels()))
@@ -123,4 +118,20 @@ func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids [
 	}
 	b.Routes, b.LIDs = DistributionOf(b.PerChannel), DistributionOf(b.DLIDs)
 	return b, nil
+}
+
+// balanceEndpoints are the endpoints that MeasureBalance counts the routes between.
+func balanceEndpoints(g *graph.Graph, c graph.Class, lids []mad.LID) (*walk.Endpoints, error) {
+	e := walk.SelectEndpoints(g, c)
+	if lids != nil {
+		clear(e.Wanted)
+		for _, lid := range lids {
+			t := g.TerminalByLID(lid)
+			if t < 0 {
+				return nil, fmt.Errorf("balance: no port has LID %d; the highest is %d", lid, g.Top())
+			}
+			e.Wanted[lid] = true
+		}
+	}
+	return e, nil
 }

@@ -18,12 +18,13 @@ const (
 	Shift       = "shift"       // each endpoint sends to the one k places after it, for all k
 	Permutation = "permutation" // random permutations
 	Bisection   = "bisection"   // random halves that exchange in pairs
+	Ring        = "ring"        // each endpoint sends to the next one
 	AllToAll    = "all-to-all"  // each sends to all others at once
 	Matrix      = "matrix"      // as Matrix has it
 )
 
 // Patterns are all patterns.
-func Patterns() []string { return []string{Shift, Permutation, Bisection, AllToAll} }
+func Patterns() []string { return []string{Shift, Permutation, Bisection, Ring, AllToAll} }
 
 // CongestionOptions describe the traffic.
 type CongestionOptions struct {
@@ -145,53 +146,66 @@ func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixC
 //
 // Time: O(P) for each flow of each sample, P links a path; all-to-all: O(L*S).
 func MeasureCongestion(ctx context.Context, r *routes.Routes, o CongestionOptions) (*Congestion, error) {
-	g := r.Graph()
-	if !slices.Contains(Patterns(), o.Pattern) {
-		return nil, fmt.Errorf("congestion: unknown pattern %q; supported: %s", o.Pattern, strings.Join(Patterns(), ", "))
+	p, ends, err := o.prepare(r.Graph())
+	if err != nil {
+		return nil, err
 	}
-	if o.Order == nil {
-		if o.Order = graph.Order(g); len(o.Order) == 0 {
-			o.Order = g.LIDs(^(graph.ClassSwitch | graph.ClassAN))
-		}
-	}
-	ends := make([]int32, len(o.Order))
-	for i, lid := range o.Order {
-		t := g.TerminalByLID(lid)
-		if t < 0 || g.Terminals()[t].Switch < 0 {
-			return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
-		}
-		ends[i] = int32(t)
-	}
-	c := &Congestion{Pattern: o.Pattern, Endpoints: len(ends), Seed: o.Seed, Worst: -1, At: -1}
+	c := &p.Congestion
 	if len(ends) < 2 {
 		return c, nil
 	}
+	o.Order = p.order
 	if o.Pattern == AllToAll {
 		return c, allToAll(ctx, r, c, o.Order)
 	}
-	c.Samples = o.Samples
-	if c.Samples <= 0 {
-		c.Samples = 1000
+	return c, sample(ctx, r, c, o, ends)
+}
+
+// prepared is a pattern between endpoints.
+type prepared struct {
+	Congestion
+	order []mad.LID
+}
+
+// prepare checks o, and finds the terminals of the endpoints, in their order.
+func (o *CongestionOptions) prepare(g *graph.Graph) (*prepared, []int32, error) {
+	if !slices.Contains(Patterns(), o.Pattern) {
+		return nil, nil, fmt.Errorf("congestion: unknown pattern %q; supported: %s", o.Pattern, strings.Join(Patterns(), ", "))
+	}
+	p := &prepared{order: o.Order}
+	if p.order == nil {
+		if p.order = graph.Order(g); len(p.order) == 0 {
+			p.order = g.LIDs(^(graph.ClassSwitch | graph.ClassAN))
+		}
+	}
+	ends := make([]int32, len(p.order))
+	for i, lid := range p.order {
+		t := g.TerminalByLID(lid)
+		if t < 0 || g.Terminals()[t].Switch < 0 {
+			return nil, nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
+		}
+		ends[i] = int32(t)
+	}
+	p.Congestion = Congestion{Pattern: o.Pattern, Endpoints: len(ends), Seed: o.Seed, Worst: -1, At: -1}
+	if len(ends) < 2 {
+		return p, ends, nil
+	}
+	switch p.Samples = o.Samples; {
+	case o.Pattern == Ring || o.Pattern == AllToAll:
+		p.Samples = 1
+	case p.Samples <= 0:
+		p.Samples = 1000
 	}
 	if o.Pattern == Shift {
-		c.Samples = min(c.Samples, len(ends)-1)
+		p.Samples = min(p.Samples, len(ends)-1)
 	}
-	return c, sample(ctx, r, c, o, ends)
+	return p, ends, nil
 }
 
 // allToAll counts all flows at once: they are the routes between the endpoints.
 func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.LID) error {
 	g := r.Graph()
-	c.Samples = 1
-	e := &walk.Endpoints{On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
-	for _, lid := range lids {
-		e.Wanted[lid] = true
-		s := g.Terminals()[g.TerminalByLID(lid)].Switch
-		if e.On[s]++; e.On[s] == 1 {
-			e.Sources = append(e.Sources, int32(s))
-		}
-	}
-	slices.Sort(e.Sources)
+	e := endpointsOf(g, lids)
 	lost := make([]int64, g.Workers())
 	loads, err := walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, lid mad.LID) {
 		for _, s := range e.Sources {
@@ -209,6 +223,21 @@ func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.L
 	s := DistributionOf(loads)
 	c.Max, c.Mean, c.At, c.Worst = int(s.Max), float64(s.Max), s.Busiest, 0
 	return nil
+}
+
+// endpointsOf are the endpoints that have lids.
+func endpointsOf(g *graph.Graph, lids []mad.LID) *walk.Endpoints {
+	e := &walk.Endpoints{Is: make([]bool, len(g.Terminals())), On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
+	for _, lid := range lids {
+		t := g.TerminalByLID(lid)
+		s := g.Terminals()[t].Switch
+		e.Is[t], e.Wanted[lid] = true, true
+		if e.On[s]++; e.On[s] == 1 {
+			e.Sources = append(e.Sources, int32(s))
+		}
+	}
+	slices.Sort(e.Sources)
+	return e
 }
 
 // sampler is the memory of a worker.
@@ -290,13 +319,18 @@ func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOp
 }
 
 // shift is the distance of the i-th shift.
-func (c *Congestion) shift(i int) int { return 1 + i*(c.Endpoints-1)/c.Samples }
+func (c *Congestion) shift(i int) int {
+	if c.Pattern == Ring {
+		return 1
+	}
+	return 1 + i*(c.Endpoints-1)/c.Samples
+}
 
 // draw chooses the destinations of sample i.
 func (x *sampler) draw(c *Congestion, i int) {
 	n := len(x.to)
 	switch c.Pattern {
-	case Shift:
+	case Shift, Ring:
 		k := c.shift(i)
 		for from := range x.to {
 			x.to[from] = int32((from + k) % n)

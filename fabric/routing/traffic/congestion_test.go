@@ -87,7 +87,7 @@ func TestCongestion(t *testing.T) {
 	}
 	for _, o := range []traffic.CongestionOptions{{Pattern: "storm"}, {Pattern: traffic.Shift, Order: []mad.LID{99}}} {
 		_, err := traffic.MeasureCongestion(t.Context(), r, o)
-		want := map[string]string{"storm": `congestion: unknown pattern "storm"; supported: shift, permutation, bisection, all-to-all`, traffic.Shift: "congestion: no port on a switch has LID 99"}[o.Pattern]
+		want := map[string]string{"storm": `congestion: unknown pattern "storm"; supported: shift, permutation, bisection, ring, all-to-all`, traffic.Shift: "congestion: no port on a switch has LID 99"}[o.Pattern]
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
 		}

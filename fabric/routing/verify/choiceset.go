@@ -214,9 +214,9 @@ func (x *choiceSets) example(r *routes.Routes, at, next int32) mad.LID {
 	return 0
 }
 
-// adaptiveOf is what the tables have on adaptive routing, with the reason where it is
+// AdaptiveOf is what the tables have on adaptive routing, with the reason where it is
 // unknown.
-func adaptiveOf(r *routes.Routes) (Adaptive, string) {
+func AdaptiveOf(r *routes.Routes) (Adaptive, string) {
 	if !r.AdaptiveKnown() {
 		return AdaptiveUndetermined, ""
 	}

@@ -66,7 +66,7 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 	}
 	if o.Adaptive == AdaptiveUndetermined {
 		v.prepareChoices(r)
-		v.o.Adaptive, v.reason = adaptiveOf(r)
+		v.o.Adaptive, v.reason = AdaptiveOf(r)
 	}
 	var err error
 	if v.nearest, err = graph.LinkHops(ctx, r.Graph()); err != nil {
