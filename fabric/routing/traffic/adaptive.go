@@ -18,7 +18,7 @@ type AdaptiveLoad struct {
 	// adaptively take.
 	Static Extremes
 	// Ideal are those of splits that make the largest load as small as possible. Flows may
-	// be divided, at each switch anew. Bound are lower bounds on the same: no split is below.
+	// be divided at each switch. Bound are lower bounds on the same: no split is below.
 	// Ideal is within 1 % of them, or as near as a limited number of steps comes.
 	Ideal, Bound Extremes
 	// Worst are those if all flows that may take a link do, computed for each link by itself.
