@@ -16,7 +16,7 @@
 //	                               plan of a change of these
 //	verdict.go linkfailure.go      whether packets arrive, and deadlocks are possible; if a link fails;
 //	                               viarules.go: rules on what paths cross
-//	trace.go congestion.go balance.go diff.go  paths, loads, differences
+//	trace.go congestion.go balance.go adaptiveload.go diff.go  paths, loads, differences
 //	report.go                      what a command shows of a policy
 //	selector.go classes.go         nodes by name or class, and rules for classes
 //	readtables.go                  files of GUIDs, of numbers and of hops
