@@ -14,7 +14,7 @@ var FailureType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "link", Type: "string", Doc: "one of its ports"},
 		{Name: "peer", Type: "string", Doc: "the other"},
-		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another whose packets are lost until tables are changed"},
+		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another whose packets, by static ports, are lost until tables are changed; switches that route adaptively may take other ports"},
 		{Name: "cuts", Doc: "True if no tables can replace it: it is the only link between two parts of the network"},
 		{Name: "lost", Doc: "in that case, number of pairs of endpoints that it separates"},
 	},
@@ -25,7 +25,7 @@ var failuresMethod = lang.Builtin{
 	Name:    "fail_each_link",
 	Returns: "list of link_failure",
 	Params:  []lang.Param{endpointsParam},
-	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, sorted by their first port.",
+	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, sorted by their first port. Pairs are judged on static ports, also where switches route adaptively.",
 	Example: `
 > t = discover().graph().route("ftree")
 > [f for f in t.fail_each_link() if f.cuts]

@@ -45,7 +45,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "switch_pairs", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to"},
 		{Name: "to_switches", Doc: "of these, pairs whose packets arrive; it does not affect ok"},
 		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, with the reason: without a LID, or with a LID that another port has too", Long: true},
-		{Name: "disjoint", Type: "dict", Doc: "if ports have several LIDs (LMC), how separate the paths to the LIDs of one port are, else None: a dict of ports and lids; pairs, of a source and such a port on another switch; and links and switches, lists of the numbers of these pairs by how many of their paths share no link, or no switch, from 0"},
+		{Name: "disjoint", Type: "dict", Doc: "if ports have several LIDs (LMC), how separate the paths to the LIDs of one port are, else None: a dict of ports and lids; pairs, of a source and such a port on another switch; and links and switches, lists of the numbers of these pairs by how many of their paths share no link, or no switch, from 0; by static ports alone, also where switches route adaptively"},
 		{Name: "adaptive", Doc: `adaptive routing of the switches: "off", "on", "mixed", or "unknown"; None: not determined`, Long: true},
 		{Name: "adaptive_reason", Type: "string", Doc: "why it is mixed or unknown; else None", Long: true},
 	},

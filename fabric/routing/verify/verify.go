@@ -99,6 +99,9 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 	if verdict.Disjoint, err = measureDisjointness(ctx, r, v.Endpoints); err != nil {
 		return nil, err
 	}
+	if v.sets != nil && verdict.Disjoint != nil {
+		verdict.Notes = append(verdict.Notes, "paths to several LIDs were compared on the static ports alone")
+	}
 	if verdict.Violations, verdict.Violating, err = checkVia(ctx, r, o.Via, o.Examples); err != nil {
 		return nil, err
 	}
