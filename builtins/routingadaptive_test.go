@@ -146,3 +146,64 @@ for t in get_ar(["leaf-%d" % i for i in range(1, 5)] + ["spine-1", "spine-2"]):
 		}
 	})
 }
+
+// TestAdaptiveMetrics: the exporter's metrics of adaptive routing, by one request for each
+// switch; of switches that do not announce it there are none.
+func TestAdaptiveMetrics(t *testing.T) {
+	for _, test := range []struct {
+		name, spec         string
+		keys               bool // the M_Keys protect
+		want, first, later string
+	}{
+		{"on and off", "ring:n=2,ar=updn", false, `fabsh_ar_enabled{switch-1} 1
+fabsh_ar_sl_mask{switch-1} 65533
+fabsh_ar_enabled{switch-2} 0
+fabsh_ar_sl_mask{switch-2} 65535
+fabsh_mkey_unprotected_ports{} 4`, "AdaptiveRoutingInfo 2, GeneralInfo 2", "AdaptiveRoutingInfo 2"},
+		{"not announced", "ring:n=2", false, "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
+		{"keys", "ring:n=2", true, "fabsh_mkey_unprotected_ports{} 0", "GeneralInfo 2", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onSim(t, test.spec, nil, func(t *testing.T, f *fixture) {
+				sent := &vendorRequests{count: map[string]int{}}
+				f.Env.Sim.Programs.Watch(sent.seen)
+				f.run("discover()")
+				if test.keys {
+					for i := range topology.EnvOf(f.Runtime).Current.Nodes() {
+						if err := f.Env.Sim.Edit.MKey(topology.EnvOf(f.Runtime).Current.Nodes()[i].GUID(), 7, 1, 60); err != nil {
+							t.Fatal(err)
+						}
+					}
+					f.run("discover()")
+				}
+				if switches := topology.EnvOf(f.Runtime).Current.OfType(mad.NodeTypeSwitch); strings.Contains(test.spec, "ar=") {
+					for i, fault := range []state.AdaptiveFault{state.FaultSL, state.FaultOff} {
+						if err := f.Env.Sim.Edit.BreakAdaptive(switches[i].GUID(), fault); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				for i, requests := range []string{test.first, test.later} {
+					metrics, err := read.AdaptiveMetrics(t.Context(), f.Runtime)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var got []string
+					for _, m := range metrics {
+						name := ""
+						if len(m.Labels) > 0 {
+							name = m.Labels[3]
+						}
+						got = append(got, fmt.Sprintf("%s{%s} %v", m.Name, name, m.Value))
+					}
+					if diff := cmp.Diff(test.want, strings.Join(got, "\n")); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+					if got := sent.take(); got != requests {
+						t.Errorf("read %d: sent %s, want %s", i, got, requests)
+					}
+				}
+			})
+		})
+	}
+}

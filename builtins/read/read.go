@@ -1,5 +1,8 @@
 // Package read reads the fabric, its tables and its counters for commands written in Go: with
 // the warnings, the counts of unanswered requests and the error texts that scripts get.
+//
+//	read.go      the fabric, rates, routes, and what audits read
+//	adaptive.go  metrics of adaptive routing
 package read
 
 import (

@@ -40,6 +40,18 @@ func fuzzSeeds(r *rig) (seeds [][]byte) {
 			add(c)
 		}
 	}
+	for _, a := range mad.Attributes() {
+		if a.Class != mad.ClassVendor0A && a.Class != mad.ClassVendor0C && a.Class != mad.ClassCongestion {
+			continue
+		}
+		for _, m := range a.Methods {
+			c := &engine.Call{To: engine.Address{LID: r.state.SM.LID, QP: 1}}
+			c.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: m, Attribute: a.ID}, nil)
+			add(c)
+			c.To.LID = r.lid("leaf-1")
+			add(c)
+		}
+	}
 	for a := range counter.Views() {
 		c := &engine.Call{}
 		c.PutPerf(mad.MethodSet, a.ID, 0, bytes.Repeat([]byte{255}, 64))
@@ -57,7 +69,7 @@ func FuzzAgents(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newRig(t, small+",mkey_level=2,errors=3")
+		r := newRig(t, small+",mkey_level=2,errors=3,ar=updn,ar_with=secondary+hbf+rn+pfrn+plft,vports=2")
 		defer r.stopAll()
 		if err := r.Traffic.Set(r.Traffic.HostPairs(1e9)); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"fabsh"
 	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/read"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/export"
@@ -39,7 +40,9 @@ continues after the hand-over of a subnet manager.
 Names of metrics are those of SckyzO; -o prom=treydock and -o prom=guilbaults, before
 the word exporter, choose the names of these. Counters are compared with those of
 earlier cycles, which are kept in memory (default: --over last). --deadline limits a
-cycle. One process serves one port of the host: run one for each rail.
+cycle. One process serves one port of the host: run one for each rail. fabsh_ar_enabled
+and fabsh_ar_sl_mask show adaptive routing of switches that announce it, by one request
+each; tables, port groups and keys are audited with --audits adaptive,keys.
 
 Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.
 /metrics?shard=3/8 has the third of eight parts of the nodes, by their GUIDs, so that
@@ -316,6 +319,11 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 			Subnet: r.options.subnet, Kept: r.kept, Once: true,
 			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return run.Acks(s.Runtime, s.StateDir, subnet), nil },
 		})
+		if err != nil {
+			return err
+		}
+		adaptive, err := read.AdaptiveMetrics(ctx, s.Runtime)
+		report.Metrics = append(report.Metrics, adaptive...)
 		return err
 	})
 	d.Stop()
