@@ -66,6 +66,10 @@ func TestDeclaredMembers(t *testing.T) {
 			if list := v.(*starlark.List); list.Len() > 0 {
 				check(what+"[0]", element, list.Index(0))
 			}
+		} else if element, ok := strings.CutPrefix(want, "tuple of "); ok && v.Type() == "tuple" {
+			for _, x := range v.(starlark.Tuple) {
+				check(what+"[i]", element, x)
+			}
 		} else if bare(v.Type()) != bare(want) && v != starlark.None {
 			t.Errorf("%s: %s is declared, and it is a %s", what, want, v.Type())
 		}
