@@ -6,7 +6,8 @@ import "sync"
 // of them have begun and not ended. The fibers begin in their order. They are of scripts that
 // share no values that may change, so they run at the same time, except that only one is in
 // builtins at a time, while it does not wait. With a limit of steps, which they count in common,
-// they run as those of parallel. Their runtimes have clocks that count fibers in common, or none.
+// they run as those of parallel. Each has a runtime of its own, a Part of one; their clocks count
+// fibers in common, or not at all.
 func RunTogether(fibers []*Fiber, width int, run func(i int)) {
 	width = min(width, len(fibers))
 	if width == 0 {
