@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"flag"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
 var update = flag.Bool("update", false, "write what was got to testdata/figures.csv")
@@ -27,9 +29,13 @@ type figure struct {
 	Largest     int64  // routes on the busiest channel
 	Shift       float64
 	Bisection   float64 // effective bandwidths
+	Order       string  // of the hosts that these are measured in: orderOfGUIDs, or of OpenSM's LIDs; "": none
 	Lanes       int     // 0: unknown
 	CPU         int     // time of the routing, in ms
 }
+
+// orderOfGUIDs is the order in which bandwidths are compared, for LIDs are not the same under OpenSM.
+const orderOfGUIDs = "guid"
 
 // opensmFigures has those of OpenSM of that version, which makes the same tables each time:
 // they are measured once, by TestOpenSMFigures.
@@ -38,7 +44,7 @@ const opensmFigures = "testdata/opensm-3.3.23.csv"
 // ourFigures has ours, of smaller nets.
 const ourFigures = "testdata/figures.csv"
 
-var figureColumns = []string{"net", "engine", "result", "largest", "shift", "bisection", "lanes", "cpu_ms"}
+var figureColumns = []string{"net", "engine", "result", "largest", "shift", "bisection", "lanes", "cpu_ms", "order"}
 
 func readFigures(t testing.TB, file string) (list []figure) {
 	t.Helper()
@@ -51,8 +57,8 @@ func readFigures(t testing.TB, file string) (list []figure) {
 		t.Fatal(file, err)
 	}
 	for _, x := range rows[1:] {
-		f := figure{Net: x[0], Engine: x[1], Result: x[2]}
-		if _, err := fmt.Sscan(strings.Join(x[3:], " "), &f.Largest, &f.Shift, &f.Bisection, &f.Lanes, &f.CPU); err != nil {
+		f := figure{Net: x[0], Engine: x[1], Result: x[2], Order: x[8]}
+		if _, err := fmt.Sscan(strings.Join(x[3:8], " "), &f.Largest, &f.Shift, &f.Bisection, &f.Lanes, &f.CPU); err != nil {
 			t.Fatal(x, err)
 		}
 		list = append(list, f)
@@ -64,7 +70,7 @@ func writeFigures(t testing.TB, file string, list []figure) {
 	t.Helper()
 	rows := [][]string{figureColumns}
 	for _, f := range list {
-		rows = append(rows, []string{f.Net, f.Engine, f.Result, fmt.Sprint(f.Largest), fmt.Sprintf("%.5f", f.Shift), fmt.Sprintf("%.5f", f.Bisection), fmt.Sprint(f.Lanes), fmt.Sprint(f.CPU)})
+		rows = append(rows, []string{f.Net, f.Engine, f.Result, fmt.Sprint(f.Largest), fmt.Sprintf("%.5f", f.Shift), fmt.Sprintf("%.5f", f.Bisection), fmt.Sprint(f.Lanes), fmt.Sprint(f.CPU), f.Order})
 	}
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
@@ -82,9 +88,9 @@ func (f *figure) measure(t testing.TB, tables *routes.Routes) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Result, f.Largest = "ok", b.Routes.Max
+	f.Result, f.Largest, f.Order = "ok", b.Routes.Max, orderOfGUIDs
 	for _, pattern := range []string{traffic.Shift, traffic.Bisection} {
-		c, err := traffic.MeasureCongestion(t.Context(), tables, traffic.CongestionOptions{Pattern: pattern, Seed: 1, Samples: 200})
+		c, err := traffic.MeasureCongestion(t.Context(), tables, traffic.CongestionOptions{Pattern: pattern, Seed: 1, Samples: 200, Order: hostsByGUID(tables.Graph())})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,6 +103,14 @@ func (f *figure) measure(t testing.TB, tables *routes.Routes) {
 			f.Bisection = c.Bandwidth
 		}
 	}
+}
+
+// hostsByGUID are the LIDs of compute nodes in the order of the GUIDs of their ports.
+func hostsByGUID(g *graph.Graph) (lids []mad.LID) {
+	lids = graph.Order(g)
+	guid := func(lid mad.LID) mad.GUID { return g.Terminals()[g.TerminalByLID(lid)].Port.GUID() }
+	slices.SortFunc(lids, func(a, b mad.LID) int { return cmp.Compare(guid(a), guid(b)) })
+	return lids
 }
 
 // ours computes our tables for a figure of OpenSM's: with all lanes that there are, where lanes

@@ -22,7 +22,8 @@ import (
 
 var collect = flag.Bool("opensm", false, "let OpenSM compute what its figures in testdata lack")
 
-// TestOpenSMFigures lets OpenSM compute the tables whose figures are missing.
+// TestOpenSMFigures lets OpenSM compute the tables whose figures are missing, or whose bandwidths
+// are measured in another order of hosts than ours.
 func TestOpenSMFigures(t *testing.T) {
 	if !*collect {
 		t.Skip("with -opensm: an hour, if all are missing")
@@ -31,9 +32,9 @@ func TestOpenSMFigures(t *testing.T) {
 	for _, net := range benchNets() {
 		var f *fabric.Fabric
 		for _, engine := range []string{"minhop", "updn", "ftree", "dor", "sssp", "dfsssp", "lash", "nue", "torus-2QoS"} {
-			known := slices.ContainsFunc(list, func(x figure) bool { return x.Net == net && x.Engine == engine })
+			at := slices.IndexFunc(list, func(x figure) bool { return x.Net == net && x.Engine == engine })
 			dims := torusDims(t, net)
-			if known || engine == "torus-2QoS" && dims == nil {
+			if at >= 0 && (list[at].Order == orderOfGUIDs || list[at].Order == "") || engine == "torus-2QoS" && dims == nil {
 				continue
 			}
 			t.Run(net+" "+engine, func(t *testing.T) {
@@ -48,7 +49,13 @@ func TestOpenSMFigures(t *testing.T) {
 				x := figure{Net: net, Engine: engine}
 				x.fromOpenSM(t, f, args)
 				t.Logf("%+v", x)
-				list = append(list, x)
+				if at < 0 {
+					list = append(list, x)
+				} else if was := &list[at]; x.Largest == was.Largest && x.Result == was.Result {
+					was.Shift, was.Bisection, was.Order = x.Shift, x.Bisection, x.Order
+				} else {
+					t.Fatalf("the tables are not the same: %d routes on a channel, were %d; %s", x.Largest, was.Largest, x.Result)
+				}
 				writeFigures(t, opensmFigures, list)
 			})
 		}
