@@ -230,7 +230,7 @@ var verifyMethod = lang.Builtin{
 	Doc: `Follows the packets between all pairs of endpoints, and returns whether all arrive and none can deadlock: a verdict.
 It lists the endpoints that it assumed. Where routes have choices, as of adaptive routing, every choice must arrive and none may loop; for credit loops all of them count at once, for service levels with and without adaptive routing, hashing and fast recovery included. It searches for credit loops among links and virtual lanes, and lists one link by link.
 With adaptive="minimal", all minimal ports count at once, so the verdict holds for any choice of the switches, as long as packets keep their virtual lane.
-never_via and must_via are rules on the nodes, ports or links that paths cross (a port stands for its link, in both directions). Pairs that do not reach each other break no rule.`,
+never_via and must_via are rules on the nodes, ports or links that paths cross (a port stands for its link, in both directions). Pairs that do not reach each other break no rule. Where routes have choices, a pair breaks a rule if one of the paths that switches may choose does.`,
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops

@@ -56,7 +56,7 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 		return p, nil
 	}
 	at, in := int32(t.Switch), t.Out
-	p.follow(at, in, int32(to))
+	p.follow(at, in, int32(to), func(s int) uint8 { return r.Row(s).Port(dst) })
 	if r.HasChoices() {
 		var broken string
 		if p.Steps, broken = r.steps(at, in, p.SL, dst, int32(to)); p.Steps != nil {
@@ -66,12 +66,21 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 	return p, nil
 }
 
-// follow follows the static ports from switch at on, which packets enter by port in.
-func (p *Path) follow(at int32, in uint8, to int32) {
+// PathBy is a path of packets from a terminal on a switch to lid, by one port of each switch
+// among those that it may choose.
+func PathBy(r *Routes, terminal int, lid mad.LID, port func(s int) uint8) *Path {
+	t := &r.graph.Terminals()[terminal]
+	p := &Path{From: terminal, LID: lid, SL: r.SL.Of(terminal, lid), routes: r}
+	p.follow(int32(t.Switch), t.Out, int32(r.graph.TerminalByLID(lid)), port)
+	return p
+}
+
+// follow follows the ports that port returns from switch at on, which packets enter by port in.
+func (p *Path) follow(at int32, in uint8, to int32, port func(s int) uint8) {
 	r, dst := p.routes, p.LID
 	g := r.graph
 	for range len(g.Switches()) + 1 {
-		out := r.Row(int(at)).Port(dst)
+		out := port(int(at))
 		h := Hop{Switch: int(at), In: in, Out: out, VL: r.SL2VL.VL(int(at), in, min(out, uint8(g.Switches()[at].NumPorts())), p.SL)}
 		p.Hops = append(p.Hops, h)
 		target := g.Target(at, out)

@@ -22,7 +22,7 @@ type LinkFailure struct {
 }
 
 // FailEachLink computes what the failure of each single link between switches would
-// break; links come in the order of their first ports. Endpoints are as in
+// break, by static ports; links come in the order of their first ports. Endpoints are as in
 // VerifyOptions.
 //
 // Time: O(L*S), and O(S + C) for the bridges.

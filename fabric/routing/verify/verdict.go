@@ -168,9 +168,6 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 	if s.Adaptive == AdaptiveMixed {
 		s.Notes = append(s.Notes, "adaptive routing is mixed: "+s.Reason)
 	}
-	if v.sets != nil && len(v.o.Via) > 0 {
-		s.Notes = append(s.Notes, "rules on paths were checked on the static ports alone")
-	}
 	return s
 }
 

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
 // TestViaOracle: the violations that are counted are those of single paths.
@@ -91,5 +93,79 @@ func TestViaVerdict(t *testing.T) {
 	cancel()
 	if _, _, err := verify.CheckVia(ctx, r, []verify.ViaRule{rule}, 1); err == nil {
 		t.Error("it goes on after its end")
+	}
+}
+
+// TestViaChoices: where switches choose, the violations are those of single paths, followed by
+// the checker; with several private LFTs no fewer.
+func TestViaChoices(t *testing.T) {
+	nets := []string{"ring:n=4,hosts=1", "mesh:dims=2/3,hosts=1", "pgft:m=2/3,w=1/2,p=1/1", "random:n=5,degree=2,hosts=1,seed=2", "hyperx:dims=3,hosts=2"}
+	random := rand.New(rand.NewPCG(4, 2))
+	total := map[bool]int64{}
+	for i := range 150 {
+		g := routingtest.Graph(t, nets[i%len(nets)], graph.Options{})
+		r := compute(t, g, "updn", engine.Options{})
+		h, err := graph.UpDown(t.Context(), g, graph.RanksFrom(g, []int{0}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		randomChoices(random, r, h, false)
+		c := newChecker(r)
+		private := slices.ContainsFunc(c.ar, func(a *adaptive.Switch) bool { return a.Active() && a.Private != nil })
+		must := i%2 == 0
+		ports := g.Fabric().Ports()
+		rule := verify.ViaRule{Must: must, Nodes: []*fabric.Node{g.Switches()[random.IntN(len(g.Switches()))]}, Ports: []*fabric.Port{&ports[random.IntN(len(ports))]}}
+		for t := range g.Terminals() {
+			if g.Terminals()[t].Out > 0 {
+				rule.From, rule.To = append(rule.From, t), append(rule.To, t)
+			}
+		}
+		crosses := func(p *fabric.Port) bool {
+			return slices.Contains(rule.Nodes, p.Node()) || p.Num() > 0 && (rule.Ports[0] == p || rule.Ports[0] == p.Peer())
+		}
+		// breaks reports whether a path from switch s breaks the rule.
+		var breaks func(s int32, in, sl uint8, transport adaptive.Transport, to int, lid mad.LID, crossed bool, links int) bool
+		breaks = func(s int32, in, sl uint8, transport adaptive.Transport, to int, lid mad.LID, crossed bool, links int) bool {
+			return links <= len(g.Channels()) && slices.ContainsFunc(c.mayTake(s, in, sl, transport, lid), func(p uint8) bool {
+				now := crossed || slices.Contains(rule.Nodes, g.Switches()[s])
+				if out := g.Switches()[s].Port(int(p)); out != nil {
+					now = now || crosses(out)
+				}
+				switch target := g.Target(s, p); {
+				case target.IsChannel():
+					ch := g.Channels()[target.Channel()]
+					return breaks(ch.To, ch.PeerPort, sl, transport, to, lid, now, links+1)
+				case target == graph.ToTerminal(int32(to)):
+					return (now || slices.Contains(rule.Nodes, g.Terminals()[to].Port.Node())) != must
+				}
+				return false
+			})
+		}
+		want := int64(0)
+		for _, from := range rule.From {
+			for _, to := range rule.To {
+				src, lid := &g.Terminals()[from], g.Terminals()[to].LID
+				broken := false
+				for sl := uint8(0); sl < 16 && from != to; sl++ {
+					for transport := adaptive.RC; transport <= adaptive.DC; transport++ {
+						broken = broken || breaks(int32(src.Switch), src.Out, sl, transport, to, lid, crosses(src.Port), 0)
+					}
+				}
+				want += int64(btoi(broken))
+			}
+		}
+		n, found, err := verify.CheckVia(context.Background(), r, []verify.ViaRule{rule}, 1000)
+		if err != nil || int64(len(found)) != n || n < want || n > want && !private {
+			t.Fatalf("table %d: %d violations, %d examples, want %d (%v)", i, n, len(found), want, err)
+		}
+		for _, v := range found {
+			if is := slices.ContainsFunc(v.Path.Ports(), crosses); v.Path.Broken != "" || is == must {
+				t.Fatalf("table %d: %s breaks no rule", i, v.Path)
+			}
+		}
+		total[must] += n
+	}
+	if total[true] < 100 || total[false] < 100 {
+		t.Errorf("too few violations: %v", total)
 	}
 }
