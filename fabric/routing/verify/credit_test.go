@@ -275,7 +275,7 @@ func TestChoicesOfEachKind(t *testing.T) {
 			a.Private = make([][16]uint8, 4)
 			for in := range a.Private {
 				for sl := range a.Private[in] {
-					if a.Private[in][sl] = between; in <= 1 {
+					if a.Private[in][sl] = between; in == 1 {
 						a.Private[in][sl] = host
 					}
 				}
