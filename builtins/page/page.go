@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/page"
@@ -55,6 +56,7 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 	}
 	routes, err := read.Routes(ctx, rt, f, true)
 	if err == nil {
+		p.Adaptive = adaptive.Describe(routes.AdaptiveSwitches())
 		if p.Verdict, err = verify.Tables(ctx, routes, verify.Options{}); err == nil {
 			p.Balance, err = traffic.MeasureBalance(ctx, routes, 0, nil)
 		}

@@ -17,6 +17,7 @@ import (
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
+	"fabsh/mad/engine"
 )
 
 // Fabric returns the latest fabric, else that of a sweep.
@@ -53,8 +54,8 @@ func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive boo
 // maxWarned is how many requests without an answer are in warnings.
 const maxWarned = 8
 
-// Answers returns f with the other data that audits read, by table.ReadAnswers and
-// table.ReadExtended. Requests without an answer are among the fabric's problems and in
+// Answers returns f with the other data that audits read, by table.ReadAnswers,
+// table.ReadExtended and table.ReadAdaptiveSettings. Requests without an answer are among the fabric's problems and in
 // warnings.
 func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
 	t, release := rt.Thread(ctx, "command")
@@ -66,10 +67,14 @@ func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.F
 			if r, err = table.ReadAnswers(ctx, client, f, rt.Clock.Now); err != nil {
 				return err
 			}
-			more, err := table.ReadExtended(ctx, client.Engine, f.With(r))
-			more.Problems = append(r.Problems, more.Problems...)
-			r = more
-			return err
+			for _, read := range []func(context.Context, *engine.Engine, *fabric.Fabric) (fabric.Reading, error){table.ReadExtended, table.ReadAdaptiveSettings} {
+				more, err := read(ctx, client.Engine, f.With(r))
+				more.Problems = append(r.Problems, more.Problems...)
+				if r = more; err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		for i, p := range r.Problems {
 			if i == maxWarned {

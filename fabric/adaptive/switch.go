@@ -8,6 +8,7 @@
 //	choice.go Choice: the ports that a packet may take
 //	differ.go what two of them do differently
 //	encode.go a Switch as bytes
+//	describe.go the switches of a fabric in one line
 //
 // Names are those of the attributes: AdaptiveRoutingInfo, AdaptiveRoutingLFT and others in
 // iba/ib_types.h of NVIDIA's OpenSM 5.24. A Switch may be read by several goroutines at once;

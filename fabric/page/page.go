@@ -40,6 +40,8 @@ type Page struct {
 	Verdict  *verify.Verdict
 	Balance  *traffic.Balance
 	NoRoutes string
+	// Adaptive is adaptive routing in words, as of adaptive.Describe; "": off, or unknown.
+	Adaptive string
 	Shift    *traffic.Congestion // of shifts, which Shifts lists
 	Shifts   []Shift
 	// Baseline is an earlier fabric, or nil. Diff is how the report's differs

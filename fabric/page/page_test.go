@@ -162,6 +162,19 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestAdaptive: adaptive routing is among the facts on routing, with the reason where it is
+// not on everywhere.
+func TestAdaptive(t *testing.T) {
+	p := pageOf(t, parse(t, "fattree:k=4"))
+	p.Adaptive, p.Verdict.Adaptive, p.Verdict.Reason = "on at 5 of 6 switches", verify.AdaptiveMixed, "1 <static>"
+	lines := p.routes().Lines
+	for _, want := range []string{"Adaptive routing is on at 5 of 6 switches.", "Adaptive routing is mixed: 1 <static>."} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%q is not among %q", want, lines)
+		}
+	}
+}
+
 // TestUnjudged: what was not judged is listed, and the findings are not called none.
 func TestUnjudged(t *testing.T) {
 	p := pageOf(t, parse(t, "fattree:k=4"))

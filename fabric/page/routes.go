@@ -69,6 +69,12 @@ func (p *Page) routes() (v routesView) {
 	}
 	add := func(format string, args ...any) { v.Lines = append(v.Lines, clean(fmt.Sprintf(format, args...))) }
 	add("Judged: %s, between %s.", d.Judged, d.Endpoints)
+	if p.Adaptive != "" {
+		add("Adaptive routing is %s.", p.Adaptive)
+	}
+	if d.Reason != "" {
+		add("Adaptive routing is %s: %s.", d.Adaptive.Word(), d.Reason)
+	}
 	add("%s; %d do not reach each other, %d of these because of loops.", plural.Count(int(d.Pairs), "pair", "pairs"), d.Unreachable, d.Loops)
 	if n := d.UnreachableSwitches(); n > 0 {
 		add("%d of %d paths to LIDs of switches, which management packets take, are missing.", n, d.SwitchPairs)

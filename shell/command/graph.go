@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/picture"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
@@ -29,6 +30,7 @@ const singleNodes = 500
 // value.
 func graphCommand(p *session.Program) *cobra.Command {
 	var as, out string
+	var reads bool
 	c := &cobra.Command{
 		Use:   "graph [NODE...] -o svg|dot [--out FILE]",
 		Short: "Draw the fabric, or the surroundings of nodes, as SVG or for Graphviz",
@@ -61,19 +63,20 @@ other ends are drawn.`,
 			case c.Flags().Changed("out") && out == "":
 				return errors.New("graph: --out: missing file name")
 			}
-			return onFabric(p, "graph", func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out) })
+			return onFabric(p, "graph", func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out, reads) })
 		},
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVarP(&as, "format", "o", "", "draw as `FORMAT`: svg or dot")
 	c.Flags().StringVar(&out, "out", "", "write to `FILE`, completely or not at all, instead of standard output")
+	c.Flags().BoolVar(&reads, "adaptive", false, "read the adaptive routing of switches, for a line below the picture; it is known of a snapshot that has it")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(pictureFormats, cobra.ShellCompDirectiveNoFileComp))
 	c.MarkFlagFilename("out")
 	return c
 }
 
 // drawGraph draws the fabric. The picture of an incomplete fabric is marked so.
-func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string) error {
+func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string, reads bool) error {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
@@ -94,6 +97,17 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 	ladder, err := picture.New(ctx, f, o)
 	if err != nil {
 		return err
+	}
+	if reads || f.HasAdaptive() {
+		routes, err := read.Routes(ctx, s.Runtime, f, true)
+		if err != nil {
+			return fmt.Errorf("graph: --adaptive: %w", err)
+		}
+		text := adaptive.Describe(routes.AdaptiveSwitches())
+		if text == "" {
+			text = "off, or unknown"
+		}
+		ladder.Notes = append(ladder.Notes, "adaptive routing: "+text)
 	}
 	draw := ladder.SVG
 	if as == "dot" {

@@ -57,6 +57,15 @@ func (r *Routes) Adaptive(s int) *adaptive.Switch {
 	return &c
 }
 
+// AdaptiveSwitches are the adaptive routing of all switches, as of Adaptive.
+func (r *Routes) AdaptiveSwitches() []*adaptive.Switch {
+	list := make([]*adaptive.Switch, len(r.rows))
+	for s := range list {
+		list[s] = r.Adaptive(s)
+	}
+	return list
+}
+
 // ActiveSwitches are the adaptive routing of the switches of r, as of Adaptive; nil for those
 // that follow their row.
 func ActiveSwitches(r *Routes) []*adaptive.Switch {
