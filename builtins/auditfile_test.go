@@ -17,6 +17,7 @@ import (
 	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
 	"fabsh/mad"
@@ -30,15 +31,15 @@ func kept(t *testing.T, f *fixture) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := read.Routes(t.Context(), f.Runtime, swept, false)
+	routes, err := read.Routes(t.Context(), f.Runtime, swept, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := make([][]byte, len(swept.Nodes()))
+	tables, switches := make([][]byte, len(swept.Nodes())), make([]*adaptive.Switch, len(swept.Nodes()))
 	for i, sw := range routes.Graph().Switches() {
-		tables[sw.ID()] = routes.Row(i)
+		tables[sw.ID()], switches[sw.ID()] = routes.Row(i), routes.Adaptive(i)
 	}
-	all, err := read.Answers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: tables}))
+	all, err := read.Answers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: tables, Adaptive: switches}))
 	if err != nil {
 		t.Fatal(err)
 	}
