@@ -17,7 +17,6 @@ import (
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/table"
-	"fabsh/mad/engine"
 )
 
 // Fabric returns the latest fabric, else that of a sweep.
@@ -54,8 +53,8 @@ func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive boo
 // maxWarned is how many requests without an answer are in warnings.
 const maxWarned = 8
 
-// Answers returns f with the other data that audits read, by table.ReadAnswers,
-// table.ReadExtended and table.ReadAdaptiveSettings. Requests without an answer are among the fabric's problems and in
+// Answers returns f with the other data that audits read, by table.ReadAnswers and
+// table.ReadExtended. Requests without an answer are among the fabric's problems and in
 // warnings.
 func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
 	t, release := rt.Thread(ctx, "command")
@@ -67,14 +66,10 @@ func Answers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.F
 			if r, err = table.ReadAnswers(ctx, client, f, rt.Clock.Now); err != nil {
 				return err
 			}
-			for _, read := range []func(context.Context, *engine.Engine, *fabric.Fabric) (fabric.Reading, error){table.ReadExtended, table.ReadAdaptiveSettings} {
-				more, err := read(ctx, client.Engine, f.With(r))
-				more.Problems = append(r.Problems, more.Problems...)
-				if r = more; err != nil {
-					return err
-				}
-			}
-			return nil
+			more, err := table.ReadExtended(ctx, client.Engine, f.With(r))
+			more.Problems = append(r.Problems, more.Problems...)
+			r = more
+			return err
 		})
 		for i, p := range r.Problems {
 			if i == maxWarned {

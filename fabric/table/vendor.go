@@ -168,51 +168,6 @@ func (r *extendedReader) ports() error {
 	return r.done()
 }
 
-// ReadAdaptiveSettings reads AdaptiveRoutingInfo and pFRNConfig of switches and, where adaptive
-// routing is on somewhere, what adapters announce, as ReadExtended reads others.
-func ReadAdaptiveSettings(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (fabric.Reading, error) {
-	r := &extendedReader{f: f, batch: batch{ctx: ctx, e: e}}
-	e.KnowNodes(f.NodeInfos())
-	err := r.adaptive()
-	return r.with([]*mad.Attribute{mad.AttrAdaptiveRoutingInfo, mad.AttrPFRNConfig, mad.AttrGeneralInfo}), err
-}
-
-// adaptive reads the settings of adaptive routing of switches, and, where it is on somewhere,
-// what adapters announce.
-func (r *extendedReader) adaptive() error {
-	on := false
-	for i := range r.f.OfType(mad.NodeTypeSwitch) {
-		p := r.f.OfType(mad.NodeTypeSwitch)[i].Port(0)
-		if err := r.get(p, mad.AttrAdaptiveRoutingInfo, 0, func(data []byte) {
-			var info mad.AdaptiveRoutingInfo
-			info.Decode(data)
-			on = on || info.E
-		}); err != nil {
-			return err
-		}
-	}
-	if err := r.done(); err != nil || !on {
-		return err
-	}
-	for i := range r.f.OfType(mad.NodeTypeSwitch) {
-		if err := r.get(r.f.OfType(mad.NodeTypeSwitch)[i].Port(0), mad.AttrPFRNConfig, 0, nil); err != nil {
-			return err
-		}
-	}
-	for i := range r.f.OfType(mad.NodeTypeCA) {
-		for p := range r.f.OfType(mad.NodeTypeCA)[i].Ports() {
-			if p.Peer() == nil {
-				continue
-			}
-			if err := r.get(p, mad.AttrGeneralInfo, mad.GeneralInfoFormCapabilities, nil); err != nil {
-				return err
-			}
-			break
-		}
-	}
-	return r.done()
-}
-
 // routers reads the tables of routers.
 func (r *extendedReader) routers() error {
 	type router struct {
