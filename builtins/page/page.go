@@ -13,10 +13,10 @@ import (
 	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/adaptive"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/page"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
 )
@@ -54,15 +54,15 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot stores them"
 		return p, lang.StatusClean, nil
 	}
-	routes, err := read.Routes(ctx, rt, f, true)
+	tables, err := read.Routes(ctx, rt, f, true)
 	if err == nil {
-		p.Adaptive = adaptive.Describe(routes.AdaptiveSwitches())
-		if p.Verdict, err = verify.Tables(ctx, routes, verify.Options{}); err == nil {
-			p.Balance, err = traffic.MeasureBalance(ctx, routes, 0, nil)
+		p.Adaptive = routes.DescribeAdaptive(tables)
+		if p.Verdict, err = verify.Tables(ctx, tables, verify.Options{}); err == nil {
+			p.Balance, err = traffic.MeasureBalance(ctx, tables, 0, nil)
 		}
 	}
 	if err == nil {
-		p.Shift, err = traffic.MeasureCongestion(ctx, routes, traffic.CongestionOptions{Pattern: traffic.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
+		p.Shift, err = traffic.MeasureCongestion(ctx, tables, traffic.CongestionOptions{Pattern: traffic.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
 			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Flows: flows})
 		}})
 	}

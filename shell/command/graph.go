@@ -13,8 +13,8 @@ import (
 	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/adaptive"
 	"fabsh/fabric/picture"
+	"fabsh/fabric/routing/routes"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
@@ -99,11 +99,11 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 		return err
 	}
 	if reads || f.HasAdaptive() {
-		routes, err := read.Routes(ctx, s.Runtime, f, true)
+		tables, err := read.Routes(ctx, s.Runtime, f, true)
 		if err != nil {
 			return fmt.Errorf("graph: --adaptive: %w", err)
 		}
-		text := adaptive.Describe(routes.AdaptiveSwitches())
+		text := routes.DescribeAdaptive(tables)
 		if text == "" {
 			text = "off, or unknown"
 		}

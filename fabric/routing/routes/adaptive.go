@@ -57,13 +57,13 @@ func (r *Routes) Adaptive(s int) *adaptive.Switch {
 	return &c
 }
 
-// AdaptiveSwitches are the adaptive routing of all switches, as of Adaptive.
-func (r *Routes) AdaptiveSwitches() []*adaptive.Switch {
+// DescribeAdaptive is adaptive.Describe of the switches of r.
+func DescribeAdaptive(r *Routes) string {
 	list := make([]*adaptive.Switch, len(r.rows))
 	for s := range list {
 		list[s] = r.Adaptive(s)
 	}
-	return list
+	return adaptive.Describe(list)
 }
 
 // ActiveSwitches are the adaptive routing of the switches of r, as of Adaptive; nil for those
