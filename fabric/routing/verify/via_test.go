@@ -123,10 +123,21 @@ func TestViaChoices(t *testing.T) {
 		crosses := func(p *fabric.Port) bool {
 			return slices.Contains(rule.Nodes, p.Node()) || p.Num() > 0 && (rule.Ports[0] == p || rule.Ports[0] == p.Peer())
 		}
-		// breaks reports whether a path from switch s breaks the rule.
-		var breaks func(s int32, in, sl uint8, transport adaptive.Transport, to int, lid mad.LID, crossed bool, links int) bool
-		breaks = func(s int32, in, sl uint8, transport adaptive.Transport, to int, lid mad.LID, crossed bool, links int) bool {
-			return links <= len(g.Channels()) && slices.ContainsFunc(c.mayTake(s, in, sl, transport, lid), func(p uint8) bool {
+		// breaks reports whether a path from switch s breaks the rule. It does not search twice
+		// from one state.
+		type state struct {
+			s       int32
+			in      uint8
+			crossed bool
+		}
+		seen := map[state]bool{}
+		var breaks func(s int32, in, sl uint8, transport adaptive.Transport, to int, lid mad.LID, crossed bool) bool
+		breaks = func(s int32, in, sl uint8, transport adaptive.Transport, to int, lid mad.LID, crossed bool) bool {
+			if seen[state{s, in, crossed}] {
+				return false
+			}
+			seen[state{s, in, crossed}] = true
+			return slices.ContainsFunc(c.mayTake(s, in, sl, transport, lid), func(p uint8) bool {
 				now := crossed || slices.Contains(rule.Nodes, g.Switches()[s])
 				if out := g.Switches()[s].Port(int(p)); out != nil {
 					now = now || crosses(out)
@@ -134,7 +145,7 @@ func TestViaChoices(t *testing.T) {
 				switch target := g.Target(s, p); {
 				case target.IsChannel():
 					ch := g.Channels()[target.Channel()]
-					return breaks(ch.To, ch.PeerPort, sl, transport, to, lid, now, links+1)
+					return breaks(ch.To, ch.PeerPort, sl, transport, to, lid, now)
 				case target == graph.ToTerminal(int32(to)):
 					return (now || slices.Contains(rule.Nodes, g.Terminals()[to].Port.Node())) != must
 				}
@@ -148,7 +159,8 @@ func TestViaChoices(t *testing.T) {
 				broken := false
 				for sl := uint8(0); sl < 16 && from != to; sl++ {
 					for transport := adaptive.RC; transport <= adaptive.DC; transport++ {
-						broken = broken || breaks(int32(src.Switch), src.Out, sl, transport, to, lid, crosses(src.Port), 0)
+						clear(seen)
+						broken = broken || breaks(int32(src.Switch), src.Out, sl, transport, to, lid, crosses(src.Port))
 					}
 				}
 				want += int64(btoi(broken))
