@@ -229,7 +229,7 @@ type viaSearch struct {
 	wrong viaState
 }
 
-// find are the ports of a path from switch s on with a state in wrong; nil: there is none.
+// find are the ports of a path from switch s on with a state in wrong; nil: no such path exists.
 func (w *viaWalk) find(s int32, to int, lid mad.LID, wrong viaState, seen map[viaSearch]bool) []uint8 {
 	key := viaSearch{s, wrong}
 	if seen[key] {
