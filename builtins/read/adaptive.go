@@ -67,6 +67,23 @@ func AdaptiveMetrics(ctx context.Context, r *lang.Runtime) ([]audit.Metric, erro
 	return append(metrics, unprotected(f)), nil
 }
 
+// Adaptivity reads at which switches of f adaptive routing is on, as table.ReadAdaptivity.
+func Adaptivity(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (a *table.Adaptivity, err error) {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	err = lang.Operate(t, "top", func(c *lang.Call) error {
+		e, err := topology.EngineOf(c)
+		if err != nil {
+			return err
+		}
+		return c.Block(func(ctx context.Context) (err error) {
+			a, err = table.ReadAdaptivity(ctx, e, f)
+			return err
+		})
+	})
+	return a, err
+}
+
 // unprotected returns the metric of M_Keys that do not protect, by the PortInfo of the sweep.
 func unprotected(f *fabric.Fabric) audit.Metric {
 	m := audit.Metric{Name: "fabsh_mkey_unprotected_ports", Help: "End ports whose M_Key any client can read and change: M_KeyProtectBits is 0."}

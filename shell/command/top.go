@@ -31,7 +31,9 @@ func topCommand(p *session.Program) *cobra.Command {
 		Long: `Show traffic, waits and errors of all ports with a link: as a live table on a
 terminal, as lines elsewhere. A round reads the counters of each port once, as an audit
 does, and clears none; the first line shows how many datagrams that took. The fabric is
-swept at the start, and when the set of ports that answer changes.
+swept at the start, and when the set of ports that answer changes. A sweep also reads
+whether switches route adaptively; if some do, the first line has their number: packets
+then take several ports, not only those of the forwarding tables.
 
 A row has the counters of PORT. PEER is the other end of its link, which has its own
 row. USE is the data sent as a part of what the link can carry. WAIT/s is PortXmitWait:
@@ -101,6 +103,15 @@ func (r *ratesSource) Rates(ctx context.Context, ports []*fabric.Port) ([]audit.
 func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 	defer r.endIfGone()
 	return topology.SweepQuietly(ctx, r.Session.Runtime)
+}
+
+func (r *ratesSource) Adaptivity(ctx context.Context, f *fabric.Fabric) (on, undetermined int, err error) {
+	defer r.endIfGone()
+	a, err := read.Adaptivity(ctx, r.Runtime, f)
+	if err != nil {
+		return 0, 0, err
+	}
+	return len(a.On), len(a.Undetermined), nil
 }
 
 // endIfGone ends the table if the device is lost: a session does not open it again.

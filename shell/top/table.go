@@ -148,6 +148,9 @@ func (t *table) summary() string {
 		s += fmt.Sprintf(", missing from the sweep: %s", plural.Count(t.round.lacks, "answer", "answers"))
 	}
 	s += fmt.Sprintf(", %s per round", plural.Count(int(t.round.sent), "datagram", "datagrams"))
+	if t.round.ar != "" {
+		s += "; " + t.round.ar
+	}
 	if t.Tier != "" {
 		s += "; tier " + t.Tier
 	}

@@ -39,6 +39,22 @@ func TestLike(t *testing.T) {
 	}
 }
 
+func TestAdaptivity(t *testing.T) {
+	for _, c := range []struct {
+		on, undetermined, switches int
+		want                       string
+	}{
+		{0, 0, 4, ""},
+		{3, 0, 4, "adaptive routing on at 3 of 4 switches"},
+		{2, 1, 4, "adaptive routing on at 2, unknown at 1 of 4 switches"},
+		{0, 1, 1, "adaptive routing unknown at 1 of 1 switch"},
+	} {
+		if got := adaptivity(c.on, c.undetermined, c.switches); got != c.want {
+			t.Errorf("adaptivity(%d, %d, %d) = %q, want %q", c.on, c.undetermined, c.switches, got, c.want)
+		}
+	}
+}
+
 func TestSpark(t *testing.T) {
 	for _, c := range []struct {
 		values []float32

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"fabsh/builtins/lang"
@@ -26,6 +27,9 @@ import (
 type Source interface {
 	// Sweep discovers the fabric again.
 	Sweep(context.Context) (*fabric.Fabric, error)
+	// Adaptivity reads at how many switches of a fabric adaptive routing is on, and at
+	// how many it could not be determined.
+	Adaptivity(context.Context, *fabric.Fabric) (on, undetermined int, err error)
 	// Rates reads the counters of ports of the latest fabric once. Rates are those
 	// since the previous read.
 	Rates(context.Context, []*fabric.Port) ([]audit.PortRates, error)
@@ -50,6 +54,7 @@ type round struct {
 	rows   []row
 	silent int    // ports without an answer
 	lacks  int    // what the sweep could not find out
+	ar     string // adaptive routing; "": no switch has it on
 	sent   uint64 // datagrams of this round
 	err    error  // why the round is incomplete; nil: it is complete
 }
@@ -59,7 +64,7 @@ type round struct {
 func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, show func(round) bool) error {
 	var ports []*fabric.Port // nil: sweep first
 	var known []row          // their names
-	silent, lacks := 0, 0
+	silent, lacks, ar := 0, 0, ""
 	for num := 0; ; {
 		began, sent := clock.Now(), src.Sent()
 		r := round{num: num}
@@ -73,6 +78,11 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, show
 				if err != nil {
 					return err
 				}
+				on, undetermined, err := src.Adaptivity(ctx, f)
+				if err != nil {
+					return err
+				}
+				ar = adaptivity(on, undetermined, len(f.OfType(mad.NodeTypeSwitch)))
 				ports, lacks = linked(f), missing(f)
 				known = blank(ports, tiers)
 			}
@@ -85,7 +95,7 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, show
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.lacks = lacks
+		r.lacks, r.ar = lacks, ar
 		r.at, r.sent = clock.Now(), src.Sent()-sent
 		if r.err != nil || r.silent != silent {
 			ports = nil // the fabric may be another one by now
@@ -114,6 +124,21 @@ func tiersOf(ctx context.Context, f *fabric.Fabric) ([]string, error) {
 		}
 	}
 	return words, err
+}
+
+// adaptivity describes adaptive routing of a number of switches.
+func adaptivity(on, undetermined, switches int) string {
+	var parts []string
+	if on > 0 {
+		parts = append(parts, fmt.Sprintf("on at %d", on))
+	}
+	if undetermined > 0 {
+		parts = append(parts, fmt.Sprintf("unknown at %d", undetermined))
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("adaptive routing %s of %s", strings.Join(parts, ", "), plural.Count(switches, "switch", "switches"))
 }
 
 // missing returns how many parts a sweep could not find out.
