@@ -37,7 +37,7 @@ func TestWordsAtPrompt(t *testing.T) {
 		{"audit counters --th", []string{"--thresholds"}},
 		{"audit counters --baseline no", nil},
 		{"audit --fail-on ", []string{"info", "warning", "error", "critical"}},
-		{"audit a", []string{"ack"}},
+		{"audit a", []string{"ack", "adaptive"}},
 		{"audit ack x --un", []string{"--until"}},
 		{"change ap", []string{"apply"}},
 		{"change g", nil},
@@ -46,7 +46,7 @@ func TestWordsAtPrompt(t *testing.T) {
 		{"verify --wr", nil},
 		{"sim r", nil},
 		{"report html co", []string{"config", "counters"}},
-		{"report html a", nil},
+		{"report html a", []string{"adaptive"}},
 		{"report ibh", []string{"ibhosts"}},
 		{"report ibtracert --m", []string{"--mlid"}},
 	} {
