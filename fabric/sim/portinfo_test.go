@@ -27,13 +27,13 @@ func TestPortInfo(t *testing.T) {
 	}
 	home := common
 	home.GIDPrefix, home.LID, home.MasterSMLID, home.GUIDCap = 0xfe80<<48, 1, 7, 8
-	home.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported | mad.CapabilityMaskIsNoticeSupported | mad.CapabilityMaskIsDRNoticeSupported
+	home.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported | mad.CapabilityMaskIsNoticeSupported | mad.CapabilityMaskIsDRNoticeSupported | 1<<30
 	if diff := cmp.Diff(home, r.portInfo(0, leaf1)); diff != "" {
 		t.Errorf("port 0 of a switch (-want +got)\n%s", diff)
 	}
 	ca := home
 	ca.LID = 7
-	ca.CapabilityMask |= 1<<1 | 1<<5 | 1<<16 | 1<<25
+	ca.CapabilityMask ^= 1<<1 | 1<<5 | 1<<16 | 1<<25 | 1<<30
 	if diff := cmp.Diff(ca, r.portInfo(1, here)); diff != "" {
 		t.Errorf("the subnet manager's port (-want +got)\n%s", diff)
 	}

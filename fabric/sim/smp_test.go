@@ -125,7 +125,7 @@ func TestNodeAttributes(t *testing.T) {
 	_, data = r.get(mad.AttrSwitchInfo, 0, leaf1)
 	sw.Decode(data)
 	wantSW := mad.SwitchInfo{
-		LinearFDBCap: 49152, MulticastFDBCap: 4096, LinearFDBTop: 14, LifeTimeValue: 18,
+		LinearFDBCap: 49152, MulticastFDBCap: 4096, MulticastFDBTop: 0xbfff, LinearFDBTop: 14, LifeTimeValue: 18,
 		DefaultMulticastPrimaryPort: 255, DefaultMulticastNotPrimaryPort: 255,
 		PartitionEnforcementCap: 32, InboundEnforcementCap: true, OutboundEnforcementCap: true,
 	}

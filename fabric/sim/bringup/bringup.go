@@ -109,6 +109,7 @@ func addNodes(f *fabric.Fabric) *state.Subnet {
 		if n.IsSwitch {
 			sw := mad.SwitchInfo{
 				LinearFDBCap: state.LinearCap, MulticastFDBCap: state.MulticastCap, LifeTimeValue: state.LifeTime,
+				MulticastFDBTop:             uint16(state.FirstMLID - 1), // no entry
 				DefaultMulticastPrimaryPort: mad.NoPort, DefaultMulticastNotPrimaryPort: mad.NoPort,
 				PartitionEnforcementCap: mad.PKeyBlock, InboundEnforcementCap: true, OutboundEnforcementCap: true,
 				EnhancedPort0: from.SwitchInfo() != nil && from.SwitchInfo().EnhancedPort0,

@@ -78,7 +78,9 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Op
 		if o.MKey != 0 {
 			info.MKey, info.MKeyProtectBits = o.MKey, o.MKeyLevel
 		}
-		if !p.Node.IsSwitch {
+		if p.Node.IsSwitch {
+			info.CapabilityMask |= mad.CapabilityMaskIsMulticastFDBTopSupported
+		} else {
 			info.CapabilityMask |= mad.CapabilityMaskIsAutomaticMigrationSupported |
 				mad.CapabilityMaskIsCommunicationManagementSupported | mad.CapabilityMaskIsClientReregistrationSupported
 		}

@@ -39,6 +39,9 @@ func (e *Editor) editTable(t *state.BlockTable, in *state.Port, modifier uint32,
 	e.subnet.ReadBlock(t, p, block, data[:])
 	change(data[:])
 	e.subnet.WriteBlock(t, p, block, data[:])
+	if t == state.MFTBlocks { // its last entry counts
+		p.Node.RaiseMulticastTop(state.FirstMLID + mad.LID(block&0x1ff+1)*mad.MFTBlock - 1)
+	}
 	return nil
 }
 

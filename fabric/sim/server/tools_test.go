@@ -186,6 +186,7 @@ var toolDifferences = []struct{ reason, pattern string }{
 	{"Sizes of tables of P_Keys, forwarding and multicast, and what of them switches enforce: other devices. ibsim's forwarding tables end at LID 30719 and 49151, ours at 49151.", `(?m)^(PartCap|PartEnforceCap|InboundPartEnf|OutboundPartEnf|FilterRawInbound|FilterRawOutbound|LinearFdbCap|McastFdbCap):.*|partition_cap\.*0x\w+|(?m)^\s*(LinearFDBCap|MulticastFDBCap|PartitionEnforcementCap|flags)\.+0x\w+|Multicast mlids \[[^]]*\]`},
 	{"", `(?m)^ *\d+: (0x\w{4} ?)+$|^\d+ pkeys capacity.*`},
 	{"DefMcastPrimPort before a subnet manager sets it: 0 on ibsim, 255 (none) here.", `(?m)^DefMcast(Not)?PrimPort:.*|DefaultMulticast(Not)?PrimaryPort\.+\d+`},
+	{"MulticastFDBTop: switches have it only here, and OpenSM sets it.", `MulticastFDBTop(:\.+0x\w+|\.+0x\w+)`},
 	{"Revision and the part of NodeInfo that no file has.", `(?m)^Revision:.*|revision\.*0x\w+`},
 	{"VL arbitration and SL to VL mapping before a subnet manager sets them: ours have as many VLs as the port, all of one weight.", `(?m)^(WEIGHT: |ports: in ).*`},
 	{"MKeyLeasePeriod: an uninitialised number on ibsim, 0 here.", `(?m)^\s*MkeyLeasePeriod:.*`},

@@ -6,6 +6,8 @@ import (
 	"fabsh/mad"
 )
 
+var multicastTop = mad.AttrSwitchInfo.Field("multicast_fdb_top")
+
 // SetMFTs writes the entries of a group in the multicast forwarding tables: the
 // links between its members, of a tree that a breadth-first search from the first
 // one's switch finds. Without members no entries are written.
@@ -17,6 +19,9 @@ func (s *Subnet) SetMFTs(g *Group) {
 			s.addToMFT(n, g.MLID, num)
 		}
 	}
+	if len(tree) > 0 {
+		s.raiseMulticastTops(g.MLID)
+	}
 }
 
 // SetAllMFTs writes the entries of all groups.
@@ -25,6 +30,23 @@ func (s *Subnet) SetAllMFTs() {
 		if len(g.Members) > 0 {
 			s.SetMFTs(g)
 		}
+	}
+}
+
+// raiseMulticastTops raises those of all switches, as OpenSM does (osm_mcast_mgr.c
+// mcast_mgr_set_mfttop).
+func (s *Subnet) raiseMulticastTops(mlid mad.LID) {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			n.RaiseMulticastTop(mlid)
+		}
+	}
+}
+
+// RaiseMulticastTop raises the MulticastFDBTop of switch n to mlid. 0 is not raised: it is not used.
+func (n *Node) RaiseMulticastTop(mlid mad.LID) {
+	if top := multicastTop.Uint(n.SwitchInfo[:]); top != 0 && top < uint64(mlid) {
+		multicastTop.SetUint(n.SwitchInfo[:], uint64(mlid))
 	}
 }
 
