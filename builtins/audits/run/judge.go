@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -68,17 +69,21 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 }
 
 // run runs audits: first those that may run together, at the same time, then the others one by
-// one. It returns an error if no other may run.
+// one. Those that send most begin first, so that none runs alone at the end. It returns an error
+// if no other may run.
 func (j *judge) run(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
 	var together []*part
-	var fibers []*lang.Fiber
 	for _, a := range list {
 		if a.together {
-			p := j.part(a)
-			together, fibers = append(together, p), append(fibers, p.fiber)
+			together = append(together, j.part(a))
 		}
 	}
-	lang.RunTogether(fibers, mostTogether, func(i int) { together[i].run(f, own) })
+	order := slices.SortedStableFunc(slices.Values(together), func(p, q *part) int { return cmp.Compare(q.audit.count, p.audit.count) })
+	fibers := make([]*lang.Fiber, len(order))
+	for i, p := range order {
+		fibers[i] = p.fiber
+	}
+	lang.RunTogether(fibers, mostTogether, func(i int) { order[i].run(f, own) })
 	for _, a := range list {
 		var p *part
 		if a.together {

@@ -27,6 +27,7 @@ type Audit struct {
 	entry     *script.Entry
 	checks    []check
 	datagrams *starlark.Function // returns how many it will send; nil: unknown
+	count     int                // what it has returned
 	given     map[string]starlark.Value
 	kwargs    []starlark.Tuple
 }

@@ -223,6 +223,7 @@ func (x *run) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, err err
 		case late(x.ctx) != nil:
 			return list, nil // judge reports it
 		case err == nil:
+			a.count = n
 			total += n
 			sound = append(sound, a)
 		case !lang.Catchable(lang.FiberOf(t), err):
