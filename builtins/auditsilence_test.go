@@ -29,7 +29,7 @@ func TestSilentKind(t *testing.T) {
 		most    uint64 // datagrams
 	}{
 		{"nobody", 0, nil, "MGIR: no answer to 44 of 44 requests", 450},
-		{"half", 16, nil, "MGIR: no answer to 28 of 44 requests", 640},
+		{"half", 16, nil, "MGIR: no answer to 28 of 44 requests", 670},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, spec, nil, func(t *testing.T, f *fixture) {

@@ -186,6 +186,7 @@ func TestOnlyBlockWaits(t *testing.T) {
 		"lang/together.go":      true, // the baton of fibers
 		"audits/ratesread.go":   true, // what perf_rates does in Block
 		"scenario/play.go":      true, // beside the fibers
+		"topology/fabric.go":    true, // while a list is made
 		"audits/run/fabric.go":  true, // the command audit, between the scripts that it runs
 		"audits/run/reread.go":  true,
 		"audits/run/manager.go": true,

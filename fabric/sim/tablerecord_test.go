@@ -164,6 +164,10 @@ func TestMulticastTables(t *testing.T) {
 	}
 	change(mad.MethodSet, "node-0001 HCA-1")
 	want("one", map[string][]int{"leaf-1": {1}})
+	var other mad.SwitchInfo
+	if other.Decode(r.at("leaf-2", 0).Node.SwitchInfo[:]); other.MulticastFDBTop != uint16(all.MLID) {
+		t.Errorf("MulticastFDBTop of another switch: %#x", other.MulticastFDBTop)
+	}
 	change(mad.MethodSet, "node-0002 HCA-1")
 	want("two on a switch", map[string][]int{"leaf-1": {1, 2}})
 	change(mad.MethodSet, "node-0008 HCA-1")

@@ -196,7 +196,10 @@ func TestTableSizes(t *testing.T) {
 		want   []uint32
 		err    string
 	}{
-		{"multicast, no top", table.Table{Kind: table.MulticastKind, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_cap", 33), []uint32{0, 1}, ""},
+		{"multicast, no top", table.Table{Kind: table.MulticastKind, Dest: leaf}, func(h mad.Header, data []byte) {
+			field(mad.AttrSwitchInfo, "multicast_fdb_cap", 33)(h, data)
+			field(mad.AttrSwitchInfo, "multicast_fdb_top", 0)(h, data)
+		}, []uint32{0, 1}, ""},
 		{"multicast, nothing looked up", table.Table{Kind: table.MulticastKind, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xbfff), nil, ""},
 		{"multicast, one block", table.Table{Kind: table.MulticastKind, Dest: leaf}, field(mad.AttrSwitchInfo, "multicast_fdb_top", 0xc01f), []uint32{0}, ""},
 		{"multicast, top above all", table.Table{Kind: table.MulticastKind, Dest: leaf}, func(h mad.Header, data []byte) {
