@@ -17,6 +17,10 @@ import (
 // request was not sent: an agent may ignore it.
 var ErrUnsupported = errors.New("unsupported")
 
+// ErrNotSimulated is why a transport refuses a question that the simulated devices behind it never
+// answer: they announce nothing.
+var ErrNotSimulated = errors.New("not simulated")
+
 // unsupported is the ErrUnsupported of an attribute.
 type unsupported struct{ attr *mad.Attribute }
 
@@ -354,7 +358,7 @@ func (e *Engine) askOnce(ctx context.Context, c *Call, node mad.GUID, a *mad.Att
 		got.data = slices.Clone(call.MAD[ask.OffsetIn(call.Header().ClassVersion):])
 	case ask == mad.AttrNodeInfo:
 		return false, call.Err
-	case errors.As(call.Err, &refusal) && refusal.Status != 0 && refusal.Status&mad.StatusBusy == 0:
+	case errors.As(call.Err, &refusal) && refusal.Status != 0 && refusal.Status&mad.StatusBusy == 0, errors.Is(call.Err, ErrNotSimulated):
 	default:
 		got.err, got.until = call.Err, time.Now().Add(silentFor)
 	}

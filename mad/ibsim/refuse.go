@@ -2,7 +2,6 @@ package ibsim
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"fabsh/mad"
@@ -82,7 +81,7 @@ func refuseSMP(h mad.Header, data []byte) error {
 	set := h.Method == mad.MethodSet
 	switch h.Attribute {
 	case mad.AttrGeneralInfo.ID: // every node would be asked for it, and none answers
-		return errors.New("ibsim does not answer GeneralInfo")
+		return fmt.Errorf("ibsim does not answer GeneralInfo: %w", engine.ErrNotSimulated)
 	case mad.AttrPKeyTable.ID:
 		return refusePort(h.Modifier >> 16)
 	case mad.AttrVLArbitrationTable.ID:
