@@ -139,9 +139,9 @@ func TestRouteLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"true,file,\"static forwarding tables, their service levels and virtual lanes\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,true,": {"--sl", file("psl"), "--slvl", file("opensm-sl2vl.dump")},
-		"false,file,\"static forwarding tables, their service levels, all on VL 0\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,false,":    {"--sl", file("psl")},
-		"false,file,\"static forwarding tables, SL 0\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,false,":                                 {},
+		"true,file,\"static forwarding tables, their service levels and virtual lanes\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,0,true,": {"--sl", file("psl"), "--slvl", file("opensm-sl2vl.dump")},
+		"false,file,\"static forwarding tables, their service levels, all on VL 0\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,0,false,":    {"--sl", file("psl")},
+		"false,file,\"static forwarding tables, SL 0\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,0,false,":                                 {},
 	} {
 		args = append([]string{"-F", "file:" + file("opensm-subnet.lst"), "-o", "csv", "verify", "--lfts", file("opensm-lfts.dump")}, args...)
 		if got := outcome(fabsh(t, nil, args...)); !strings.Contains(got, "\n"+want) {

@@ -28,7 +28,7 @@ several LIDs: 243 ports, up to 128; of 39366 pairs, paths without a common link:
 `
 	servedAudit = `fabric    246 nodes (3 switches, 243 CAs), 246 links, complete
 audits    adaptive config counters health identity keys links multicast partitions routing self sm topology
-coverage  100 % of 4685 requests; MGIR of health: 246 not supported of 246
+coverage  100 % of 5423 requests; MGIR of health: 246 not supported of 246
 findings  none
 `
 )

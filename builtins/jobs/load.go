@@ -54,9 +54,9 @@ var Type = &lang.ResultType{
 	Doc:  "A job of a scheduler that runs.",
 	Members: []lang.ResultMember{
 		{Name: "id", Type: "string", Doc: "its id, as text"},
-		{Name: "name", Doc: "its name; None if the file does not have it"},
-		{Name: "user", Doc: "its user; None likewise"},
-		{Name: "partition", Doc: "its partition of the scheduler; None likewise"},
+		{Name: "name", Type: "string", Doc: "its name; None if the file does not have it"},
+		{Name: "user", Type: "string", Doc: "its user; None likewise"},
+		{Name: "partition", Type: "string", Doc: "its partition of the scheduler; None likewise"},
 		{Name: "num_hosts", Doc: "number of hosts"},
 		{Name: "hosts", Doc: "names of its hosts, in the order of the scheduler", Long: true},
 	},
