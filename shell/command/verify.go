@@ -143,9 +143,12 @@ type checks struct {
 }
 
 // examine runs the checks. It adds to the notes of r what the fabric's file left open
-// and tables depend on.
+// and tables depend on, and which checks leave choices of switches out.
 func examine(ctx context.Context, r *routes.Routes, c checks) (*verify.Report, error) {
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
+	if c.failEachLink && (r.HasChoices() || c.adaptive != 0) {
+		r.ReadNotes = append(r.ReadNotes, "failures of links were judged on the static ports alone")
+	}
 	report := &verify.Report{Routes: r}
 	var err error
 	defer c.progress("")
