@@ -133,6 +133,12 @@ var vendorSessions = []struct {
 			}
 		}
 	}},
+	{"top", func(t *testing.T, f *fixture) {
+		runOn(t, f, "discover()")
+		if _, err := read.Adaptivity(t.Context(), f.Runtime, topology.EnvOf(f.Runtime).Current.Fabric); err != nil {
+			t.Error(err)
+		}
+	}},
 	{"tables", func(t *testing.T, f *fixture) {
 		runOn(t, f, `f = discover()
 get_ar(f.switches)
