@@ -207,3 +207,35 @@ fabsh_mkey_unprotected_ports{} 4`, "AdaptiveRoutingInfo 2, GeneralInfo 2", "Adap
 		})
 	}
 }
+
+// TestRoutingAuditLanes: where packets change virtual lanes in a loop of choices, they may not
+// wait for each other.
+func TestRoutingAuditLanes(t *testing.T) {
+	onSimWith(t, "dragonfly:a=4,p=2,h=1,ar=minhop", smKey, nil, nil, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const loop = "rt.creditloop  fabric: packets may wait for each other forever (deadlock): group-1 switch-1/3 > group-1 switch-2/6 > group-3 switch-1/3 > group-3 switch-2/6 > group-2 switch-2/3 > group-2 switch-1/6"
+		if diff := cmp.Diff(loop, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		n := swept.NodeByName("group-3 switch-1")[0]
+		for in := range uint32(n.NumPorts()) {
+			for out := range uint32(n.NumPorts()) {
+				err := f.Env.Sim.Edit.Table(mad.AttrSLtoVLMappingTable, n.GUID(), 0, (in+1)<<8|out+1, func(data []byte) {
+					for i := range 8 { // two service levels each
+						data[i] = 0x11
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const changed = "not judged: rt.creditloop, at group-3 switch-1, packets in a loop of choices change virtual lanes"
+		if diff := cmp.Diff(changed, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
