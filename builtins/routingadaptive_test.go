@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/format"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -62,7 +60,7 @@ func TestRoutingAuditAdaptive(t *testing.T) {
 				if diff := cmp.Diff(test.want, live); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.fault, diff)
 				}
-				file := ofFile(t, adaptiveSnapshot(t, f, swept))
+				file := ofFile(t, kept(t, f))
 				defer file.Close()
 				if diff := cmp.Diff(live, textOf(audited(t, file, run.Options{}, "routing"))); diff != "" {
 					t.Errorf("%s (-live +file):\n%s", test.fault, diff)
@@ -86,32 +84,6 @@ func textOf(r *audit.Report) string {
 	return strings.Join(list, "\n")
 }
 
-// adaptiveSnapshot is what fabsh snapshot --all keeps, through its file.
-func adaptiveSnapshot(t *testing.T, f *fixture, swept *fabric.Fabric) *fabric.Fabric {
-	t.Helper()
-	r, err := read.Routes(t.Context(), f.Runtime, swept, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lfts, tables := make([][]byte, len(swept.Nodes())), make([]*adaptive.Switch, len(swept.Nodes()))
-	for i, sw := range r.Graph().Switches() {
-		lfts[sw.ID()], tables[sw.ID()] = r.Row(i), r.Adaptive(i)
-	}
-	all, err := read.Answers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: lfts, Adaptive: tables}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := format.WriteSnapshot(&b, all); err != nil {
-		t.Fatal(err)
-	}
-	snap, err := format.ReadSnapshot(&b, "snapshot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
-}
-
 // TestStoredAR: get_ar in a session on a snapshot has what it had live.
 func TestStoredAR(t *testing.T) {
 	const code = `
@@ -122,11 +94,7 @@ for t in get_ar(["leaf-%d" % i for i in range(1, 5)] + ["spine-1", "spine-2"]):
 		if explained != "" || !strings.Contains(live, "True True 65535") {
 			t.Fatal(live, explained)
 		}
-		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
-		if err != nil {
-			t.Fatal(err)
-		}
-		snap := adaptiveSnapshot(t, f, swept)
+		snap := kept(t, f)
 		file := ofFile(t, snap)
 		defer file.Close()
 		stored, explained, _ := file.run(code)

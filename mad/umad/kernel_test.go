@@ -162,7 +162,7 @@ func TestKernelUnsolicited(t *testing.T) {
 			default:
 				another.Send(&engine.Datagram{Address: to, MAD: report.MAD[:]})
 			}
-			if i%64 == 63 { // the simulated device is as fast as this loop: nobody else would run
+			if i%64 == 63 { // the simulated device is as fast as this loop: no other goroutine would run
 				time.Sleep(time.Millisecond)
 			}
 		}
