@@ -96,7 +96,7 @@ func (b *balancer) evenOut(ctx context.Context) error {
 }
 
 // large reports whether to refine would take long.
-func (b *balancer) large() bool { return len(b.g.Dests())*len(b.g.Channels()) > search.RefineSteps }
+func (b *balancer) large() bool { return search.IsLarge(b.g) }
 
 // Loads are scaled so that their 8th powers, on paths of so many links, fit in 63 bits:
 // 144^8 * 48 < 2^63.

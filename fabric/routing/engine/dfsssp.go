@@ -44,7 +44,7 @@ var dfsssp = Engine{
 			return nil, err
 		}
 		balanced := laneTables{r: r}
-		large := len(g.Dests())*len(g.Channels()) > search.RefineSteps
+		large := search.IsLarge(g)
 		most := 1
 		if large {
 			most = o.MaxVLs

@@ -207,7 +207,7 @@ func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Level
 		return nil, err
 	}
 	r.SetOrigin(a.basis(ranks))
-	if !free || len(g.Dests())*len(g.Channels()) > search.RefineSteps {
+	if !free || search.IsLarge(g) {
 		return r, nil
 	}
 	load := int64(0)

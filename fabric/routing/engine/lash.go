@@ -52,7 +52,7 @@ var lash = Engine{
 				return t, nil
 			}
 		}
-		if len(g.Dests())*len(g.Channels()) > search.RefineSteps || g.Weighted() {
+		if search.IsLarge(g) || g.Weighted() {
 			return lowest, first
 		}
 		even, err := evenLash(ctx, g, h)

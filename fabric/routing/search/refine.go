@@ -44,6 +44,9 @@ const (
 // Beyond, as in a tree of 11,664 hosts, that takes seconds.
 const RefineSteps = 1 << 27
 
+// IsLarge reports whether g is too large to give LIDs paths again.
+func IsLarge(g *graph.Graph) bool { return len(g.Dests())*len(g.Channels()) > RefineSteps }
+
 // refinePasses is how often each LID gets paths again: later ones change little.
 const refinePasses = 3
 
@@ -61,7 +64,7 @@ func newRefiner(r *routes.Routes, load []int64, hop float64) *refiner {
 
 // run gives all LIDs of CAs paths again.
 func (f *refiner) run(ctx context.Context) error {
-	if len(f.g.Dests())*len(f.g.Channels()) > RefineSteps {
+	if IsLarge(f.g) {
 		return nil
 	}
 	for range refinePasses {
