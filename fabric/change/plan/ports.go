@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/effect"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
@@ -41,7 +42,7 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 	if len(down) == 0 {
 		return ""
 	}
-	return cutOff(f, down)
+	return effect.CutOff(f, down)
 }
 
 // takesDown returns the ports, of both ends, whose links p takes down.
@@ -96,35 +97,6 @@ func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.
 	return nil
 }
 
-// cutOff describes nodes that lose their path to each other when links are down; "":
-// none do.
-func cutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
-	type group struct{ before, after string } // nodes with these are alike
-	first, many := map[group]*fabric.Node{}, map[group]bool{}
-	before, after := reach(f, nil), reach(f, down)
-	sets := map[string][]int{}
-	var groups []group
-	for i := range f.Nodes() {
-		g := group{fmt.Sprint(before[i]), fmt.Sprint(after[i])}
-		sets[g.before], sets[g.after] = before[i], after[i]
-		if many[g] = first[g] != nil; !many[g] {
-			first[g] = &f.Nodes()[i]
-			groups = append(groups, g)
-		}
-	}
-	share := func(a, b string) bool {
-		return slices.ContainsFunc(sets[a], func(part int) bool { return slices.Contains(sets[b], part) })
-	}
-	for i, g := range groups {
-		for _, h := range groups[:i+1] {
-			if (g != h || many[g]) && share(g.before, h.before) && !share(g.after, h.after) {
-				return fmt.Sprintf("%s and %s would lose the last path between them", first[h].Label(), first[g].Label())
-			}
-		}
-	}
-	return ""
-}
-
 // takenDown returns the port that a change takes down, permanently or to retrain its
 // link; nil: none.
 func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
@@ -146,58 +118,4 @@ func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
 		}
 	}
 	return nil, false
-}
-
-// reach returns, by node id, the parts of f, connected by switches, that nodes are in
-// or have a port to. Links that are down are left out.
-func reach(f *fabric.Fabric, down map[*fabric.Port]bool) [][]int {
-	parts := switchParts(f, down)
-	all := make([][]int, len(f.Nodes()))
-	for i := range f.Nodes() {
-		n := &f.Nodes()[i]
-		if n.IsSwitch() {
-			all[i] = []int{parts[i]}
-			continue
-		}
-		for port := range n.Ports() {
-			peer := port.Peer()
-			if peer == nil || down[port] {
-				continue
-			}
-			part := parts[peer.Node().ID()]
-			if !peer.Node().IsSwitch() {
-				part = -1 - min(port.ID(), peer.ID()) // these two alone
-			}
-			if !slices.Contains(all[i], part) {
-				all[i] = append(all[i], part)
-			}
-		}
-		slices.Sort(all[i])
-	}
-	return all
-}
-
-// switchParts numbers the parts of f that switches connect, by node id, from 1.
-func switchParts(f *fabric.Fabric, down map[*fabric.Port]bool) []int {
-	part := make([]int, len(f.Nodes()))
-	count := 0
-	switches := f.OfType(mad.NodeTypeSwitch)
-	for i := range switches {
-		if part[switches[i].ID()] != 0 {
-			continue
-		}
-		count++
-		part[switches[i].ID()] = count
-		for queue := []*fabric.Node{&switches[i]}; len(queue) > 0; queue = queue[1:] {
-			for port := range queue[0].Ports() {
-				peer := port.Peer()
-				if peer == nil || down[port] || !peer.Node().IsSwitch() || part[peer.Node().ID()] != 0 {
-					continue
-				}
-				part[peer.Node().ID()] = count
-				queue = append(queue, peer.Node())
-			}
-		}
-	}
-	return part
 }
