@@ -11,7 +11,8 @@ import (
 
 // choose finds the port for o, as infiniband-diags do: the one named, otherwise
 // the first that is ACTIVE, otherwise the first whose link is up. Of a planarized
-// adapter it finds the SMI/GSI pair; otherwise both are the same.
+// adapter it finds the SMI/GSI pair; otherwise both are the same. With an error, the ports
+// are set if ib_umad does not serve them.
 func (s sysfs) choose(o Options) (gsi, smi port, err error) {
 	all, err := s.ports()
 	if err != nil {
@@ -40,7 +41,7 @@ func choose(all []port, o Options) (gsi, smi port, err error) {
 	case chosen == nil, o.Device == "" && rank(*chosen) == 0:
 		return gsi, smi, noUsablePort(fitting)
 	case chosen.umad == "":
-		return gsi, smi, fmt.Errorf("%v: carries no management datagrams: ib_umad does not serve it (an iWARP port?)", chosen)
+		return *chosen, *chosen, fmt.Errorf("%v: carries no management datagrams: ib_umad does not serve it (an iWARP port?)", chosen)
 	}
 	gsi, smi = chosen.pair(all)
 	return gsi, smi, nil

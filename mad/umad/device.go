@@ -44,7 +44,7 @@ func openDevice(p port, openFile func(path string) (file, error)) (*device, erro
 	f, err := openFile(p.path())
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%v: %s: permission denied; %s", p, p.path(), permit(groupOf(p.path())))
+		return nil, fmt.Errorf("%v: %s: %s", p, p.path(), denied(p.path(), err))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%v: %s: the kernel has it, but %s does not exist; udev should create it; pass it to a container with --device %[3]s", p, p.umad, p.path())
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
@@ -223,7 +223,7 @@ func (v *device) registerError(c mad.Class, err error) error {
 	return &engine.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
 }
 
-// forbidden describes a device that was opened, but may not be used.
+// forbidden describes a device whose use something other than its mode forbids.
 const forbidden = "the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root"
 
 // maxAgents is the number of agents of one open file (IB_UMAD_MAX_AGENTS). The

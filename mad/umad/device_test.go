@@ -282,12 +282,13 @@ func TestOpenErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{syscall.EACCES, `mlx5_0/1: /dev/infiniband/umad0: permission denied; run as root; or allow a group to use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`},
-		{syscall.ENOENT, "mlx5_0/1: umad0: the kernel has it, but /dev/infiniband/umad0 does not exist; udev should create it; pass it to a container with --device /dev/infiniband/umad0"},
-		{syscall.ENXIO, "mlx5_0/1: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad0: no such device or address); start again when it is back"},
-		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files; raise the limit (ulimit -n, fs.file-max), or close some files"},
+		{syscall.EACCES, `mlx5_0/1: /dev/infiniband/umad99: permission denied; run as root; or allow a group to use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`},
+		{syscall.EPERM, "mlx5_0/1: /dev/infiniband/umad99: not permitted; pass the device to the container with --device /dev/infiniband/umad99"},
+		{syscall.ENOENT, "mlx5_0/1: umad99: the kernel has it, but /dev/infiniband/umad99 does not exist; udev should create it; pass it to a container with --device /dev/infiniband/umad99"},
+		{syscall.ENXIO, "mlx5_0/1: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad99: no such device or address); start again when it is back"},
+		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad99: too many open files; raise the limit (ulimit -n, fs.file-max), or close some files"},
 	} {
-		p := port{device: "mlx5_0", num: 1, umad: "umad0"}
+		p := port{device: "mlx5_0", num: 1, umad: "umad99"}
 		_, err := open(sysfs{}, p, p, func(path string) (file, error) {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: c.err}
 		})

@@ -34,6 +34,15 @@ func openFile(path string) (file, error) {
 	return &character{c, path}, nil
 }
 
+// accessDevice returns an error if this process may not read and write the file at path,
+// which it does not open.
+func accessDevice(path string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS); err != nil {
+		return &os.PathError{Op: "access", Path: path, Err: err}
+	}
+	return nil
+}
+
 func (c *character) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	return n, c.failed("read", err)

@@ -6,3 +6,5 @@ import "errors"
 
 // openFile fails: only Linux has these devices.
 func openFile(string) (file, error) { return nil, errors.ErrUnsupported }
+
+func accessDevice(string) error { return errors.ErrUnsupported }

@@ -2,6 +2,7 @@ package umad
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"path"
 	"strconv"
@@ -26,11 +27,16 @@ type HostPort struct {
 	Role string
 	// Pair is the port that sends the others: "smi1/2", or "".
 	Pair string
+	// Planes are the planes of a planarized adapter (XDR): of the port for all other
+	// datagrams each, of a port for subnet management its own. Empty: not planarized.
+	Planes []int
 	// Umad is its device: "umad0"; "" if ib_umad does not serve it.
 	Umad     string
 	Firmware string
 	// Default is set if the port is used when no port is named.
 	Default bool
+	// Unusable is why management datagrams cannot be sent through the port; "": they can.
+	Unusable string
 }
 
 // HostPorts lists the ports of the host, sorted by number within a device. sys is the
@@ -43,16 +49,54 @@ func HostPorts(sys fs.FS) (list []HostPort, err error) {
 	if err != nil {
 		return nil, err
 	}
-	gsi, smi, none := choose(all, Options{})
+	access := accessDevice
+	if sys != nil {
+		access = func(string) error { return nil }
+	}
+	return s.hostPorts(all, access), noUmad
+}
+
+// hostPorts describes ports. access reports whether this process may open a file.
+func (s sysfs) hostPorts(all []port, access func(path string) error) (list []HostPort) {
+	var usable []port
 	for _, p := range all {
 		h, err := s.hostPort(p, all)
 		if err != nil {
 			continue // it has just been removed
 		}
-		h.Default = none == nil && (p == gsi || p == smi)
+		if h.Unusable = unusable(p, h.Link, access); h.Unusable == "" {
+			usable = append(usable, p)
+		}
 		list = append(list, h)
 	}
-	return list, noUmad
+	gsi, smi, none := choose(usable, Options{})
+	for i := range list {
+		h := &list[i]
+		is := func(p port) bool { return h.Device == p.device && int(h.Num) == p.num }
+		h.Default = none == nil && (is(gsi) || is(smi))
+	}
+	return list
+}
+
+// unusable is HostPort.Unusable of a port in a network.
+func unusable(p port, network string, access func(path string) error) string {
+	err := error(nil)
+	if p.umad != "" {
+		err = access(p.path())
+	}
+	switch {
+	case network != "infiniband":
+		return "not InfiniBand"
+	case p.umad == "":
+		return "no ib_umad"
+	case errors.Is(err, fs.ErrPermission):
+		return "no permission"
+	case errors.Is(err, fs.ErrNotExist):
+		return "no " + p.path()
+	case err != nil:
+		return err.Error()
+	}
+	return ""
 }
 
 func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
@@ -84,8 +128,13 @@ func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
 	case gsi == smi:
 	case p == gsi:
 		h.Pair = smi.String()
+		for _, q := range all {
+			if q.device == smi.device && q.guid == p.guid {
+				h.Planes = append(h.Planes, q.num)
+			}
+		}
 	default:
-		h.Pair = gsi.String()
+		h.Pair, h.Planes = gsi.String(), []int{p.num}
 	}
 	return h, nil
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -160,14 +161,22 @@ func TestKernelRemoval(t *testing.T) {
 func TestKernelPermission(t *testing.T) {
 	const child = "UMAD_TEST_CHILD"
 	if os.Getenv(child) != "" {
+		if os.Getenv(child) == "policy" {
+			if err := forbidWrites(); err != nil {
+				fmt.Print(err)
+				os.Exit(0)
+			}
+		}
 		_, err := Open(Options{Device: hostDevice})
-		fmt.Print(err) // <nil> if there is none
+		list, _ := HostPorts(nil)
+		fmt.Print(err, "|", list[0].Unusable) // <nil> if there is none
 		os.Exit(0)
 	}
 	tr := openHost(t)
-	open := func() string {
+	open := func(kind string) string {
 		c := exec.Command("/init", "-test.run=^TestKernelPermission$")
-		c.Env = append(os.Environ(), child+"=1")
+		c.Env = append(os.Environ(), child+"="+kind)
+		c.Stderr = os.Stderr
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		out, err := c.Output()
 		if err != nil {
@@ -184,9 +193,48 @@ func TestKernelPermission(t *testing.T) {
 		if err := os.Chmod(tr.gsi.path(), mode); err != nil {
 			t.Fatal(err)
 		}
-		if got := open(); allowed && got != "<nil>" || !allowed && !strings.HasPrefix(got, want) {
+		if got := open("mode"); allowed && got != "<nil>|not InfiniBand" || !allowed && !strings.HasPrefix(got, want) {
 			t.Errorf("mode %v: got %s\nwant %s...", mode, got, want)
 		}
+	}
+	if err := os.Chmod(tr.gsi.path(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const policy = "rxe0/1: /dev/infiniband/umad0: permission denied although its mode allows it; the host's security policy (SELinux) forbids it; "
+	if got := open("policy"); !strings.HasPrefix(got, policy) {
+		t.Errorf("policy: got %s\nwant %s...", got, policy)
+	}
+}
+
+// forbidWrites makes the kernel refuse to open files for writing with EACCES, as SELinux
+// does, by Landlock: it needs no policy of the system.
+func forbidWrites() error {
+	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
+		return fmt.Errorf("prctl: %w", errno)
+	}
+	rules := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), unsafe.Sizeof(rules.Handled_access_fs), 0)
+	if errno != 0 {
+		return fmt.Errorf("landlock_create_ruleset: %w", errno)
+	}
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("landlock_restrict_self: %w", errno)
+	}
+	return nil
+}
+
+// TestKernelNoDevice: the kernel has the device, and the container does not.
+func TestKernelNoDevice(t *testing.T) {
+	tr := openHost(t)
+	tr.Close()
+	path := tr.gsi.path()
+	if err := os.Rename(path, "/dev/hidden"); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Rename("/dev/hidden", path)
+	const want = "rxe0/1: umad0: the kernel has it, but /dev/infiniband/umad0 does not exist; udev should create it; pass it to a container with --device /dev/infiniband/umad0"
+	if _, err := Open(Options{Device: hostDevice}); fmt.Sprint(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 
@@ -199,6 +247,9 @@ func TestKernelNoModule(t *testing.T) {
 	_, err := Open(Options{Device: hostDevice})
 	if err == nil || !strings.HasPrefix(err.Error(), "the kernel module ib_umad is not loaded (no /sys/class/infiniband_mad); ") {
 		t.Errorf("got %v", err)
+	}
+	if list, err := HostPorts(nil); err == nil || len(list) != 1 || list[0].Unusable != "not InfiniBand" {
+		t.Errorf("ports: %+v, %v", list, err)
 	}
 	if err := umadtest.LoadModule("ib_umad"); err != nil {
 		t.Fatal(err)

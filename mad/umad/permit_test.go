@@ -49,3 +49,21 @@ func TestPermit(t *testing.T) {
 		t.Errorf("of none: %s", got)
 	}
 }
+
+// TestDenied: what owner, group and mode allow, a policy forbids.
+func TestDenied(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "umad0")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const policy = "permission denied although its mode allows it; the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root"
+	if got := denied(name, syscall.EACCES); got != policy {
+		t.Errorf("owner: %s", got)
+	}
+	if err := os.Chmod(name, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if got := denied(name, syscall.EACCES); !strings.HasPrefix(got, "permission denied; run as root") {
+		t.Errorf("mode: %s", got)
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"fabsh/mad"
@@ -48,6 +49,10 @@ type Options struct {
 // services (mlx5_0), on another for subnet management (smi1). Then both are open,
 // and each datagram is sent through the right one.
 type Transport struct {
+	// Skipped is why ports that come before this one in the order of choice were not used.
+	// Ports of a named device are not skipped.
+	Skipped []error
+
 	sys      sysfs
 	gsi, smi *device // the same, unless planarized
 
@@ -60,14 +65,32 @@ type Transport struct {
 
 var _ engine.Transport = (*Transport)(nil)
 
-// Open opens the port that o selects.
-func Open(o Options) (*Transport, error) {
-	sys := newSysfs(o.FS)
-	gsi, smi, err := sys.choose(o)
+// Open opens the port that o selects. Without the name of a device, ports that cannot be
+// opened are skipped; the error is that of the first.
+func Open(o Options) (*Transport, error) { return openBest(newSysfs(o.FS), o, openFile) }
+
+func openBest(sys sysfs, o Options, openFile func(path string) (file, error)) (*Transport, error) {
+	all, err := sys.ports()
 	if err != nil {
 		return nil, err
 	}
-	return open(sys, gsi, smi, openFile)
+	var skipped []error
+	for {
+		gsi, smi, err := choose(all, o)
+		var t *Transport
+		if err == nil {
+			t, err = open(sys, gsi, smi, openFile)
+		}
+		switch {
+		case err == nil:
+			t.Skipped = skipped
+			return t, nil
+		case gsi.device == "" || o.Device != "":
+			return nil, cmp.Or(append(skipped, err)...)
+		}
+		skipped = append(skipped, err)
+		all = slices.DeleteFunc(all, func(p port) bool { return p == gsi || p == smi })
+	}
 }
 
 // open opens the devices of a pair of ports with the given function.

@@ -26,7 +26,11 @@ nothing and opens no device. -C and -P limit the list to a device or a port.
 
 role is the kind of management datagrams that the port sends: smi for subnet
 management, gsi for all others. If an adapter with several planes (XDR) has them on two
-devices, pair is the other one. default marks the port that fabsh uses without -C and -P.`,
+devices, pair is the other one, and planes are the numbers of the planes. default marks
+the port that fabsh uses without -C and -P. unusable is the reason that a port cannot be
+used: it is not InfiniBand, ib_umad does not serve it, or this user may not open its
+device. -F umad without -C skips such ports, with a note. -o json and -o csv have the rate
+and the node GUID too.`,
 		Example: `  fabsh ports
   fabsh ports -C mlx5_0
   fabsh ports -o json`,
@@ -107,6 +111,14 @@ func (v *hostPort) Facts() []lang.Fact {
 	if p.Gbps > 0 {
 		rate = starlark.Float(p.Gbps)
 	}
+	planes := starlark.Value(starlark.None)
+	if len(p.Planes) > 0 {
+		list := make(starlark.Tuple, len(p.Planes))
+		for i, n := range p.Planes {
+			list[i] = starlark.MakeInt(n)
+		}
+		planes = list
+	}
 	return []lang.Fact{
 		{Name: "port", Value: starlark.String(v.String())},
 		{Name: "default", Value: starlark.Bool(p.Default)},
@@ -115,14 +127,16 @@ func (v *hostPort) Facts() []lang.Fact {
 		{Name: "physical_state", Value: starlark.String(p.PhysicalState.String())},
 		{Name: "width", Value: word(p.Width)},
 		{Name: "speed", Value: word(p.Speed)},
-		{Name: "rate_gbps", Value: rate},
+		{Name: "rate_gbps", Value: rate, Code: true},
 		{Name: "lid", Value: starlark.MakeInt(int(p.LID))},
 		{Name: "sm_lid", Value: starlark.MakeInt(int(p.SMLID))},
 		{Name: "role", Value: word(p.Role)},
 		{Name: "pair", Value: word(p.Pair)},
+		{Name: "planes", Value: planes},
 		{Name: "umad", Value: word(p.Umad)},
 		{Name: "firmware", Value: word(p.Firmware)},
 		{Name: "port_guid", Value: starlark.String(p.PortGUID.String())},
-		{Name: "node_guid", Value: starlark.String(p.NodeGUID.String())},
+		{Name: "node_guid", Value: starlark.String(p.NodeGUID.String()), Code: true},
+		{Name: "unusable", Value: word(p.Unusable)},
 	}
 }

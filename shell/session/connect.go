@@ -29,7 +29,7 @@ type Connection struct {
 	control   *topology.Sim    // in another process; nil: none
 	loaded    *fabric.Fabric   // from a file
 	clock     lang.Clock       // a recording's; nil: the real one
-	warning   error            // what is missing; nil: nothing
+	warnings  []error          // what is missing, or was skipped
 }
 
 // fabricKind is a kind of fabric that -F may name. open is called with the text after
@@ -100,6 +100,9 @@ func (c connector) umad(arg string) (*Connection, error) {
 		return nil, &HostError{err}
 	}
 	opened := &Connection{Name: "umad:" + t.String(), transport: t}
+	for _, err := range t.Skipped {
+		opened.warnings = append(opened.warnings, fmt.Errorf("skipped %w", err))
+	}
 	if name := os.Getenv(ControlVariable); name != "" {
 		opened.control = controlled(name)
 	}

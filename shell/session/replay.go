@@ -29,7 +29,11 @@ func (c connector) replay(path string) (*Connection, error) {
 		return nil, Late(err)
 	}
 	t := capture.NewReplay(recording)
-	return &Connection{Name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
+	opened := &Connection{Name: "replay:" + filepath.Base(path), transport: t, clock: t}
+	if err := recording.Incomplete(); err != nil {
+		opened.warnings = append(opened.warnings, err)
+	}
+	return opened, nil
 }
 
 // maxRecording is the maximum length of a recording, in bytes: that of a sweep of the

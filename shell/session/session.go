@@ -96,8 +96,10 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 			return nil, err
 		}
 	}
-	if b.Connection != nil && b.Connection.warning != nil {
-		p.Warn("%v", b.Connection.warning)
+	if b.Connection != nil {
+		for _, err := range b.Connection.warnings {
+			p.Warn("%v", err)
+		}
 	}
 	return New(p, b)
 }
