@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/export"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -121,15 +122,29 @@ func TestAdaptiveMetrics(t *testing.T) {
 	for _, test := range []struct {
 		name, spec         string
 		keys               bool // the M_Keys protect
+		families           string
 		want, first, later string
 	}{
-		{"on and off", "ring:n=2,ar=updn", false, `fabsh_ar_enabled{switch-1} 1
+		{"on and off", "ring:n=2,ar=updn", false, "", `fabsh_ar_enabled{switch-1} 1
 fabsh_ar_sl_mask{switch-1} 65533
 fabsh_ar_enabled{switch-2} 0
 fabsh_ar_sl_mask{switch-2} 65535
 fabsh_mkey_unprotected_ports{} 4`, "AdaptiveRoutingInfo 2, GeneralInfo 2", "AdaptiveRoutingInfo 2"},
-		{"not announced", "ring:n=2", false, "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
-		{"keys", "ring:n=2", true, "fabsh_mkey_unprotected_ports{} 0", "GeneralInfo 2", ""},
+		{"not announced", "ring:n=2", false, "", "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
+		{"keys", "ring:n=2", true, "", "fabsh_mkey_unprotected_ports{} 0", "GeneralInfo 2", ""},
+		{"patterns", "ring:n=2", false, "*,fabsh_*", "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
+		{"groups where none are", "ring:n=2", false, read.ShortGroups, "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
+		{"groups and keys", "ring:n=2,ar=updn", false, "*," + read.ShortGroups + "," + read.UnprotectedKeys, `fabsh_ar_enabled{switch-1} 1
+fabsh_ar_sl_mask{switch-1} 65533
+fabsh_ar_enabled{switch-2} 0
+fabsh_ar_sl_mask{switch-2} 65535
+fabsh_mkey_unprotected_ports{} 4
+fabsh_ar_short_groups{switch-1} 0
+fabsh_key_unprotected_nodes{vs} 1
+fabsh_key_unprotected_nodes{n2n} 1
+fabsh_key_unprotected_nodes{cc} 4`,
+			"AdaptiveRoutingGroupTable 1, AdaptiveRoutingInfo 6, AdaptiveRoutingLFT 1, ClassPortInfo 8, GeneralInfo 2, KeyInfo 6, PrivateLFTInfo 1, pFRNConfig 1",
+			"AdaptiveRoutingGroupTable 1, AdaptiveRoutingInfo 5, AdaptiveRoutingLFT 1, KeyInfo 6, PrivateLFTInfo 1, pFRNConfig 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, test.spec, nil, func(t *testing.T, f *fixture) {
@@ -145,14 +160,18 @@ fabsh_mkey_unprotected_ports{} 4`, "AdaptiveRoutingInfo 2, GeneralInfo 2", "Adap
 					f.run("discover()")
 				}
 				if switches := topology.EnvOf(f.Runtime).Current.OfType(mad.NodeTypeSwitch); strings.Contains(test.spec, "ar=") {
-					for i, fault := range []state.AdaptiveFault{state.FaultSL, state.FaultOff} {
-						if err := f.Env.Sim.Edit.BreakAdaptive(switches[i].GUID(), fault); err != nil {
+					faults := []state.AdaptiveFault{state.FaultSL, state.FaultOff}
+					if strings.Contains(test.families, read.UnprotectedKeys) {
+						faults = append(faults, state.FaultKey)
+					}
+					for i, fault := range faults {
+						if err := f.Env.Sim.Edit.BreakAdaptive(switches[i%len(switches)].GUID(), fault); err != nil {
 							t.Fatal(err)
 						}
 					}
 				}
 				for i, requests := range []string{test.first, test.later} {
-					metrics, err := read.AdaptiveMetrics(t.Context(), f.Runtime)
+					metrics, err := read.AdaptiveMetrics(t.Context(), f.Runtime, (&export.Selection{Families: strings.Split(test.families, ",")}).Names)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -160,7 +179,7 @@ fabsh_mkey_unprotected_ports{} 4`, "AdaptiveRoutingInfo 2, GeneralInfo 2", "Adap
 					for _, m := range metrics {
 						name := ""
 						if len(m.Labels) > 0 {
-							name = m.Labels[3]
+							name = m.Labels[len(m.Labels)-1]
 						}
 						got = append(got, fmt.Sprintf("%s{%s} %v", m.Name, name, m.Value))
 					}

@@ -128,7 +128,7 @@ var vendorSessions = []struct {
 		kept := new(audit.State)
 		for range 2 {
 			audited(t, f, run.Options{Kept: kept, Once: true}, "counters", "links", "--over=last")
-			if _, err := read.AdaptiveMetrics(t.Context(), f.Runtime); err != nil {
+			if _, err := read.AdaptiveMetrics(t.Context(), f.Runtime, func(string) bool { return true }); err != nil {
 				t.Error(err)
 			}
 		}

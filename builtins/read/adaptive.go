@@ -7,14 +7,24 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/routing/verify"
+	"fabsh/fabric/sa"
 	"fabsh/fabric/table"
 	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Metrics of which each cycle reads tables or keys.
+const (
+	ShortGroups     = "fabsh_ar_short_groups"
+	UnprotectedKeys = "fabsh_key_unprotected_nodes"
 )
 
 // AdaptiveMetrics returns metrics of adaptive routing and of keys for the exporter, of the
 // latest fabric. It reads AdaptiveRoutingInfo of the switches that announce it, one request
-// each, and no tables. A switch that does not answer has no metric, and is counted.
-func AdaptiveMetrics(ctx context.Context, r *lang.Runtime) ([]audit.Metric, error) {
+// each; the tables of adaptive routing for ShortGroups, and KeyInfo for UnprotectedKeys, only
+// if wanted reports that these are. A device that does not answer is counted.
+func AdaptiveMetrics(ctx context.Context, r *lang.Runtime, wanted func(family string) bool) (metrics []audit.Metric, err error) {
 	current := topology.EnvOf(r).Current
 	if current == nil {
 		return nil, nil
@@ -22,6 +32,32 @@ func AdaptiveMetrics(ctx context.Context, r *lang.Runtime) ([]audit.Metric, erro
 	t, release := r.Thread(ctx, "command")
 	defer release()
 	f := current.Fabric
+	err = lang.Operate(t, "exporter", func(c *lang.Call) error {
+		e, err := topology.EngineOf(c)
+		if err != nil {
+			return err
+		}
+		some, on, err := switchMetrics(c, e, f)
+		metrics = append(some, unprotected(f))
+		if err == nil && on && wanted(ShortGroups) {
+			some, err = shortGroups(c, e, f)
+			metrics = append(metrics, some...)
+		}
+		if err == nil && wanted(UnprotectedKeys) {
+			some, err = unprotectedKeys(c, topology.EnvOf(r).SA, f)
+			metrics = append(metrics, some...)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return metrics, nil
+}
+
+// switchMetrics returns metrics of AdaptiveRoutingInfo. on reports that adaptive routing is on
+// at some switch.
+func switchMetrics(c *lang.Call, e *engine.Engine, f *fabric.Fabric) (metrics []audit.Metric, on bool, err error) {
 	var list []*table.AR
 	var of []*fabric.Node
 	for i := range f.OfType(mad.NodeTypeSwitch) {
@@ -30,41 +66,74 @@ func AdaptiveMetrics(ctx context.Context, r *lang.Runtime) ([]audit.Metric, erro
 			of = append(of, n)
 		}
 	}
-	err := lang.Operate(t, "exporter", func(c *lang.Call) error {
-		e, err := topology.EngineOf(c)
-		if err != nil {
-			return err
-		}
-		if err := c.Block(func(ctx context.Context) error { return table.ReadARInfo(ctx, e, list...) }); err != nil {
-			return err
-		}
-		for _, a := range list {
-			topology.CountUnanswered(c, a.Err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	if err := c.Block(func(ctx context.Context) error { return table.ReadARInfo(ctx, e, list...) }); err != nil {
+		return nil, false, err
 	}
-	var metrics []audit.Metric
 	for i, a := range list {
+		topology.CountUnanswered(c, a.Err)
 		if a.Err != nil || a.Info == nil {
 			continue
 		}
-		labels := []string{"guid", of[i].GUID().String(), "switch", of[i].Name()}
 		mask := 0xffff
 		if a.Info.BySLEn {
 			mask = int(a.Info.EnableBySLMask)
 		}
-		on := 0.0
+		enabled := 0.0
 		if a.Info.E {
-			on = 1
+			enabled = 1
 		}
+		on = on || a.Info.E || a.Info.HBFEn
 		metrics = append(metrics,
-			audit.Metric{Name: "fabsh_ar_enabled", Help: "Whether a switch that announces adaptive routing routes adaptively (AdaptiveRoutingInfo).", Labels: labels, Value: on},
-			audit.Metric{Name: "fabsh_ar_sl_mask", Help: "Service levels that the switch routes adaptively if it is on, bit n for SL n.", Labels: labels, Value: float64(mask)})
+			audit.Metric{Name: "fabsh_ar_enabled", Help: "Whether a switch that announces adaptive routing routes adaptively (AdaptiveRoutingInfo).", Labels: switchLabels(of[i]), Value: enabled},
+			audit.Metric{Name: "fabsh_ar_sl_mask", Help: "Service levels that the switch routes adaptively if it is on, bit n for SL n.", Labels: switchLabels(of[i]), Value: float64(mask)})
 	}
-	return append(metrics, unprotected(f)), nil
+	return metrics, on, nil
+}
+
+func switchLabels(n *fabric.Node) []string {
+	return []string{"guid", n.GUID().String(), "switch", n.Name()}
+}
+
+// shortGroups returns the metrics of port groups. A switch whose tables are unknown has none.
+func shortGroups(c *lang.Call, e *engine.Engine, f *fabric.Fabric) (metrics []audit.Metric, err error) {
+	err = c.Block(func(ctx context.Context) error {
+		routes, failed, err := table.ReadAdaptiveRoutes(ctx, e, f, nil)
+		if err != nil {
+			return err
+		}
+		for _, x := range failed {
+			topology.CountUnanswered(c, x.Err)
+		}
+		short, err := verify.ShortGroups(ctx, routes)
+		for s, n := range short {
+			if n >= 0 {
+				metrics = append(metrics, audit.Metric{Name: ShortGroups, Help: "Port groups of a switch that routes adaptively with fewer linked ports than most groups for hosts as far away, at switches with as many ports.",
+					Labels: switchLabels(routes.Graph().Switches()[s]), Value: float64(n)})
+			}
+		}
+		return err
+	})
+	return metrics, err
+}
+
+// unprotectedKeys returns the metrics of the keys of classes.
+func unprotectedKeys(c *lang.Call, client *sa.Client, f *fabric.Fabric) (metrics []audit.Metric, err error) {
+	var classes []table.KeyClass
+	if err := c.Block(func(ctx context.Context) (err error) {
+		classes, err = table.ReadKeys(ctx, client, f)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for _, k := range classes {
+		for _, err := range k.Failed {
+			topology.CountUnanswered(c, err)
+		}
+		if k.Devices > 0 {
+			metrics = append(metrics, audit.Metric{Name: UnprotectedKeys, Help: "Nodes whose key of a management class does not protect: ProtectBit of KeyInfo is 0.", Labels: []string{"class", k.Name}, Value: float64(k.Unprotected)})
+		}
+	}
+	return metrics, nil
 }
 
 // Adaptivity reads at which switches of f adaptive routing is on, as table.ReadAdaptivity.

@@ -10,6 +10,7 @@
 //	ar.go         AR, the adaptive routing of a switch; archeck.go checks what was read
 //	vendor.go     what NVIDIA's devices have beyond a sweep: ports, virtual ports, routers
 //	plft.go       PLFT, its private forwarding tables
+//	keyinfo.go    whether the keys of management classes protect
 //	port.go       Port, and what is read before a change
 //	portstate.go  PortState: disable, enable, reset; portguard.go, what that
 //	              must not cut off

@@ -6,6 +6,7 @@
 //	adaptive.go     all paths that adaptive routing may choose, where its choices are unknown
 //	choiceset.go    the same, by the choices that tables have
 //	group.go        port groups of switches that route adaptively
+//	shortgroup.go   groups with fewer ports than similar ones
 //	via.go          rules on what paths cross
 //	disjointness.go how disjoint the paths to the LIDs of one port are
 //	failure.go      what the failure of each link would break
