@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/bits"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +39,11 @@ func TestTopologyKinds(t *testing.T) {
 		{"slurm", nil, slurmYAML},
 		{"slurm", []string{"--plugin", "block", "--name=gpu"}, slurmYAML},
 		{"slurm", []string{"--plugin=block", "--block-sizes=2,4,16"}, slurmYAML},
+		{"slurm", []string{"--topologies=all=tree,few=block:*1,one=tree:*3,half=block:*0?,any=flat"}, slurmYAML},
 		{"slurm-conf", []string{"--plugin=block"}, nil},
+		{"slurm-node", nil, slurmNodes},
+		{"slurm-node", []string{"--topologies=all=tree,few=block:*1"}, slurmNodes},
+		{"nfd", nil, nfdLabels},
 		{"kueue", nil, kueueTopology},
 		{"kueue", []string{"--api=v1beta1", "--label", "example.com/level-"}, kueueTopology},
 		{"volcano", nil, hyperNodes},
@@ -81,94 +84,6 @@ func keys(m map[string]any, must, may string) error {
 		if !slices.Contains(strings.Fields(must+" "+may), key) {
 			return fmt.Errorf("%v has %s", m, key)
 		}
-	}
-	return nil
-}
-
-// slurmYAML holds topology.yaml against Slurm 26.11's rules: keys of
-// src/plugins/data_parser/v0.0.46/parsers.c (PARSER_ARRAY(TOPOLOGY_CONF), SWITCH_CONFIG,
-// TOPOLOGY_BLOCK_CONFIG), what src/plugins/topology/tree/switch_record.c and
-// block/block_record.c refuse, and topology.yaml(5).
-func slurmYAML(text string, _ *hosts.Groups) error {
-	var list []map[string]any
-	if err := yaml.Unmarshal([]byte(text), &list); err != nil || len(list) != 1 {
-		return fmt.Errorf("%d topologies: %w", len(list), err)
-	}
-	if !strings.HasPrefix(text, "- topology: ") {
-		return fmt.Errorf("topology must be the first attribute")
-	}
-	own := list[0]
-	if err := keys(own, "topology cluster_default", "tree block"); err != nil {
-		return err
-	}
-	seen := map[string]bool{} // hosts and names
-	take := func(name string) error {
-		if seen[name] || name == "" || len(name) > 64 {
-			return fmt.Errorf("%q is there twice, or too long", name)
-		}
-		seen[name] = true
-		return nil
-	}
-	takeAll := func(prefix string, folded any) error {
-		names, err := hosts.Expand(folded.(string))
-		for _, name := range names {
-			if err == nil {
-				err = take(prefix + name)
-			}
-		}
-		return err
-	}
-	if block, ok := own["block"].(map[string]any); ok {
-		if err := keys(block, "block_sizes blocks", ""); err != nil {
-			return err
-		}
-		base := block["block_sizes"].([]any)[0].(int)
-		for _, size := range block["block_sizes"].([]any) {
-			if n := size.(int); n%base != 0 || bits.OnesCount(uint(n/base)) != 1 {
-				return fmt.Errorf("block_sizes %v", block["block_sizes"])
-			}
-		}
-		for _, b := range block["blocks"].([]any) {
-			b := b.(map[string]any)
-			if err := keys(b, "block nodes", ""); err != nil {
-				return err
-			}
-			if err := takeAll("", b["nodes"]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	tree := own["tree"].(map[string]any)
-	if err := keys(tree, "switches", ""); err != nil {
-		return err
-	}
-	var names []string
-	for _, s := range tree["switches"].([]any) {
-		s := s.(map[string]any)
-		if s["nodes"] != nil && s["children"] != nil {
-			return fmt.Errorf("%v has both child switches and nodes", s)
-		}
-		names = append(names, s["switch"].(string))
-		if s["nodes"] != nil {
-			if err := takeAll("", s["nodes"]); err != nil {
-				return err
-			}
-			continue
-		}
-		children, _ := hosts.Expand(s["children"].(string))
-		for _, child := range children {
-			if !slices.Contains(names, child) {
-				return fmt.Errorf("%v has an invalid child %s", s, child)
-			}
-		}
-		if err := takeAll("below/", s["children"]); err != nil {
-			return err
-		}
-	}
-	slices.Sort(names)
-	if len(slices.Compact(slices.Clone(names))) != len(names) {
-		return fmt.Errorf("a switch is there twice: %v", names)
 	}
 	return nil
 }
@@ -323,7 +238,9 @@ func TestTopologyBroken(t *testing.T) {
 		{lines("    lines[0], lines[-1] = lines[0].split()[0] + \" \" + lines[-1].split()[1], lines[-1].split()[0] + \" \" + lines[0].split()[1]\n"), `host "dgx-04": unknown group "SU2-leaf-r1" of 3 hosts`},
 		{"def topology(groups):\n    return 1\n" + read, "topology() returned int; want string"},
 		{"def topology(groups):\n    return \"\"\ndef read(text):\n    return [1]\n", "read() returned list; want a dict"},
-		{"def topology(groups, x):\n    return \"\"\n" + read, "invalid parameters of topology(); want groups, and options after a *"},
+		{"def topology(groups, x):\n    return \"\"\n" + read, "invalid parameters of topology(); want groups, perhaps host, and options after a *"},
+		{"def topology(groups, host = \"\"):\n    return \"\"\n" + read, "invalid parameters of read(); topology() has the parameter host, so want def read(text, host)"},
+		{"def topology(groups):\n    return \"\"\ndef read(text):\n    return {\"a\": {h: [\"SU1-leaf-r1\" if h < \"dgx-04\" else \"SU2-leaf-r1\"] for h in [\"dgx-0%d\" % i for i in range(1, 7)]}, \"b\": {\"dgx-01\": [\"x\"], \"dgx-02\": [\"y\"]}}\n", `topology b: host "dgx-01": unknown group "x" of 1 hosts`},
 		{"def topology(groups):\n    return \"\"\n", "it must define topology(groups, *, ...)"},
 	} {
 		session := plain(t, nil)

@@ -12,12 +12,14 @@ import (
 	values "fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
+	"fabsh/fabric"
 	"fabsh/fabric/hosts"
 )
 
 // TopologyKind is a script that writes files for a scheduler: it defines
 // topology(groups, *, ...), which returns a text, and read(text), which returns the hosts of
-// such a text.
+// such a text. With topology(groups, host, *, ...) and read(text, host) the text may be for one
+// host.
 type TopologyKind struct {
 	// Help is the help of the script, set if the options request it; then there is nothing
 	// to write.
@@ -28,6 +30,8 @@ type TopologyKind struct {
 	in          *script.Interpreter
 	script      string
 	write, read *starlark.Function
+	ofHost      bool   // both functions have the parameter host
+	host        string // the only host; "": all hosts
 	kwargs      []starlark.Tuple
 }
 
@@ -57,10 +61,14 @@ func LoadTopology(ctx context.Context, in *script.Interpreter, name string, word
 func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	e := script.NewEntry(nameOf(k.script), k.write, doc)
 	e.CommandFlags, e.ProgramFlags = flags, k.in.Flags
-	if len(e.Words) != 1 || e.Words[0].Name != "groups" || e.Rest != "" {
-		return fmt.Errorf("%s: invalid parameters of topology(); want groups, and options after a *: def topology(groups, *, name = \"\")", k.script)
+	k.ofHost = len(e.Words) == 2 && e.Words[1].Name == hostParameter
+	if len(e.Words) == 0 || len(e.Words) > 1 && !k.ofHost || e.Words[0].Name != "groups" || e.Rest != "" {
+		return fmt.Errorf("%s: invalid parameters of topology(); want groups, perhaps host, and options after a *: def topology(groups, *, name = \"\")", k.script)
 	}
-	e.Words = nil
+	if read := script.NewEntry("", k.read, ""); k.ofHost && (len(read.Words) != 2 || read.Words[1].Name != hostParameter) {
+		return fmt.Errorf("%s: invalid parameters of read(); topology() has the parameter host, so want def read(text, host)", k.script)
+	}
+	e.Words = e.Words[1:]
 	args, err := e.Parse(words)
 	if err != nil {
 		return fmt.Errorf("topology %s: %w\nusage: %s", e.Name, err, e.Usage())
@@ -70,13 +78,30 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	}
 	k.kwargs = args.Keywords
 	args.Allow(k.in.Runtime.Files)
+	if len(args.Positional) > 0 {
+		k.host, _ = starlark.AsString(args.Positional[0])
+	}
 	return nil
+}
+
+// hostParameter is the parameter for the host of a text.
+const hostParameter = "host"
+
+// withHost returns the arguments of the functions of the kind.
+func (k *TopologyKind) withHost(first starlark.Value) starlark.Tuple {
+	if !k.ofHost {
+		return starlark.Tuple{first}
+	}
+	return starlark.Tuple{first, starlark.String(k.host)}
 }
 
 // Write returns the text for groups, and its content, which it has read back and compared with
 // the groups.
 func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.File, error) {
-	v, err := k.call(ctx, k.write, starlark.Tuple{values.Wrap(g)}, k.kwargs)
+	if names := g.Hosts(); k.host != "" && !slices.Contains(names, k.host) {
+		return "", nil, fmt.Errorf("topology %s: unknown host %.80q%s", nameOf(k.script), k.host, fabric.DidYouMean(k.host, names))
+	}
+	v, err := k.call(ctx, k.write, k.withHost(values.Wrap(g)), k.kwargs)
 	if err != nil {
 		return "", nil, err
 	}
@@ -86,7 +111,7 @@ func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *val
 	}
 	file, err := k.Read(ctx, text)
 	if err == nil {
-		err = file.Check(g)
+		err = file.Check(g, k.host)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("topology %s: the output does not read back as the groups: %w", nameOf(k.script), err)
@@ -97,7 +122,7 @@ func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *val
 // Read returns the content of a text. An invalid text is not reported as an error of a shipped
 // script.
 func (k *TopologyKind) Read(ctx context.Context, text string) (*values.File, error) {
-	v, err := k.call(ctx, k.read, starlark.Tuple{starlark.String(text)}, nil)
+	v, err := k.call(ctx, k.read, k.withHost(starlark.String(text)), nil)
 	var ee *starlark.EvalError
 	if errors.As(err, &ee) && strings.HasPrefix(k.script, "@") {
 		return nil, fmt.Errorf("topology %s: not a file of this kind: %s", nameOf(k.script), ee.Msg)

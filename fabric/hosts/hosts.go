@@ -47,6 +47,14 @@ type Groups struct {
 	Notes []string
 }
 
+// Hosts returns the names of all hosts, by root.
+func (g *Groups) Hosts() (names []string) {
+	for _, root := range g.Roots {
+		names = append(names, root.Hosts...)
+	}
+	return names
+}
+
 // Group is a group of hosts: those of a leaf, or of the leaves of a scalable unit, on
 // level 0; else groups.
 type Group struct {

@@ -28,16 +28,17 @@ import (
 // topologyCommand writes topologies for schedulers.
 func topologyCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "topology KIND | FILE.star [options of the kind]",
-		Short: "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
+		Use:   "topology KIND | FILE.star [HOST] [options of the kind]",
+		Short: "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, nfd, MPI",
 		Long: `Write the topology of the fabric for a job scheduler.
 
 A kind is the name of a shipped script (--list), or a .star file that defines
 topology(groups, *, ...) and read(text): "fabsh topology KIND --help" lists its
-options. Hosts are grouped by leaf; hosts with an adapter for each rail are grouped by
-the leaves that serve the same hosts. Higher groups follow the number of tiers that
-packets climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". The text is
-read back and compared before it is shown or replaces a file.
+options. Some kinds write the place of one HOST. Hosts are grouped by leaf; hosts with
+an adapter for each rail are grouped by the leaves that serve the same hosts. Higher
+groups follow the number of tiers that packets climb. Adapters are named "HOST
+ADAPTER", as in "node-7 HCA-1". The text is read back and compared before it is shown
+or replaces a file.
 
 --class sets the purpose of an adapter: only compute nodes (cn) are written; others are
 io, an, gateway, sm. By default "*storage*" is io, and so are login and management
@@ -45,6 +46,7 @@ hosts: login*, *-login*, mgmt*, *-mgmt*, management*, admin*, headnode*, *ufm*.`
 		Example: `  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
+  fabsh -F file:cluster.net topology slurm-node node-0007
   fabsh topology hostfile --slots 8 > hosts`,
 		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the kind is known
