@@ -26,7 +26,7 @@ var columnValues = map[string]string{
 	"virtual_port": "discover(extended=True).virtual_ports[0]",
 	"job":          `load_jobs("jobs.csv")[0]`, "job_traffic": "r.job_traffic({})", "job_load": `r.job_traffic({"a": "node-0001"}).jobs[0]`, "shared_link": `r.job_traffic({"a": "node-000[1,3]", "b": "node-000[1,3]"}).shared[0]`,
 	"fabric_diff": "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
-	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True)", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}), static=True).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True).sets[0]",
+	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True)", "link_effect": "plan(lambda: port_disable(discover().switches[0].ports[3])).effect", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}), static=True).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True).sets[0]",
 	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_rates": "perf_rates(sw.ports[1])", "bit_errors": "perf_rates(sw.ports[1]).ber()", "port_counters": `perf_get("PortCounters", sw.ports[1])`,
 }
 

@@ -43,6 +43,12 @@ func init() {
 		number("gained", "pairs that have no path and would have one", func(r *plan.Report) int64 { return r.Gained }),
 		number("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *plan.Report) int64 { return r.LoadBefore }),
 		number("load_after", "the same, after the change", func(r *plan.Report) int64 { return r.LoadAfter }),
+		lang.Member[*Value]{Name: "effect", Type: "link_effect", Column: true, Doc: "the effect of the links that it takes down, predicted; None: it takes no link down", Get: func(v *Value) starlark.Value {
+			if v.Report == nil {
+				return starlark.None
+			}
+			return effectValue(v.Report.Effect)
+		}},
 		lang.Member[*Value]{Name: "not_judged", Column: true, Doc: "what the proof does not cover, as strings", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
 				return lang.Texts(nil)
@@ -255,6 +261,11 @@ func (v *Value) displayReport(b *strings.Builder) {
 		fmt.Fprintf(b, "%spairs: %d rerouted, %d lost, %d gained\n", prefix, r.Pairs, r.Lost, r.Gained)
 		if r.Pairs > 0 && r.LoadAfter > 0 {
 			fmt.Fprintf(b, "%smost pairs on a link: %d before, %d after\n", prefix, r.LoadBefore, r.LoadAfter)
+		}
+	}
+	if r.Effect != nil {
+		for _, line := range r.Effect.Lines() {
+			b.WriteString(prefix + lang.OneLine(line) + "\n")
 		}
 	}
 	for _, note := range r.NotJudged {

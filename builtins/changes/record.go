@@ -2,7 +2,7 @@
 // value plan.
 //
 //	record.go   runs code with its writes recorded; recording.go, a whole session
-//	plan.go     the value plan, and plan()
+//	plan.go     the value plan, and plan(); effect.go, the effect of links that go down
 //	check.go    checks a certificate
 //	static.go   where adaptive routing is on: refused, or disabled
 //	apply.go    plan.apply(); host.go, what it shares with fabsh change apply

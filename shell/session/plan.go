@@ -69,6 +69,11 @@ func (s *Session) writePlan(ctx context.Context, what string) error {
 	for line := range strings.Lines(p.Line(p.Report)) { // of several refusals
 		s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
 	}
+	if p.Report.Effect != nil {
+		for _, line := range p.Report.Effect.Lines() {
+			s.Print(lang.OneLine(line) + "\n")
+		}
+	}
 	if p.Target != nil && p.Base.Manager != nil && !s.Engine.Traits().Simulated {
 		s.Warn("analysis only while %v is in charge: it would assign other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
 	}

@@ -127,7 +127,7 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 }
 
 // optional are members that may be missing.
-var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "choice": true, "static": true, "between": true, "certificate": true, "credit_loop": true}
+var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "choice": true, "static": true, "between": true, "certificate": true, "credit_loop": true, "effect": true}
 
 // missing returns the missing members, sorted.
 func missing(members map[string]func() error, seen []string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"fabsh/fabric/change/effect"
 	"fabsh/mad"
 )
 
@@ -68,13 +69,46 @@ func (f *fileReader) report() (*Report, error) {
 		"load_before": count(f, &r.LoadBefore, most),
 		"load_after":  count(f, &r.LoadAfter, most),
 		"credit_loop": member(&r.CreditLoop, f.text),
-		"not_judged": func() error {
-			return f.list("texts", 100, func() error {
-				note, err := f.text()
-				r.NotJudged = append(r.NotJudged, note)
-				return err
-			})
-		},
+		"effect":      func() error { return f.effect(r) },
+		"not_judged":  f.texts(&r.NotJudged, maxNotes),
+	})
+}
+
+// texts reads a list of at most this many texts.
+func (f *fileReader) texts(into *[]string, most int) func() error {
+	return func() error {
+		return f.list("texts", most, func() error {
+			text, err := f.text()
+			*into = append(*into, text)
+			return err
+		})
+	}
+}
+
+// maxNotes is the largest number of remarks in a list.
+const maxNotes = 100
+
+// effect reads the effect of links that go down.
+func (f *fileReader) effect(r *Report) error {
+	e := &effect.Effect{}
+	r.Effect = e
+	const most = math.MaxInt64
+	return f.object("the effect", map[string]func() error{
+		"links":       f.texts(&e.Links, maxSets),
+		"managed":     member(&e.Managed, f.bool),
+		"engine":      member(&e.Engine, f.text),
+		"basis":       member(&e.Basis, f.text),
+		"through":     count(f, &e.Through, most),
+		"lost":        count(f, &e.Lost, most),
+		"rerouted":    count(f, &e.Rerouted, most),
+		"load_before": count(f, &e.LoadBefore, most),
+		"load_after":  count(f, &e.LoadAfter, most),
+		"split":       member(&e.Split, f.text),
+		"last_path":   member(&e.LastPath, f.text),
+		"needed":      member(&e.Needed, f.text),
+		"credit_loop": member(&e.CreditLoop, f.text),
+		"loop_before": member(&e.LoopBefore, f.bool),
+		"notes":       f.texts(&e.Notes, maxNotes),
 	})
 }
 

@@ -117,7 +117,26 @@ type (
 		LoadBefore int64       `json:"load_before"`
 		LoadAfter  int64       `json:"load_after"`
 		CreditLoop string      `json:"credit_loop,omitempty"`
+		Effect     *effectFile `json:"effect,omitempty"`
 		NotJudged  []string    `json:"not_judged"`
+	}
+	// effectFile is effect.Effect.
+	effectFile struct {
+		Links      []string `json:"links"`
+		Managed    bool     `json:"managed"`
+		Engine     string   `json:"engine"`
+		Basis      string   `json:"basis"`
+		Through    int64    `json:"through"`
+		Lost       int64    `json:"lost"`
+		Rerouted   int64    `json:"rerouted"`
+		LoadBefore int64    `json:"load_before"`
+		LoadAfter  int64    `json:"load_after"`
+		Split      string   `json:"split"`
+		LastPath   string   `json:"last_path"`
+		Needed     string   `json:"needed"`
+		CreditLoop string   `json:"credit_loop"`
+		LoopBefore bool     `json:"loop_before"`
+		Notes      []string `json:"notes"`
 	}
 	roundFile struct {
 		Blocks   int   `json:"blocks"`
@@ -137,6 +156,11 @@ func (r *Report) file() *reportFile {
 		return nil
 	}
 	f := &reportFile{OK: r.OK, Reason: r.Reason, Rounds: []roundFile{}, Pairs: r.Pairs, Lost: r.Lost, Gained: r.Gained, LoadBefore: r.LoadBefore, LoadAfter: r.LoadAfter, CreditLoop: r.CreditLoop, NotJudged: append([]string{}, r.NotJudged...)}
+	if r.Effect != nil {
+		e := effectFile(*r.Effect)
+		e.Links, e.Notes = append([]string{}, e.Links...), append([]string{}, e.Notes...)
+		f.Effect = &e
+	}
 	for _, round := range r.Rounds {
 		f.Rounds = append(f.Rounds, roundFile{round.Blocks, round.Switches, round.Lanes, round.Drain.Milliseconds()})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/certificate"
+	"fabsh/fabric/change/effect"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -39,9 +40,13 @@ func sample(t testing.TB) *plan.Plan {
 	host := plan.Target{GUID: ca.GUID(), Port: 1, Name: ca.Name(), Routes: []mad.DirectedRoute{{0}}}
 	of := func(b byte, n int) []byte { return bytes.Repeat([]byte{b}, n) }
 	return &plan.Plan{
-		From:   "maintenance.star",
-		Report: &plan.Report{OK: true, Rounds: []plan.Round{{Blocks: 1, Switches: 1, Drain: 1500 * time.Millisecond}, {Lanes: true}}, Pairs: 7, LoadBefore: 3, LoadAfter: 4, NotJudged: []string{"SLs"}},
-		Base:   plan.FingerprintOf(f, &sa.SM{LID: 3, Info: &mad.SMInfo{GUID: 0x1234, Priority: 4, SMState: mad.SMStateMaster}}),
+		From: "maintenance.star",
+		Report: &plan.Report{OK: true, Rounds: []plan.Round{{Blocks: 1, Switches: 1, Drain: 1500 * time.Millisecond}, {Lanes: true}}, Pairs: 7, LoadBefore: 3, LoadAfter: 4, NotJudged: []string{"SLs"},
+			Effect: &effect.Effect{
+				Links: []string{"switch-1/2 - switch-2/1"}, Managed: true, Engine: "minhop", Basis: "by minhop", Through: 1, Lost: 2, Rerouted: 3, LoadBefore: 4, LoadAfter: 5,
+				Split: "a and b", LastPath: "a", Needed: "a/1", CreditLoop: "a loop", LoopBefore: true, Notes: []string{"no lanes"},
+			}},
+		Base: plan.FingerprintOf(f, &sa.SM{LID: 3, Info: &mad.SMInfo{GUID: 0x1234, Priority: 4, SMState: mad.SMStateMaster}}),
 		Sets: []plan.Set{
 			{Attr: mad.AttrLinearForwardingTable, Target: to, Old: of(255, 64), New: of(1, 64), Line: "maintenance.star:3:9"},
 			{Attr: mad.AttrLinearForwardingTable, Target: to, Old: of(1, 64), New: of(2, 64), Line: "maintenance.star:4:9"},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"fabsh/fabric/change/effect"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -45,15 +45,15 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 	return effect.CutOff(f, down)
 }
 
-// takesDown returns the ports, of both ends, whose links p takes down.
-func (p *Plan) takesDown(f *fabric.Fabric) map[*fabric.Port]bool {
-	down := map[*fabric.Port]bool{}
+// takesDown returns the ports whose links p takes down, one end of each.
+func (p *Plan) takesDown(f *fabric.Fabric) (ports []*fabric.Port) {
 	for _, c := range p.Changes() {
-		if port, _ := takenDown(f, &c); port != nil && port.Peer() != nil {
-			down[port], down[port.Peer()] = true, true
+		port, _ := takenDown(f, &c)
+		if port != nil && port.Peer() != nil && !slices.Contains(ports, port) && !slices.Contains(ports, port.Peer()) {
+			ports = append(ports, port)
 		}
 	}
-	return down
+	return ports
 }
 
 // NeedsTables reports whether p cannot be judged without the current forwarding tables.
@@ -63,38 +63,38 @@ func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
 	})
 }
 
-// throughDown describes pairs whose packets the tables route over a link that p takes
-// down: tables are the new ones, nil if the current ones stay. A subnet manager in
-// charge makes new ones; without it these pairs lose their path.
-func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routes.Routes) error {
-	down := p.takesDown(live.Graph().Fabric())
+// predict gives r the effect of the links that p takes down. tables are the new ones, nil if
+// those of t stay. Without a subnet manager pairs whose packets take these links lose their
+// path.
+func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes.Routes) (err error) {
+	down := p.takesDown(t.Live.Graph().Fabric())
 	if len(down) == 0 {
 		return nil
 	}
 	if tables == nil {
-		tables = live
+		tables = t.Live
 	}
-	cut := tables.Clone()
-	for s, n := range cut.Graph().Switches() {
-		row := cut.Row(s)
-		for lid, port := range row {
-			if out := n.Port(int(port)); port != mad.NoPort && out != nil && down[out] {
-				row[lid] = mad.NoPort
-			}
-		}
-	}
-	paths, err := traffic.CountRerouted(ctx, cut, tables, func(p *fabric.Port) *fabric.Port { return p })
-	if err != nil || paths.Broken == 0 {
+	r.Effect, err = effect.Of(ctx, tables, down, effect.Options{Managed: p.Base.Manager != nil, Needed: t.Last, Lanes: t.inLanes})
+	if err != nil || r.Effect.Managed || r.Effect.Through == 0 {
 		return err
 	}
-	text := fmt.Sprintf("the tables route %s over links that go down", plural.Count(int(paths.Broken), "pair", "pairs"))
-	if p.Base.Manager != nil {
-		r.NotJudged = append(r.NotJudged, text+": their packets are lost until the subnet manager writes new tables")
-		return nil
-	}
 	r.OK = false
-	r.Reason = strings.TrimPrefix(r.Reason+"; "+text+", and no subnet manager makes new ones; plan new tables first", "; ")
+	text := fmt.Sprintf("the tables route %s over links that go down, and no subnet manager makes new ones; plan new tables first", plural.Count(int(r.Effect.Through), "pair", "pairs"))
+	r.Reason = strings.TrimPrefix(r.Reason+"; "+text, "; ")
 	return nil
+}
+
+// inLanes adds the virtual lanes of the switches to tables, and the service levels of their
+// paths.
+func (t *Tables) inLanes(ctx context.Context, tables *routes.Routes) error {
+	if t.Lanes == nil {
+		return errors.New("virtual lanes of the switches unknown")
+	}
+	err := t.Lanes(ctx, tables)
+	if err == nil && t.Levels != nil {
+		tables.SL, _, err = t.Levels(ctx, tables)
+	}
+	return err
 }
 
 // takenDown returns the port that a change takes down, permanently or to retrain its

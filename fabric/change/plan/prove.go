@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/effect"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
@@ -33,7 +34,9 @@ type Report struct {
 	// CreditLoop describes the credit loop that may arise during the change, and was
 	// accepted; "": none.
 	CreditLoop string
-	NotJudged  []string
+	// Effect is that of the links that go down; nil: none do.
+	Effect    *effect.Effect
+	NotJudged []string
 }
 
 // Round is a round of writes: in any order, all of them read back before the next.
@@ -62,7 +65,7 @@ func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *or
 	if err != nil && !errors.As(err, &refused) {
 		return nil, nil, nil, err
 	}
-	if err := p.throughDown(ctx, r, t.Live, in.New); err != nil {
+	if err := p.predict(ctx, r, t, in.New); err != nil {
 		return nil, nil, nil, err
 	}
 	if in.New == nil {
