@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"fabsh/fabric/routing/graph"
@@ -31,7 +32,7 @@ type balancer struct {
 	h         *graph.Hops
 	endpoints []int64 // by switch
 	load      []int64 // by channel: the routes over it
-	squares   float64 // the sum of the squares of load
+	squares   float64 // with turns: the sum of the squares of load
 	power     int     // of the load, which a channel costs; 0: 1
 	most      int64   // the largest load when the pass began, at least 1
 
@@ -46,15 +47,11 @@ type balancer struct {
 	ports  [][]uint8 // by first channel: the ports of its trunk
 	spread bool      // count the routes of each switch to another before the next chooses
 
-	steps      []balanceStep // of the present switch, nearest first
-	next       []int32       // channels of next hops, by step
-	byDistance [graph.MaxDistance + 1][]int32
-	via        []int32 // by switch: the channel of its path to the present LID
-	cost, flow []int64 // by switch
+	toward     graph.Toward // the present switch
+	again      bool         // via and cost are those of another LID on it
+	via        []int32      // by switch: the channel of its path to the present LID
+	cost, flow []int64      // by switch
 }
-
-// balanceStep is a switch, whose next hops are by the channels next[first:last].
-type balanceStep struct{ s, first, last int32 }
 
 func newBalancer(r *routes.Routes, h *graph.Hops) *balancer {
 	g := r.Graph()
@@ -154,51 +151,56 @@ func (b *balancer) pass(ctx context.Context, again bool) error {
 
 // begin finds the next hops to switch d.
 func (b *balancer) begin(d int) {
-	g, h := b.g, b.h
-	for i := range b.byDistance {
-		b.byDistance[i] = b.byDistance[i][:0]
-	}
-	for s := range g.Switches() {
-		if x := h.Distance(s, d); x > 0 {
-			b.byDistance[x] = append(b.byDistance[x], int32(s))
-		}
-	}
-	b.steps, b.next = b.steps[:0], b.next[:0]
-	for x, list := range b.byDistance {
-		for _, s := range list {
-			first := int32(len(b.next))
-			for c := g.FirstChannel(int(s)); c < g.FirstChannel(int(s+1)); c++ {
-				if b.trunk != nil && b.trunk[c] != c {
-					continue
-				}
-				if to := int(g.ChannelTo(c)); h.Distance(to, d)+int(g.Channels()[c].Weight) == x && (h.Ranks() == nil || h.Agrees(int(s), to, d)) {
-					b.next = append(b.next, c)
-				}
-			}
-			b.steps = append(b.steps, balanceStep{s, first, int32(len(b.next))})
-		}
-	}
+	b.toward.Load(b.h, d, b.trunk)
+	b.again = false
 }
 
 // choose gives lid, on switch d, the cheapest paths. A channel costs its load, or a power of
 // it: that is what makes the busiest ones rare, but it is too much while few loads are known.
 func (b *balancer) choose(d int, lid mad.LID) {
-	if b.turns != nil {
+	switch {
+	case b.turns != nil:
 		b.chooseTurns(d, lid)
+		return
+	case b.power == 0 && b.trunk == nil:
+		b.chooseFirst(d, lid)
 		return
 	}
 	g := b.g
 	b.cost[d] = 0
-	for _, st := range b.steps {
+	for _, st := range b.toward.Steps {
 		best, at := int64(-1), int32(-1)
-		for _, c := range b.next[st.first:st.last] {
+		for _, c := range b.toward.Next[st.First:st.Last] {
 			if x := b.price(c) + b.cost[g.ChannelTo(c)]; best < 0 || x < best {
 				best, at = x, c
 			}
 		}
-		b.cost[st.s], b.via[st.s] = best, at
-		b.r.Row(int(st.s))[lid] = g.Channels()[at].Port
+		b.cost[st.Switch], b.via[st.Switch] = best, at
+		b.r.Row(int(st.Switch))[lid] = g.Channels()[at].Port
 	}
+}
+
+// chooseFirst is choose where channels cost their load, which only grows then: so a switch whose
+// path costs what that of the LID before did keeps it, for no other has become cheaper.
+func (b *balancer) chooseFirst(d int, lid mad.LID) {
+	g, load, cost := b.g, b.load, b.cost
+	cost[d] = 0
+	for _, st := range b.toward.Steps {
+		s := st.Switch
+		if at := b.via[s]; !b.again || load[at]+cost[g.ChannelTo(at)] != cost[s] {
+			next := b.toward.Next[st.First:st.Last]
+			to := b.toward.To[st.First:st.Last][:len(next)]
+			best := int64(math.MaxInt64)
+			for i, c := range next {
+				if x := load[c] + cost[to[i]]; x < best {
+					best, at = x, c
+				}
+			}
+			cost[s], b.via[s] = best, at
+		}
+		b.r.Row(int(s))[lid] = g.Channels()[b.via[s]].Port
+	}
+	b.again = true
 }
 
 // chooseTurns is choose where turns that close a cycle have a toll.
@@ -206,9 +208,9 @@ func (b *balancer) chooseTurns(d int, lid mad.LID) {
 	g := b.g
 	toll := b.turnToll()
 	b.cost[d] = 0
-	for _, st := range b.steps {
+	for _, st := range b.toward.Steps {
 		best, at := int64(-1), int32(-1)
-		for _, c := range b.next[st.first:st.last] {
+		for _, c := range b.toward.Next[st.First:st.Last] {
 			to := g.ChannelTo(c)
 			x := b.load[c]*b.load[c] + b.cost[to]
 			if int(to) != d && (best < 0 || x < best) && !b.turns.Admits(c, b.via[to]) {
@@ -218,11 +220,11 @@ func (b *balancer) chooseTurns(d int, lid mad.LID) {
 				best, at = x, c
 			}
 		}
-		b.cost[st.s], b.via[st.s] = best, at
+		b.cost[st.Switch], b.via[st.Switch] = best, at
 		if to := g.ChannelTo(at); int(to) != d {
 			b.turns.Add(at, b.via[to])
 		}
-		b.r.Row(int(st.s))[lid] = g.Channels()[at].Port
+		b.r.Row(int(st.Switch))[lid] = g.Channels()[at].Port
 	}
 }
 
@@ -249,23 +251,29 @@ func (b *balancer) turnToll() int64 { return int64(b.toll * (b.squares/float64(l
 
 // read reads the paths to lid from the tables.
 func (b *balancer) read(lid mad.LID) {
-	for _, st := range b.steps {
-		c := b.g.Target(st.s, b.r.Row(int(st.s))[lid]).Channel()
+	for _, st := range b.toward.Steps {
+		c := b.g.Target(st.Switch, b.r.Row(int(st.Switch))[lid]).Channel()
 		if b.trunk != nil {
 			c = b.trunk[c]
 		}
-		b.via[st.s] = c
+		b.via[st.Switch] = c
 	}
 }
 
 // count adds n times the routes of the present LID to the load.
 func (b *balancer) count(n int64) {
-	copy(b.flow, b.endpoints)
-	for i := len(b.steps) - 1; i >= 0; i-- {
-		s := b.steps[i].s
-		c, flow := b.via[s], b.flow[s]
-		b.squares += float64(n*flow) * float64(2*b.load[c]+n*flow)
-		b.load[c] += n * flow
-		b.flow[b.g.ChannelTo(c)] += flow
+	flow, load, steps := b.flow, b.load, b.toward.Steps
+	copy(flow, b.endpoints)
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := steps[i].Switch
+		c, x := b.via[s], n*flow[s]
+		if x == 0 {
+			continue
+		}
+		if b.turns != nil {
+			b.squares += float64(x) * float64(2*load[c]+x)
+		}
+		load[c] += x
+		flow[b.g.ChannelTo(c)] += flow[s]
 	}
 }

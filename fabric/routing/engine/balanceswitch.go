@@ -37,10 +37,10 @@ func (b *balancer) passSwitch(d int, again bool) {
 		b.choose(d, dests[0].LID)
 		b.count(ends)
 	}
-	for _, st := range b.steps {
-		ports := b.ports[b.via[st.s]]
+	for _, st := range b.toward.Steps {
+		ports := b.ports[b.via[st.Switch]]
 		for i, dest := range dests {
-			b.r.Row(int(st.s))[dest.LID] = ports[i%len(ports)]
+			b.r.Row(int(st.Switch))[dest.LID] = ports[i%len(ports)]
 		}
 	}
 }
@@ -50,9 +50,9 @@ func (b *balancer) passSwitch(d int, again bool) {
 func (b *balancer) chooseSwitch(d int32, ends int64) {
 	toll := b.turnToll()
 	b.cost[d] = 0 // tolls of the path
-	for _, st := range b.steps {
+	for _, st := range b.toward.Steps {
 		best, at, tolls := int64(-1), int32(-1), int64(0)
-		for _, c := range b.next[st.first:st.last] {
+		for _, c := range b.toward.Next[st.First:st.Last] {
 			to := b.g.ChannelTo(c)
 			paid := b.cost[to]
 			if b.turns != nil && to != d && !b.turns.Admits(c, b.via[to]) {
@@ -66,12 +66,12 @@ func (b *balancer) chooseSwitch(d int32, ends int64) {
 				best, at, tolls = x, c, paid
 			}
 		}
-		b.cost[st.s], b.via[st.s] = tolls, at
+		b.cost[st.Switch], b.via[st.Switch] = tolls, at
 		if to := b.g.ChannelTo(at); b.turns != nil && to != d {
 			b.turns.Add(at, b.via[to])
 		}
-		flow := b.endpoints[st.s] * ends
-		for s := st.s; s != d && flow > 0; s = b.g.ChannelTo(b.via[s]) {
+		flow := b.endpoints[st.Switch] * ends
+		for s := st.Switch; s != d && flow > 0; s = b.g.ChannelTo(b.via[s]) {
 			c := b.via[s]
 			b.squares += float64(flow) * float64(2*b.load[c]+flow)
 			b.load[c] += flow

@@ -36,14 +36,12 @@ func lowLaneTables(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTa
 		return b
 	}
 	beside, few, seeded := tolled(lowToll), tolled(highToll), tolled(highToll)
-	runs := []func() error{
+	err := atOnce(ctx, g, []func() error{
 		func() error { return errors.Join(beside.run(ctx), beside.separate(ctx)) },
 		func() error { return errors.Join(few.run(ctx), few.separate(ctx)) },
 		func() error { seeded.seed(lowest); return errors.Join(seeded.refine(ctx), seeded.separate(ctx)) },
-	}
-	failed := make([]error, len(runs))
-	err := graph.Each(ctx, g.Workers(), len(runs), func(_, i int) { failed[i] = runs[i]() })
-	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	list := []laneTables{{r: lowest}, {r: seeded.r}, {r: few.r}, {r: beside.r}}
@@ -64,17 +62,17 @@ func (b *balancer) seed(from *routes.Routes) {
 		b.begin(d)
 		for _, dest := range b.g.DestsOf(d) {
 			b.r.Row(d)[dest.LID] = dest.Out
-			for _, st := range b.steps {
-				b.r.Row(int(st.s))[dest.LID] = from.Row(int(st.s))[dest.LID]
+			for _, st := range b.toward.Steps {
+				b.r.Row(int(st.Switch))[dest.LID] = from.Row(int(st.Switch))[dest.LID]
 			}
 			if dest.Out == 0 {
 				continue
 			}
 			b.read(dest.LID)
 			b.count(1)
-			for _, st := range b.steps {
-				if to := b.g.ChannelTo(b.via[st.s]); int(to) != d && b.flow[st.s] > 0 {
-					count[turn{b.via[st.s], b.via[to]}] += b.flow[st.s]
+			for _, st := range b.toward.Steps {
+				if to := b.g.ChannelTo(b.via[st.Switch]); int(to) != d && b.flow[st.Switch] > 0 {
+					count[turn{b.via[st.Switch], b.via[to]}] += b.flow[st.Switch]
 				}
 			}
 		}

@@ -23,7 +23,8 @@ import (
 // cycle with the dependencies of all LIDs before on its virtual lane, with detours
 // where they must be. The turns of a spanning tree are always allowed (the escape
 // paths), so no LID is left without a path. With several lanes, the LIDs of a switch
-// are on the first on which their paths are shortest ones, or else as short as can be.
+// are on the first on which their paths are shortest ones, or else as short as can be; each
+// lane has a tree of its own, from a root far from the others.
 // Then each LID gets paths again, in the order of channels that was found, now that the load
 // of all others is known. All this is also done from other roots, and beside it are tables
 // whose paths go up to a root and then down; the most even tables are taken: see mostEven. On
@@ -82,33 +83,74 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 // and then down. Other roots than root are tried unless some are given.
 func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {
 	vls := max(nueVLs, o.MaxVLs)
-	list, err := search.InLanes(ctx, g, root, ranks, connected, vls)
-	if err != nil {
-		return nil, err
-	}
-	if g.Weighted() {
-		return list[0], nil // the weights determine which paths are better
-	}
-	u, err := nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected)
-	if err != nil {
-		return nil, err
-	}
-	limit := int32(graph.MaxDistance)
-	if u != nil {
-		if limit, _, err = worst(ctx, u); err != nil {
-			return nil, err
-		}
-		list = append(list, u)
-	}
-	if size := len(g.Dests()) * len(g.Channels()); len(o.Roots) == 0 && size <= search.RefineSteps {
-		searches := vls == 1 && size <= search.RefineSteps>>5
-		more, err := byOtherRoots(ctx, g, root, connected, searches)
+	if g.Weighted() { // the weights determine which paths are better
+		list, err := search.InLanes(ctx, g, slices.Repeat([]int{root}, vls), ranks, connected)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, more...)
+		return list[0], nil
 	}
-	return mostEven(ctx, list, limit)
+	var inLanes, distant, others []*routes.Routes
+	limit := int32(graph.MaxDistance)
+	size := len(g.Dests()) * len(g.Channels())
+	isSmall := size <= search.RefineSteps>>5
+	runs := []func() error{
+		func() (err error) {
+			if vls == 1 || isSmall {
+				inLanes, err = search.InLanes(ctx, g, slices.Repeat([]int{root}, vls), ranks, connected)
+			}
+			return err
+		},
+		func() (err error) {
+			if vls > 1 {
+				distant, err = search.InLanes(ctx, g, distantRoots(g, root, vls), ranks, connected)
+			}
+			return err
+		},
+		func() error {
+			u, err := nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected)
+			if err != nil {
+				return err
+			}
+			if u != nil {
+				if limit, _, err = worst(ctx, u); err != nil {
+					return err
+				}
+				others = append(others, u)
+			}
+			if len(o.Roots) == 0 && size <= search.RefineSteps {
+				more, err := byOtherRoots(ctx, g, root, connected, vls == 1 && isSmall)
+				if err != nil {
+					return err
+				}
+				others = append(others, more...)
+			}
+			return nil
+		},
+	}
+	if err := atOnce(ctx, g, runs); err != nil {
+		return nil, err
+	}
+	return mostEven(ctx, slices.Concat(inLanes, distant, others), limit)
+}
+
+// distantRoots are so many roots, each as far as can be from all before it: on the lane of a root,
+// paths to switches near it need few detours.
+func distantRoots(g *graph.Graph, root, n int) []int {
+	roots := []int{root}
+	for len(roots) < n {
+		distance := graph.DistancesFrom(g, roots)
+		roots = append(roots, slices.Index(distance, slices.Max(distance)))
+	}
+	return roots
+}
+
+// atOnce calls all of runs, as many at once as there are workers. They may use all workers, too:
+// some end before others.
+func atOnce(ctx context.Context, g *graph.Graph, runs []func() error) error {
+	failed := make([]error, len(runs))
+	err := graph.Each(ctx, g.Workers(), len(runs), func(_, i int) { failed[i] = runs[i]() })
+	return cmp.Or(err, errors.Join(failed...))
 }
 
 // loadSlack is how much more load than the least the busiest link may have, if loads are more even
@@ -173,7 +215,7 @@ func byOtherRoots(ctx context.Context, g *graph.Graph, root int, connected *grap
 		}
 		if err == nil && searches {
 			var more []*routes.Routes
-			more, err = search.InLanes(ctx, g, roots[i], ranks, connected, 1)
+			more, err = search.InLanes(ctx, g, roots[i:i+1], ranks, connected)
 			found[i] = append(found[i], more...)
 		}
 		failed[i] = err

@@ -9,7 +9,7 @@
 //	            with weights by buckets
 //	update.go   distances after a small change
 //	updown.go   ranks, and the distances of up*/down*; turn.go: with turns allowed beside
-//	nexthop.go  NextHops: the next hops that distances allow
+//	nexthop.go  NextHops: the next hops that distances allow; toward.go: those to one switch
 //	dijkstra.go cheapest paths
 //	roots.go    the switches at the top
 //	levels.go   Levels: the levels of what may be a fat tree; tree.go: its shape
@@ -21,7 +21,7 @@
 //
 // A Graph is immutable and safe for concurrent use. What its methods return is its own
 // memory, which callers must not change. Hops, Levels and Ranks are safe for concurrent
-// reading; NextHops and Cheapest belong to one goroutine.
+// reading; NextHops, Toward and Cheapest belong to one goroutine.
 //
 // Times are given in S switches, N pairs of switches with links, C channels, L LIDs, and D,
 // the longest distance between two switches. Results depend on the arguments alone, never

@@ -107,16 +107,6 @@ func (h *Hops) Max() int {
 	return int(longest)
 }
 
-// Agrees reports whether up*/down* allows the first link of a path from s by way of to:
-// one that goes down all the way, or the links up before.
-func (h *Hops) Agrees(s, to, d int) bool {
-	own, far := h.d[s*h.stride+d], h.d[to*h.stride+d]
-	if h.rank.Up(s, to) {
-		return own&viaUp != 0
-	}
-	return own&viaUp == 0 && far&viaUp == 0
-}
-
 // row has the distances from switch s, as stored.
 func (h *Hops) row(s int) []uint8 { return h.d[s*h.stride:][:h.stride] }
 

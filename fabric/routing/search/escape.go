@@ -205,7 +205,15 @@ func (n *nueSearch) escape() {
 // route finds the paths to one LID, which without an escape tree may fail.
 func (n *nueSearch) route(d int, dest graph.Dest) bool {
 	n.begin(d)
-	n.search()
+	if n.tests > 0 {
+		n.order.Budget = n.tests
+		n.search()
+		n.order.Budget = 0
+	}
+	if n.left > 0 {
+		n.begin(d)
+		n.search()
+	}
 	if n.left > 0 { // this is rare
 		n.order.Commit(func(v, w int32) bool { return false })
 		if n.tree == nil {

@@ -1,26 +1,34 @@
 package search
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
 
-// InLanes computes tables by searches as of nue, on so many virtual lanes, of which the
-// first is enough where it has shortest paths. root and ranks are those of EscapeRoot,
-// and connected the distances in g. The result are two tables: with paths as short as these
-// searches find them, and with detours that even out the load.
-func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, lanes int) (list []*routes.Routes, err error) {
+// InLanes computes tables by searches as of nue, on a virtual lane for each of roots, of which
+// the first is enough where it has shortest paths. The first root and ranks are those of
+// EscapeRoot, and connected the distances in g. The result are two tables: with paths as short as
+// these searches find them, and with detours that even out the load.
+func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Ranks, connected *graph.Hops) (list []*routes.Routes, err error) {
 	r := routes.New(g, 0)
-	searches := make([]*nueSearch, lanes)
-	position := cdg.UpDownOrder(g, ranks)
-	for i := range searches {
-		searches[i] = newNueSearch(r, cdg.New(g, 1), slices.Clone(position))
+	searches := make([]*nueSearch, len(roots))
+	for i, root := range roots {
+		if root != roots[0] {
+			ranks = graph.RanksFrom(g, roots[i:i+1])
+		}
+		searches[i] = newNueSearch(r, cdg.New(g, 1), cdg.UpDownOrder(g, ranks))
 		searches[i].load = searches[0].load
+		if len(roots) > 1 { // what takes dependencies away from other LIDs may go on another lane
+			searches[i].tests = len(g.Channels())
+		}
 		searches[i].addTree(root)
 	}
 	sl := make([]uint8, int(r.Top())+1)
@@ -34,7 +42,9 @@ func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, 
 				continue
 			}
 			if lane < 0 {
-				lane = shortestLane(searches, d, connected)
+				if lane, err = shortestLane(ctx, searches, d, connected); err != nil {
+					return nil, err
+				}
 			}
 			searches[lane].avoidSiblings(dest)
 			searches[lane].route(d, dest)
@@ -48,67 +58,85 @@ func InLanes(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, 
 	for _, n := range searches {
 		escaped += n.escaped
 	}
+	positions := make([][]int32, len(roots))
+	for i, n := range searches {
+		positions[i] = n.order.Positions()
+	}
 	hops := []float64{shortHop, detourHop}
-	for i, hop := range hops {
-		t := r
-		if i < len(hops)-1 {
-			t = r.Clone()
+	list = []*routes.Routes{r.Clone(), r}
+	failed := make([]error, len(hops))
+	err = graph.Each(ctx, g.Workers(), len(hops), func(_, i int) {
+		t := list[i]
+		f := newRefiner(t, slices.Clone(searches[0].load), hops[i])
+		f.lane, f.position = sl, positions
+		if failed[i] = f.run(ctx); failed[i] != nil {
+			return
 		}
-		f := newRefiner(t, slices.Clone(searches[0].load), hop)
-		f.lane = sl
-		for _, n := range searches {
-			f.position = append(f.position, n.order.Positions())
-		}
-		if err := f.run(ctx); err != nil {
-			return nil, err
-		}
-		first := newNueSearch(t, f.dependencies(), f.position[0])
+		first := newNueSearch(t, f.dependencies(), slices.Clone(positions[0]))
 		first.tree = searches[0].tree
-		if err := first.toSwitches(ctx, connected); err != nil {
-			return nil, err
+		if failed[i] = first.toSwitches(ctx, connected); failed[i] != nil {
+			return
 		}
 		if slices.Max(sl) > 0 {
 			t.SL, t.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
 		}
 		if n := escaped + first.escaped; n > 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n, g.Switches()[root].Label()))
+			t.Notes = append(t.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n, treesOf(g, roots)))
 		}
-		list = append(list, t)
+	})
+	return list, cmp.Or(err, errors.Join(failed...))
+}
+
+// treesOf names the switches that spanning trees of the lanes begin at.
+func treesOf(g *graph.Graph, roots []int) string {
+	var names []string
+	for _, root := range roots {
+		if name := g.Switches()[root].Label(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	return list, nil
+	return strings.Join(names, " or ")
 }
 
 // shortestLane is the first lane on which paths to switch d are as short as can be, or
-// shortest, without cycle tests: those would take most of the time.
-func shortestLane(searches []*nueSearch, d int, connected *graph.Hops) int {
+// shortest, without cycle tests: those would take most of the time. After the first lane, several
+// are tried at once.
+func shortestLane(ctx context.Context, searches []*nueSearch, d int, connected *graph.Hops) (int, error) {
 	if len(searches) == 1 {
-		return 0
+		return 0, nil
 	}
-	best, least := 0, int64(-1)
-	for i, n := range searches {
-		n.order.Budget = -1
-		n.begin(d)
-		n.search()
-		n.order.Budget = 0
-		excess := int64(0) // links beyond those of shortest paths; large, without a path
-		for s, endpoints := range n.endpoints {
-			if x := connected.Distance(s, d); endpoints > 0 && x > 0 {
-				if n.settled[s] {
-					excess += endpoints * (n.cost[s]/hopCost - int64(x))
-				} else {
-					excess += endpoints * graph.MaxDistance
-				}
+	workers := searches[0].g.Workers()
+	excess := make([]int64, len(searches))
+	for first, last := 0, 1; first < len(searches); first, last = last, min(last+workers, len(searches)) {
+		err := graph.Each(ctx, workers, last-first, func(_, i int) { excess[first+i] = searches[first+i].excess(d, connected) })
+		if err != nil {
+			return 0, err
+		}
+		if i := slices.Index(excess[first:last], 0); i >= 0 {
+			return first + i, nil
+		}
+	}
+	return slices.Index(excess, slices.Min(excess)), nil
+}
+
+// excess is how many links the paths to switch d have beyond those of shortest paths, without
+// cycle tests; a path that is missing counts as the longest.
+func (n *nueSearch) excess(d int, connected *graph.Hops) (links int64) {
+	n.order.Budget = -1
+	n.begin(d)
+	n.search()
+	n.order.Budget = 0
+	for s, endpoints := range n.endpoints {
+		if x := connected.Distance(s, d); endpoints > 0 && x > 0 {
+			if n.settled[s] {
+				links += endpoints * (n.cost[s]/hopCost - int64(x))
+			} else {
+				links += endpoints * graph.MaxDistance
 			}
 		}
-		n.order.Commit(func(v, w int32) bool { return false })
-		if least < 0 || excess < least {
-			best, least = i, excess
-		}
-		if excess == 0 {
-			break
-		}
 	}
-	return best
+	n.order.Commit(func(v, w int32) bool { return false })
+	return links
 }
 
 // toSwitches finds the paths to the LIDs of switches, which only management packets
