@@ -2,6 +2,7 @@ package cdg
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"fabsh/fabric/routing/graph"
@@ -18,13 +19,14 @@ import (
 type Order struct {
 	*Graph
 	position  []int32 // by channel
+	channel   []int32 // by position
 	first     []int32 // by channel: the position at the beginning
 	mark      []int32 // by channel: the last search that has met it
 	search    int32   // number of the present search
 	forward   []int32 // met by the search forward, and by the one backward
 	backward  []int32
 	stack     []int32
-	slots     []int32    // positions to be dealt out again
+	moved     []int32    // channels that get other positions
 	parent    []int32    // by channel: the one before it in the search forward
 	added     [][2]int32 // tentative edges: those added since the last commit
 	tentative *Graph     // the same
@@ -36,9 +38,14 @@ type Order struct {
 	recheck  [][2]int32
 }
 
-// NewOrder begins with the edges of d, which must all lead to a later position.
+// NewOrder begins with the edges of d, which must all lead to a later position. There is one of
+// each position from 0 up.
 func NewOrder(d *Graph, position []int32) *Order {
-	return &Order{Graph: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: New(d.g, d.vls), rejected: New(d.g, d.vls)}
+	channel := make([]int32, len(position))
+	for c, p := range position {
+		channel[p] = int32(c)
+	}
+	return &Order{channel: channel, Graph: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: New(d.g, d.vls), rejected: New(d.g, d.vls)}
 }
 
 // UpDownOrder are positions in which all dependencies of up*/down* lead forward.
@@ -148,23 +155,29 @@ func (o *Order) reorder(v, w int32) bool {
 		}()
 	}
 	// Forward from w, as far as v.
+	last := o.position[v]
 	o.mark[w] = o.search
 	o.stack = append(o.stack[:0], w)
 	for len(o.stack) > 0 {
 		x := o.stack[len(o.stack)-1]
 		o.stack = o.stack[:len(o.stack)-1]
 		o.forward = append(o.forward, x)
-		for y, at := o.Next(x, 0); y >= 0; y, at = o.Next(x, at) {
-			if y == v {
-				if o.overTentative(w, x, v) {
-					o.recheck = append(o.recheck, [2]int32{v, w})
+		y := o.Graph.first[x]
+		for _, word := range o.bits[o.start[x]:o.start[x+1]] {
+			for ; word != 0; word &= word - 1 {
+				y := y + int32(bits.TrailingZeros64(word))
+				if y == v {
+					if o.overTentative(w, x, v) {
+						o.recheck = append(o.recheck, [2]int32{v, w})
+					}
+					return false
 				}
-				return false
+				if o.mark[y] != o.search && o.position[y] < last {
+					o.mark[y], o.parent[y] = o.search, x
+					o.stack = append(o.stack, y)
+				}
 			}
-			if o.mark[y] != o.search && o.position[y] < o.position[v] {
-				o.mark[y], o.parent[y] = o.search, x
-				o.stack = append(o.stack, y)
-			}
+			y += 64
 		}
 	}
 	// Backward from v, as far as w.
@@ -183,25 +196,36 @@ func (o *Order) reorder(v, w int32) bool {
 			}
 		}
 	}
-	// The same positions, assigned again.
-	byPosition := func(a, b int32) int { return cmp.Compare(o.position[a], o.position[b]) }
-	slices.SortFunc(o.backward, byPosition)
-	slices.SortFunc(o.forward, byPosition)
-	o.slots = o.slots[:0]
-	for _, x := range o.backward {
-		o.slots = append(o.slots, o.position[x])
-	}
-	for _, x := range o.forward {
-		o.slots = append(o.slots, o.position[x])
-	}
-	slices.Sort(o.slots)
-	for i, x := range o.backward {
-		o.position[x] = o.slots[i]
-	}
-	for i, x := range o.forward {
-		o.position[x] = o.slots[len(o.backward)+i]
-	}
+	o.assign()
 	return true
+}
+
+// assign gives the channels of backward, and then those of forward, the same positions again,
+// each in the order that they had.
+func (o *Order) assign() {
+	for _, list := range [][]int32{o.backward, o.forward} {
+		for i, x := range list {
+			list[i] = o.position[x]
+		}
+		slices.Sort(list)
+	}
+	o.moved = o.moved[:0]
+	for _, p := range o.backward {
+		o.moved = append(o.moved, o.channel[p])
+	}
+	for _, p := range o.forward {
+		o.moved = append(o.moved, o.channel[p])
+	}
+	b, f := o.backward, o.forward
+	for _, x := range o.moved {
+		var p int32
+		if len(f) == 0 || len(b) > 0 && b[0] < f[0] {
+			p, b = b[0], b[1:]
+		} else {
+			p, f = f[0], f[1:]
+		}
+		o.position[x], o.channel[p] = p, x
+	}
 }
 
 // overTentative reports whether there is a tentative edge on the path from w that the
