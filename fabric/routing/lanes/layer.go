@@ -3,6 +3,7 @@
 // switches and channels: package engine knows fabrics.
 //
 //	layer.go     Layering: cycles are broken by moving paths to the next lane
+//	count.go     the paths over each dependency
 //	break.go     the search for cycles, and what is moved
 //	firstfit.go  path after path, each on the first layer that takes it
 //	order.go     a layer that takes paths; turns.go, one that takes turns
@@ -162,27 +163,6 @@ func (l *Layering) begin() {
 		l.source[s] = int32(i)
 		l.layer[s] = make([]uint8, all+1)
 	}
-}
-
-// block is the number of destinations that are followed together, whose entries
-// share cache lines.
-const block = 64
-
-// countAll counts the paths of the first layer.
-func (l *Layering) countAll(ctx context.Context) error {
-	for first := 0; first < len(l.Dests); first += block {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		for _, s := range l.Sources {
-			for d := first; d < min(first+block, len(l.Dests)); d++ {
-				if l.follow(s, &l.Dests[d]) {
-					l.addTrail(1)
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // follow follows the path from a switch, and leaves its edges in trail. False: it does
