@@ -234,7 +234,7 @@ func TestAuditOptions(t *testing.T) {
 		} else {
 			for _, a := range all.List {
 				got += " " + a.Name + "["
-				for _, kv := range a.Arguments() {
+				for _, kv := range a.Keywords {
 					got += kv.String()
 				}
 				got += "]"

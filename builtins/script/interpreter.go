@@ -4,6 +4,7 @@
 //	interpreter.go  reads, compiles and runs the top levels of scripts
 //	module.go       the load statement, and the embedded modules
 //	entry.go        the command line of an entry function's signature; usage.go: its help
+//	distribute.go   options of a command line that go to several scripts
 //	program.go      describes a script without running it
 //	shipped.go      the modules of @std// and @examples//, and the shipped scripts by kind
 package script

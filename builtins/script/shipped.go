@@ -41,23 +41,31 @@ type Folder string
 const (
 	Audits     Folder = "audit"
 	Reports    Folder = "report"
+	Remedies   Folder = "remedy"
 	Policies   Folder = "routing"
 	Topologies Folder = "topology"
 	Scenarios  Folder = "scenario"
 )
 
 // kinds are the names of the kinds of scripts in errors.
-var kinds = map[Folder]string{Audits: "audit", Reports: "report", Policies: "routing policy", Topologies: "kind of topology", Scenarios: "scenario"}
+var kinds = map[Folder]string{Audits: "audit", Reports: "report", Remedies: "remedy", Policies: "routing policy", Topologies: "kind of topology", Scenarios: "scenario"}
 
-// TopologyEntry is the function of a kind of topology that returns the file.
-const TopologyEntry = "topology"
+// TopologyEntry is the function of a kind of topology that returns the file, and RemedyEntry
+// that of a remedy that returns its actions.
+const (
+	TopologyEntry = "topology"
+	RemedyEntry   = "remedy"
+)
+
+// entryOf are the entry functions of scripts that only commands call.
+var entryOf = map[Folder]string{Topologies: TopologyEntry, Remedies: RemedyEntry}
 
 // Doc is a shipped script, and the first line of its docstring.
 type Doc struct {
 	Name, Doc string
 	// Deep reports that an audit reads whole tables, so it is not in the standard set.
 	Deep bool
-	// Options are the flags of a kind of topology.
+	// Options are the flags of a kind of topology, or of a remedy.
 	Options []string
 }
 
@@ -106,6 +114,7 @@ func isFile(name string) bool {
 var shippedIn = map[Folder]func() []Doc{
 	Audits:     readOnce(Audits),
 	Reports:    readOnce(Reports),
+	Remedies:   readOnce(Remedies),
 	Policies:   readOnce(Policies),
 	Topologies: readOnce(Topologies),
 	Scenarios:  readOnce(Scenarios),
@@ -124,8 +133,8 @@ func readOnce(f Folder) func() []Doc {
 			}
 			src, _ := fs.ReadFile(library(), path.Join(string(f), e.Name()))
 			d := Doc{Name: name}
-			if f == Topologies {
-				d.Options = ProgramOf(e.Name(), string(src), TopologyEntry).Options
+			if entry := entryOf[f]; entry != "" {
+				d.Options = ProgramOf(e.Name(), string(src), entry).Options
 			}
 			head, _, _ := bytes.Cut(src, []byte("\ndef ")) // the rest has no docs of the script, and takes time
 			if file, err := lang.Dialect.Parse(e.Name(), head, 0); err == nil {

@@ -17,19 +17,16 @@ import (
 
 // Audit is a script that defines audit(fabric, *, ...), with its options.
 type Audit struct {
-	Name string
+	script.Taker // its name, entry and options
 
 	script    string
 	byName    bool     // the command line names it
 	own       []string // the parameters that the command fills, of ownOptions
 	events    bool     // its findings are past events, not current states
 	together  bool     // it is shipped, and may run at the same time as others
-	entry     *script.Entry
 	checks    []check
 	datagrams *starlark.Function // returns how many it will send; nil: unknown
 	count     int                // what it has returned
-	given     map[string]starlark.Value
-	kwargs    []starlark.Tuple
 }
 
 // check is a check of an audit, and the information without which it is not done.
@@ -124,7 +121,7 @@ func Load(ctx context.Context, in *script.Interpreter, words, flags []string, de
 		return nil, err
 	}
 	for _, a := range set.List {
-		script.Arguments{Keywords: a.kwargs}.Allow(in.Runtime.Files)
+		script.Arguments{Keywords: a.Keywords}.Allow(in.Runtime.Files)
 	}
 	return set, nil
 }
@@ -144,15 +141,7 @@ func LoadInScript(ctx context.Context, in *script.Interpreter, words, flags []st
 		a.byName = byName
 		set.List = append(set.List, a)
 	}
-	if err := set.parse(words, names, flags); err != nil || set.Help != "" {
-		return set, err
-	}
-	for _, a := range set.List {
-		if err := a.bind(); err != nil {
-			return nil, err
-		}
-	}
-	return set, nil
+	return set, set.parse(words, names, flags)
 }
 
 // choose returns the audits that words name; without names, those of shipped that are
@@ -196,7 +185,7 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 	if err != nil {
 		return nil, err
 	}
-	a := &Audit{Name: strings.TrimSuffix(path.Base(file), ".star"), script: file, given: map[string]starlark.Value{}}
+	a := &Audit{Taker: script.Taker{Name: strings.TrimSuffix(path.Base(file), ".star")}, script: file}
 	return a, in.Open(ctx, file, func(t *starlark.Thread, src string) error {
 		s, err := in.Run(t, file, src)
 		var exit *lang.ExitError
@@ -216,15 +205,15 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 		if a.checks, err = checksOf(s.Globals["needs"]); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		a.entry = script.NewEntry(a.Name, fn, s.Doc)
-		a.entry.Options = slices.DeleteFunc(a.entry.Options, func(p script.Param) bool {
+		a.Entry = script.NewEntry(a.Name, fn, s.Doc)
+		a.Entry.Options = slices.DeleteFunc(a.Entry.Options, func(p script.Param) bool {
 			own := slices.Contains(ownOptions, p.Name)
 			if own {
 				a.own = append(a.own, p.Name)
 			}
 			return own
 		})
-		if !a.entry.Fabric || len(a.entry.Words) > 0 || a.entry.Rest != "" {
+		if !a.Entry.Fabric || len(a.Entry.Words) > 0 || a.Entry.Rest != "" {
 			return fmt.Errorf("%s: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)", file)
 		}
 		return nil

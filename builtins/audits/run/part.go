@@ -53,7 +53,7 @@ func (p *part) run(f *topology.Fabric, own starlark.StringDict) {
 	t, release := lang.NewThread(p.fiber, a.script)
 	defer release()
 	err := lang.Protect(a.script, func() error {
-		_, err := starlark.Call(t, a.entry.Fn, starlark.Tuple{f}, a.arguments(own))
+		_, err := starlark.Call(t, a.Entry.Fn, starlark.Tuple{f}, a.arguments(own))
 		return notExit(err)
 	})
 	switch late := late(j.ctx); {
