@@ -19,6 +19,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/page"
 	"fabsh/builtins/pictures"
+	"fabsh/builtins/remedies"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/scenario"
 	"fabsh/builtins/topology"
@@ -37,6 +38,7 @@ func functions() []*lang.Builtin {
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
 		&audits.Finding, &audits.NotJudged, &audits.Detail, &audits.Metric, &audits.LoadThresholds,
+		&remedies.Isolate, &remedies.Restore, &remedies.Reset, &remedies.Ticket,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
 		&lang.Show, &lang.Save, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,

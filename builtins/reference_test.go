@@ -53,13 +53,13 @@ func TestNames(t *testing.T) {
 	f := plain(t, nil)
 	want := "at catch detail discover dr errors every exit expect finding fmt fs " +
 		"get_ar get_guids get_lft get_mft get_pkeys get_plft get_routes get_sl2vl get_vlarb " +
-		"gid guid help hex hostlist json load_fabric load_jobs load_routes load_thresholds mad_get mad_send mad_set math metric not_judged ok parallel " +
+		"gid guid help hex hostlist isolate json load_fabric load_jobs load_routes load_thresholds mad_get mad_send mad_set math metric not_judged ok parallel " +
 		"perf_clear perf_get perf_rates perf_set plan " +
 		"port_disable port_enable port_reset port_set " +
-		"quit random re reg_get report " +
+		"quit random re reg_get report reset restore " +
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe save " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
-		"show sleep smp_get smp_set stats sum table time yaml"
+		"show sleep smp_get smp_set stats sum table ticket time yaml"
 	if got := strings.Join(f.Interpreter.Globals.Keys(), " "); got != want {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/builtins/remedies"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/scripttest"
 	"fabsh/builtins/types"
@@ -45,7 +46,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
+	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {

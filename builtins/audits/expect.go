@@ -123,7 +123,7 @@ func wantedOf(v starlark.Value) (list []*wanted, err error) {
 			if !ok {
 				return nil, fmt.Errorf("element %d: invalid pair %s; want (check, subject)", i, lang.Brief(x))
 			}
-			subject, err := subjectOf(x[1])
+			subject, err := SubjectOf(x[1])
 			if err != nil {
 				return nil, fmt.Errorf("element %d: %w", i, err)
 			}

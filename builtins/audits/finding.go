@@ -97,7 +97,7 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 	if f.Severity, err = audit.ParseSeverity(a.Severity); err != nil {
 		return f, lang.ParamError("severity", "%w", err)
 	}
-	if f.Subject, err = subjectOf(a.Subject); err != nil {
+	if f.Subject, err = SubjectOf(a.Subject); err != nil {
 		return f, lang.ParamError("subject", "%w", err)
 	}
 	switch cause := a.Cause.(type) {
@@ -111,7 +111,7 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 	}
 	f.Parts = a.Parts
 	for _, v := range listed(a.Covers) {
-		s, err := subjectOf(v)
+		s, err := SubjectOf(v)
 		if err != nil {
 			return f, lang.ParamError("covers", "%w", err)
 		}

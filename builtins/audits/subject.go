@@ -13,8 +13,8 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// subjectOf returns the subject that a value names.
-func subjectOf(v starlark.Value) (audit.Subject, error) {
+// SubjectOf returns the subject that a value names.
+func SubjectOf(v starlark.Value) (audit.Subject, error) {
 	switch v := v.(type) {
 	case *topology.Fabric:
 		return audit.OfFabric(), nil

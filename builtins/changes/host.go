@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"fabsh/builtins/lang"
@@ -11,6 +12,8 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/lock"
+	"fabsh/fabric/remedy"
 )
 
 // Program is what a session's changes need of the program that it runs in.
@@ -44,6 +47,15 @@ func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (
 	f, err := Sweep(ctx, r, h)
 	if err != nil {
 		return apply.Unresolved, err
+	}
+	if !h.Engine.Traits().Simulated { // then nothing is kept
+		// The journal of the previous change may be the only record of ports that a remedy isolated.
+		switch err := remedy.Record(h.State); {
+		case errors.Is(err, lock.ErrHeld):
+			return apply.Unresolved, fmt.Errorf("change: fabsh remedy works on this subnet: %w", err)
+		case err != nil:
+			r.Warn("the log of remedies is not up to date: %v", err)
+		}
 	}
 	o.Summary = lang.OneLine(cmp.Or(p.From, "a plan"))
 	outcome, err := h.Make(ctx, f, p, &o)

@@ -53,3 +53,22 @@ func operate(ctx context.Context, r *lang.Runtime, fn func(c *lang.Call) error) 
 	defer release()
 	return lang.Operate(t, "plan", fn)
 }
+
+// OfSets makes a plan of Sets on the fabric as a sweep finds it now, with a report. It is an
+// error if the fabric has changed since the previous sweep, by which the Sets were decided. from
+// is the origin of the plan.
+func OfSets(ctx context.Context, r *lang.Runtime, sets []plan.Set, from string) (made *plan.Plan, err error) {
+	err = operate(ctx, r, func(c *lang.Call) (err error) {
+		before := env(c).Fabric()
+		if made, err = bind(c, sets, from); err != nil {
+			return err
+		}
+		if before != nil && before.Scope() == "" && before.From() != nil {
+			if err := refused(c, made.Settled(before)); err != nil {
+				return err
+			}
+		}
+		return Judge(c, made)
+	})
+	return made, err
+}

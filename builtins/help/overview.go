@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/guide"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/builtins/remedies"
 	"fabsh/builtins/scenario"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
@@ -20,7 +21,7 @@ import (
 )
 
 // Groups are the headings of the overview, in order.
-var Groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, scenario.Group, lang.GroupRest}
+var Groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, remedies.GroupRemedy, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, scenario.Group, lang.GroupRest}
 
 // functionsIn lists the functions of fabsh among global names, each once, sorted.
 func functionsIn(globals starlark.StringDict) []*lang.Builtin {

@@ -17,6 +17,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/explain"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/remedies"
 	"fabsh/builtins/script"
 )
 
@@ -115,6 +117,7 @@ func Explain(x *explain.Explainer, err error) string {
 
 // inScript runs a script that may define tests, and calls fn with its globals.
 func inScript(ctx context.Context, in *script.Interpreter, path, src string, fn func(*starlark.Thread, starlark.StringDict) error) error {
+	*lang.StateOf[remedies.Running](in.Runtime) = true // a test may call a remedy
 	return in.Runtime.Evaluate(ctx, path, func(t *starlark.Thread) error {
 		file, prog, err := in.Compile(path, src)
 		if err != nil {

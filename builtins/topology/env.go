@@ -45,6 +45,9 @@ type Env struct {
 	ReadOnly   bool // --read-only: no simulated fabric may be changed either
 	TrapAgent  bool // --trap-agent: traps sent to this port may be received
 	OverrideSM bool // --override-sm: changes are allowed where a subnet manager owns the attribute
+	// Forbidden is why no script may change the fabric now, such as "a remedy returns actions";
+	// "": it may.
+	Forbidden string
 
 	// SA sends requests to the subnet administrator and addresses general packets
 	// according to --sm-lid, --sl and --pkey; nil: according to the port. A session

@@ -34,6 +34,8 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	switch {
 	case len(f.Loads) > 0:
 		return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s); change it in a function that the script calls", f.Loads[len(f.Loads)-1])
+	case s.Forbidden != "":
+		return nil, c.Refuse("refused: %s", s.Forbidden)
 	case e.Interceptor() != nil && slices.Contains(plan.PlannedAttributes(), attr):
 		return e, nil
 	case e.Interceptor() != nil:

@@ -18,6 +18,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/pictures"
 	"fabsh/builtins/records"
+	"fabsh/builtins/remedies"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 )
@@ -29,7 +30,7 @@ func All() []lang.TypeDoc {
 		topology.ProblemType.TypeDoc(), topology.VirtualPortType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), datagrams.ARType.TypeDoc(), datagrams.AREntryType.TypeDoc(), datagrams.PLFTType.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.ChoicesType.TypeDoc(), routing.GraphPathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.AdaptiveLoadType.TypeDoc(), routing.DiffType.TypeDoc(), changes.PlanType.TypeDoc(), changes.RoundType.TypeDoc(), changes.EffectType.TypeDoc(), changes.SetType.TypeDoc(),
-		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), hosts.GroupsType.TypeDoc(), hosts.GroupType.TypeDoc(), jobs.Type.TypeDoc(), jobs.TrafficType.TypeDoc(), jobs.LoadType.TypeDoc(), jobs.SharedType.TypeDoc(), pictures.MatrixType.TypeDoc(), pictures.PartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
+		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), remedies.ActionType.TypeDoc(), remedies.PastType.TypeDoc(), remedies.LinkType.TypeDoc(), hosts.GroupsType.TypeDoc(), hosts.GroupType.TypeDoc(), jobs.Type.TypeDoc(), jobs.TrafficType.TypeDoc(), jobs.LoadType.TypeDoc(), jobs.SharedType.TypeDoc(), pictures.MatrixType.TypeDoc(), pictures.PartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
 	}, lang.RowTypes()...)
 }
 

@@ -182,6 +182,12 @@ func (st *State) SetFindings(found []Finding, complete bool, unjudged []Unjudged
 	return gone
 }
 
+// LastRun returns what the last run found, without figures, and when it ended; the time is zero
+// without a run.
+func (st *State) LastRun() (found []Finding, at time.Time) {
+	return slices.Clone(st.findings), st.at.Time
+}
+
 // History is what runs before have seen of ports.
 func (st *State) History() *History { return &st.history }
 

@@ -6,6 +6,7 @@
 //	                that share a command line with one
 //	atprompt.go     the commands that run at the prompt too
 //	audit.go        audit; auditrails.go, its --each-port; auditack.go, its acks
+//	remedy.go       remedy; remedylog.go, its log
 //	report.go       report, and its page of HTML
 //	route.go        route; routewatch.go, its --watch
 //	verify.go       verify, and the checks that it shares with route
@@ -36,7 +37,7 @@ import (
 // All returns the commands, without help. newRoot returns the root command of a program.
 func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
-		auditCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
+		auditCommand(p), remedyCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
 		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p, newRoot), simCommand(p), decodeCommand(p),
 		portsCommand(p), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
 	}

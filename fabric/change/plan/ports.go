@@ -14,9 +14,9 @@ import (
 	"fabsh/mad"
 )
 
-// maxDown is how many ports a plan may disable: 10, or one of 200 if that is more (the
-// limit of the deterministic isolation of UFM's PDR plug-in).
-func maxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
+// MaxDown returns how many links a plan may take down: 10, or one for 200 ports with a link if
+// that is more (the limit of the deterministic isolation of UFM's PDR plug-in).
+func MaxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
 
 // checkPorts returns why ports must not be disabled or reset as p does; "" if they may.
 // f is the current fabric. Links that are reset are up again, one after the other: for
@@ -36,8 +36,8 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 		}
 		down[port], down[port.Peer()] = true, true
 	}
-	if links > maxDown(f) {
-		return fmt.Sprintf("%d links go down; the maximum is %d: 10, or 0.5 %% of the ports with a link", links, maxDown(f))
+	if links > MaxDown(f) {
+		return fmt.Sprintf("%d links go down; the maximum is %d: 10, or 0.5 %% of the ports with a link", links, MaxDown(f))
 	}
 	if len(down) == 0 {
 		return ""

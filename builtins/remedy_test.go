@@ -1,0 +1,389 @@
+package builtins
+
+import (
+	"fmt"
+	"maps"
+
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/changes"
+	remedyrun "fabsh/builtins/remedies/run"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/effect"
+	"fabsh/fabric/remedy"
+	"fabsh/mad"
+)
+
+// operator runs audits and remedies on a simulated subnet in virtual time, and applies what
+// they plan.
+type operator struct {
+	*bench
+	dir   string       // of state
+	kept  *audit.State // of the audits
+	words []string     // remedies, and their options
+	began time.Time
+	log   *remedy.Log
+}
+
+// operate runs fn with an operator of a subnet.
+func operate(t *testing.T, spec string, fn func(o *operator), words ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	onSim(t, spec, nil, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &operator{bench: &bench{t: t, subnet: f.Env.Sim, fabric: swept, f: f}, dir: dir, kept: new(audit.State), words: words, began: time.Now()}
+		o.audit()
+		fn(o)
+	})
+}
+
+// audit audits the counters since the previous run.
+func (o *operator) audit() *audit.Report {
+	return audited(o.t, o.f, run.Options{Kept: o.kept, Once: true}, "counters", "--over=last")
+}
+
+// run runs the remedies, and applies their plan. It checks that no host loses its last path.
+func (o *operator) run() []remedy.Decision {
+	t, ctx := o.t, o.t.Context()
+	t.Helper()
+	report := o.audit()
+	path := remedy.LogFile(o.dir, report.Subnet)
+	log, err := remedy.Open(path, o.dir, report.Model, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := remedyrun.Load(ctx, o.f.Interpreter, o.words, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := set.Decide(ctx, o.f.Interpreter, &remedyrun.Input{Fabric: report.Model, Findings: report.Findings, State: &log.State, Of: report.Ended, Judged: []string{"ctr.ber"}})
+	if err != nil {
+		t.Fatal(o.f.Explain(err))
+	}
+	if err := log.Keep(o.dir, report.Model, outcome.Decisions, outcome.Now, outcome.Of); err != nil {
+		t.Fatal(err)
+	}
+	if len(remedy.Sets(outcome.Decisions)) > 0 {
+		o.apply(set, path, outcome.Decisions)
+	}
+	if o.log, err = remedy.Current(path, o.dir); err != nil {
+		t.Fatal(err)
+	}
+	if len(remedy.Sets(outcome.Decisions)) > 0 {
+		o.connected()
+	}
+	return outcome.Decisions
+}
+
+// apply applies the plan of decisions, with a journal as change apply has it on a live fabric.
+func (o *operator) apply(set *remedyrun.Set, path string, decisions []remedy.Decision) {
+	t, ctx := o.t, o.t.Context()
+	t.Helper()
+	p, err := changes.OfSets(ctx, o.f.Runtime, remedy.Sets(decisions), remedy.Origin+set.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Report.OK {
+		t.Fatalf("the plan of %v is not ok: %s", decisions, p.Report.Reason)
+	}
+	if err := remedy.Record(o.dir); err != nil {
+		t.Fatal(err)
+	}
+	var cells []*apply.Cell
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		c := &apply.Cell{Node: s.Target.GUID, Name: "x", LID: 1, Attr: s.Attr, Modifier: s.Modifier, Fields: []string{"port_physical_state"}, Old: make([]byte, s.Attr.Size), New: make([]byte, s.Attr.Size)}
+		s.Attr.Field("port_physical_state").SetUint(c.New, s.Fields[0].New)
+		cells = append(cells, c)
+	}
+	j, err := apply.NewJournal(apply.JournalIn(filepath.Dir(path)), &apply.Begin{Summary: p.From, Cells: cells})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	outcome, err := changes.Make(ctx, o.f.Runtime, p, apply.Options{})
+	if err != nil || outcome != apply.Confirmed {
+		t.Fatalf("the plan is not applied: %v, %v", outcome, err)
+	}
+	if err := j.Append(apply.Record{Kind: apply.KindConfirmed}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// port returns the port in the fabric as it was at first.
+func (o *operator) port(name string) *fabric.Port {
+	o.t.Helper()
+	node, num, _ := strings.Cut(name, "/")
+	n := 0
+	fmt.Sscan(num, &n)
+	return o.fabric.NodeByName(node)[0].Port(n)
+}
+
+// now returns the fabric.
+func (o *operator) now() *fabric.Fabric {
+	o.t.Helper()
+	f, err := topology.SweepQuietly(o.t.Context(), o.f.Runtime)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return f
+}
+
+// connected checks that all hosts have a path to each other.
+func (o *operator) connected() {
+	o.t.Helper()
+	f := o.now()
+	down := map[*fabric.Port]bool{}
+	for i := range o.fabric.Ports() {
+		p := &o.fabric.Ports()[i]
+		if p.Peer() == nil || p.Num() == 0 {
+			continue
+		}
+		if q := remedy.PlaceOf(p).In(f); q == nil || q.Peer() == nil {
+			down[p], down[p.Peer()] = true, true
+		}
+	}
+	if text := effect.CutOff(o.fabric, down); text != "" {
+		o.t.Fatalf("at %v: %s", o.hour(), text)
+	}
+}
+
+func (o *operator) hour() time.Duration { return time.Since(o.began).Truncate(time.Hour) }
+
+// fails counts events at both ends of the link of a port, unless it is down.
+func (o *operator) fails(p *fabric.Port, counter string, n uint64) {
+	o.t.Helper()
+	if o.log != nil {
+		if past := o.log.State.Of(p); past != nil && !past.Isolated.IsZero() {
+			return
+		}
+	}
+	o.count(p, counter, n)
+	o.count(p.Peer(), counter, n)
+}
+
+// told returns the log in short: hour, what, and why it was declined.
+func (o *operator) told() string {
+	var b strings.Builder
+	for _, e := range o.log.Entries {
+		word := string(e.Kind)
+		switch {
+		case e.Kind == remedy.KindRun:
+			continue
+		case e.Kind == remedy.KindDecision && e.Rule != "":
+			word = "declined " + e.Rule
+		case e.Kind == remedy.KindDecision && e.Kept:
+			word = "kept"
+		case e.Kind == remedy.KindDecision:
+			word = "planned"
+		}
+		fmt.Fprintf(&b, "%d h %s %s %s\n", int(e.At.Sub(o.began).Hours()), e.Action, e.Name, word)
+	}
+	return b.String()
+}
+
+// once checks that no link is isolated twice without being enabled between.
+func (o *operator) once() {
+	o.t.Helper()
+	isolated := map[remedy.Place]bool{}
+	for _, e := range o.log.Entries {
+		switch {
+		case e.Kind == remedy.KindApplied && e.Action == remedy.Isolate && isolated[e.Port]:
+			o.t.Errorf("%s was isolated twice", e.Name)
+		case e.Kind == remedy.KindApplied:
+			isolated[e.Port] = e.Action == remedy.Isolate
+		}
+	}
+}
+
+// TestRemedyFlap: a link that goes down each hour for a week is isolated once it was bad in
+// three runs, tested after a day, and isolated again as soon as two reads in its test show that it
+// fails; then after two days.
+func TestRemedyFlap(t *testing.T) {
+	operate(t, "fattree:k=4", func(o *operator) {
+		p := o.port("leaf-1/3")
+		hours := 7 * 24
+		if testing.Short() {
+			hours = 80 // nothing happens later
+		}
+		for range hours {
+			time.Sleep(time.Hour)
+			o.fails(p, "LinkDownedCounter", 1)
+			o.run()
+		}
+		const want = `1 h isolate leaf-1/3 - spine-1/1 declined runs
+2 h isolate leaf-1/3 - spine-1/1 declined runs
+3 h isolate leaf-1/3 - spine-1/1 planned
+3 h ticket leaf-1/3 - spine-1/1 planned
+3 h isolate leaf-1/3 - spine-1/1 applied
+27 h restore leaf-1/3 planned
+27 h restore leaf-1/3 - spine-1/1 applied
+29 h isolate leaf-1/3 - spine-1/1 planned
+29 h isolate leaf-1/3 - spine-1/1 applied
+77 h restore leaf-1/3 planned
+77 h restore leaf-1/3 - spine-1/1 applied
+79 h isolate leaf-1/3 - spine-1/1 planned
+79 h isolate leaf-1/3 - spine-1/1 applied
+`
+		if diff := cmp.Diff(want, o.told()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		o.once()
+	}, "--uplinks=0.5")
+}
+
+// TestRemedyRepaired: a link is repaired, tested, and stays; when the fault returns, one run is
+// enough, and it is tested again only after the next repair.
+func TestRemedyRepaired(t *testing.T) {
+	operate(t, "fattree:k=4", func(o *operator) {
+		p := o.port("leaf-2/4")
+		write(t, o.f.fs, "/work/repaired", "")
+		for hour := 1; hour <= 80; hour++ {
+			time.Sleep(time.Hour)
+			if hour <= 10 || hour >= 40 && hour < 60 {
+				o.fails(p, "SymbolErrorCounter", 1000)
+			}
+			switch hour {
+			case 20:
+				write(t, o.f.fs, "/work/repaired", "# by day\n"+p.Name()+" "+time.Now().Format(time.RFC3339)+"\n")
+			case 60:
+				write(t, o.f.fs, "/work/repaired", p.Peer().Name()+" "+time.Now().Format(time.RFC3339)+"\n")
+			}
+			o.run()
+		}
+		name := p.Name() + " - " + p.Peer().Name()
+		want := strings.ReplaceAll(`1 h isolate LINK declined runs
+2 h isolate LINK declined runs
+3 h isolate LINK planned
+3 h ticket LINK planned
+3 h isolate LINK applied
+20 h restore spine-2/2 planned
+20 h restore LINK applied
+23 h restore LINK kept
+40 h isolate LINK planned
+40 h ticket LINK planned
+40 h isolate LINK applied
+60 h restore spine-2/2 planned
+60 h restore LINK applied
+63 h restore LINK kept
+`, "LINK", name)
+		if diff := cmp.Diff(want, o.told()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		o.once()
+	}, "--repaired=/work/repaired", "--after=0", "--uplinks=0.5")
+}
+
+// TestRemedyUplinks: the uplinks of a leaf fail one after the other, and the leaf keeps its
+// share of them.
+func TestRemedyUplinks(t *testing.T) {
+	operate(t, "fattree:k=8", func(o *operator) {
+		var up []*fabric.Port
+		for p := range o.fabric.NodeByName("leaf-2")[0].Ports() {
+			if q := p.Peer(); q != nil && q.Node().IsSwitch() {
+				up = append(up, p)
+			}
+		}
+		for hour := range 4 * len(up) {
+			time.Sleep(time.Hour)
+			for _, p := range up[:min(len(up), 1+hour/3)] {
+				o.fails(p, "SymbolErrorCounter", 1000)
+			}
+			o.run()
+		}
+		applied, rules := 0, map[string]int{}
+		for _, e := range o.log.Entries {
+			if e.Kind == remedy.KindApplied {
+				applied++
+			}
+			if e.Rule != "" {
+				rules[e.Rule]++
+			}
+		}
+		if applied != 2 || len(up) != 4 || rules["uplinks"] == 0 || rules["runs"] == 0 || len(rules) != 2 {
+			t.Errorf("%d of %d uplinks were isolated, and declined %v; want 2 of 4, by runs and uplinks\n%s", applied, len(up), rules, o.told())
+		}
+		o.once()
+	}, "isolate", "--uplinks=0.5", "--per-switch=9", "--per-tier=9")
+}
+
+// TestRemedyBatch: forty cables of a batch are bad, and the budgets hold: so many a day, at a
+// switch, and in all.
+func TestRemedyBatch(t *testing.T) {
+	operate(t, "fattree:k=8,levels=3", func(o *operator) {
+		var batch []*fabric.Port
+		switches := o.fabric.OfType(mad.NodeTypeSwitch)
+		for i := range switches {
+			for p := range switches[i].Ports() {
+				if q := p.Peer(); q != nil && q.Node().IsSwitch() && p.ID() < q.ID() && (p.ID()+q.ID())%5 < 2 && len(batch) < 40 {
+					batch = append(batch, p)
+				}
+			}
+		}
+		if len(batch) != 40 {
+			t.Fatalf("%d cables", len(batch))
+		}
+		perRun, want := map[time.Duration]int{}, map[time.Duration]int{18 * time.Hour: 3, 42 * time.Hour: 3, 66 * time.Hour: 3, 90 * time.Hour: 1}
+		runs, by := 16, "per-switch per-tier runs total uplinks"
+		if testing.Short() {
+			runs, by, want = 7, "per-switch per-tier runs uplinks", map[time.Duration]int{18 * time.Hour: 3, 42 * time.Hour: 3}
+		}
+		for range runs {
+			time.Sleep(6 * time.Hour)
+			for _, p := range batch {
+				o.count(p, "SymbolErrorCounter", 100_000)
+			}
+			for _, d := range o.run() {
+				if d.Kind == remedy.Isolate && d.Rule == "" {
+					perRun[o.hour()]++
+				}
+			}
+			o.budgets(10, 5, 2)
+		}
+		if diff := cmp.Diff(want, perRun); diff != "" {
+			t.Errorf("isolated by hour: -want +got\n%s", diff)
+		}
+		rules := map[string]bool{}
+		for _, e := range o.log.Entries {
+			if e.Rule != "" {
+				rules[e.Rule] = true
+			}
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(rules)), " "); got != by {
+			t.Errorf("declined by %s", got)
+		}
+		o.once()
+	}, "isolate")
+}
+
+// budgets checks the log for the most links that are isolated, in a day, and at a switch.
+func (o *operator) budgets(total, perDay, perSwitch int) {
+	o.t.Helper()
+	day, at := 0, map[mad.GUID]int{}
+	for _, e := range o.log.Entries {
+		if e.Kind == remedy.KindApplied && time.Since(e.At) < 24*time.Hour {
+			day++
+		}
+	}
+	isolated := o.log.State.Isolated(o.now())
+	for _, past := range isolated {
+		at[past.Port.GUID]++
+		at[past.Peer.GUID]++
+	}
+	if len(isolated) > total || day > perDay || slices.Max(append(slices.Collect(maps.Values(at)), 0)) > perSwitch {
+		o.t.Fatalf("at %v: %d links are isolated, %d in a day, at switches %v", o.hour(), len(isolated), day, at)
+	}
+}

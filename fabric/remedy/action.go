@@ -1,0 +1,127 @@
+// Package remedy decides which actions of remedies become a plan, and keeps what was decided.
+//
+//	action.go   Action: what a remedy returns; Place: a port across runs
+//	rule.go     Rules: what holds for every remedy
+//	decide.go   Decide: judges actions by the rules; the Sets of a plan
+//	entry.go    Entry: a line of the log, and its text, which is verified
+//	log.go      Log: the file of a subnet, read, appended to and shortened
+//	state.go    State: what the log comes to: ports that are isolated, and the past of each
+//	journal.go  Applied: which planned actions a journal of change apply has confirmed
+//
+// It sends nothing, and runs no script.
+package remedy
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/mad"
+)
+
+// Kind is what an action does.
+type Kind string
+
+// The kinds of actions.
+const (
+	Isolate Kind = "isolate" // disables a link at the end of a switch
+	Restore Kind = "restore" // enables a port that fabsh disabled, and ends its test
+	Reset   Kind = "reset"   // trains a link again
+	Ticket  Kind = "ticket"  // a text for people
+)
+
+// Action is one action that a remedy returns.
+type Action struct {
+	Kind   Kind
+	Remedy string // the name of the remedy
+	// Port is an end of the link, or the port; nil for a ticket.
+	Port *fabric.Port
+	// Subject is what a ticket is about.
+	Subject audit.Subject
+	// Reason is why, or the text of a ticket.
+	Reason string
+	// Declined is the rule of the remedy itself by which it does not want the action, with the
+	// reason: "budget: 10 links are isolated"; "": it wants the action.
+	Declined string
+}
+
+// Place is a port across runs: the GUID of its node, and its number.
+type Place struct {
+	GUID mad.GUID
+	Num  int
+}
+
+// PlaceOf returns the place of p.
+func PlaceOf(p *fabric.Port) Place { return Place{p.Node().GUID(), p.Num()} }
+
+// String returns the text of p: "0x0002c90300000001/7".
+func (p Place) String() string { return p.GUID.String() + "/" + strconv.Itoa(p.Num) }
+
+// MarshalText returns the text of p; "" for no port.
+func (p Place) MarshalText() ([]byte, error) {
+	if p == (Place{}) {
+		return nil, nil
+	}
+	return []byte(p.String()), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (p *Place) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*p = Place{}
+		return nil
+	}
+	guid, num, _ := strings.Cut(string(text), "/")
+	g, err := strconv.ParseUint(guid, 0, 64)
+	n, err2 := strconv.ParseUint(num, 10, 8)
+	if err = cmp.Or(err, err2); err != nil {
+		return fmt.Errorf("port %.40q: want GUID/PORT", text)
+	}
+	*p = Place{mad.GUID(g), int(n)}
+	return nil
+}
+
+// In returns the port of f at p; nil: it is not there, or the GUID is not unique.
+func (p Place) In(f *fabric.Fabric) *fabric.Port {
+	nodes := f.NodeByGUID(p.GUID)
+	if len(nodes) != 1 {
+		return nil
+	}
+	return nodes[0].Port(p.Num)
+}
+
+// End returns the end of the link of p at which it is disabled: that of a switch, and of two
+// switches the one nearer to this host, which reaches it without the link. It returns p if it
+// has no link.
+func End(p *fabric.Port) *fabric.Port {
+	q := p.Peer()
+	if q == nil {
+		return p
+	}
+	if p.Node().IsSwitch() != q.Node().IsSwitch() {
+		if q.Node().IsSwitch() {
+			return q
+		}
+		return p
+	}
+	switch order := cmp.Compare(p.Node().Route().Hops(), q.Node().Route().Hops()); {
+	case p.Node().Route() == nil || q.Node().Route() == nil || order == 0:
+		if q.ID() < p.ID() {
+			return q
+		}
+	case order > 0:
+		return q
+	}
+	return p
+}
+
+// nameOf returns the name of the link of p, or of p without one.
+func nameOf(p *fabric.Port) string {
+	if p.Peer() == nil {
+		return audit.OfPort(p).Name()
+	}
+	return audit.OfLink(p, p.Peer()).Name()
+}

@@ -1,0 +1,277 @@
+package remedy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
+)
+
+// Log is the log of a subnet: a file to which runs append. An incomplete last line was being
+// written when its writer was killed, and is ignored. Any other line that does not verify is
+// damage, and then nothing is written.
+type Log struct {
+	Entries []Entry
+	State   State
+	// Recorded is how many bytes of complete lines the file has: it changes with each entry.
+	Recorded int64
+
+	path string
+}
+
+const (
+	// maxLog is the size from which the oldest entries are left out, and keptLog what is left
+	// then, in bytes.
+	maxLog  = 8 << 20
+	keptLog = 4 << 20
+	// longestLog bounds what is read.
+	longestLog = 32 << 20
+)
+
+// logName is the name of the file.
+const logName = "remedies"
+
+// LogFile returns where the log of a subnet is, below a directory of states.
+func LogFile(dir string, subnet fabric.Subnet) string {
+	return filepath.Join(subnet.Folder(dir), logName)
+}
+
+// DamageError reports a log with a line that does not verify.
+type DamageError struct {
+	Path string
+	Line int
+	Why  string
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("log of remedies %s line %d: %s; the file is unchanged, and no remedy runs without it: restore it, or move it away to forget which ports are isolated", e.Path, e.Line, e.Why)
+}
+
+// ReadLog reads the log at path; a missing file is an empty log. The error may be a
+// *DamageError.
+func ReadLog(path string) (*Log, error) {
+	l := &Log{path: path}
+	f, err := format.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, longestLog+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > longestLog {
+		return nil, &DamageError{path, 1, fmt.Sprintf("the file has more than %d MB", longestLog>>20)}
+	}
+	return l, l.parse(data)
+}
+
+// parse reads all lines.
+func (l *Log) parse(data []byte) error {
+	covered := 0
+	for n := 1; ; n++ {
+		line, rest, whole := bytes.Cut(data, []byte{'\n'})
+		if !whole {
+			return l.torn(line, n)
+		}
+		e, err := parseLine(line)
+		switch {
+		case err == nil && e.Kind == KindState && n > 1:
+			err = errors.New("a state must be the first line")
+		case err == nil && e.Kind == KindState:
+			l.State, covered = *e.State, e.Covers
+		}
+		if err != nil {
+			return &DamageError{l.path, n, err.Error()}
+		}
+		l.Recorded += int64(len(line)) + 1
+		data = rest
+		if e.Kind == KindState {
+			continue
+		}
+		l.Entries = append(l.Entries, e)
+		if covered > 0 {
+			covered--
+		} else {
+			l.State.Add(&e)
+		}
+	}
+}
+
+// torn judges what is behind the last newline.
+func (l *Log) torn(line []byte, n int) error {
+	if len(line) > 0 {
+		if _, err := parseLine(line[:len(line)-1]); err == nil { // the newline was changed to another byte
+			return &DamageError{l.path, n, "the line does not end with a newline"}
+		}
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		return &DamageError{l.path, n, "the line has zero bytes"}
+	}
+	return nil
+}
+
+// Update appends the entries that change returns for the log at path, while no other process
+// does. An error leaves the file unchanged; it may be lock.ErrHeld.
+func Update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	held, err := lock.Acquire(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	l, err := ReadLog(path)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := change(l)
+	if err != nil || len(entries) == 0 {
+		return l, err
+	}
+	return l, l.append(entries)
+}
+
+// append writes entries to the file, and adds them to l.
+func (l *Log) append(entries []Entry) error {
+	var text []byte
+	for _, e := range entries {
+		line, err := e.line()
+		if err != nil {
+			return err
+		}
+		text = append(text, line...)
+	}
+	if l.Recorded+int64(len(text)) > maxLog {
+		l.add(entries)
+		return l.shorten()
+	}
+	f, err := format.OpenPlain(l.path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !format.IsOwn(st) {
+		return errors.Join(err, fmt.Errorf("%s: the log belongs to another user", l.path))
+	}
+	if err = f.Truncate(l.Recorded); err == nil { // an incomplete last line
+		_, err = f.WriteAt(text, l.Recorded)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		_ = f.Truncate(l.Recorded)
+		return err
+	}
+	l.Recorded += int64(len(text))
+	l.add(entries)
+	return nil
+}
+
+// add adds entries to l.
+func (l *Log) add(entries []Entry) {
+	for _, e := range entries {
+		e = e.bounded()
+		l.Entries = append(l.Entries, e)
+		l.State.Add(&e)
+	}
+}
+
+// shorten replaces the file by the state, and the newest entries.
+func (l *Log) shorten() error {
+	var lines [][]byte
+	size := 0
+	first := len(l.Entries)
+	for first > 0 {
+		line, err := l.Entries[first-1].line()
+		if err != nil {
+			return err
+		}
+		if size += len(line); size > keptLog {
+			break
+		}
+		lines, first = append(lines, line), first-1
+	}
+	state := Entry{At: l.Entries[len(l.Entries)-1].At, Kind: KindState, State: &l.State, Covers: len(lines)}
+	head, err := state.line()
+	if err != nil {
+		return err
+	}
+	err = format.WriteOwn(l.path, func(w io.Writer) error {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		for i := len(lines) - 1; i >= 0; i-- {
+			if _, err := w.Write(lines[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		l.Entries = l.Entries[first:]
+		l.Recorded = int64(len(head) + size)
+	}
+	return err
+}
+
+// Current returns the log at path with what the journals of changes below dir have confirmed
+// since: it changes no file.
+func Current(path, dir string) (*Log, error) {
+	l, err := ReadLog(path)
+	if err == nil {
+		l.add(Applied(l, dir))
+	}
+	return l, err
+}
+
+// Open is Current, with what has become of ports on f.
+func Open(path, dir string, f *fabric.Fabric, now time.Time) (*Log, error) {
+	l, err := Current(path, dir)
+	if err == nil {
+		l.add(l.State.Released(f, now))
+	}
+	return l, err
+}
+
+// Keep appends to the file of l, which Open returned, what Open has found, and decisions. It
+// is an error if another run has appended since.
+func (l *Log) Keep(dir string, f *fabric.Fabric, decisions []Decision, now, of time.Time) error {
+	_, err := Update(l.path, func(is *Log) ([]Entry, error) {
+		if is.Recorded != l.Recorded {
+			return nil, errors.New("another run of remedies has ended meanwhile; run it again")
+		}
+		entries := Applied(is, dir)
+		entries = append(entries, is.State.With(entries).Released(f, now)...)
+		return append(entries, Entries(decisions, now, of)...), nil
+	})
+	return err
+}
+
+// Record writes down what the journals of changes below dir have confirmed, before another
+// change replaces them. It does nothing for a subnet without a log.
+func Record(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", logName))
+	var failed []error
+	for _, path := range paths {
+		_, err := Update(path, func(l *Log) ([]Entry, error) { return Applied(l, dir), nil })
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}

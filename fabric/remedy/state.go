@@ -1,0 +1,207 @@
+package remedy
+
+import (
+	"slices"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// State is what a log comes to.
+type State struct {
+	// Runs are the times of the findings of the latest runs, the newest last.
+	Runs []time.Time `json:"runs,omitempty"`
+	// Ports are the ports with a past, in the order in which they got one.
+	Ports []*Past `json:"ports,omitempty"`
+	// Refused is how many actions were declined, ever.
+	Refused uint64 `json:"refused,omitempty"`
+}
+
+// Past is the past of a link.
+type Past struct {
+	Port Place  `json:"port"` // where it is disabled
+	Peer Place  `json:"peer,omitzero"`
+	Name string `json:"name"` // when it was last up
+	// Bad are the runs that proposed to isolate it, of State.Runs.
+	Bad []time.Time `json:"bad,omitempty"`
+	// Planned is when it was last planned to isolate it, and Restoring to enable it; zero: that
+	// was applied or is not planned.
+	Planned   time.Time `json:"planned,omitzero"`
+	Restoring time.Time `json:"restoring,omitzero"`
+	// Isolated is since when it is isolated, and Testing since when it is enabled for a test.
+	Isolated time.Time `json:"isolated,omitzero"`
+	Testing  time.Time `json:"testing,omitzero"`
+	// Times is how often it was isolated, and Last when it was last.
+	Times int       `json:"times,omitempty"`
+	Last  time.Time `json:"last,omitzero"`
+	// Restored is when it last passed its test.
+	Restored time.Time `json:"restored,omitzero"`
+}
+
+const (
+	// KeptRuns is of how many runs it is known what they proposed.
+	KeptRuns = 32
+	// forgetAfter is how long it is known that a link was isolated.
+	forgetAfter = 180 * 24 * time.Hour
+	// PendingFor is how long an action counts as planned if it is not applied.
+	PendingFor = 24 * time.Hour
+	// maxPorts bounds the ports of a state. Those that are isolated are never dropped.
+	maxPorts = 5_000
+)
+
+// Of returns the past of the port, by either end of its link; nil: it has none.
+func (s *State) Of(p *fabric.Port) *Past {
+	if past := s.at(PlaceOf(p)); past != nil || p.Peer() == nil {
+		return past
+	}
+	return s.at(PlaceOf(p.Peer()))
+}
+
+// at returns the past of the link with an end at a place.
+func (s *State) at(place Place) *Past {
+	for _, past := range s.Ports {
+		if past.Port == place || past.Peer == place && place != (Place{}) {
+			return past
+		}
+	}
+	return nil
+}
+
+// Isolated returns the ports that fabsh has isolated, and that are still disabled in f.
+func (s *State) Isolated(f *fabric.Fabric) (list []*Past) {
+	for _, past := range s.Ports {
+		if p := past.Port.In(f); !past.Isolated.IsZero() && p != nil && p.PhysicalState() == mad.PortPhysicalStateDisabled {
+			list = append(list, past)
+		}
+	}
+	return list
+}
+
+// Released returns entries for ports that another has enabled, or has disabled in their test:
+// they are no longer fabsh's.
+func (s *State) Released(f *fabric.Fabric, now time.Time) (entries []Entry) {
+	for _, past := range s.Ports {
+		p := past.Port.In(f)
+		if p == nil || p.Info() == nil || now.Sub(past.Planned) < PendingFor || now.Sub(past.Restoring) < PendingFor {
+			continue
+		}
+		disabled := p.PhysicalState() == mad.PortPhysicalStateDisabled
+		why := ""
+		switch {
+		case !past.Isolated.IsZero() && !disabled:
+			why = "the port is enabled, and not by a remedy"
+		case !past.Testing.IsZero() && disabled:
+			why = "the port is disabled, and not by a remedy"
+		default:
+			continue
+		}
+		entries = append(entries, Entry{At: now, Kind: KindReleased, Port: past.Port, Peer: past.Peer, Name: past.Name, Why: why})
+	}
+	return entries
+}
+
+// With returns a copy of the state that entries have changed.
+func (s *State) With(entries []Entry) *State {
+	c := &State{Runs: slices.Clone(s.Runs), Refused: s.Refused}
+	for _, past := range s.Ports {
+		p := *past
+		p.Bad = slices.Clone(p.Bad)
+		c.Ports = append(c.Ports, &p)
+	}
+	for i := range entries {
+		c.Add(&entries[i])
+	}
+	return c
+}
+
+// Add changes the state by an entry.
+func (s *State) Add(e *Entry) {
+	if e.Kind == KindRun {
+		s.run(e)
+		return
+	}
+	if e.Kind == KindDecision && e.Rule != "" {
+		s.Refused++
+	}
+	if e.Port == (Place{}) || e.Action == Reset || e.Action == Ticket {
+		return
+	}
+	past := s.at(e.Port)
+	switch {
+	case past == nil && (e.Action != Isolate || e.Kind == KindReleased):
+		return
+	case past == nil:
+		past = &Past{Port: e.Port}
+		s.Ports = append(s.Ports, past)
+	}
+	if e.Action == Isolate && e.Peer != (Place{}) {
+		if past.Isolated.IsZero() && past.Testing.IsZero() {
+			past.Port = e.Port
+		}
+		past.Name = e.Name
+		if past.Peer = e.Peer; past.Port == e.Peer {
+			past.Peer = e.Port
+		}
+	}
+	switch e.Kind {
+	case KindDecision:
+		past.decided(e, s.Runs)
+	case KindApplied:
+		if e.Action == Isolate {
+			*past = Past{Port: past.Port, Peer: past.Peer, Name: past.Name, Bad: past.Bad, Isolated: e.At, Last: e.At, Times: past.Times + 1, Restored: past.Restored}
+		} else {
+			past.Isolated, past.Restoring, past.Testing = time.Time{}, time.Time{}, e.At
+		}
+	case KindReleased:
+		past.Isolated, past.Testing, past.Planned, past.Restoring = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	}
+}
+
+// decided changes the past by a decision of the latest of runs.
+func (p *Past) decided(e *Entry, runs []time.Time) {
+	switch {
+	case e.Action == Isolate:
+		if n := len(runs); n > 0 && !slices.ContainsFunc(p.Bad, runs[n-1].Equal) {
+			p.Bad = append(p.Bad, runs[n-1])
+		}
+		if e.Rule == "" {
+			p.Planned = e.At
+		}
+	case e.Rule != "":
+	case e.Kept:
+		p.Testing, p.Restored = time.Time{}, e.At
+	default:
+		p.Restoring = e.At
+	}
+}
+
+// run begins a run. A run on the same findings as the latest one is part of it.
+func (s *State) run(e *Entry) {
+	if n := len(s.Runs); n == 0 || !s.Runs[n-1].Equal(e.Of) {
+		s.Runs = append(s.Runs, e.Of)
+		s.Runs = s.Runs[max(0, len(s.Runs)-KeptRuns):]
+	}
+	for _, past := range s.Ports {
+		past.Bad = slices.DeleteFunc(past.Bad, func(t time.Time) bool { return !slices.ContainsFunc(s.Runs, t.Equal) })
+	}
+	excess := len(s.Ports) - maxPorts
+	s.Ports = slices.DeleteFunc(s.Ports, func(past *Past) bool {
+		if !past.Isolated.IsZero() || !past.Testing.IsZero() {
+			return false
+		}
+		idle := len(past.Bad) == 0 && e.At.Sub(past.Planned) >= PendingFor && e.At.Sub(past.Last) >= forgetAfter
+		excess--
+		return idle || excess >= 0
+	})
+}
+
+// BadRuns returns in how many of the latest n runs it was proposed to isolate the link.
+func (p *Past) BadRuns(s *State, n int) (bad int) {
+	for _, t := range s.Runs[max(0, len(s.Runs)-n):] {
+		if slices.ContainsFunc(p.Bad, t.Equal) {
+			bad++
+		}
+	}
+	return bad
+}
