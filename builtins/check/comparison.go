@@ -19,16 +19,18 @@ import (
 	"fabsh/mad"
 )
 
-// Attributes is what is known about the values of attributes by their names alone.
+// Attributes is what is known about the values of attributes: by their names alone, and words
+// also by the type that has them.
 type Attributes struct {
-	words func() map[string]lang.FieldWords
-	types func() map[string][]string
+	words  func() map[string]lang.FieldWords
+	ofType func() map[[2]string]lang.FieldWords
+	types  func() map[string][]string
 }
 
-// NewAttributes returns it for all declared types. Both tables are made when they are first
+// NewAttributes returns it for all declared types. The tables are made when they are first
 // needed: that takes milliseconds.
 func NewAttributes() *Attributes {
-	return &Attributes{words: sync.OnceValue(types.FieldWords), types: sync.OnceValue(types.AttributeTypes)}
+	return &Attributes{words: sync.OnceValue(types.FieldWords), ofType: sync.OnceValue(types.WordsByType), types: sync.OnceValue(types.AttributeTypes)}
 }
 
 // Comparisons returns the comparisons in a script, and the look-ups in dicts, that always
@@ -50,10 +52,7 @@ func Comparisons(in *script.Interpreter, known *Attributes, f *syntax.File, glob
 // comparisons implements Comparisons for a checker that has seen the definitions.
 func (c *checker) comparisons(f *syntax.File, known *Attributes) []lang.WrongWord {
 	x := &comparer{checker: c, known: known, file: f}
-	x.found = lang.WrongWords(f, func(name string) (lang.FieldWords, bool) {
-		w, ok := known.words()[name]
-		return w, ok
-	}, fabric.DidYouMean)
+	x.found = lang.WrongWords(f, x.wordsOf, fabric.DidYouMean)
 	assigned := map[*syntax.IndexExpr]bool{}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -95,6 +94,20 @@ func (x *comparer) report(pos syntax.Position, text string) {
 	if !slices.ContainsFunc(x.found, func(w lang.WrongWord) bool { return w.Pos == pos }) {
 		x.found = append(x.found, lang.WrongWord{Pos: pos, Text: text})
 	}
+}
+
+// wordsOf returns the possible words of an attribute, of its type if that is known.
+func (x *comparer) wordsOf(dot *syntax.DotExpr) (lang.FieldWords, bool) {
+	all, ok := x.known.words()[dot.Name.Name]
+	if !ok {
+		return all, false
+	}
+	if typ := x.inference.Infer(dot.X).TypeName(); typ != "" {
+		if w, ok := x.known.ofType()[[2]string{typ, dot.Name.Name}]; ok {
+			return w, true
+		}
+	}
+	return all, true
 }
 
 // binary examines a comparison.
@@ -287,7 +300,7 @@ func (x *comparer) never(e syntax.Expr, all []string, l *syntax.Literal) string 
 	}
 	text := fmt.Sprintf("%s is %s, never %s", name(e), article(typ), rawText(l))
 	if dot, ok := e.(*syntax.DotExpr); ok && typ == "string" {
-		w, hasWords := x.known.words()[dot.Name.Name]
+		w, hasWords := x.wordsOf(dot)
 		switch v, isInt := l.Value.(int64); {
 		case hasWords:
 			return text + "; its values are " + strings.Join(w.Words, ", ")

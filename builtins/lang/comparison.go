@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// FieldWords are the possible words of all attributes of one name, over all types of
-// values that have such an attribute.
+// FieldWords are the possible words of an attribute: of one type of values, or of all types
+// that have an attribute of its name.
 type FieldWords struct {
 	Words []string
 	Mask  bool // the attribute is a tuple of such words
@@ -25,8 +25,8 @@ type WrongWord struct {
 
 // WrongWords finds such comparisons in a script. It examines the source, because the
 // interpreter compares two strings without a call that could warn. fields returns
-// the possible words of the attributes of a name; false: any value.
-func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hint func(string, []string) string) []WrongWord {
+// the possible words of an attribute; false: any value.
+func WrongWords(f *syntax.File, fields func(*syntax.DotExpr) (FieldWords, bool), hint func(string, []string) string) []WrongWord {
 	var found []WrongWord
 	syntax.Walk(f, func(n syntax.Node) bool {
 		b, ok := n.(*syntax.BinaryExpr)
@@ -46,7 +46,7 @@ func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hin
 			}
 			other = x
 		}
-		w, ok := fields(dot.Name.Name)
+		w, ok := fields(dot)
 		if !ok {
 			return true
 		}

@@ -63,6 +63,29 @@ func FieldWords() map[string]lang.FieldWords {
 	return all
 }
 
+// WordsByType returns the possible words of attributes by type and name, as FieldWords does by
+// name.
+func WordsByType() map[[2]string]lang.FieldWords {
+	all := map[[2]string]lang.FieldWords{}
+	for _, a := range mad.Attributes() {
+		for i := range a.Flat() {
+			if f := &a.Flat()[i]; f.Words != nil && f.Count == 1 {
+				for _, name := range append([]string{f.Script}, f.Also...) {
+					all[[2]string{records.TypeName(a), name}] = lang.FieldWords{Words: records.WordsOf(f.Words), Mask: f.Type == mad.FieldTypeMask}
+				}
+			}
+		}
+	}
+	for _, d := range All() {
+		for _, m := range d.Members {
+			if m.Words != nil {
+				all[[2]string{d.Name, m.ShortName()}] = lang.FieldWords{Words: m.Words}
+			}
+		}
+	}
+	return all
+}
+
 // AttributeTypes returns the types of the values of all attributes of one name, by the name.
 // Names of which a value may be of an unknown type are left out. None is not a type here:
 // any attribute may be unknown.
