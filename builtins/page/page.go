@@ -66,9 +66,12 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Flows: flows})
 		}})
 	}
+	if err == nil && p.Verdict.Adaptive != verify.AdaptiveUnknown {
+		p.Loads, err = loads(ctx, tables)
+	}
 	switch {
 	case err != nil:
-		p.Verdict, p.Balance, p.Shift = nil, nil, nil
+		p.Verdict, p.Balance, p.Shift, p.Loads = nil, nil, nil, nil
 		p.NoRoutes = plain.Explain(err)
 		return p, lang.StatusFabric, err
 	case p.Verdict.Wrong():
@@ -76,3 +79,21 @@ func Of(ctx context.Context, rt *lang.Runtime, r *audit.Report, o Options) (p *p
 	}
 	return p, lang.StatusClean, nil
 }
+
+// loads are those of patterns by the choices of switches, as fabsh report congestion has them;
+// nil: no switch chooses.
+func loads(ctx context.Context, tables *routes.Routes) (list []page.Load, err error) {
+	for _, pattern := range []string{traffic.Shift, traffic.Ring, traffic.AllToAll} {
+		l, err := traffic.MeasureAdaptive(ctx, tables, traffic.CongestionOptions{Pattern: pattern, Samples: loadSamples}, 0)
+		if err != nil {
+			return nil, err
+		}
+		if l != nil && l.Samples > 0 {
+			list = append(list, page.Load{Pattern: pattern, AdaptiveLoad: l})
+		}
+	}
+	return list, nil
+}
+
+// loadSamples is as many as fabsh report congestion takes.
+const loadSamples = 5

@@ -44,6 +44,9 @@ type Page struct {
 	Adaptive string
 	Shift    *traffic.Congestion // of shifts, which Shifts lists
 	Shifts   []Shift
+	// Loads are those of patterns where switches choose among ports; none: they do not, or
+	// what they choose is unknown.
+	Loads []Load
 	// Baseline is an earlier fabric, or nil. Diff is how the report's differs
 	// from it; nil: NoDiff has the reason why that is unknown.
 	Baseline *fabric.Fabric
@@ -58,6 +61,12 @@ type Page struct {
 // Shift is each endpoint sending to the one that is so far on in their order, all at
 // once: Flows is how many share the busiest link.
 type Shift struct{ Distance, Flows int }
+
+// Load is that of a pattern of traffic by static ports and by choices of switches.
+type Load struct {
+	Pattern string
+	*traffic.AdaptiveLoad
+}
 
 // MaxShifts is how many shifts a page is drawn of: they are evenly spread.
 const MaxShifts = 60

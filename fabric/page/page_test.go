@@ -175,6 +175,18 @@ func TestAdaptive(t *testing.T) {
 	}
 }
 
+// TestLoads: the loads with choices are the means of the largest of the samples.
+func TestLoads(t *testing.T) {
+	p := pageOf(t, parse(t, "fattree:k=4"))
+	p.Loads = []Load{{"<shift>", &traffic.AdaptiveLoad{Samples: 2, Static: traffic.Extremes{Max: 9, Mean: 7.5}, Ideal: traffic.Extremes{Mean: 2.25}, Bound: traffic.Extremes{Mean: 2}, Worst: traffic.Extremes{Mean: 12345.6}, Lost: 3}}}
+	if diff := cmp.Diff([]loadView{{"<shift>", "2", "7.5", "2.25", "2", "12346", "3"}}, p.routes().Loads); diff != "" {
+		t.Error(diff)
+	}
+	if html := written(t, p); !strings.Contains(html, "<td role=\"cell\" data-label=\"pattern\">&lt;shift&gt;</td>") {
+		t.Error("the page has no row of the pattern")
+	}
+}
+
 // TestUnjudged: what was not judged is listed, and the findings are not called none.
 func TestUnjudged(t *testing.T) {
 	p := pageOf(t, parse(t, "fattree:k=4"))

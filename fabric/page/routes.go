@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric/picture"
 	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/traffic"
 )
 
 // routesView is what is known of the forwarding tables.
@@ -21,7 +22,11 @@ type routesView struct {
 	Loop           []string
 	Shift          string // contention of shifts, in words
 	Curve          *curve
+	Loads          []loadView
 }
+
+// loadView is a Load in words.
+type loadView struct{ Pattern, Samples, Static, Ideal, Bound, Worst, Lost string }
 
 // chart is a histogram.
 type chart struct {
@@ -110,6 +115,15 @@ func (p *Page) routes() (v routesView) {
 		}
 	}
 	p.shifts(&v)
+	for _, l := range p.Loads {
+		mean := func(e traffic.Extremes) string {
+			if e.Mean >= 1000 {
+				return fmt.Sprintf("%.0f", e.Mean)
+			}
+			return fmt.Sprintf("%.4g", e.Mean)
+		}
+		v.Loads = append(v.Loads, loadView{l.Pattern, fmt.Sprint(l.Samples), mean(l.Static), mean(l.Ideal), mean(l.Bound), mean(l.Worst), fmt.Sprint(l.Lost)})
+	}
 	return v
 }
 
