@@ -211,7 +211,7 @@ func named(check, name string) fault {
 
 // allFaults are those that the shipped audits claim to find.
 func allFaults() []fault {
-	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults, registerFaults, adaptiveFaults, keyFaults)
+	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults, registerFaults, adaptiveFaults, adaptiveCases, keyFaults)
 }
 
 // standardFaults are those of what a sweep reads, and of subnet managers.
@@ -383,7 +383,7 @@ var standardFaults = []fault{
 var exclusive = []string{"sm.none", "sm.none, without IsSM", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "port.unresponsive, no PortInfo", "guid.dup", "guid.zero", "sm.lid"}
 
 // elsewhere are checks whose faults other tests put in.
-var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm", "key.traps"}
+var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm", "key.traps", "key.update"}
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {

@@ -290,13 +290,12 @@ var keyFaults = []fault{
 	atSwitch("key.lease", "key.lease", deepKeys, mad.AttrVSKeyInfo, 0, field(mad.AttrVSKeyInfo, "lease_period", 0)),
 	atSwitch("key.violated", "key.violated", deepKeys, mad.AttrN2NKeyInfo, 0, field(mad.AttrN2NKeyInfo, "node_key_violations", 2)),
 	{name: "key.options", alone: true, do: func(b *bench, _, _ *fabric.Port) []string {
-		const good = "# OpenSM\nm_key 0x1234\nm_key_per_port TRUE\nvs_key_enable 2\nvs_key_ci_protect_bits 1\nn2n_key_enable 2\nkey_mgr_seed 0x77\nperiodic_key_update 60 # minutes\n"
-		b.file("opensm.conf", good)
+		b.file("opensm.conf", goodOptions)
 		b.words = []string{"keys", "--opensm", "opensm.conf"}
 		if r := audited(b.t, b.f, run.Options{}, b.words...); len(r.Findings) > 0 {
 			b.t.Errorf("options that protect: %s", told(r))
 		}
-		b.file("opensm.conf", good+"periodic_key_update 5\n")
+		b.file("opensm.conf", goodOptions+"periodic_key_update 5\n")
 		return []string{id("key.options", audit.OfFabric())}
 	}},
 }

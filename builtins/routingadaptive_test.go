@@ -15,6 +15,7 @@ import (
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/export"
+	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -222,6 +223,21 @@ func TestRoutingAuditLanes(t *testing.T) {
 		}
 		const changed = "not judged: rt.creditloop, at group-3 switch-1, packets in a loop of choices change virtual lanes"
 		if diff := cmp.Diff(changed, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		for num := 1; num <= n.NumPorts(); num++ {
+			if err := f.Env.Sim.Faults.LosePackets(sim.End{Node: n.ID(), Num: num}, 100, mad.AttrSLtoVLMappingTable.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const lost = "not judged: rt.creditloop, SLtoVLMappingTable of group-3 switch-1: timed out"
+		if diff := cmp.Diff(lost, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+	onSimWith(t, "ring:n=101,hosts=1,ar=minhop", smKey, nil, nil, func(t *testing.T, f *fixture) {
+		const long = "not judged: rt.creditloop, a loop of choices has 101 turns; virtual lanes are read at up to 100"
+		if diff := cmp.Diff(long, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
