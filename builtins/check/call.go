@@ -121,7 +121,7 @@ func (c *checker) callee(fn syntax.Expr) (string, []lang.Param) {
 		return "", nil
 	}
 	if all := c.definitions[firstOf(id)]; len(all) == 1 && all[0].fn != nil {
-		return id.Name, paramsOf(all[0].fn)
+		return id.Name, ParamsOf(all[0].fn)
 	}
 	return "", nil
 }

@@ -40,10 +40,15 @@ func (p Problem) String() string { return explain.Position(p.Pos) + ": " + p.Tex
 // Script returns the errors of a script that its text and the declarations show, in the order
 // of lines, without running it.
 func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Problem, error) {
-	in.Sources[path] = src
 	if err := in.Runtime.Files.Confine(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
+	return Source(ctx, in, path, src)
+}
+
+// Source is Script for a text, whose modules are read where the session may read.
+func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Problem, error) {
+	in.Sources[path] = src
 	c := newChecker(in)
 	if err := lang.PlainText(path, 1, src); err != nil {
 		return c.syntax(err), nil

@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
@@ -110,16 +109,13 @@ func (c *checker) parameter(p syntax.Expr, typ string) {
 	}
 }
 
-// givenType returns the type of a parameter that fabsh passes to a function: the fabric of an
-// entry function, the simulated fabric of a test.
+// givenType returns the type of a parameter that fabsh passes to a function.
 func givenType(fn string, i int, p syntax.Expr) string {
-	if b, ok := p.(*syntax.BinaryExpr); ok {
-		if id, ok := b.X.(*syntax.Ident); ok && id.Name == script.SimParam && strings.HasPrefix(fn, script.TestPrefix) {
-			return "sim"
-		}
-	}
-	if id, ok := p.(*syntax.Ident); ok && i == 0 && id.Name == "fabric" && slices.Contains(script.EntryNames, fn) {
-		return "fabric"
+	switch p := p.(type) {
+	case *syntax.Ident:
+		return script.ParamType(fn, i, p.Name)
+	case *syntax.BinaryExpr:
+		return script.ParamType(fn, i, p.X.(*syntax.Ident).Name)
 	}
 	return ""
 }
@@ -133,8 +129,8 @@ func (c *checker) grows(e syntax.Expr) {
 	}
 }
 
-// paramsOf returns the parameters of a script's own function.
-func paramsOf(fn *syntax.DefStmt) []lang.Param {
+// ParamsOf returns the parameters of a script's own function.
+func ParamsOf(fn *syntax.DefStmt) []lang.Param {
 	params := []lang.Param{} // not nil: known
 	keyword := false
 	for _, p := range fn.Params {

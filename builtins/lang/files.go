@@ -77,13 +77,18 @@ func (f *Files) Confine(dir string) error {
 	if err := f.add(dir, true); err != nil {
 		return err
 	}
+	f.Leave()
+	return nil
+}
+
+// Leave makes the working directory no longer readable, unless the command line gives it.
+func (f *Files) Leave() {
 	f.roots = slices.DeleteFunc(f.roots, func(r root) bool {
 		if !r.given && r.open != nil && !f.scoped {
 			r.open.Close()
 		}
 		return !r.given
 	})
-	return nil
 }
 
 // Scope lets a script have its own directories and files, until end is called.

@@ -36,6 +36,18 @@ func MayHaveEntry(f *syntax.File) bool {
 	})
 }
 
+// ParamType returns the type of a parameter that fabsh passes to a function, by its position
+// and name: the fabric of an entry function, the simulated fabric of a test. Empty: unknown.
+func ParamType(fn string, i int, param string) string {
+	switch {
+	case i == 0 && param == "fabric" && slices.Contains(EntryNames, fn):
+		return "fabric"
+	case param == SimParam && strings.HasPrefix(fn, TestPrefix):
+		return "sim"
+	}
+	return ""
+}
+
 // Entry is the command line of an entry function's signature.
 type Entry struct {
 	Fn      *starlark.Function

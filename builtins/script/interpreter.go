@@ -33,6 +33,9 @@ type Interpreter struct {
 	// Sources are the texts of all code that ran, by file name, for messages that quote
 	// their lines.
 	Sources map[string]string
+	// Unsaved are the texts of files, by their absolute paths, that an editor has open. load
+	// reads them in place of the files.
+	Unsaved map[string]string
 
 	modules map[string]*module
 }

@@ -60,7 +60,12 @@ func (in *Interpreter) load(t *starlark.Thread, name string) (starlark.StringDic
 // Exports lists the names that a module defines, sorted, without running it; none if the file
 // does not exist or has errors.
 func (in *Interpreter) Exports(name string) []string {
-	_, src, err := in.Find(context.Background(), "", name)
+	return in.ExportsFrom("", name)
+}
+
+// ExportsFrom is Exports for load(name) in a file.
+func (in *Interpreter) ExportsFrom(file, name string) []string {
+	_, src, err := in.Find(context.Background(), file, name)
 	if err != nil {
 		return nil
 	}
@@ -140,6 +145,9 @@ func (in *Interpreter) Find(ctx context.Context, from, name string) (key, src st
 		}
 		data, err := in.Runtime.Files.Read(ctx, p)
 		if err == nil {
+			if text, ok := in.Unsaved[p]; ok {
+				data = []byte(text)
+			}
 			return in.Runtime.Files.Short(p), string(data), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {

@@ -59,11 +59,7 @@ func HasAttr(typ, name string) bool {
 	}
 	all := records.AttributesNamed(typ)
 	for _, a := range all {
-		layouts := []*mad.Attribute{a}
-		for _, v := range a.Variants {
-			layouts = append(layouts, v.Layout)
-		}
-		for _, l := range layouts {
+		for _, l := range append([]*mad.Attribute{a}, variantsOf(a)...) {
 			if v, err := Example(l).Attr(name); err == nil && v != nil {
 				return true
 			}
@@ -87,6 +83,12 @@ func AttrType(typ, name string) (string, *lang.Builtin) {
 	return "", nil
 }
 
+// Member returns the declaration of an attribute or method of the values of a type.
+func Member(typ, name string) (m lang.MemberDoc, ok bool) {
+	m, ok = declared()[[2]string{typ, name}]
+	return m, ok
+}
+
 // declared returns the members of all types, by type and name.
 var declared = sync.OnceValue(func() map[[2]string]lang.MemberDoc {
 	all := map[[2]string]lang.MemberDoc{}
@@ -97,6 +99,33 @@ var declared = sync.OnceValue(func() map[[2]string]lang.MemberDoc {
 	}
 	return all
 })
+
+// Words returns the words that an attribute of the values of a type may have, sorted as
+// declared; nil if it may have any text.
+func Words(typ, name string) []string {
+	if m, ok := declared()[[2]string{typ, name}]; ok {
+		return m.Words
+	}
+	for _, a := range records.AttributesNamed(typ) {
+		for _, l := range append([]*mad.Attribute{a}, variantsOf(a)...) {
+			for i := range l.Flat() {
+				if f := &l.Flat()[i]; f.Words != nil && f.Count == 1 && (f.Script == name || slices.Contains(f.Also, name)) {
+					return records.WordsOf(f.Words)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// variantsOf returns the other layouts of an attribute.
+func variantsOf(a *mad.Attribute) []*mad.Attribute {
+	var list []*mad.Attribute
+	for _, v := range a.Variants {
+		list = append(list, v.Layout)
+	}
+	return list
+}
 
 // ElementType returns the declared type of the elements of a value of a type.
 func ElementType(typ string) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/shell/complete"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
@@ -116,7 +117,7 @@ func completeLine(root *cobra.Command, words []string, typed string) (list []str
 		}
 		list = append(list, w)
 	}
-	return prompt.Matching(list, typed), cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoFileComp == 0
+	return complete.Matching(list, typed), cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoFileComp == 0
 }
 
 // NotAtPrompt is the error of fabsh without a command at the prompt: words are a script

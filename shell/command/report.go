@@ -17,7 +17,7 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
-	"fabsh/shell/prompt"
+	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 
@@ -245,7 +245,7 @@ func reportProgram(name string) script.Program {
 
 // completeReport proposes words for report.
 func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return prompt.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
+	return complete.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
 }
 
 // reportWords returns what may follow words: reports, then their options.

@@ -15,7 +15,7 @@
 //	                changeend.go, confirm, revert and status; changeguard.go, the guard
 //	                process
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
-//	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go:
+//	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go, lsp.go:
 //	                the commands of these names; simrun.go, simscenario.go: sim --run,
 //	                --scenario and --log
 //	doc.go          version, doc and examples
@@ -39,7 +39,7 @@ func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*c
 	return []*cobra.Command{
 		auditCommand(p), remedyCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
 		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p, newRoot), simCommand(p), decodeCommand(p),
-		portsCommand(p), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
+		portsCommand(p), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), lspCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/shell/prompt"
+	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 
@@ -183,7 +183,7 @@ func completeScenario(_ *cobra.Command, _ []string, typed string) ([]string, cob
 	for _, d := range script.Scenarios.Shipped() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}
-	return prompt.Matching(names, typed), cobra.ShellCompDirectiveDefault
+	return complete.Matching(names, typed), cobra.ShellCompDirectiveDefault
 }
 
 // bringUp starts a simulated fabric and discovers it, so that it has the LIDs, widths

@@ -21,7 +21,7 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
-	"fabsh/shell/prompt"
+	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 
@@ -272,5 +272,5 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}
-	return prompt.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
+	return complete.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
 }

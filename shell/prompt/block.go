@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/chzyer/readline"
+
+	"fabsh/shell/complete"
 )
 
 // Runes of the private use area (Unicode 23.5) represent in the editor's line what
@@ -241,9 +243,9 @@ func (e *edit) dedent() {
 	trimmed := strings.TrimLeft(line, " \t")
 	var heads []string
 	switch {
-	case hasWord(trimmed, "else", "elif"):
+	case complete.HasWord(trimmed, "else", "elif"):
 		heads = []string{"if", "elif"}
-	case hasWord(trimmed, "except", "finally"):
+	case complete.HasWord(trimmed, "except", "finally"):
 		heads = []string{"try", "except"}
 	default:
 		return
@@ -256,7 +258,7 @@ func (e *edit) dedent() {
 		if code == "" || indent >= bound {
 			continue
 		}
-		if hasWord(code, heads...) {
+		if complete.HasWord(code, heads...) {
 			if e.cursor >= start+own {
 				e.erase(start+indent, start+own)
 			}
@@ -285,7 +287,7 @@ func indentAfter(text string) string {
 	switch {
 	case open.last == ':' && !open.inside(), strings.IndexByte("([{", open.last) >= 0 && open.last != 0:
 		return indent + unit
-	case !open.inside() && hasWord(trimmed, "return", "pass", "break", "continue"):
+	case !open.inside() && complete.HasWord(trimmed, "return", "pass", "break", "continue"):
 		return outerIndent(text, indent)
 	}
 	return indent

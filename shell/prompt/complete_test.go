@@ -7,29 +7,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
-	"go.starlark.net/starlarkstruct"
 
 	"fabsh/builtins/topology"
+	"fabsh/shell/complete"
 )
 
-func testCompleter(t *testing.T) *completer {
-	t.Helper()
-	record := func(d starlark.StringDict) starlark.Value {
-		return starlarkstruct.FromStringDict(starlarkstruct.Default, d)
-	}
-	port := record(starlark.StringDict{"num": starlark.MakeInt(1), "state": starlark.String("active"), "state_code": starlark.MakeInt(4)})
-	globals := starlark.StringDict{
-		"f":        record(starlark.StringDict{"switches": starlark.NewList([]starlark.Value{port}), "nodes": starlark.None}),
-		"d":        starlark.NewDict(1),
-		"discover": starlark.NewBuiltin("discover", nil),
-		"smp_get":  starlark.NewBuiltin("smp_get", nil),
-		"smp_set":  starlark.NewBuiltin("smp_set", nil),
-		"_":        port,
-	}
-	globals["d"].(*starlark.Dict).SetKey(starlark.String("leaf 1"), port)
-	return &completer{
-		globals:  func() starlark.StringDict { return globals },
-		exports:  func(module string) []string { return []string{"a of " + module, "b"} },
+// TestComplete: commands and reports at the prompt. Variables hide them.
+func TestComplete(t *testing.T) {
+	globals := starlark.StringDict{"d": starlark.None, "discover": starlark.NewBuiltin("discover", nil)}
+	c := &completer{
+		Completer: complete.Completer{
+			Globals: func() starlark.StringDict { return globals },
+			Lead:    func() []string { return []string{"iblinkinfo", "ibtracert", "audit"} },
+			Files: func(prefix string) []string {
+				return complete.Matching([]string{"examples/", "notes.star"}, prefix)
+			},
+		},
 		reports:  func() []string { return []string{"iblinkinfo", "ibtracert", "d"} },
 		options:  func(report string) []string { return []string{"--" + report, "--down"} },
 		commands: Commands{Names: map[string]bool{"audit": true, "sim": false}},
@@ -40,34 +33,7 @@ func testCompleter(t *testing.T) *completer {
 			return []string{"config", "counters", "--deep"}[len(words)-1:], false
 		},
 		own: func(name string) bool { return globals.Has(name) },
-		keywords: func(callee starlark.Value, args []string) []string {
-			return []string{"attr", "target", "port"}[min(2, len(args)):]
-		},
-		words: func(callee starlark.Value, arg argument) ([]string, bool) {
-			switch {
-			case callee.String() == "<built-in function discover>":
-				return nil, true
-			case arg.keyword == "target" || arg.keyword == "" && len(arg.before) == 1:
-				return []string{"leaf 1", "leaf 2", `the "core"`, "host's"}, false
-			case len(arg.before) == 0:
-				return []string{"NodeInfo", "PortInfo", "PortInfoExtended"}, false
-			}
-			return nil, false
-		},
-		files: func(prefix string) []string {
-			var out []string
-			for _, f := range []string{"examples/", "notes.star"} {
-				if strings.HasPrefix(f, prefix) {
-					out = append(out, f)
-				}
-			}
-			return out
-		},
 	}
-}
-
-func TestComplete(t *testing.T) {
-	c := testCompleter(t)
 	tests := []struct {
 		text  string
 		want  []string // whole words
@@ -75,16 +41,6 @@ func TestComplete(t *testing.T) {
 	}{
 		{"", []string{indentUnit}, ""},
 		{"def f():\n  ", []string{indentUnit}, ""},
-		{"disc", []string{"discover"}, "disc"},
-		{"x = sm", []string{"smp_get", "smp_set"}, "sm"},
-		{"wh", []string{"while"}, "wh"},
-		{"def f():\n  ret", []string{"return"}, "ret"},
-		{"x = ", nil, ""},
-		{"sorte", []string{"sorted"}, "sorte"},
-		{"1", nil, ""},
-		{"nothing_like_it", nil, "nothing_like_it"},
-		{"# disc", nil, ""},
-
 		{"ib", []string{"iblinkinfo", "ibtracert"}, "ib"},
 		{"x = ib", nil, "ib"},
 		{"iblinkinfo --", []string{"--iblinkinfo", "--down"}, "--"},
@@ -99,85 +55,13 @@ func TestComplete(t *testing.T) {
 		{"fabsh audit c", []string{"config", "counters"}, "c"},
 		{"audi", []string{"audit"}, "audi"},
 		{"audit = disc", []string{"discover"}, "disc"},
-
-		{"f.", []string{"nodes", "switches"}, ""},
-		{"f.sw", []string{"switches"}, "sw"},
-		{"x = [f.sw", []string{"switches"}, "sw"},
-		{"f.switches[0].st", []string{"state", "state_code"}, "st"},
-		{"f.switches[-1].n", []string{"num"}, "n"},
-		{"f.switches[7].n", []string{"num"}, "n"},
-		{"d['leaf 1'].n", []string{"num"}, "n"},
-		{"d['leaf 2'].n", nil, "n"},
-		{"_.n", []string{"num"}, "n"},
-		{"f.switches.app", []string{"append"}, "app"},
-		{"'a'.joi", []string{"join"}, "joi"},
-		{"discover().sw", nil, "sw"},
-		{"f.nothing.sw", nil, "sw"},
-		{"f.switches[i].st", []string{"state", "state_code"}, "st"},
-
-		{"smp_get(", []string{"attr=", "target=", "port="}, ""},
-		{"smp_get(p", []string{"port=", "pass", "print"}, "p"},
-		{"smp_get('PortInfo', 1, ", []string{"port="}, ""},
-		{"smp_get('a, (b', 1, ", []string{"port="}, ""},
-		{"smp_get('PortInfo', [1, 2], ", []string{"port="}, ""},
-		{"smp_get('PortInfo', target=3, po", []string{"port="}, "po"},
-		{"smp_get(target=1, ", []string{"attr=", "port="}, ""},
-		{"smp_get(target=f.sw", []string{"switches"}, "sw"},
-		{"smp_get(target=disc", []string{"discover"}, "disc"},
-		{"smp_get(\n  tar", []string{"target="}, "tar"},
-		{"len(smp_get(tar", []string{"target="}, "tar"},
-		{"def smp_get(tar", nil, "tar"},
-
-		{"smp_get('", []string{"NodeInfo", "PortInfo", "PortInfoExtended"}, ""},
-		{"smp_get(\"Nod", []string{`NodeInfo"`}, "Nod"},
-		{"smp_get('Po", []string{"PortInfo", "PortInfoExtended"}, "Po"},
-		{"smp_get('PortInfo', 'leaf ", []string{"leaf 1", "leaf 2"}, "leaf "},
-		{"smp_get('PortInfo', target='leaf 1", []string{"leaf 1'"}, "leaf 1"},
-		{`smp_get('PortInfo', "the`, []string{`the \"core\""`}, "the"},
-		{`smp_get('PortInfo', 'host`, []string{`host\'s'`}, "host"},
-		{"smp_get('PortInfo', 'no' + 'le", nil, "le"},
-		{"x = 'le", nil, "le"},
-		{"discover('no", []string{"notes.star"}, "no"},
-		{"load('ex", []string{"examples/"}, "ex"},
-		{"load('notes.star', 'a", []string{"a of notes.star'"}, "a"},
-		{`load("notes.star", x="`, []string{"a of notes.star", "b"}, ""},
-		{"x = '''\nle", nil, "\nle"},
-		{"x = 'broken\nsmp_get('Nod", []string{"NodeInfo'"}, "Nod"},
 	}
 	for _, tt := range tests {
-		words, start := c.complete(tt.text, "")
+		words, start := c.Complete(tt.text, "")
 		if diff := cmp.Diff(tt.want, words); diff != "" || tt.text[start:] != tt.typed {
 			t.Errorf("%q: replaces %q, want %q; -want +got:\n%s", tt.text, tt.text[start:], tt.typed, diff)
 		}
 	}
-}
-
-// Attributes are read, so they must be all that is read.
-func TestCompleteCallsNothing(t *testing.T) {
-	c := testCompleter(t)
-	called := false
-	c.globals()["boom"] = starlark.NewBuiltin("boom", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-		called = true
-		return starlark.None, nil
-	})
-	for _, text := range []string{"boom().", "boom()[0].", "f.switches[boom()].", "smp_get(boom(), ", "smp_get(x=boom().a"} {
-		c.complete(text, "")
-	}
-	if called {
-		t.Error("completion called a function")
-	}
-}
-
-func FuzzComplete(f *testing.F) {
-	f.Add("smp_get('PortInfo', f.switches[0].")
-	f.Add("x = '''\n\\")
-	f.Add("f(a==1, b=[(")
-	f.Fuzz(func(t *testing.T, text string) {
-		_, start := testCompleter(t).complete(text, "")
-		if start < 0 || start > len(text) {
-			t.Fatalf("start %d of %d", start, len(text))
-		}
-	})
 }
 
 func TestSuffixes(t *testing.T) {
@@ -228,8 +112,8 @@ func TestCompleteServed(t *testing.T) {
 		{&topology.Sim{Remote: func(string, []byte) ([]byte, error) { return nil, nil }}, ""},
 		{&topology.Sim{}, "actions play"},
 	} {
-		c := &completer{globals: func() starlark.StringDict { return starlark.StringDict{"sim": x.sim} }, own: func(string) bool { return true }}
-		names, _ := c.complete("sim.", "")
+		c := &complete.Completer{Globals: func() starlark.StringDict { return starlark.StringDict{"sim": x.sim} }}
+		names, _ := c.Complete("sim.", "")
 		if !slices.Contains(names, "unlink") {
 			t.Errorf("no unlink in %v", names)
 		}

@@ -131,7 +131,7 @@ func TestProposals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		before, after, _ := strings.Cut(tt.text, "|")
-		words, _ := c.complete(before, after)
+		words, _ := c.Complete(before, after)
 		if diff := cmp.Diff(tt.want, words); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", tt.text, diff)
 		}

@@ -64,7 +64,7 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	}
 	library, width := help.Of(r.Runtime), r.Columns()
 	answer, err := library.Find(topic, width)
-	if v := r.completer().evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
+	if v := r.completer().Evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
 		answer, err = library.On(v, width)
 	}
 	if err != nil {

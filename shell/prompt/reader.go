@@ -55,7 +55,7 @@ func newTerminalReader(stdin, stdout *os.File, ahead *session.TypeAhead, h *hist
 		DisableAutoSaveHistory: true,
 		HistoryLimit:           historyLimit,
 		HistorySearchFold:      true,
-		AutoComplete:           &suffixes{complete: c.complete, size: func() (int, int) { return session.TerminalSize(stdout) }},
+		AutoComplete:           &suffixes{complete: c.Complete, size: func() (int, int) { return session.TerminalSize(stdout) }},
 		Listener:               t.block,
 		Painter:                t.block,
 		FuncFilterInputRune:    t.block.filter,

@@ -9,8 +9,7 @@
 //	              pasted text
 //	block.go      statements of several lines in readline's one
 //	history.go    earlier statements, for the arrow keys and Ctrl-R
-//	complete.go   completion by TAB; propose.go, proposals from the session; locate.go,
-//	              the position of the cursor; infer.go, types of expressions
+//	complete.go   completion by TAB; propose.go, proposals from the session
 //	name.go       the prompt itself, and the title of the terminal
 //	shown.go      hints for text that was copied from the screen
 //	guided.go     a tour at the prompt

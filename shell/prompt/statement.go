@@ -3,8 +3,9 @@ package prompt
 import (
 	"errors"
 	"io"
-	"slices"
 	"strings"
+
+	"fabsh/shell/complete"
 )
 
 // A LineReader is a source of lines: a terminal with editing, or a pipe. ReadLine
@@ -63,7 +64,7 @@ func (s *statements) next(prompt string) (text string, first int, err error) {
 				continue
 			}
 			first = s.line
-			block = hasWord(l, "if", "for", "while", "def")
+			block = complete.HasWord(l, "if", "for", "while", "def")
 		case block && !open.inside():
 			if !idle(l) && !indented(l) && !continuesBlock(l) {
 				s.held, s.isHeld = l, true
@@ -107,13 +108,13 @@ func isWhole(text string) bool {
 	block, begun, head := false, false, false
 	for _, l := range lines {
 		if !open.inside() {
-			head = hasWord(strings.TrimLeft(l, " \t"), "if", "for", "while", "def", "elif", "else")
+			head = complete.HasWord(strings.TrimLeft(l, " \t"), "if", "for", "while", "def", "elif", "else")
 		}
 		switch {
 		case !begun && idle(l):
 			continue
 		case !begun, block && !open.inside() && !idle(l) && !indented(l) && !continuesBlock(l):
-			begun, block = true, hasWord(l, "if", "for", "while", "def")
+			begun, block = true, complete.HasWord(l, "if", "for", "while", "def")
 		}
 		open.scan(l)
 		if head && !open.inside() && !open.colon {
@@ -142,20 +143,7 @@ func idle(l string) bool {
 
 func indented(l string) bool { return l != "" && (l[0] == ' ' || l[0] == '\t') }
 
-func continuesBlock(l string) bool { return hasWord(l, "else", "elif") }
-
-// hasWord reports whether l begins with one of words as a whole word.
-func hasWord(l string, words ...string) bool {
-	n := 0
-	for n < len(l) && isWordByte(l[n]) {
-		n++
-	}
-	return slices.Contains(words, l[:n])
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
-}
+func continuesBlock(l string) bool { return complete.HasWord(l, "else", "elif") }
 
 // scanState is what may be open at the end of a line.
 type scanState struct {

@@ -1,4 +1,4 @@
-package prompt
+package complete
 
 import (
 	"regexp"
@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/script"
 	"fabsh/builtins/types"
 )
 
@@ -18,7 +19,7 @@ type scope struct{ before, after string }
 
 // infer returns what is known about an expression. It calls nothing: the result of a
 // call is known from the declaration of the function.
-func (c *completer) infer(e syntax.Expr, at scope) types.Shape {
+func (c *Completer) infer(e syntax.Expr, at scope) types.Shape {
 	in := types.Inference{
 		Value: func(e syntax.Expr) starlark.Value {
 			if id, ok := e.(*syntax.Ident); ok && at.binds(id.Name) {
@@ -34,6 +35,9 @@ func (c *completer) infer(e syntax.Expr, at scope) types.Shape {
 var (
 	forClause = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
+	})
+	functionHead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(([^()]*)`)
 	})
 	assignment = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*([^=\s].*)$`)
@@ -72,6 +76,21 @@ func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool
 	return "", scope{}, 0, false
 }
 
+// parameter returns what is known about a parameter of the function around the cursor.
+func (s scope) parameter(name string) types.Shape {
+	all := functionHead().FindAllStringSubmatch(s.before, -1)
+	if len(all) == 0 {
+		return types.Shape{}
+	}
+	head := all[len(all)-1]
+	for i, param := range strings.Split(head[2], ",") {
+		if param, _, _ = strings.Cut(param, "="); strings.TrimSpace(param) == name {
+			return types.OfType(script.ParamType(head[1], i, name))
+		}
+	}
+	return types.Shape{}
+}
+
 // placeIn returns the index of a name among a clause's variables, or -1.
 func placeIn(vars, name string) int {
 	return slices.Index(strings.FieldsFunc(vars, func(r rune) bool { return strings.ContainsRune(" \t\n,()", r) }), name)
@@ -99,7 +118,7 @@ func iterated(text string) string {
 				return text[:i]
 			}
 		case ' ':
-			if depth == 0 && hasWord(strings.TrimLeft(text[i:], " "), "for", "if", "else") {
+			if depth == 0 && HasWord(strings.TrimLeft(text[i:], " "), "for", "if", "else") {
 				return text[:i]
 			}
 		}
@@ -108,10 +127,10 @@ func iterated(text string) string {
 }
 
 // variable returns what is known about a name from the text around it.
-func (c *completer) variable(name string, at scope) types.Shape {
+func (c *Completer) variable(name string, at scope) types.Shape {
 	src, outer, inFor, ok := at.binding(name)
 	if !ok {
-		return types.Shape{}
+		return at.parameter(name)
 	}
 	e, err := new(syntax.FileOptions).ParseExpr("", strings.TrimSpace(src), 0)
 	if err != nil {
@@ -167,12 +186,12 @@ func primaryBefore(text string) string {
 				return ""
 			}
 			i += len(quote) + n + len(quote) - 1
-		case isWordByte(ch):
+		case IsWordByte(ch):
 			n := i
-			for n < len(text) && isWordByte(text[n]) {
+			for n < len(text) && IsWordByte(text[n]) {
 				n++
 			}
-			if hasWord(text[i:n], "and", "or", "not", "in", "if", "else", "for", "return", "lambda", "def", "while", "elif") && !l.dot {
+			if HasWord(text[i:n], "and", "or", "not", "in", "if", "else", "for", "return", "lambda", "def", "while", "elif") && !l.dot {
 				l.start, l.operand = -1, false
 			} else {
 				begin()

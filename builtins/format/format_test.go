@@ -1,4 +1,4 @@
-package command
+package format
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 func TestScriptsAreFormatted(t *testing.T) {
 	for _, e := range engine.All() {
 		src := values.EnginePolicy(&e)
-		if out, err := formatScript(e.Name, []byte(src)); err != nil || string(out) != src {
+		if out, err := Script(e.Name, []byte(src)); err != nil || string(out) != src {
 			t.Errorf("the policy of %s: %v\n%s", e.Name, err, cmp.Diff(src, string(out)))
 		}
 	}
@@ -31,7 +31,7 @@ func TestScriptsAreFormatted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := formatScript(name, src)
+			out, err := Script(name, src)
 			if err != nil {
 				t.Error(err)
 			} else if diff := cmp.Diff(string(src), string(out)); diff != "" {
@@ -45,9 +45,9 @@ func TestScriptsAreFormatted(t *testing.T) {
 	}
 }
 
-// TestFormatScript: the dialect's own statements come through, and what is
+// TestScript: the dialect's own statements come through, and what is
 // formatted stays as it is.
-func TestFormatScript(t *testing.T) {
+func TestScript(t *testing.T) {
 	for _, test := range []struct{ name, in, out string }{
 		{"while", "def f(x):\n  while x>0:\n    x-=1\n", "def f(x):\n    while x > 0:\n        x -= 1\n"},
 		{"while in while, with words of its own", "while a:\n    while not(b) and c: # while\n        s = 'for while_ in'\n", "while a:\n    while not (b) and c:  # while\n        s = \"for while_ in\"\n"},
@@ -59,32 +59,32 @@ func TestFormatScript(t *testing.T) {
 		{"nothing", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := formatScript("x.star", []byte(test.in))
+			got, err := Script("x.star", []byte(test.in))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.out, string(got)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if again, err := formatScript("x.star", got); err != nil || string(again) != string(got) {
+			if again, err := Script("x.star", got); err != nil || string(again) != string(got) {
 				t.Errorf("once more it is %q, %v", again, err)
 			}
 		})
 	}
 }
 
-// FuzzFormatScript: whatever is a script is one afterwards, and stays as it is
+// FuzzScript: whatever is a script is one afterwards, and stays as it is
 // then.
-func FuzzFormatScript(f *testing.F) {
+func FuzzScript(f *testing.F) {
 	for _, src := range []string{"x = [\n1,\n# c\n2]\n", "while x: pass\n", "load('a', b='c')\n", "x = '''a\n\tb'''\n", "def f(): # c\n  '''doc'''\n", "x = b'\\xff' + r'\\' \n", "\r0", "if 1:\r\twhile 0: pass # c\r\nx = '''a\\r\\n'''\r"} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		out, err := formatScript("x.star", []byte(src))
+		out, err := Script("x.star", []byte(src))
 		if err != nil {
 			return
 		}
-		if _, err := formatScript("x.star", out); err != nil {
+		if _, err := Script("x.star", out); err != nil {
 			t.Errorf("%q becomes %q: %v", src, out, err)
 		}
 	})

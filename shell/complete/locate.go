@@ -1,6 +1,9 @@
-package prompt
+package complete
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // location describes the position of the cursor in a statement.
 type location struct {
@@ -109,9 +112,23 @@ func isName(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if !isWordByte(s[i]) {
+		if !IsWordByte(s[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// HasWord reports whether l begins with one of words as a whole word.
+func HasWord(l string, words ...string) bool {
+	n := 0
+	for n < len(l) && IsWordByte(l[n]) {
+		n++
+	}
+	return slices.Contains(words, l[:n])
+}
+
+// IsWordByte reports whether c can be part of a name.
+func IsWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
 }

@@ -1,0 +1,200 @@
+// Package lsp serves editors by the Language Server Protocol 3.16, over two streams. It
+// never runs a script. Of the files, it reads the open documents' neighbours below the
+// editor's workspace, the folders of -I, and the embedded modules.
+//
+//	server.go      Serve: the connection, and the methods
+//	document.go    open documents: texts, positions, files
+//	outline.go     the names that a script defines
+//	diagnostic.go  the findings of check, while a script is typed
+//	complete.go    completion; hover.go: hover and the signatures of calls
+//	definition.go  definitions, also those in modules
+//	symbol.go      the outline of a document, and its format
+package lsp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"go.lsp.dev/jsonrpc2"
+	"go.lsp.dev/protocol"
+
+	"fabsh/builtins/help"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+)
+
+// Server is what the server of an editor knows.
+type Server struct {
+	Interpreter *script.Interpreter
+	Library     *help.Library
+	// Modules is the directory in which embedded modules are written when an editor opens
+	// a definition in one; empty: it cannot.
+	Modules string
+	Version string
+
+	mu      sync.Mutex // held by the method or the check that runs
+	conn    jsonrpc2.Conn
+	folders []string // the workspace, absolute
+	open    map[string]*document
+	dirty   chan struct{} // a document has changed
+	stopped bool          // the editor has requested shutdown
+	end     func(error)   // ends the session; nil: as the protocol requires
+}
+
+// Serve serves the editor at in and out until it ends the session or closes in. The error
+// is nil if the editor ended the session as the protocol requires.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.end = func(err error) { cancel(cmp.Or(err, errEnded)) }
+	s.open, s.dirty = map[string]*document{}, make(chan struct{}, 1)
+	s.Interpreter.Unsaved = map[string]string{}
+	s.conn = jsonrpc2.NewConn(jsonrpc2.NewStream(streams{in, out}))
+	s.conn.Go(ctx, s.handle)
+	var checks sync.WaitGroup
+	checks.Go(func() { s.check(ctx) })
+	defer checks.Wait()
+	defer in.Close()
+	defer cancel(nil)
+	select {
+	case <-s.conn.Done():
+		if err := s.conn.Err(); !errors.Is(err, io.EOF) {
+			return fmt.Errorf("lsp: %w", err)
+		}
+		return errors.New("lsp: the editor closed the connection without ending the session")
+	case <-ctx.Done():
+		if err := context.Cause(ctx); err != errEnded {
+			return err
+		}
+		return nil
+	}
+}
+
+// streams are the connection to an editor.
+type streams struct {
+	io.ReadCloser
+	io.Writer
+}
+
+var errEnded = errors.New("the editor has ended the session")
+
+// method answers a message.
+type method func(s *Server, ctx context.Context, params json.RawMessage) (any, error)
+
+// of returns the method that fn is, with its parameters decoded.
+func of[P any](fn func(*Server, context.Context, *P) (any, error)) method {
+	return func(s *Server, ctx context.Context, params json.RawMessage) (any, error) {
+		p := new(P)
+		if err := json.Unmarshal(params, p); err != nil {
+			return nil, fmt.Errorf("%w: %v", jsonrpc2.ErrInvalidParams, err)
+		}
+		return fn(s, ctx, p)
+	}
+}
+
+// methods are the methods of the protocol that the server has.
+var methods = map[string]method{
+	protocol.MethodInitialize:                         of((*Server).initialize),
+	protocol.MethodInitialized:                        ignored,
+	protocol.MethodShutdown:                           func(s *Server, _ context.Context, _ json.RawMessage) (any, error) { s.stopped = true; return nil, nil },
+	protocol.MethodTextDocumentDidOpen:                of((*Server).didOpen),
+	protocol.MethodTextDocumentDidChange:              of((*Server).didChange),
+	protocol.MethodTextDocumentDidSave:                of((*Server).didSave),
+	protocol.MethodTextDocumentDidClose:               of((*Server).didClose),
+	protocol.MethodWorkspaceDidChangeWatchedFiles:     of((*Server).filesChanged),
+	protocol.MethodWorkspaceDidChangeConfiguration:    ignored,
+	protocol.MethodWorkspaceDidChangeWorkspaceFolders: of((*Server).foldersChanged),
+	protocol.MethodTextDocumentCompletion:             of((*Server).completion),
+	protocol.MethodTextDocumentHover:                  of((*Server).hover),
+	protocol.MethodTextDocumentSignatureHelp:          of((*Server).signature),
+	protocol.MethodTextDocumentDefinition:             of((*Server).definition),
+	protocol.MethodTextDocumentDocumentSymbol:         of((*Server).symbols),
+	protocol.MethodTextDocumentFormatting:             of((*Server).formatting),
+	protocol.MethodCancelRequest:                      ignored, // each answer takes milliseconds
+	protocol.MethodSetTrace:                           ignored,
+}
+
+func ignored(*Server, context.Context, json.RawMessage) (any, error) { return nil, nil }
+
+// handle answers one message of the editor; messages are answered in their order. It
+// returns no errors: the library stores only one kind.
+func (s *Server) handle(ctx context.Context, reply jsonrpc2.Replier, req jsonrpc2.Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := req.Method()
+	m, ok := methods[name]
+	var result any
+	var err error
+	switch {
+	case name == protocol.MethodExit && s.stopped:
+		s.end(nil)
+		return nil
+	case name == protocol.MethodExit:
+		s.end(errors.New("lsp: the editor ended the session without the request shutdown"))
+		return nil
+	case !ok:
+		err = fmt.Errorf("%w: %s", jsonrpc2.ErrMethodNotFound, name)
+	case name != protocol.MethodInitialize && s.folders == nil:
+		err = jsonrpc2.NewError(jsonrpc2.ServerNotInitialized, "the first request must be initialize")
+	case s.stopped:
+		err = fmt.Errorf("%w: the editor has requested shutdown", jsonrpc2.ErrInvalidRequest)
+	default:
+		err = lang.Protect("lsp "+name, func() (err error) { result, err = m(s, ctx, req.Params()); return err })
+	}
+	if err := reply(ctx, result, err); err != nil {
+		s.end(fmt.Errorf("lsp: %w", err))
+	}
+	return nil
+}
+
+// initializeParams are the parameters of initialize that the server uses. Those of the
+// library have many that clients of later versions send otherwise.
+type initializeParams struct {
+	RootURI          string                     `json:"rootUri"`
+	WorkspaceFolders []protocol.WorkspaceFolder `json:"workspaceFolders"`
+}
+
+func (s *Server) initialize(_ context.Context, p *initializeParams) (any, error) {
+	s.folders = []string{}
+	for _, f := range append(p.WorkspaceFolders, protocol.WorkspaceFolder{URI: p.RootURI}) {
+		s.addFolder(f)
+	}
+	return &protocol.InitializeResult{
+		Capabilities: protocol.ServerCapabilities{
+			TextDocumentSync:           protocol.TextDocumentSyncOptions{OpenClose: true, Change: protocol.TextDocumentSyncKindFull, Save: &protocol.SaveOptions{}},
+			CompletionProvider:         &protocol.CompletionOptions{TriggerCharacters: []string{".", `"`, "'", "/"}},
+			HoverProvider:              true,
+			SignatureHelpProvider:      &protocol.SignatureHelpOptions{TriggerCharacters: []string{"(", ","}},
+			DefinitionProvider:         true,
+			DocumentSymbolProvider:     true,
+			DocumentFormattingProvider: true,
+			Workspace: &protocol.ServerCapabilitiesWorkspace{
+				WorkspaceFolders: &protocol.ServerCapabilitiesWorkspaceFolders{Supported: true, ChangeNotifications: true},
+			},
+		},
+		ServerInfo: &protocol.ServerInfo{Name: "fabsh", Version: s.Version},
+	}, nil
+}
+
+// addFolder adds a folder to the workspace.
+func (s *Server) addFolder(f protocol.WorkspaceFolder) {
+	if path := pathOf(f.URI); path != "" && !slices.Contains(s.folders, path) {
+		s.folders = append(s.folders, path)
+	}
+}
+
+func (s *Server) foldersChanged(_ context.Context, p *protocol.DidChangeWorkspaceFoldersParams) (any, error) {
+	for _, f := range p.Event.Removed {
+		s.folders = slices.DeleteFunc(s.folders, func(path string) bool { return path == pathOf(f.URI) })
+	}
+	for _, f := range p.Event.Added {
+		s.addFolder(f)
+	}
+	return s.filesChanged(nil, nil)
+}
