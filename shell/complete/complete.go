@@ -127,6 +127,16 @@ func (c *Completer) ShapeBefore(before, after string) types.Shape {
 	return c.Shape(primaryBefore(before), before, after)
 }
 
+// ShapeAt is Shape for the expression of a text that ends at an offset. The whole line
+// gives its variables a meaning.
+func (c *Completer) ShapeAt(text string, end int) types.Shape {
+	line := len(text)
+	if n := strings.IndexByte(text[end:], '\n'); n >= 0 {
+		line = end + n + 1
+	}
+	return c.Shape(primaryBefore(text[:end]), text[:line], text[line:])
+}
+
 // Inside returns the quote of the string that a text ends in, "#" in a comment, else "".
 func (c *Completer) Inside(text string) string {
 	at := locate(text)

@@ -20,11 +20,12 @@ type openCall struct {
 	given    []string // the keywords used so far
 	keyword  string   // of this argument
 	argStart int      // where this argument's value begins
+	bracket  int      // where it opens
 }
 
 // locate scans text up to its end, the cursor.
 func locate(text string) location {
-	var stack []*openCall // nil: a bracket that does not belong to a call
+	var stack []*openCall // nil: a bracket that is not round
 	end := func(i int) {
 		if n := len(stack); n > 0 && stack[n-1] != nil {
 			c := stack[n-1]
@@ -50,15 +51,11 @@ func locate(text string) location {
 			start := i + len(quote)
 			n := stringEnd(text[start:], quote)
 			if n < 0 {
-				return location{quote: quote, start: start, call: top(stack)}
+				return location{quote: quote, start: start, call: innermost(text, stack)}
 			}
 			i = start + n + len(quote) - 1
 		case '(':
-			var call *openCall
-			if callee := primaryBefore(text[:i]); callee != "" && !isDef(text[:i], callee) {
-				call = &openCall{callee: callee, argStart: i + 1}
-			}
-			stack = append(stack, call)
+			stack = append(stack, &openCall{argStart: i + 1, bracket: i})
 		case '[', '{':
 			stack = append(stack, nil)
 		case ')', ']', '}':
@@ -76,7 +73,21 @@ func locate(text string) location {
 			}
 		}
 	}
-	return location{call: top(stack)}
+	return location{call: innermost(text, stack)}
+}
+
+// innermost returns the innermost open bracket, nil if that is not a call's.
+func innermost(text string, stack []*openCall) *openCall {
+	call := top(stack)
+	if call == nil {
+		return nil
+	}
+	before := text[:call.bracket]
+	call.callee = primaryBefore(before)
+	if call.callee == "" || isDef(before, call.callee) {
+		return nil
+	}
+	return call
 }
 
 func top(stack []*openCall) *openCall {

@@ -64,7 +64,7 @@ func modulesWith(dir, prefix string) []string {
 	folder, _ := path.Split(prefix)
 	clean := path.Clean("./" + folder)
 	root, err := os.OpenRoot(dir)
-	if dir == "" || err != nil || !fs.ValidPath(clean) {
+	if dir == "" || err != nil || !fs.ValidPath(clean) || strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "//") {
 		return nil
 	}
 	defer root.Close()
@@ -95,32 +95,43 @@ func (s *Server) completion(_ context.Context, p *protocol.CompletionParams) (an
 	before, after := d.text[:offset], d.text[offset:]
 	words, start := c.Complete(before, after)
 	list := protocol.CompletionList{Items: make([]protocol.CompletionItem, 0, len(words))}
+	var of types.Shape // of what stands before a dot
+	isMember := start > 0 && before[start-1] == '.'
+	if isMember {
+		of = c.ShapeBefore(before[:start-1], after)
+	}
 	for _, word := range words {
 		if n := len(word) - 1; n >= 0 && after != "" && strings.ContainsRune(`"'`, rune(word[n])) && after[0] == word[n] {
 			word = word[:n] // the editor has already closed the string
 		}
-		item := item(c, before, start, word)
-		item.Label = strings.TrimRight(word, `"'`)
+		item := item(c.Globals(), word)
+		if isMember {
+			item = memberItem(of, word)
+		}
 		item.TextEdit = &protocol.TextEdit{Range: d.span(start, offset), NewText: word}
 		list.Items = append(list.Items, item)
 	}
 	return list, nil
 }
 
-// item describes a proposal for the text from start on.
-func item(c *complete.Completer, before string, start int, word string) protocol.CompletionItem {
-	item := protocol.CompletionItem{Label: word, Kind: protocol.CompletionItemKindValue}
-	v, isName := c.Globals()[word]
+// memberItem describes an attribute or method of values of a shape.
+func memberItem(of types.Shape, name string) protocol.CompletionItem {
+	item := protocol.CompletionItem{Label: name, Kind: protocol.CompletionItemKindField}
+	m, _ := types.Member(of.TypeName(), name)
+	item.Detail, item.Documentation = m.Type, m.Doc
+	if m.Method != nil {
+		item.Kind, item.Detail = protocol.CompletionItemKindMethod, m.Method.Signature()
+	}
+	return item
+}
+
+// item describes another proposal.
+func item(globals starlark.StringDict, word string) protocol.CompletionItem {
+	item := protocol.CompletionItem{Label: strings.TrimRight(word, `"'`), Kind: protocol.CompletionItemKindValue}
+	v, isName := globals[word]
 	switch {
 	case strings.HasSuffix(word, "="):
 		item.Kind = protocol.CompletionItemKindProperty
-	case start > 0 && before[start-1] == '.':
-		item.Kind = protocol.CompletionItemKindField
-		m, _ := types.Member(c.ShapeBefore(before[:start-1], "").TypeName(), word)
-		item.Detail, item.Documentation = m.Type, m.Doc
-		if m.Method != nil {
-			item.Kind, item.Detail = protocol.CompletionItemKindMethod, m.Method.Signature()
-		}
 	case isName:
 		item.Kind = protocol.CompletionItemKindVariable
 		if f, ok := v.(*lang.Function); ok {

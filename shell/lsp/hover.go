@@ -46,7 +46,7 @@ func (s *Server) hover(_ context.Context, p *protocol.HoverParams) (any, error) 
 
 // help returns help on the word of a text from start to end; empty: none.
 func (s *Server) help(c *complete.Completer, text string, start, end int) string {
-	word, after := text[start:end], text[end:]
+	word := text[start:end]
 	if in := c.Inside(text[:end]); in != "" { // a string: perhaps the name of an attribute
 		if in != `"` && in != "'" || mad.ByName(word) == nil {
 			return ""
@@ -54,7 +54,7 @@ func (s *Server) help(c *complete.Completer, text string, start, end int) string
 		return s.page("attribute " + word)
 	}
 	if start > 0 && text[start-1] == '.' {
-		of := c.ShapeBefore(text[:start-1], after)
+		of := c.ShapeAt(text, start-1)
 		typ := of.TypeName()
 		if m, ok := of.Value.(*starlarkstruct.Module); ok {
 			typ = m.Name
@@ -67,7 +67,7 @@ func (s *Server) help(c *complete.Completer, text string, start, end int) string
 	} else if starlark.Universe.Has(word) {
 		return s.page(word)
 	}
-	of := c.ShapeBefore(text[:end], after)
+	of := c.ShapeAt(text, end)
 	typ := of.TypeName()
 	if m, ok := of.Value.(*starlarkstruct.Module); ok {
 		return lang.Prose(lang.ModuleHelp(m), helpWidth)

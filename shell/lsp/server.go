@@ -92,7 +92,7 @@ func of[P any](fn func(*Server, context.Context, *P) (any, error)) method {
 	return func(s *Server, ctx context.Context, params json.RawMessage) (any, error) {
 		p := new(P)
 		if err := json.Unmarshal(params, p); err != nil {
-			return nil, fmt.Errorf("%w: %v", jsonrpc2.ErrInvalidParams, err)
+			return nil, jsonrpc2.Errorf(jsonrpc2.InvalidParams, "invalid parameters: %v", err)
 		}
 		return fn(s, ctx, p)
 	}
@@ -139,11 +139,11 @@ func (s *Server) handle(ctx context.Context, reply jsonrpc2.Replier, req jsonrpc
 		s.end(errors.New("lsp: the editor ended the session without the request shutdown"))
 		return nil
 	case !ok:
-		err = fmt.Errorf("%w: %s", jsonrpc2.ErrMethodNotFound, name)
+		err = jsonrpc2.Errorf(jsonrpc2.MethodNotFound, "unsupported method %s", name)
 	case name != protocol.MethodInitialize && s.folders == nil:
 		err = jsonrpc2.NewError(jsonrpc2.ServerNotInitialized, "the first request must be initialize")
 	case s.stopped:
-		err = fmt.Errorf("%w: the editor has requested shutdown", jsonrpc2.ErrInvalidRequest)
+		err = jsonrpc2.NewError(jsonrpc2.InvalidRequest, "the editor has requested shutdown")
 	default:
 		err = lang.Protect("lsp "+name, func() (err error) { result, err = m(s, ctx, req.Params()); return err })
 	}

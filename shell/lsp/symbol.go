@@ -76,7 +76,7 @@ func (s *Server) formatting(_ context.Context, p *protocol.DocumentFormattingPar
 	old, changed := d.text[start:], text[start:]
 	for {
 		n := strings.LastIndexByte(strings.TrimSuffix(old, "\n"), '\n') + 1
-		if n == 0 || !strings.HasSuffix(changed, "\n"+old[n:]) || old[n:] == "" {
+		if n == 0 || !strings.HasSuffix("\n"+changed, "\n"+old[n:]) || old[n:] == "" {
 			break
 		}
 		changed = changed[:len(changed)-len(old[n:])]
