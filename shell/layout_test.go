@@ -63,7 +63,7 @@ var reserved = map[string][]string{
 	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run", "fabric/sim/run/*"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/renamenew_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/control/peer_linux.go", "fabric/sim/run", "fabric/sim/run/*"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
-	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "builtins", "builtins/*", "builtins/audits/run", "builtins/remedies/run"},
+	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "builtins", "builtins/*", "builtins/audits/run", "builtins/remedies/run"},
 	"github.com/chzyer/readline": {"shell/prompt"},
 	"github.com/spf13/cobra":     {"shell", "shell/command"},
 	"fabsh/mad/ibsim":            {"shell/session"}, // whoever opens transports

@@ -9,7 +9,7 @@
 //	check.go      the checks that audits describe
 //	search.go     searches the pages
 //	overview.go   the list of all names
-//	reference.go  REFERENCE.md
+//	reference.go  REFERENCE.md; stubs.go, declarations for type checkers
 //	manual.go     the chapters of the manual
 package help
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/shell/complete"
+	"fabsh/builtins/complete"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"

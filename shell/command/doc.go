@@ -1,8 +1,11 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,19 +27,29 @@ func versionCommand(p *session.Program) *cobra.Command {
 
 func docCommand(p *session.Program) *cobra.Command {
 	var page bool
+	var stubs string
 	c := &cobra.Command{
-		Use:   "doc [topic] [--html]",
+		Use:   "doc [topic] [--html] [--stubs DIR]",
 		Short: "Print the reference of the language of scripts, or help on one topic",
 		Long: `Print the reference of the language of scripts, as Markdown, or help on one topic.
 
 --html writes all help as one page: commands, functions, values, attributes of
 datagrams, audits, reports, routing policies. The page can be searched, and needs no
-network.`,
+network.
+
+--stubs writes DIR/__builtins__.pyi, the declarations of all names and types in the
+syntax of Python's stub files, for editors without the language server (fabsh lsp) and
+for type checkers.`,
 		Example: `  fabsh doc PortInfo
-  fabsh doc --html > fabsh.html`,
+  fabsh doc --html > fabsh.html
+  fabsh doc --stubs .`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
+			case stubs != "" && (page || len(words) > 0):
+				return errors.New("doc: --stubs writes one file; leave out --html and the topic")
+			case stubs != "":
+				return writeStubs(p, stubs)
 			case page && len(words) > 0:
 				return fmt.Errorf("doc: unexpected argument %q; --html writes all topics as one page", words[0])
 			case page:
@@ -48,8 +61,24 @@ network.`,
 			return printTopic(p, c.Root(), words[0], false)
 		},
 	}
+	c.Flags().StringVar(&stubs, "stubs", "", "write declarations for type checkers in this `directory`")
 	c.Flags().BoolVar(&page, "html", false, "write all help as one page of HTML")
 	return c
+}
+
+// writeStubs writes the declarations for type checkers in a directory.
+func writeStubs(p *session.Program, dir string) error {
+	return withoutFabric(p, "doc", func(ctx context.Context, s *session.Session) error {
+		file := filepath.Join(dir, help.StubsFile)
+		err := session.WriteNamed(ctx, file, func(w io.Writer) error {
+			_, err := io.WriteString(w, help.Stubs(s.Interpreter.Globals))
+			return err
+		})
+		if err == nil {
+			s.Print(file + "\n")
+		}
+		return err
+	})
 }
 
 // WritePrograms lists the embedded scripts that can be run.

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/page"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
-	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 

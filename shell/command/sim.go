@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
@@ -23,7 +24,6 @@ import (
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 

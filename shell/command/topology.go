@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/complete"
 	values "fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
@@ -21,7 +22,6 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
-	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 

@@ -11,10 +11,10 @@ import (
 	"go.lsp.dev/protocol"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/builtins/types"
-	"fabsh/shell/complete"
 )
 
 // completer returns what completes the text of a document before an offset. end ends it.

@@ -8,8 +8,8 @@ import (
 	"go.lsp.dev/protocol"
 
 	"fabsh/builtins/check"
+	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
-	"fabsh/shell/complete"
 )
 
 // wake starts a check of the documents that changed.

@@ -9,10 +9,10 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
+	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/types"
 	"fabsh/mad"
-	"fabsh/shell/complete"
 )
 
 // helpWidth is the width of help in an editor, in columns.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chzyer/readline"
 
-	"fabsh/shell/complete"
+	"fabsh/builtins/complete"
 )
 
 // Runes of the private use area (Unicode 23.5) represent in the editor's line what

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/shell/complete"
+	"fabsh/builtins/complete"
 )
 
 // A completer completes a text at the prompt: a statement, a command or a report.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/complete"
 	"fabsh/builtins/topology"
-	"fabsh/shell/complete"
 )
 
 // TestComplete: commands and reports at the prompt. Variables hide them.

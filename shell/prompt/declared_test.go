@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins"
+	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
-	"fabsh/shell/complete"
 )
 
 // TestDeclaredTypes: what is declared of the results of functions is so: what is

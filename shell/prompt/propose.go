@@ -10,11 +10,11 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/complete"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
-	"fabsh/shell/complete"
 	"fabsh/shell/session"
 )
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"fabsh/shell/complete"
+	"fabsh/builtins/complete"
 )
 
 // A LineReader is a source of lines: a terminal with editing, or a pipe. ReadLine
