@@ -64,7 +64,7 @@ func modulesWith(dir, prefix string) []string {
 	folder, _ := path.Split(prefix)
 	clean := path.Clean("./" + folder)
 	root, err := os.OpenRoot(dir)
-	if dir == "" || err != nil || !fs.ValidPath(clean) || strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "//") {
+	if dir == "" || err != nil || strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "//") {
 		return nil
 	}
 	defer root.Close()

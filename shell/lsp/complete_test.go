@@ -41,16 +41,18 @@ func TestCompletion(t *testing.T) {
 	for _, x := range []struct{ typed, after, want string }{
 		{"    for p in fabric.ports:\n        p.ph", "", "field physical_state string"},
 		{"    fabric.dump_m", "", "method dump_mfts dump_mfts(tables)"},
-		{"    for p in fabric.ports:\n        p.state == \"ac", "", "value active"},
+		{"    for p in fabric.ports:\n        p.state == \"ac", "", "value active\""},
 		{"    for p in fabric.ports:\n        p.state == \"ac", "\"", "value active"},
 		{"    ow", "", "function own own(first, *, most=...)"},
 		{"    hel", "", "function help help(topic=None)\nfunction helper helper(a, b=...)"},
 		{"    own(1, mo", "", "property most="},
 		{"    helper(", "", "property a=\nproperty b="},
-		{"    smp_get(\"NodeI", "", "value NodeInfo"},
+		{"    smp_get(\"NodeI", "", "value NodeInfo\""},
 		{"    fab", "", "variable fabric"},
 		{"    retu", "", "keyword return"},
 		{"    zi", "", "function zip"},
+		{"    g = fabric.graph()\n    g.route(\"minh", "", "value minhop\""},
+		{"    sa_gettable(\"NodeRecord\", node_ty", "", "property node_type="},
 		{"    # hel", "", ""},
 		{"", "", ""},
 	} {
@@ -60,7 +62,7 @@ func TestCompletion(t *testing.T) {
 		e.call(protocol.MethodTextDocumentCompletion, params, &list)
 		var got []string
 		for _, i := range list.Items {
-			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.ToLower(i.Kind.String()), i.Label, i.Detail)))
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.ToLower(i.Kind.String()), i.TextEdit.NewText, i.Detail)))
 		}
 		if diff := cmp.Diff(x.want, strings.Join(got, "\n")); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", x.typed, diff)

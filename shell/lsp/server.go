@@ -132,6 +132,8 @@ func (s *Server) handle(ctx context.Context, reply jsonrpc2.Replier, req jsonrpc
 	var result any
 	var err error
 	switch {
+	case ctx.Err() != nil: // the session is being closed
+		return nil
 	case name == protocol.MethodExit && s.stopped:
 		s.end(nil)
 		return nil
@@ -189,12 +191,12 @@ func (s *Server) addFolder(f protocol.WorkspaceFolder) {
 	}
 }
 
-func (s *Server) foldersChanged(_ context.Context, p *protocol.DidChangeWorkspaceFoldersParams) (any, error) {
+func (s *Server) foldersChanged(ctx context.Context, p *protocol.DidChangeWorkspaceFoldersParams) (any, error) {
 	for _, f := range p.Event.Removed {
 		s.folders = slices.DeleteFunc(s.folders, func(path string) bool { return path == pathOf(f.URI) })
 	}
 	for _, f := range p.Event.Added {
 		s.addFolder(f)
 	}
-	return s.filesChanged(nil, nil)
+	return s.filesChanged(ctx, nil)
 }

@@ -42,7 +42,7 @@ func start(t *testing.T, files map[string]string) *editor {
 			t.Fatal(err)
 		}
 	}
-	session, err := builtins.NewSession(builtins.Options{Dir: t.TempDir(), Include: []string{t.TempDir()}})
+	session, err := builtins.NewSession(builtins.Options{Dir: dir, Include: []string{t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,9 @@ func start(t *testing.T, files map[string]string) *editor {
 	fromServer, toEditor := io.Pipe()
 	e := &editor{t: t, in: toServer, dir: filepath.Join(dir, "ws"), texts: map[string]string{}, findings: make(chan protocol.PublishDiagnosticsParams, 1000), ended: make(chan error, 1)}
 	s := &Server{Interpreter: session.Interpreter, Library: help.Of(session.Runtime), Modules: filepath.Join(t.TempDir(), "modules"), Version: "1"}
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		e.ended <- s.Serve(context.Background(), fromEditor, toEditor)
 		toEditor.Close()
 	}()
@@ -66,6 +68,7 @@ func start(t *testing.T, files map[string]string) *editor {
 	t.Cleanup(func() {
 		toServer.Close()
 		fromServer.Close()
+		<-done
 		session.Close()
 	})
 	e.call(protocol.MethodInitialize, map[string]any{"rootUri": uriOf(e.dir), "capabilities": map[string]any{}}, nil)
