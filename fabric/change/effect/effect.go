@@ -2,6 +2,7 @@
 //
 //	effect.go    Effect: the result; why a change with it must not be made; as text
 //	predictor.go Predictor: what the tables are like without links
+//	baseline.go  Baseline: paths, with which later tables are compared
 //	engine.go    which engine the tables in force resemble
 //	connected.go nodes that lose their last path, whatever the tables
 package effect
@@ -28,9 +29,8 @@ type Options struct {
 	// Needed are LIDs whose ports must keep their links: those of the subnet manager and of
 	// this host.
 	Needed []mad.LID
-	// Lanes adds virtual lanes and service levels to tables. It is called only where the
-	// tables have a credit loop on one lane. Nil: unknown.
-	Lanes func(ctx context.Context, live *routes.Routes) error
+	// Lanes is called only where the tables have a credit loop on one lane. Nil: unknown.
+	Lanes Lanes
 }
 
 // Effect is a prediction: what links that go down do to the paths between the ports of

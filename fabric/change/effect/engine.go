@@ -23,7 +23,7 @@ func quick(name string) bool { return name == "minhop" || name == "updn" || name
 // recognise finds the engine whose tables for the network agree with those in force in
 // the most entries.
 func (p *Predictor) recognise(ctx context.Context) error {
-	g := p.live.Graph()
+	g := p.routes.Graph()
 	large := len(g.Dests())*len(g.Channels()) > fewSteps
 	best, engineName := 0.0, ""
 	for _, e := range engine.All() {
@@ -36,7 +36,7 @@ func (p *Predictor) recognise(ctx context.Context) error {
 		}
 		var share float64
 		if err == nil {
-			share = agreement(p.live, r)
+			share = agreement(p.routes, r)
 		}
 		if share <= best {
 			continue

@@ -17,6 +17,11 @@ func (m *Manager) sweep() {
 	}
 	m.Sweeps++
 	appeared, disappeared := m.discover()
+	for i := range m.subnet.Nodes { // opensm osm_ucast_mgr.c set_fwd_top
+		if n := &m.subnet.Nodes[i]; n.Found {
+			n.ClearStateChange()
+		}
+	}
 	for i := range m.subnet.Ports {
 		if p := &m.subnet.Ports[i]; p.Up && p.State == mad.PortStateInitialize && (p.Node.Found || p.Peer.Node.Found) {
 			p.ChangeInfo(func(info *mad.PortInfo) { info.PortState = mad.PortStateActive })

@@ -104,6 +104,14 @@ func (n *Node) SetStateChange() {
 	}
 }
 
+// ClearStateChange clears SwitchInfo.PortStateChange, as a subnet manager does that has seen
+// the change.
+func (n *Node) ClearStateChange() {
+	if n.IsSwitch {
+		switchInfoStateChange.SetUint(n.SwitchInfo[:], 0)
+	}
+}
+
 // SetTop sets the LinearFDBTop of switch n.
 func (n *Node) SetTop(top mad.LID) {
 	switchInfoTop.SetUint(n.SwitchInfo[:], uint64(top))
