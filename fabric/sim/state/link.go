@@ -30,9 +30,11 @@ func (p *Port) LinkDown(phys mad.PortPhysicalState) {
 
 // SetDown takes one end of a link down.
 func (p *Port) SetDown(phys mad.PortPhysicalState) {
+	if p.State != mad.PortStateDown { // IBA 14.2.5.4: a change of PortState, not of its physical state
+		p.Node.SetStateChange()
+	}
 	p.ChangeInfo(func(info *mad.PortInfo) { info.PortState, info.PortPhysicalState = mad.PortStateDown, phys })
 	p.Up = false
-	p.Node.SetStateChange()
 }
 
 // Train brings the link at p up, to Initialize, if both ends poll and have a
