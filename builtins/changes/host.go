@@ -26,7 +26,7 @@ type Program struct {
 // HostOf returns the host of the session's changes. The session has a live fabric.
 func HostOf(r *lang.Runtime) *apply.Host {
 	e, p := topology.EnvOf(r), lang.StateOf[Program](r)
-	h := &apply.Host{Engine: e.Engine, SA: e.SA, Sweep: e.SweepOptions(), Clock: r.Clock, Log: io.Discard, State: p.State, User: p.User, StartGuard: p.StartGuard}
+	h := &apply.Host{Engine: e.Engine, SA: e.SA, Sweep: e.SweepOptions(), Clock: r.Clock, Log: io.Discard, State: p.State, User: p.User, OverrideSM: e.OverrideSM, StartGuard: p.StartGuard}
 	if !r.Quiet {
 		h.Log = r.Stderr
 	}

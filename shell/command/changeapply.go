@@ -62,12 +62,21 @@ does not restore adaptive routing, and none is made where it was switched on aga
 fabsh sends the Sets itself where no subnet manager is active. Where OpenSM runs with
 -R file,no_fallback, --stage and --reload let OpenSM write the tables, round by round.
 
+Beside any other subnet manager only plans of port states (PortPhysicalState) and link
+speeds are applied, with --override-sm: it handles them like cables that are pulled and
+plugged. The effect is predicted and printed first, and the plan is refused if a node
+would lose its last path, or packets could deadlock. Then one link after the other is
+changed. After each, fabsh waits up to 1 min until the subnet manager has written its new
+tables, and reads them: if pairs are lost, or a credit loop has arisen, this link is
+restored and the change stops there; the links before it wait for confirmation.
+
 Exit status: 0 confirmed, or nothing to do; 1 the proof fails, or the change was not
 confirmed and is reverted; 2 refused, or the plan is stale; 3 a check failed, or the
 fabric did not answer.`,
 		Example: `  fabsh --write change apply new.plan --confirm-within 5m
   fabsh -F sim:today.fab --write change apply new.plan
-  fabsh --write change apply new.plan --stage lfts.dump --reload /run/opensm.pid`,
+  fabsh --write change apply new.plan --stage lfts.dump --reload /run/opensm.pid
+  fabsh --write --override-sm change apply links.plan`,
 		Annotations: map[string]string{atPrompt: direct},
 		Args:        oneFile("apply"),
 		RunE: func(_ *cobra.Command, words []string) error {

@@ -89,7 +89,7 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 
 	safety := s.group("Safety")
 	safety.BoolVar(&s.Write, "write", false, "allow requests that change the fabric (a simulated fabric is always writable)")
-	safety.BoolVar(&s.OverrideSM, "override-sm", false, "with --write: also change attributes that a running subnet manager owns")
+	safety.BoolVar(&s.OverrideSM, "override-sm", false, "with --write: also change attributes that a running subnet manager owns, and apply plans of links beside it")
 	safety.BoolVar(&s.TrapAgent, "trap-agent", false, "with --write: receive traps sent to this port: sa_subscribe(source=\"traps\")")
 	safety.BoolVar(&s.ReadOnly, "read-only", false, "refuse all changes, also of a simulated fabric")
 	safety.StringVar(&s.PlanFile, "plan", "", "record requests that change the fabric in the plan `FILE` instead of sending them (see fabsh change)")

@@ -69,6 +69,15 @@ func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, l
 	if !report.OK {
 		return &order.Refusal{Round: -1, Reason: report.Reason}
 	}
+	if report.Effect == nil {
+		return nil
+	}
+	for _, line := range report.Effect.Lines() {
+		h.log(line)
+	}
+	if reason := report.Effect.Refusal(); b.LinkByLink && reason != "" {
+		return &order.Refusal{Round: -1, Reason: reason}
+	}
 	return nil
 }
 

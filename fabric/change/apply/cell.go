@@ -4,7 +4,8 @@
 //	host.go     Host: the port and process from which changes are applied
 //	make.go     applies the change of a plan; each of its checks has a file:
 //	stale.go    whether the fabric is still the one of the plan
-//	manager.go  whether a subnet manager forbids it
+//	manager.go  whether a subnet manager forbids it; links.go, a change of links beside
+//	            one, link by link; stopped.go, at a link that had to be restored
 //	static.go   whether adaptive routing does; the check that it is off
 //	begin.go    the head of the journal; the proof of ports that go down
 //	staged.go   OpenSM writes the tables: whether it can, and how

@@ -55,7 +55,7 @@ func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *plan.Pl
 		return nil, err
 	}
 	defer j.Close()
-	if _, err := r.Host.manager(ctx, f, j.Begin().Staged != nil); err != nil {
+	if _, err := r.Host.manager(ctx, f, j.Begin().beside(true)); err != nil {
 		return nil, err
 	}
 	if err := r.revertAll(ctx, j, f, whyRequested, true); err != nil {
@@ -86,7 +86,7 @@ func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan
 	if err != nil {
 		return nil, err
 	}
-	manager, err := r.Host.manager(ctx, f, false)
+	manager, err := r.Host.manager(ctx, f, besideOf(cells, false, true))
 	if err != nil {
 		return nil, err
 	}

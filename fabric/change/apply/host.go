@@ -28,6 +28,8 @@ type Host struct {
 	State string
 	// User is the user who applies changes.
 	User string
+	// OverrideSM allows changes of links beside a running subnet manager.
+	OverrideSM bool
 	// StartGuard starts the guard process of a journal, and returns when it is ready.
 	StartGuard StartGuard
 }

@@ -38,10 +38,18 @@ type Options struct {
 // must not go down; and switches whose adaptive routing is on, if the plan does not disable
 // it. Nothing has been sent then.
 func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Options) (Outcome, error) {
-	manager, err := h.manager(ctx, f, o.Stage != "")
+	how := alone
+	switch {
+	case o.Stage != "":
+		how = staged
+	case p.OnlyLinks():
+		how = ofLinks
+	}
+	manager, err := h.manager(ctx, f, how)
 	if err != nil {
 		return Unresolved, err
 	}
+	linkByLink := how == ofLinks && manager != nil && h.OverrideSM
 	r, err := h.runOf(f)
 	if err == nil {
 		err = r.checkJournals(ctx)
@@ -64,12 +72,12 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 	if len(cells) == 0 {
 		return Nothing, nil
 	}
-	if o.Stage != "" || p.NeedsTables(f) || p.Certificate != nil {
+	if o.Stage != "" || p.NeedsTables(f) || p.Certificate != nil || linkByLink {
 		if r.Live, err = readTables(ctx, h.Engine, f); err != nil {
 			return Unresolved, err
 		}
 	}
-	b, err := h.prepare(ctx, p, f, r.Live, manager, cells, o)
+	b, err := h.prepare(ctx, p, f, r.Live, manager, cells, linkByLink, o)
 	if err != nil {
 		return Unresolved, fmt.Errorf("change apply: %w", err)
 	}
@@ -82,7 +90,7 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 
 // prepare returns the head of the journal of a change that may be applied. live are the
 // tables of f; nil: p changes no tables.
-func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, o *Options) (*Begin, error) {
+func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, linkByLink bool, o *Options) (*Begin, error) {
 	port, err := h.Engine.Port()
 	if err != nil {
 		return nil, err
@@ -91,6 +99,7 @@ func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live
 	if err != nil {
 		return nil, err
 	}
+	b.LinkByLink = linkByLink
 	if err := h.provePorts(ctx, p, f, live, &port, b); err != nil {
 		return nil, err
 	}

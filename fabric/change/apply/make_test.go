@@ -44,15 +44,17 @@ func (setsOf) BeforeWait(func() bool) bool            { return false }
 // TestMakeRefuses: nothing is sent where a change must not be made, and the error says why.
 func TestMakeRefuses(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		foreign bool // the subnet is not one in this process: its subnet manager would not know
-		edit    func(p *plan.Plan)
-		o       apply.Options
-		want    string
-		fabric  bool // it is not the plan that is wrong
+		name     string
+		override bool
+		foreign  bool // the subnet is not one in this process: its subnet manager would not know
+		edit     func(p *plan.Plan)
+		o        apply.Options
+		want     string
+		fabric   bool // it is not the plan that is wrong
 	}{
 		{name: "stale", edit: func(p *plan.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.Options{Plan: "x.plan"}, want: "change apply: x.plan is stale: the fabric has changed since it was made: another\nname"},
 		{name: "a subnet manager", foreign: true, want: "is active; nothing was sent: OpenSM neither detects nor repairs writes of others"},
+		{name: "tables, and --override-sm", foreign: true, override: true, want: "nothing was sent: --override-sm applies only changes of port states and link speeds. Let it write the tables"},
 		{name: "no OpenSM to stage for", foreign: true, o: apply.Options{Stage: "lfts", Reload: "4194305"}, want: "--reload 4194305: process 4194305 does not exist", fabric: true},
 		{name: "a node that is gone", edit: func(p *plan.Plan) { p.Sets[0].Target.GUID = 0x42 }, want: "the fabric has 0 nodes with GUID"},
 	} {
@@ -70,7 +72,7 @@ func TestMakeRefuses(t *testing.T) {
 				}
 				e := engine.New(transport, engine.Options{Write: true})
 				defer e.Close()
-				h := &apply.Host{Engine: e, SA: &sa.Client{Engine: e}, Clock: clock{}, State: t.TempDir()}
+				h := &apply.Host{Engine: e, SA: &sa.Client{Engine: e}, Clock: clock{}, State: t.TempDir(), OverrideSM: test.override}
 				sm, err := h.SA.FindSM(t.Context(), r.f)
 				if err != nil {
 					t.Fatal(err)

@@ -33,6 +33,7 @@ type Change struct {
 	ForeignStay bool
 
 	stage *stage       // OpenSM writes; nil: fabsh does
+	links *links       // each link is a round, after which a subnet manager writes tables; nil: no such change
 	stay  map[int]bool // the cells that ForeignStay leaves unchanged
 	*access
 	drained time.Duration // of all rounds
@@ -55,11 +56,16 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 			return err
 		}
 	}
-	if err := c.move(ctx, now, New); err != nil {
+	stopped := new(StoppedError)
+	if err := c.move(ctx, now, New); err != nil && !errors.As(err, &stopped) {
 		return err
 	}
 	b := c.Journal.Begin()
-	return c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained})
+	err = c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained, Left: stopped.left})
+	if err == nil && stopped.Cause != nil {
+		return stopped
+	}
+	return err
 }
 
 // Revert restores all cells to their state before the change. It does so even if the
@@ -216,9 +222,18 @@ func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 	if err != nil {
 		return err
 	}
+	if c.links != nil {
+		rounds = c.links.split(c.cells, rounds)
+	}
 	canary := to == New
 	for n, r := range rounds {
+		if c.links != nil && (n == 0 || c.linkOf(&r) != c.linkOf(&rounds[n-1])) {
+			c.links.first, c.links.before = n, slices.Clone(now)
+		}
 		if err := c.round(ctx, n+1, &r, now, to, canary); err != nil {
+			if c.links != nil && to == New {
+				return c.stopAt(ctx, rounds, n, now, err)
+			}
 			return err
 		}
 		canary = false
@@ -253,7 +268,7 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 		return err
 	}
 	steps := r.Steps
-	canary = canary && c.stage == nil // OpenSM writes the whole file at once
+	canary = canary && c.stage == nil && c.links == nil // OpenSM writes the whole file at once, a link has few blocks
 	if canary && len(steps) > 1 {
 		if err := c.write(ctx, steps[:1], read[:1], now); err != nil {
 			return err
@@ -268,6 +283,9 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 		if err := c.Sleep(ctx, r.Drain); err != nil {
 			return err
 		}
+	}
+	if err := c.settled(ctx, r, to); err != nil {
+		return err
 	}
 	var changed []mad.GUID
 	for _, s := range r.Steps {
@@ -376,12 +394,4 @@ func (c *Change) arrived(ctx context.Context, want [][]byte) error {
 		return err
 	}
 	return c.asPlanned(read, func(i int) []byte { return want[i] })
-}
-
-func cellsOf(steps []Step) []int {
-	cells := make([]int, len(steps))
-	for i, s := range steps {
-		cells[i] = s.Cell
-	}
-	return cells
 }

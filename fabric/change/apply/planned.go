@@ -76,6 +76,19 @@ func keepRoutes(f *fabric.Fabric, cells []*Cell) {
 	}
 }
 
+// refreshRoutes gives cells of switches the routes of f, a later sweep: links on those before
+// may be down.
+func refreshRoutes(f *fabric.Fabric, cells []*Cell) {
+	ways := NewRoutes(f)
+	for _, c := range cells {
+		if nodes := f.NodeByGUID(c.Node); len(nodes) == 1 && nodes[0].IsSwitch() {
+			if routes := ways.To(nodes[0]); routes != nil {
+				c.Routes = routes
+			}
+		}
+	}
+}
+
 // checkEntries checks that the entries of a forwarding table are for LIDs of ports, and
 // for ports of the switch: a plan's file may have been edited.
 func (c *Cell) checkEntries(n *fabric.Node) error {

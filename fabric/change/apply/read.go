@@ -197,3 +197,11 @@ func silent(all []exchange) error {
 	}
 	return &e
 }
+
+func cellsOf(steps []Step) []int {
+	cells := make([]int, len(steps))
+	for i, s := range steps {
+		cells[i] = s.Cell
+	}
+	return cells
+}

@@ -18,8 +18,10 @@ type Record struct {
 	Drain time.Duration `json:"drain,omitempty"`
 	// Round is the number of the round, in KindRound and KindDone.
 	Round int `json:"round,omitempty"`
-	// Within is of KindApplied: how long the change may wait to be confirmed.
+	// Within is of KindApplied: how long the change may wait to be confirmed. Left are the
+	// cells that it left unchanged, or restored, because it was stopped.
 	Within time.Duration `json:"within,omitempty"`
+	Left   []int         `json:"left,omitempty"`
 	// Why is the reason, in KindFailed, KindReverting and the kinds that end a change.
 	Why string `json:"why,omitempty"`
 }
@@ -68,6 +70,9 @@ type Begin struct {
 	// Static are the switches whose adaptive routing the change disables. Its reversal does
 	// not restore it.
 	Static []mad.GUID `json:"static,omitempty"`
+	// LinkByLink reports that a subnet manager is in charge that handles the changed links:
+	// each is a round of its own, after which its new tables are checked.
+	LinkByLink bool `json:"link_by_link,omitempty"`
 	// Staged is how OpenSM receives the tables; nil: fabsh sends Sets.
 	Staged *Staged `json:"staged,omitempty"`
 }
@@ -85,6 +90,9 @@ type Round struct {
 	// need not wait for them.
 	Drain time.Duration
 }
+
+// beside returns how the change, or its reversal, goes with a running subnet manager.
+func (b *Begin) beside(back bool) beside { return besideOf(b.Cells, b.Staged != nil, back) }
 
 // manager returns the subnet manager that was in charge; nil: there was no manager.
 func (b *Begin) manager() *sa.SM {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"fabsh/fabric"
@@ -99,7 +100,7 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 
 // Resume applies the rest of a change on f, which was just swept.
 func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
-	manager, err := r.manager(ctx, f)
+	manager, err := r.manager(ctx, f, false)
 	if err != nil {
 		return Unresolved, err
 	}
@@ -128,7 +129,14 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 	if err != nil {
 		return r.nothingSent(j, err)
 	}
-	c.Check = checks.Between
+	check := checks.Between
+	if j.Begin().LinkByLink {
+		check = checks.state // a link that goes down makes switches discard packets
+		if c.links, err = r.newLinks(ctx, f, checks, false); err != nil {
+			return r.nothingSent(j, err)
+		}
+	}
+	c.Check = check
 	var guard Guard
 	if r.Dir != "" {
 		if guard, err = r.Host.StartGuard(ctx, j.path); err != nil {
@@ -140,11 +148,21 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 			case <-guard.Done():
 				return &CheckError{"the guard process has ended"}
 			default:
-				return checks.Between(ctx, changed)
+				return check(ctx, changed)
 			}
 		}
 	}
 	err = fn(c, ctx)
+	if stopped := new(StoppedError); errors.As(err, &stopped) { // the links before it stay, as all of a change
+		r.Host.log(err.Error())
+		outcome, err := r.applied(ctx, held, j, f, guard, checks, nil)
+		return outcome, stopped.ended(outcome, err)
+	}
+	return r.applied(ctx, held, j, f, guard, checks, err)
+}
+
+// applied waits until the change that was applied, or failed with err, has ended.
+func (r *Run) applied(ctx context.Context, held *lock.Lock, j *Journal, f *fabric.Fabric, guard Guard, checks *Checks, err error) (Outcome, error) {
 	switch {
 	case errors.Is(err, errNothing):
 		_, _ = r.nothingSent(j, err)
@@ -181,7 +199,7 @@ func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
 
 // Revert reverts a change that is open, or that was confirmed. f was just swept.
 func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
-	if _, err := r.manager(ctx, f); err != nil {
+	if _, err := r.manager(ctx, f, true); err != nil {
 		return Unresolved, err
 	}
 	held, j, err := r.open()
@@ -200,13 +218,13 @@ func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 }
 
 // manager returns the subnet manager of f, beside which the change of the journal may
-// continue or be reverted; nil: there is no manager.
-func (r *Run) manager(ctx context.Context, f *fabric.Fabric) (*sa.SM, error) {
+// continue, or be reverted (back); nil: there is no manager.
+func (r *Run) manager(ctx context.Context, f *fabric.Fabric, back bool) (*sa.SM, error) {
 	j, err := r.Read()
 	if err != nil {
 		return nil, err
 	}
-	return r.Host.manager(ctx, f, j.Begin().Staged != nil)
+	return r.Host.manager(ctx, f, j.Begin().beside(back))
 }
 
 // Confirm ends a change, which then stays. It reads all blocks again, and unless force is
@@ -229,8 +247,9 @@ func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	if err != nil {
 		return Unresolved, err
 	}
+	left := j.Last(KindApplied).Left
 	for i, s := range states {
-		if s != New && !j.Begin().Cells[i].traceless() {
+		if s != New && !j.Begin().Cells[i].traceless() && !slices.Contains(left, i) {
 			return Unresolved, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
 		}
 	}
@@ -271,16 +290,22 @@ func (r *Run) revertAll(ctx context.Context, j *Journal, f *fabric.Fabric, why s
 			return fmt.Errorf("discover: %w", err)
 		}
 	}
+	refreshRoutes(f, j.Begin().Cells)
 	c, err := r.change(j, f, true)
 	if err != nil {
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
 		return err
 	}
-	checks := Checks{client: r.Host.SA, f: f, manager: j.Begin().manager()}
+	checks := &Checks{client: r.Host.SA, f: f, manager: j.Begin().manager()}
 	if err := checks.Manager(ctx); err != nil {
 		err = fmt.Errorf("%w; its tables are not changed", err)
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
 		return err
+	}
+	if j.Begin().LinkByLink && j.Begin().Manager != 0 {
+		if c.links, err = r.newLinks(ctx, f, checks, true); err != nil {
+			return err
+		}
 	}
 	c.ForeignStay = foreignStay
 	return c.Revert(ctx, why)

@@ -27,7 +27,7 @@ type Difference struct {
 	// Lost are pairs that had a path and have none; Example is one of them.
 	Lost    int64
 	Example string
-	// CreditLoop describes a credit loop; "": there is none. LoopBefore reports that the
+	// CreditLoop describes a credit loop; "": none exists. LoopBefore reports that the
 	// baseline has one.
 	CreditLoop string
 	LoopBefore bool

@@ -4,7 +4,7 @@
 //	record.go    Recorder: records Sets instead of sending them; new.go, a plan of them
 //	tables.go    Tables: the question whose answer is an order of writes
 //	prove.go     Report: what was proven when the plan was made; ports.go, of ports;
-//	             verdict.go, in one line
+//	             links.go, plans that change only links; verdict.go, in one line
 //	certify.go   makes and checks the certificate
 //	choice.go    Choice: which of a policy's tables it leads to
 //	static.go    where adaptive routing is on, and disabled

@@ -74,7 +74,7 @@ func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes
 	if tables == nil {
 		tables = t.Live
 	}
-	r.Effect, err = effect.Of(ctx, tables, down, effect.Options{Managed: p.Base.Manager != nil, Needed: t.Last, Lanes: t.inLanes})
+	r.Effect, err = effect.Of(ctx, tables, down, effect.Options{Managed: p.Base.Manager != nil, Needed: t.Last, Lanes: t.InLanes})
 	if err != nil || r.Effect.Managed || r.Effect.Through == 0 {
 		return err
 	}
@@ -84,9 +84,9 @@ func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes
 	return nil
 }
 
-// inLanes adds the virtual lanes of the switches to tables, and the service levels of their
+// InLanes adds the virtual lanes of the switches to tables, and the service levels of their
 // paths.
-func (t *Tables) inLanes(ctx context.Context, tables *routes.Routes) error {
+func (t *Tables) InLanes(ctx context.Context, tables *routes.Routes) error {
 	if t.Lanes == nil {
 		return errors.New("virtual lanes of the switches unknown")
 	}
