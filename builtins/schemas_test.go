@@ -46,7 +46,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
+	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {

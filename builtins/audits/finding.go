@@ -5,7 +5,8 @@
 //	subject.go   makes a subject from a value
 //	collector.go collects findings while audits run
 //	metric.go    metric(): its arguments, and the value
-//	report.go    the report of a run; text.go, for people; acks.go, acknowledgements
+//	report.go    the report of a run; text.go, for people; health.go, hosts with states;
+//	             acks.go, acknowledgements
 //	past.go      observations of earlier runs; poll.go, counters read repeatedly
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
 //	             the previous run

@@ -112,7 +112,7 @@ func AttributeTypes() map[string][]string {
 	}
 	add("data", "bytes")
 	add("source", "int")
-	for _, d := range append(All(), datagrams.StatsDoc(), routing.ReportDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc()) {
+	for _, d := range append(All(), datagrams.StatsDoc(), routing.ReportDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc()) {
 		for _, m := range d.Members {
 			switch {
 			case m.Method != nil:

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -174,6 +175,23 @@ func (c *Coverage) Missing() (list []Subject) {
 		}
 	}
 	return list
+}
+
+// Miss is a request without an answer.
+type Miss struct {
+	Audit, Attribute string
+	Subject          Subject // that was asked
+}
+
+// Misses returns the requests without an answer, in order.
+func (c *Coverage) Misses() iter.Seq[Miss] {
+	return func(yield func(Miss) bool) {
+		for _, m := range c.misses {
+			if r := &c.rows[m.row]; !yield(Miss{r.Audit, r.Attribute, m.subject}) {
+				return
+			}
+		}
+	}
 }
 
 // Excuse removes the subjects that are known not to answer from the count.

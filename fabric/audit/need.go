@@ -143,6 +143,9 @@ type Unjudged struct {
 	Audit, Check string
 	Needs        string // what it needs, in words
 	Lacked       string // what of that the run did not have
+	// Answers reports that it needs answers to requests: the coverage has the subjects whose
+	// answers are missing. Without, the check is done for no subject.
+	Answers bool
 }
 
 // UnjudgedChecks are checks that were not done for the same reason.
@@ -168,6 +171,9 @@ func (r *Report) UnjudgedChecks() (list []UnjudgedChecks) {
 	}
 	return list
 }
+
+// IsAttribute reports whether n is answers to requests of an audit.
+func (n *Need) IsAttribute() bool { return n.attribute }
 
 // Lack returns what a run of an audit lacks of n, in words; "" if it lacks nothing. An attribute
 // that nothing supports is lacking, one that some do not support is not.

@@ -25,6 +25,7 @@ type Report struct {
 	Silent    []Subject // known not to answer, and left out of Coverage
 	Failures  []Failure // audits that did not run
 	Checks    int       // how many checks the audits have
+	Judged    []string  // the checks that were done; an audit that declares none counts as one
 	Unjudged  []Unjudged
 	Notes     []string // other remarks
 	Datagrams uint64   // that were sent

@@ -20,6 +20,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/health"
 	"fabsh/fabric/lock"
 	"fabsh/shell/session"
 )
@@ -46,13 +47,14 @@ func auditCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [NAME | FILE.star] [audits' options]",
 		Short: "Audit the fabric: report what is wrong, and what could not be judged",
-		Long:  auditDoc,
+		Long:  auditDoc + "\n\n" + nodesDoc + "\n" + health.Doc(),
 		Example: `  fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --reason "cable ordered"
   fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
-  fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom`,
+  fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom
+  sinfo -a -h -N -o '%N %E' | fabsh audit -o nodes --for slurm --resume - | sh`,
 		Annotations:        map[string]string{atPrompt: ""},
 		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
 		ValidArgsFunction:  completeAudit,
@@ -70,7 +72,11 @@ func auditCommand(p *session.Program) *cobra.Command {
 				return c.Help()
 			case o.list:
 				return listAudits(p)
-			case o.eachPort:
+			}
+			if err := o.checkNodes(p); err != nil {
+				return err
+			}
+			if o.eachPort {
 				return auditEachPort(p, o)
 			}
 			o.verbose = p.Settings.Verbose > 0
@@ -112,6 +118,7 @@ type auditOptions struct {
 
 	baseline, cache, out, job, subnet string
 	failOn                            audit.Severity
+	nodes                             nodesOptions
 	rail                              string // with --each-port: the port in use
 }
 
@@ -133,6 +140,7 @@ func (o *auditOptions) flags() *pflag.FlagSet {
 		return audit.CheckJob(name)
 	})
 	subnetFlag(f, &o.subnet)
+	o.nodes.flags(f)
 	return f
 }
 
@@ -161,6 +169,11 @@ type auditResults struct {
 	reports []*audit.Report // not yet written
 	rails   []run.Rail      // from which audits ran, with --each-port
 	latest  *audit.Report   // of the latest run; nil: none ran
+	missing []string        // why rails have no report, in words
+
+	baseline *fabric.Fabric
+	unknown  bool // with -o nodes: a host is unknown
+	npd      *int // the exit status that node-problem-detector wants; nil: that of the audits
 }
 
 // takeAudit takes the session flags out of the words behind audit: those that neither
@@ -206,6 +219,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
 		}
+		results.baseline = options.Baseline
 	}
 	if o.cache != "" {
 		if options.Known, err = loadBaseline(ctx, s, o.cache); err != nil {
@@ -238,7 +252,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	}
 	report.Rail = o.rail
 	results.latest = report
-	if o.out == "" && s.Format == lang.FormatText {
+	if o.out == "" && s.Format == lang.FormatText && !o.nodes.on {
 		if err := s.Show(audits.WrapReport(report, s.Format, o.verbose)); err != nil {
 			return err
 		}
@@ -275,17 +289,20 @@ func printExpected(s *session.Session, n int) {
 }
 
 // write writes the reports that have not been shown, to stdout or the file of --out.
-func (r *auditResults) write(ctx context.Context, p *session.Program, out string) error {
+func (r *auditResults) write(ctx context.Context, p *session.Program, o *auditOptions) error {
 	if len(r.reports) == 0 {
 		return nil
+	}
+	if o.nodes.on {
+		return r.writeNodes(ctx, p, o)
 	}
 	write := func(w io.Writer) error {
 		return metrics.WriteReports(w, r.reports, p.Settings.Output(), viewOf(p.Settings, p.Console.Err()))
 	}
-	if out == "" {
+	if o.out == "" {
 		return write(p.Console.Out())
 	}
-	if err := session.WriteNamed(ctx, out, write); err != nil {
+	if err := session.WriteNamed(ctx, o.out, write); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
@@ -298,7 +315,13 @@ func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o
 		return err
 	}
 	status := p.Console.Fail(err)
-	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p, o.out) })
+	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p, &o) })
+	if err == nil && r.npd != nil {
+		return session.Exit(*r.npd)
+	}
+	if r.unknown {
+		status = session.Worse(status, lang.StatusFabric)
+	}
 	return session.Exit(session.Worse(status, p.Console.Fail(err)))
 }
 
@@ -325,6 +348,8 @@ func auditWords(words []string) (list []string) {
 		switch last := words[len(words)-1]; {
 		case last == "--fail-on":
 			return audit.Severities
+		case last == "--for":
+			return nodesPrograms()
 		case takesValue(f, last):
 			return nil
 		}

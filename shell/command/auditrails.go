@@ -41,8 +41,10 @@ func auditRails(p *session.Program, o auditOptions, ports, specs []string) error
 		o.rail = port
 		if late := context.Cause(limit.Context()); late != nil { // the rails before took all of the time
 			worst = session.Worse(worst, p.Console.Fail(&session.HostError{Err: fmt.Errorf("port %s: not audited: %w", port, late)}))
+			results.missing = append(results.missing, fmt.Sprintf("port %s: not audited: %v", port, late))
 			continue
 		}
+		reports := len(results.reports)
 		err := execute(p.With(settings), task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
 			return runAudit(ctx, s, o, results)
 		}})
@@ -52,6 +54,9 @@ func auditRails(p *session.Program, o auditOptions, ports, specs []string) error
 			status = exit.Code
 		case err != nil:
 			status = p.Console.Fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited nevertheless
+		}
+		if len(results.reports) == reports {
+			results.missing = append(results.missing, fmt.Sprintf("port %s: not audited", port))
 		}
 		worst = session.Worse(worst, status)
 		if status == lang.StatusInterrupted {

@@ -71,6 +71,9 @@ func (d *Duration) Type() string { return "time" }
 // OutputFormat is a flag's output format.
 type OutputFormat lang.Format
 
+// formatNodes is an output format of audits only: hosts by their health.
+const formatNodes OutputFormat = "nodes"
+
 func (f *OutputFormat) Set(text string) error {
 	if dialect, ok := lang.Format(text).Dialect(); ok {
 		if _, err := export.ParseDialect(dialect); err != nil {
@@ -87,7 +90,11 @@ func (f *OutputFormat) Set(text string) error {
 		}
 		names = append(names, string(known))
 	}
-	return fmt.Errorf("want text, json, jsonl, csv or prom%s", fabric.DidYouMean(text, names))
+	if names = append(names, string(formatNodes)); text == string(formatNodes) {
+		*f = formatNodes
+		return nil
+	}
+	return fmt.Errorf("want text, json, jsonl, csv or prom; nodes with audit%s", fabric.DidYouMean(text, names))
 }
 
 func (f *OutputFormat) String() string { return string(*f) }

@@ -110,7 +110,7 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 	output.StringVar(&s.Profile, "profile", "", "write a time profile of scripts, including waits, to `FILE` (for go tool pprof)")
 	output.StringArrayVarP(&s.Include, "include", "I", nil, "also search `DIR` for files that scripts load and read (repeatable)")
 	output.StringVar(&s.Out, "out", "", "allow scripts to write files below directory `DIR` (--out after a command is that command's output file)")
-	output.VarP(&s.Format, "format", "o", "output `FORMAT`: text, json, jsonl, csv or prom, metrics for Prometheus (prom=treydock, prom=guilbaults: with the metric names of these exporters)")
+	output.VarP(&s.Format, "format", "o", "output `FORMAT`: text, json, jsonl, csv or prom, metrics for Prometheus (prom=treydock, prom=guilbaults: with the metric names of these exporters); of audit also nodes, hosts by health")
 	output.StringVar(&s.Where, "where", "", "show only rows of tables for which `EXPR` is true: 'lid > 10 and type == \"ca\"'")
 	output.StringSliceVar(&s.Columns, "columns", nil, "show only these `COLUMNS` of tables, in this order: name,lid")
 	output.Var(&s.Color, "color", "color output `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
@@ -140,10 +140,22 @@ func (s *Settings) Check() error {
 		return errors.New("--trap-agent: needs --write, because traps are answered with TrapRepress")
 	case s.CSVRaw && s.Format != OutputFormat(lang.FormatCSV):
 		return errors.New("--csv-raw: needs -o csv")
+	case s.Format == formatNodes:
+		return errors.New("-o nodes: only for fabsh audit")
 	case s.OverrideSM && !s.Write:
 		return errors.New("--override-sm: needs --write")
 	}
 	return nil
+}
+
+// TakeNodes reports whether -o is nodes, and replaces it by a format in which only the command
+// writes to standard output.
+func (s *Settings) TakeNodes() bool {
+	if s.Format != formatNodes {
+		return false
+	}
+	s.Format = OutputFormat(lang.FormatJSON)
+	return true
 }
 
 // Output returns the format of what is shown.

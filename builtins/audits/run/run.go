@@ -271,6 +271,9 @@ func (x *run) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.Covera
 	for _, a := range list {
 		r.Checks += len(a.checks)
 		failed := slices.IndexFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == a.Name })
+		if len(a.checks) == 0 && failed < 0 {
+			r.Judged = append(r.Judged, a.Name)
+		}
 		for _, c := range a.checks {
 			if named[[2]string{a.Name, c.name}] {
 				continue
@@ -279,6 +282,7 @@ func (x *run) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.Covera
 				r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: "the audit", Lacked: r.Failures[failed].Why()})
 				continue
 			}
+			judged := true
 			for _, n := range c.needs {
 				lack, ok := lacks[n]
 				if !ok {
@@ -288,8 +292,12 @@ func (x *run) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.Covera
 					lacks[n] = lack
 				}
 				if lack != "" {
-					r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: n.Doc, Lacked: lack})
+					judged = false
+					r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: n.Doc, Lacked: lack, Answers: n.IsAttribute()})
 				}
+			}
+			if judged {
+				r.Judged = append(r.Judged, c.name)
 			}
 		}
 	}

@@ -2,10 +2,12 @@ package ibsimtest
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -98,6 +100,21 @@ func (s *Slurm) Topology(t testing.TB) string {
 	c := Command(t, "scontrol", "show", "topology")
 	c.Env = append(c.Env, "SLURM_CONF="+filepath.Join(s.dir, "slurm.conf"))
 	return Output(t, c)
+}
+
+// Shell runs a script in which sinfo and scontrol ask the controller, and returns what it writes.
+// Their errors do not end it.
+func (s *Slurm) Shell(t testing.TB, script string) string {
+	t.Helper()
+	Path(t, "sinfo") // or the test is skipped
+	c := exec.CommandContext(t.Context(), "sh")
+	c.Env = append(Env(t), "SLURM_CONF="+filepath.Join(s.dir, "slurm.conf"))
+	c.Stdin = strings.NewReader(script)
+	out, err := c.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 // Log is what the controller has written.

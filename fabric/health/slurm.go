@@ -1,0 +1,96 @@
+package health
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SlurmPrefix begins the reasons of fabsh's drains. Only these are lifted.
+const SlurmPrefix = "fabsh: "
+
+// longestReason is the maximum length of a reason, in bytes: sinfo -R should show it in a line.
+const longestReason = 160
+
+// writeSlurm returns commands for a shell. Each one first reads the node's reason: a node that
+// someone else has drained, or that Slurm does not have, stays as it was.
+func writeSlurm(r *Report, o *Output) (string, []Refused) {
+	var b strings.Builder
+	var refused []Refused
+	drained := map[string]bool{}
+	for _, d := range o.Drained {
+		before, again := drained[d.Node]
+		drained[d.Node] = strings.HasPrefix(d.Reason, SlurmPrefix) && (before || !again)
+	}
+	for i := range r.Hosts {
+		h := &r.Hosts[i]
+		guards, change := "", ""
+		switch {
+		case h.State == Unhealthy: // sinfo prints "none" for a node without a reason
+			guards = "none|" + quoted(SlurmPrefix) + "*"
+			change = "State=DRAIN Reason=" + quoted(SlurmPrefix+plain(h.summary(), longestReason-len(SlurmPrefix)))
+		case h.State == OK && drained[h.Name]:
+			guards = quoted(SlurmPrefix) + "*"
+			change = "State=UNDRAIN" // unlike RESUME, it does not change a node that is also down
+		default:
+			continue
+		}
+		if err := checkName(h.Name); err != nil {
+			refused = append(refused, Refused{h.Name, err})
+			continue
+		}
+		b.WriteString(`case "$(sinfo -a -h -n ` + h.Name + ` -o %E)" in ` + guards + ") scontrol update NodeName=" + h.Name + " " + change + " ;; esac\n")
+	}
+	return b.String(), refused
+}
+
+// Drained is a node with the reason that Slurm has for its state.
+type Drained struct{ Node, Reason string }
+
+// maxDrained bounds the list of nodes, in bytes.
+const maxDrained = 256 << 20
+
+// ReadDrained reads the nodes of Slurm with their reasons: the output of
+// sinfo -a -h -N -o '%N %E', or of scontrol show node --json.
+func ReadDrained(text []byte) ([]Drained, error) {
+	if len(text) > maxDrained {
+		return nil, fmt.Errorf("more than %d MB", maxDrained>>20)
+	}
+	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '{' {
+		return readDrainedJSON(text)
+	}
+	var list []Drained
+	scan := bufio.NewScanner(bytes.NewReader(text))
+	scan.Buffer(nil, 1<<20)
+	for n := 1; scan.Scan(); n++ {
+		node, reason, ok := strings.Cut(scan.Text(), " ")
+		if !ok || node == "" || strings.ContainsAny(node, "[],") {
+			return nil, fmt.Errorf("line %d: want NODE REASON, got %.60q; use sinfo -a -h -N -o '%%N %%E', or scontrol show node --json", n, scan.Text())
+		}
+		list = append(list, Drained{node, strings.TrimLeft(reason, " ")})
+	}
+	return list, scan.Err()
+}
+
+func readDrainedJSON(text []byte) ([]Drained, error) {
+	var doc struct {
+		Nodes []struct {
+			Name   string `json:"name"`
+			Reason string `json:"reason"`
+		} `json:"nodes"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("invalid JSON: %w", err)
+	}
+	if doc.Nodes == nil {
+		return nil, errors.New(`JSON without "nodes"; use scontrol show node --json`)
+	}
+	var list []Drained
+	for _, n := range doc.Nodes {
+		list = append(list, Drained{n.Name, n.Reason})
+	}
+	return list, nil
+}
