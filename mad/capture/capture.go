@@ -9,6 +9,8 @@
 //	datagrams.go the datagrams of a recording, in order
 //	replay.go    the transport that answers from a recording
 //	order.go     the order in which it answers
+//	anonymize.go a recording with other names, GUIDs and serial numbers; identity.go,
+//	             what these are
 //
 // The capture interface of a packet is 0 if it was sent, 1 if it was received.
 // Packets that were not on a wire have interface 2, or 3 if the fabric is

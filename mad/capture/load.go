@@ -23,6 +23,7 @@ type Recording struct {
 	began     time.Time
 	ports     []portFacts
 	requests  map[string]*request
+	reports   [][]byte      // received, each once
 	cut       *erf.CutError // nil: the file is complete
 }
 
@@ -217,6 +218,10 @@ func keyOf(to *engine.Address, m []byte) string {
 // takeAnswer finds the call that p answers, as an engine does.
 func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
+	if h.Class == mad.ClassSubnAdm && h.Method == mad.MethodReport {
+		l.takeReport(p.Payload)
+		return
+	}
 	o := l.open[engine.CallOf(h.TID)]
 	from := farEnd(p)
 	if o == nil || !h.IsAnswer() || !engine.Answers(o.asked[:], p.Payload, &o.to, &from, engine.MaxLMC) {
@@ -235,6 +240,16 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 		segment: s != nil,
 	})
 }
+
+// takeReport keeps a Report of the subnet administrator, unless it is a repetition.
+func (l *loader) takeReport(m []byte) {
+	if len(l.reports) < maxReports && !slices.ContainsFunc(l.reports, func(r []byte) bool { return bytes.Equal(r, m) }) {
+		l.reports = append(l.reports, bytes.Clone(m))
+	}
+}
+
+// maxReports bounds the comparison of Reports with each other.
+const maxReports = 1024
 
 // takeEnd ends the call that p was an attempt of: later answers are too late.
 func (l *loader) takeEnd(p *erf.Packet) {

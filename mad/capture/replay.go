@@ -218,6 +218,10 @@ func (r *Replay) Accept(mad.Class, mad.Method) (stop func(), err error) {
 	return nil, fmt.Errorf("a replay does not deliver events; those of %s are in the file", r.recording.name)
 }
 
+// Reports returns the Reports of the subnet administrator that were received while the
+// recording was made. The caller must not change them.
+func (r *Replay) Reports() [][]byte { return r.recording.reports }
+
 // Close wakes Recv.
 func (r *Replay) Close() error {
 	r.close.Do(func() { close(r.closed) })

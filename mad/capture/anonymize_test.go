@@ -1,0 +1,162 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"fabsh/mad/internal/erf"
+)
+
+// TestNames: of descriptions, the part that names a host or a switch is replaced; what names
+// only a model stays.
+func TestNames(t *testing.T) {
+	x := newIdentities()
+	list := []string{
+		"cn01 HCA-1", "cn01 mlx5_0", "cn02 mlx5_0", "core switch, row 7", "MF0;dc1-sw:MQM8700/U1", "MF0;dc1:x:MCS7500/L01/U1", "node-0002",
+		"Mellanox Technologies Aggregation Node", "Quantum Mellanox Technologies", "MT4123 ConnectX6   Mellanox Technologies", "", "100% mlx5_1",
+	}
+	fields := make([][]byte, len(list))
+	for i, s := range list {
+		fields[i] = make([]byte, 64)
+		copy(fields[i], s)
+		x.collect(kindNode, fields[i])
+	}
+	x.assign()
+	var got []string
+	for _, b := range fields {
+		x.replace(kindNode, b)
+		got = append(got, untilNUL(b))
+	}
+	want := []string{
+		"node-0003 HCA-1", "node-0003 mlx5_0", "node-0004 mlx5_0", "node-0005", "MF0;node-0006:MQM8700/U1", "MF0;node-0007:MCS7500/L01/U1", "node-0008",
+		"Mellanox Technologies Aggregation Node", "Quantum Mellanox Technologies", "MT4123 ConnectX6   Mellanox Technologies", "", "node-0001 mlx5_1",
+	}
+	for i := range want { // numbers are in the order of the names
+		if !strings.HasPrefix(got[i], want[i][:min(5, len(want[i]))]) {
+			t.Errorf("%q became %q", list[i], got[i])
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestGUIDs: manufacturer and order stay, neighbours stay neighbours, and no replacement is a
+// GUID of the recording.
+func TestGUIDs(t *testing.T) {
+	x := newIdentities()
+	list := []uint64{0, 1, 5, 0x0002c9_03_00001000, 0x0002c9_03_00001001, 0x0002c9_03_00002000, 0x0002c9a0_00000000, 0x506b4b_03_00000001, 1<<64 - 1}
+	for _, g := range list {
+		x.guids[g] = 0
+	}
+	x.assign()
+	var got strings.Builder
+	last := uint64(0)
+	for i, g := range list {
+		to := x.guids[g]
+		fmt.Fprintf(&got, "%016x %016x\n", g, to)
+		if i > 0 && to <= last {
+			t.Errorf("%#x: the order changed", g)
+		}
+		last = to
+	}
+	const want = `0000000000000000 0000000000000000
+0000000000000001 000000a100001000
+0000000000000005 000000a100001004
+0002c90300001000 0002c9a100001000
+0002c90300001001 0002c9a100001001
+0002c90300002000 0002c9a100001101
+0002c9a000000000 0002c9a100001201
+506b4b0300000001 506b4ba100001000
+ffffffffffffffff ffffffffffffffff
+`
+	if d := cmp.Diff(want, got.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestGIDs: prefixes and GUIDs in them are replaced, groups of IPv4 are not.
+func TestGIDs(t *testing.T) {
+	x := newIdentities()
+	gid := func(prefix, low uint64) []byte { g := mad.MakeGID(prefix, mad.GUID(low)); return g[:] }
+	list := [][]byte{
+		gid(0xfe80<<48, 0x0002c90300001000), gid(0xfec1_0000_1234_0000, 0x0002c90300001000), gid(0xff12401b_ffff0000, 0xffffffff), gid(0xff12601b_ffff0000, 0x1_ff00_1000),
+	}
+	for _, b := range list {
+		x.collect(kindGID, b)
+	}
+	x.assign()
+	var got []string
+	for _, b := range list {
+		x.replace(kindGID, b)
+		got = append(got, mad.GID(b).String())
+	}
+	want := []string{"fe80::2:c9a0:0:0", "fec0::1:2:c9a0:0:0", "ff12:401b:ffff::ffff:ffff", "ff12:601b:ffff::1:ff00:1"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestKinds: it is decided of each text and each field of raw data whether it can identify a
+// device. A new one belongs in this list.
+func TestKinds(t *testing.T) {
+	var got []string
+	for _, a := range append(mad.Attributes(), mad.Headers()...) {
+		for i := range a.Fields {
+			f := &a.Fields[i]
+			if f.Type != mad.FieldTypeText && f.Type != mad.FieldTypeBytes || f.Key {
+				continue
+			}
+			word := map[identityKind]string{kindNone: "kept", kindNode: "node", kindText: "text", kindWipe: "wiped"}[kindOf(a, f)]
+			if line := fmt.Sprintf("%s %s.%s", word, a.Name, f.Script); len(got) == 0 || got[len(got)-1] != line {
+				got = append(got, line)
+			}
+		}
+	}
+	var wanted []string
+	for line := range strings.Lines(kinds) {
+		wanted = append(wanted, strings.TrimSpace(line))
+	}
+	if d := cmp.Diff(wanted, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// FuzzAnonymize: no file makes Anonymize panic, and what could be loaded still can.
+func FuzzAnonymize(f *testing.F) {
+	f.Add(recordTwo(f))
+	c := table(mad.AttrNodeRecord)
+	list := facts(localPort())
+	at := &engine.Address{LID: 3, QP: 1}
+	port := localPort()
+	for _, s := range segments(engine.Datagram{Address: *at, MAD: c.MAD[:]}, count(500)) {
+		list = append(list, packet(received, list[0].Time, at, &port, s.MAD))
+	}
+	f.Add(pcap(f, list...))
+	f.Add(unsealed(pcap(f, list...)))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, file []byte) {
+		out, err := Anonymize(file)
+		if err != nil {
+			return
+		}
+		var packets []erf.Packet
+		if packets, err = readPackets(bytes.NewReader(out)); err != nil {
+			t.Fatal(err)
+		}
+		if before, _ := readPackets(bytes.NewReader(file)); len(before) != len(packets) {
+			t.Errorf("%d packets became %d", len(before), len(packets))
+		}
+		if _, err := Load(bytes.NewReader(file), "a"); err == nil {
+			if _, err := Load(bytes.NewReader(out), "a"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
