@@ -1,0 +1,117 @@
+// Package trial reads, from a few devices of each model, everything that fabsh can read,
+// and reports what was answered, unsupported and timed out, and whether other sources agree:
+// the first contact with hardware on which fabsh was not tested. It never writes.
+//
+//	trial.go    Run: the sweep, the devices, the subnet administrator, the events
+//	budget.go   the limit of datagrams
+//	device.go   the devices of each model
+//	request.go  the requests to a device, made from the declared attributes
+//	place.go    the ports, blocks and pages that requests select
+//	ask.go      one request, and its outcome
+//	admin.go    the records of the subnet administrator
+//	event.go    the subscription to events
+//	compare.go  answers compared field by field; diag.go, the output of other tools
+//	report.go   Report
+//
+// A Report has no names, GUIDs or serial numbers, so that it can be published, and is the
+// same for the recording of a trial as for the trial itself.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/discover"
+	"fabsh/fabric/plural"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Options are the options of a trial.
+type Options struct {
+	Client *sa.Client // with its engine, which must be read-only
+	Events time.Duration
+	// Sleep waits for events. It returns early with an error.
+	Sleep func(context.Context, time.Duration) error
+	// Recorded returns the Reports in the recording that the engine replays; nil: it is live.
+	Recorded func() []mad.Notice
+	// Chosen is called with the devices before they are read. It may be nil.
+	Chosen func(f *fabric.Fabric, devices []*Device)
+	// Foreign returns what other sources report of a device that was read; it may be nil.
+	Foreign func(context.Context, *Device) []Foreign
+	// Progress shows the activity. It may be nil.
+	Progress func(doing string)
+}
+
+// ErrWrites is the error of an engine that may change the fabric.
+var ErrWrites = errors.New("trial: the engine must be read-only")
+
+// Run runs a trial. The error is the end of ctx, or why nothing could be read.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	e := o.Client.Engine
+	if e.Write() {
+		return nil, ErrWrites
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	defer o.Progress("")
+	o.Progress("sweeping the fabric")
+	f, err := discover.Sweep(ctx, e, discover.Options{Progress: func(n int) { o.Progress(fmt.Sprintf("sweeping the fabric: %s", plural.Count(n, "node", "nodes"))) }})
+	if f == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	t := &trial{Options: o, e: e, report: &Report{Nodes: len(f.Nodes()), SweepProblems: len(f.Problems()), SweepEnded: err != nil}}
+	if t.port, err = e.Port(); err != nil {
+		return nil, err
+	}
+	t.report.Models = models(f)
+	devices := t.report.devices()
+	if o.Chosen != nil {
+		o.Chosen(f, devices)
+	}
+	for i, d := range devices {
+		o.Progress(fmt.Sprintf("reading device %d of %d", i+1, len(devices)))
+		if err := t.read(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	for _, step := range []func(context.Context) error{t.administrator, t.events, t.foreign} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.report, nil
+}
+
+// trial is a trial that is under way.
+type trial struct {
+	Options
+	e      *engine.Engine
+	port   engine.Port
+	report *Report
+}
+
+// foreign compares with other sources.
+func (t *trial) foreign(ctx context.Context) error {
+	if t.Foreign == nil {
+		return nil
+	}
+	for _, d := range t.report.devices() {
+		if d.Unread != "" {
+			continue
+		}
+		t.Progress("comparing with other tools")
+		for _, x := range t.Foreign(ctx, d) {
+			add(&t.report.Host, x.compare(d))
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
