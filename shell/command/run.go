@@ -15,6 +15,8 @@
 //	                changeapply.go, apply and resume;
 //	                changeend.go, confirm, revert and status; changeguard.go, the guard
 //	                process
+//	trial.go        trial; trialreport.go, its report as a value; trialtools.go, other
+//	                tools of the host
 //	snapshot.go     snapshot; graph.go, diff.go, topology.go, exporter.go, top.go, tour.go,
 //	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go, lsp.go:
 //	                the commands of these names; simrun.go, simscenario.go: sim --run,
@@ -40,7 +42,7 @@ func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*c
 	return []*cobra.Command{
 		auditCommand(p), remedyCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
 		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p, newRoot), simCommand(p), decodeCommand(p),
-		portsCommand(p), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), lspCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
+		portsCommand(p), trialCommand(p), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), lspCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
 	}
 }
 

@@ -32,6 +32,20 @@ type Connection struct {
 	warnings  []error          // what is missing, or was skipped
 }
 
+// wrap replaces the transport; with an error, it is closed.
+func (c *Connection) wrap(with func(engine.Transport) (engine.Transport, error)) error {
+	if with == nil || c.transport == nil {
+		return nil
+	}
+	t, err := with(c.transport)
+	if err != nil {
+		c.transport.Close()
+		return err
+	}
+	c.transport = t
+	return nil
+}
+
 // fabricKind is a kind of fabric that -F may name. open is called with the text after
 // the colon.
 type fabricKind struct {

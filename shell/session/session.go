@@ -65,6 +65,10 @@ type Opening struct {
 	// because of absent. If it is nil the session has no fabric, and functions that
 	// need one report that.
 	Replace func(absent error) (spec string, err error)
+	// NoKeys uses no keys, not even those of the site.
+	NoKeys bool
+	// Wrap returns the transport in place of that of the fabric. It may be nil.
+	Wrap func(engine.Transport) (engine.Transport, error)
 }
 
 // Open opens the fabric that the settings of p name, and a session on it.
@@ -82,6 +86,9 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	settings := *p.Settings
 	site := readSite(settings.siteFolder(), kind, &settings, p.Warn)
 	b.Keys, b.Secrets, b.plainSpeeds = cmp.Or(b.Keys, o.Keys, site.keys), append(b.Secrets, site.secrets...), site.plainSpeeds
+	if o.NoKeys {
+		b.Keys = nil
+	}
 	p = p.With(settings)
 	b.Connection, b.Absent = Connect(ctx, p.Settings, b.Secrets, spec)
 	switch {
@@ -99,6 +106,9 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	if b.Connection != nil {
 		for _, err := range b.Connection.warnings {
 			p.Warn("%v", err)
+		}
+		if err := b.Connection.wrap(o.Wrap); err != nil {
+			return nil, err
 		}
 	}
 	return New(p, b)
