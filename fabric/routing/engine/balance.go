@@ -14,7 +14,7 @@ import (
 
 // balanceLoad gives each LID in turn those of the paths that h allows with the fewest routes
 // on their channels so far, and then, where that takes no more than a second or two, each
-// again, now that the routes of all others are known.
+// again, now that the routes of all others are known, and now that the flows of shifts are.
 func balanceLoad(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 	b := newBalancer(r, h)
 	if err := b.run(ctx); err != nil {
@@ -102,7 +102,8 @@ const (
 	longestPower8 = 48
 )
 
-// refine gives LIDs other paths than those that they have, where that evens out the load.
+// refine gives LIDs other paths than those that they have, where that evens out the load, and
+// spreads the flows of shifts.
 func (b *balancer) refine(ctx context.Context) error {
 	if b.large() {
 		return nil
@@ -117,7 +118,10 @@ func (b *balancer) refine(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if b.trunk != nil {
+		return nil
+	}
+	return b.spreadShifts(ctx)
 }
 
 // pass gives each LID paths in place of those it has, if again, else for the first time.

@@ -55,24 +55,43 @@ var dfsssp = Engine{
 		case large || !errors.As(err, new(*Precondition)):
 			return nil, err
 		}
-		if balanced.load, err = largestLoad(ctx, r); err != nil {
-			return nil, err
-		}
-		others, err := lowLaneTables(ctx, g, h)
+		list, err := lowLaneTables(ctx, g, h)
 		if err != nil {
 			return nil, err
 		}
-		return fewestLanes(ctx, append(others, balanced), o)
+		list = append(list, balanced)
+		for i := range list {
+			if err := list[i].measure(ctx, h); err != nil {
+				return nil, err
+			}
+		}
+		return fewestLanes(ctx, list, o)
 	},
 }
 
-// lanePrice is how much more load is worth a lane less: a part of it.
+// lanePrice is how much more cost is worth a lane less: a part of it.
 const lanePrice = 0.03
 
-// laneTables are tables, and the largest number of routes on a channel.
+// laneTables are tables, and how uneven they are.
 type laneTables struct {
-	r    *routes.Routes
-	load int64
+	r       *routes.Routes
+	load    int64   // the largest number of routes on a channel
+	squares float64 // the sum of the squares of flows of shifts; 0: unknown
+}
+
+// mostLanes is the largest number of lanes with which x, a number of tables, is less than price.
+func mostLanes(x, price float64) int { return int(math.Ceil((price/x-1)/lanePrice)) - 1 }
+
+// priced is x, a number of tables, and what their lanes cost.
+func priced(x float64, r *routes.Routes) float64 { return x * (1 + lanePrice*float64(r.Lanes())) }
+
+// measure finds load and squares.
+func (t *laneTables) measure(ctx context.Context, h *graph.Hops) (err error) {
+	if t.load, err = largestLoad(ctx, t.r); err != nil {
+		return err
+	}
+	t.squares, err = shiftSquares(ctx, t.r, h)
+	return err
 }
 
 // inLanes gives the paths lanes.
@@ -83,27 +102,30 @@ func (t *laneTables) inLanes(ctx context.Context, o *Options, most int) error {
 	return err
 }
 
-// fewestLanes are the tables of list with the least product of load and 1 + lanePrice for
-// each lane. Those that are likely to need few lanes come first: then the others end early.
+// fewestLanes are the tables of list with the least product of load, squares and 1 + lanePrice for
+// each lane. For less squares alone there may be no more lanes. Those that are likely to need few
+// lanes come first: then the others end early.
 func fewestLanes(ctx context.Context, list []laneTables, o *Options) (*routes.Routes, error) {
 	allowed := o.MaxVLs
 	if allowed == 0 {
 		allowed = DefaultLanes
 	}
-	var best *routes.Routes
-	var price float64
+	var best *laneTables
 	var refusal error
-	for _, t := range list {
+	for i := range list {
+		t := &list[i]
 		most := allowed
 		if best != nil {
-			most = min(most, int(math.Ceil((price/float64(t.load)-1)/lanePrice))-1)
+			load, bestLoad := float64(t.load), float64(best.load)
+			byLoad := max(mostLanes(load, priced(bestLoad, best.r)), best.r.Lanes())
+			most = min(most, byLoad, mostLanes(load*t.squares, priced(bestLoad*best.squares, best.r)))
 		}
 		if most < 1 {
 			continue
 		}
 		switch err := t.inLanes(ctx, o, most); {
 		case err == nil:
-			best, price = t.r, float64(t.load)*(1+lanePrice*float64(t.r.Lanes()))
+			best = t
 		case !errors.As(err, new(*Precondition)):
 			return nil, err
 		case most == allowed:
@@ -113,7 +135,7 @@ func fewestLanes(ctx context.Context, list []laneTables, o *Options) (*routes.Ro
 	if best == nil {
 		return nil, refusal
 	}
-	return best, nil
+	return best.r, nil
 }
 
 // largestLoad is the largest number of routes on a channel.

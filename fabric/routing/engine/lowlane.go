@@ -44,13 +44,7 @@ func lowLaneTables(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTa
 	if err != nil {
 		return nil, err
 	}
-	list := []laneTables{{r: lowest}, {r: seeded.r}, {r: few.r}, {r: beside.r}}
-	for i := range list {
-		if list[i].load, err = largestLoad(ctx, list[i].r); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return []laneTables{{r: lowest}, {r: seeded.r}, {r: few.r}, {r: beside.r}}, nil
 }
 
 // seed begins with the paths of other tables, and with those of their turns that close no

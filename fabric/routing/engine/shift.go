@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// shifts counts the flows over each channel of all shifts of hosts, in the order of their GUIDs:
+// of shift k, each host sends to the one k places after it (traffic.Shift). Loads alone say little
+// of these: in a dragonfly they are least where all flows between two groups take the one link
+// between them.
+type shifts struct {
+	*balancer
+	n     int       // hosts
+	place []int32   // by LID: that of the host in the order; -1: another LID
+	hosts [][]int32 // by switch: their places
+	flows []int32   // by channel, then shift
+	most  int64     // routes that a channel may have
+
+	// Of the present LID, and of the switch that may get another next hop:
+	to               int32   // the place of the LID
+	child, sibling   []int32 // by switch: the first whose path continues there, and the next such; -1: none
+	below            []int32 // places of the hosts whose paths pass through the switch
+	stack            []int32
+	was, other, best []int32 // channels of its path: now, with another next hop, and with the best
+	onPath           []bool  // by channel: it is in was
+}
+
+// mostFlows bounds the memory of shifts, in counters, and so the time, to less than a second.
+const mostFlows = 1 << 22
+
+const (
+	// shiftPasses is how often each LID may get other next hops: later ones change little.
+	shiftPasses = 3
+	// shiftSlack is how much more load than the largest a channel may get, if that makes the sum
+	// of the squares of flows less than shiftGain times as large: in dragonflies, paths by way of
+	// a third group do so.
+	shiftSlack = 1.125
+	shiftGain  = 0.9
+)
+
+// spreadShifts gives switches other next hops, where that spreads the flows of shifts.
+func (b *balancer) spreadShifts(ctx context.Context) error {
+	x := newShifts(b)
+	if x == nil {
+		return nil
+	}
+	if err := x.each(ctx, x.countPaths); err != nil {
+		return err
+	}
+	x.most = slices.Max(append(b.load, 0))
+	if err := x.passes(ctx); err != nil {
+		return err
+	}
+	entries, load, squares := b.r.Clone(), slices.Clone(b.load), x.squares()
+	x.most = int64(shiftSlack * float64(x.most))
+	if err := x.passes(ctx); err != nil {
+		return err
+	}
+	if x.squares() > shiftGain*squares {
+		for s := range b.g.Switches() {
+			copy(b.r.Row(s), entries.Row(s))
+		}
+		b.load = load
+	}
+	return nil
+}
+
+// newShifts has no flows yet. Nil: there are too few hosts, or too many.
+func newShifts(b *balancer) *shifts {
+	g := b.g
+	var hosts []int // terminals
+	for i, t := range g.Terminals() {
+		if t.Switch >= 0 && t.Out > 0 && t.Count > 0 {
+			hosts = append(hosts, i)
+		}
+	}
+	n, s, c := len(hosts), len(g.Switches()), len(g.Channels())
+	if n < 2 || n*c > mostFlows {
+		return nil
+	}
+	slices.SortFunc(hosts, func(i, j int) int {
+		return cmp.Or(cmp.Compare(g.Terminals()[i].Port.GUID(), g.Terminals()[j].Port.GUID()), cmp.Compare(i, j))
+	})
+	x := &shifts{
+		balancer: b, n: n, place: slices.Repeat([]int32{-1}, int(b.r.Top())+1), hosts: make([][]int32, s), flows: make([]int32, n*c),
+		child: make([]int32, s), sibling: make([]int32, s), onPath: make([]bool, c),
+	}
+	for place, i := range hosts {
+		t := &g.Terminals()[i]
+		x.place[t.LID] = int32(place)
+		x.hosts[t.Switch] = append(x.hosts[t.Switch], int32(place))
+	}
+	return x
+}
+
+// passes gives the LIDs other paths.
+func (x *shifts) passes(ctx context.Context) error {
+	for range shiftPasses {
+		if err := x.each(ctx, x.move); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls do for the first LID of each host, on switch d, when its paths have been read.
+func (x *shifts) each(ctx context.Context, do func(d int32, lid mad.LID)) error {
+	for d := range x.g.Switches() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		x.begin(d)
+		for _, dest := range x.g.DestsOf(d) {
+			if x.to = x.place[dest.LID]; x.to >= 0 {
+				x.read(dest.LID)
+				do(int32(d), dest.LID)
+			}
+		}
+	}
+	return nil
+}
+
+// countPaths counts the flows to the LID.
+func (x *shifts) countPaths(d int32, lid mad.LID) {
+	for _, st := range x.toward.Steps {
+		x.below = append(x.below[:0], x.hosts[st.Switch]...)
+		for s := st.Switch; s != d; s = x.g.ChannelTo(x.via[s]) {
+			x.countBelow(x.via[s], 1)
+		}
+	}
+}
+
+// move gives switches other next hops to the LID, the nearest first.
+func (x *shifts) move(d int32, lid mad.LID) {
+	x.grow(d)
+	for _, st := range x.toward.Steps {
+		s := st.Switch
+		flow := x.flow[s]
+		if st.Last-st.First < 2 || flow == 0 {
+			continue
+		}
+		x.collect(s)
+		x.was = x.path(x.was, x.via[s], d)
+		for _, c := range x.was {
+			x.onPath[c] = true
+		}
+		least, at := int64(0), int32(-1)
+		for _, c := range x.toward.Next[st.First:st.Last] {
+			if c == x.via[s] {
+				continue
+			}
+			x.other = x.path(x.other, c, d)
+			if more, fits := x.price(flow); fits && more < least && x.admits(s, c, d) {
+				least, at = more, c
+				x.best = append(x.best[:0], x.other...)
+			}
+		}
+		for _, c := range x.was {
+			x.onPath[c] = false
+		}
+		if at < 0 {
+			continue
+		}
+		x.addTurns(s, at, d)
+		x.send(x.was, -1, flow)
+		x.send(x.best, 1, flow)
+		first := &x.child[x.g.ChannelTo(x.via[s])]
+		for *first != s {
+			first = &x.sibling[*first]
+		}
+		*first = x.sibling[s]
+		x.via[s] = at
+		x.join(s)
+		x.r.Row(int(s))[lid] = x.g.Channels()[at].Port
+	}
+}
+
+// grow finds what passes through switches on the paths to the LID: as move begins with the nearest,
+// it does not change when others get another next hop.
+func (x *shifts) grow(d int32) {
+	x.child[d] = -1
+	for _, st := range x.toward.Steps {
+		x.child[st.Switch] = -1
+		x.join(st.Switch)
+	}
+	copy(x.flow, x.endpoints)
+	for _, st := range slices.Backward(x.toward.Steps) {
+		x.flow[x.g.ChannelTo(x.via[st.Switch])] += x.flow[st.Switch]
+	}
+}
+
+// join makes s a child of the next switch on its path.
+func (x *shifts) join(s int32) {
+	to := x.g.ChannelTo(x.via[s])
+	x.sibling[s], x.child[to] = x.child[to], s
+}
+
+// collect finds the hosts below s.
+func (x *shifts) collect(s int32) {
+	x.below, x.stack = x.below[:0], append(x.stack[:0], s)
+	for len(x.stack) > 0 {
+		s := x.stack[len(x.stack)-1]
+		x.stack = x.stack[:len(x.stack)-1]
+		x.below = append(x.below, x.hosts[s]...)
+		for t := x.child[s]; t >= 0; t = x.sibling[t] {
+			x.stack = append(x.stack, t)
+		}
+	}
+}
+
+// path are the channels of the path to d that begins with c.
+func (x *shifts) path(into []int32, c, d int32) []int32 {
+	into = append(into[:0], c)
+	for s := x.g.ChannelTo(c); s != d; s = x.g.ChannelTo(x.via[s]) {
+		into = append(into, x.via[s])
+	}
+	return into
+}
+
+// price is how much half the sum of the squares of flows grows with the other path in place of that
+// which was. fits reports whether no channel gets too much load.
+func (x *shifts) price(flow int64) (more int64, fits bool) {
+	own := len(x.other) // channels before the paths meet: from there they are the same
+	for i, c := range x.other {
+		if x.onPath[c] {
+			own = i
+			break
+		}
+		if x.load[c]+flow > x.most {
+			return 0, false
+		}
+		more += x.meeting(c)
+	}
+	for _, c := range x.was[:len(x.was)-(len(x.other)-own)] {
+		more -= x.meeting(c) - int64(len(x.below))
+	}
+	return more, true
+}
+
+// meeting are the flows over channel c of the same shifts as those from below.
+func (x *shifts) meeting(c int32) (n int64) {
+	flows := x.flows[int(c)*x.n:][:x.n]
+	for _, from := range x.below {
+		k := x.to - from
+		if k < 0 {
+			k += int32(x.n)
+		}
+		n += int64(flows[k])
+	}
+	return n
+}
+
+// countBelow adds n to the flows over channel c from below.
+func (x *shifts) countBelow(c, n int32) {
+	flows := x.flows[int(c)*x.n:][:x.n]
+	for _, from := range x.below {
+		k := x.to - from
+		if k < 0 {
+			k += int32(x.n)
+		}
+		flows[k] += n
+	}
+}
+
+// send adds n times the flows from below to those over a path.
+func (x *shifts) send(path []int32, n int32, flow int64) {
+	for _, c := range path {
+		x.load[c] += int64(n) * flow
+		x.countBelow(c, n)
+	}
+}
+
+// admits reports whether the turns of paths that leave s over channel c close no cycle.
+func (x *shifts) admits(s, c, d int32) bool {
+	if x.turns == nil {
+		return true
+	}
+	for t := x.child[s]; t >= 0; t = x.sibling[t] {
+		if x.flow[t] > 0 && !x.turns.Admits(x.via[t], c) {
+			return false
+		}
+	}
+	to := x.g.ChannelTo(c)
+	return to == d || x.turns.Admits(c, x.via[to])
+}
+
+// addTurns adds these turns.
+func (x *shifts) addTurns(s, c, d int32) {
+	if x.turns == nil {
+		return
+	}
+	for t := x.child[s]; t >= 0; t = x.sibling[t] {
+		if x.flow[t] > 0 {
+			x.turns.Add(x.via[t], c)
+		}
+	}
+	if to := x.g.ChannelTo(c); to != d {
+		x.turns.Add(c, x.via[to])
+	}
+}
+
+// shiftSquares is the sum of the squares of flows of tables with distances h; 1: there are too few
+// hosts, or too many.
+func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64, error) {
+	x := newShifts(newBalancer(r, h))
+	if x == nil {
+		return 1, nil
+	}
+	err := x.each(ctx, x.countPaths)
+	return x.squares(), err
+}
+
+// squares is the sum of the squares of flows.
+func (x *shifts) squares() (sum float64) {
+	for _, n := range x.flows {
+		sum += float64(n) * float64(n)
+	}
+	return sum
+}
