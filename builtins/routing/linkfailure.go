@@ -14,7 +14,7 @@ var FailureType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "link", Type: "string", Doc: "one of its ports"},
 		{Name: "peer", Type: "string", Doc: "the other"},
-		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another whose packets, by static ports, are lost until tables are changed; switches that route adaptively may take other ports"},
+		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another that lose packets until tables are changed"},
 		{Name: "cuts", Doc: "True if no tables can replace it: it is the only link between two parts of the network"},
 		{Name: "lost", Doc: "in that case, number of pairs of endpoints that it separates"},
 	},
@@ -25,7 +25,7 @@ var failuresMethod = lang.Builtin{
 	Name:    "fail_each_link",
 	Returns: "list of link_failure",
 	Params:  []lang.Param{endpointsParam},
-	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, sorted by their first port. Pairs are judged on static ports, also where switches route adaptively.",
+	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, sorted by their first port. Where switches route adaptively, pairs are judged on the choices of packets of reliable connections (RC) with SL 0: pairs are lost whose packets some choice brings to the failed link, at a switch that has no other port for them. Where paths have service levels, or choices depend on input ports, are unknown or loop, static ports are judged.",
 	Example: `
 > t = discover().graph().route("ftree")
 > [f for f in t.fail_each_link() if f.cuts]
@@ -38,7 +38,7 @@ var failuresMethod = lang.Builtin{
 			return nil, err
 		}
 		defer progress(c, "failing one link after the other")()
-		list, err := verify.FailEachLink(c.Fiber().Context, v.Tables, class)
+		list, _, err := verify.FailEachLink(c.Fiber().Context, v.Tables, class)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

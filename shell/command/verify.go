@@ -146,12 +146,22 @@ type checks struct {
 // and tables depend on, and which checks leave choices of switches out.
 func examine(ctx context.Context, r *routes.Routes, c checks) (*verify.Report, error) {
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
-	if c.failEachLink && (r.HasChoices() || c.adaptive != 0) {
-		r.ReadNotes = append(r.ReadNotes, "failures of links were judged on the static ports alone")
-	}
 	report := &verify.Report{Routes: r}
-	var err error
 	defer c.progress("")
+	if c.failEachLink {
+		c.progress("simulating link failures")
+		list, byChoice, err := verify.FailEachLink(ctx, r, 0)
+		switch {
+		case err != nil:
+			return nil, err
+		case byChoice:
+			r.ReadNotes = append(r.ReadNotes, "failures of links were judged on the choices of packets of reliable connections (RC), SL 0")
+		case r.HasChoices() || c.adaptive != 0:
+			r.ReadNotes = append(r.ReadNotes, "failures of links were judged on the static ports alone")
+		}
+		report.Failures = append([]verify.LinkFailure{}, list...) // not nil: requested
+	}
+	var err error
 	if c.verify {
 		c.progress("verifying the tables")
 		if report.Verdict, err = verify.Tables(ctx, r, verify.Options{Adaptive: c.adaptive}); err != nil {
@@ -160,14 +170,6 @@ func examine(ctx context.Context, r *routes.Routes, c checks) (*verify.Report, e
 	}
 	if c.live != nil {
 		report.Diff = r.Diff(c.live)
-	}
-	if c.failEachLink {
-		c.progress("simulating link failures")
-		list, err := verify.FailEachLink(ctx, r, 0)
-		if err != nil {
-			return nil, err
-		}
-		report.Failures = append([]verify.LinkFailure{}, list...) // not nil: requested
 	}
 	return report, nil
 }

@@ -47,7 +47,7 @@ func TestWorkers(t *testing.T) {
 						}
 						o.traffic = append(o.traffic, c)
 					}
-					if o.failure, err = verify.FailEachLink(t.Context(), r, 0); err != nil {
+					if o.failure, _, err = verify.FailEachLink(t.Context(), r, 0); err != nil {
 						t.Fatal(err)
 					}
 					for i := range o.failure { // ports of another fabric

@@ -12,8 +12,8 @@ import (
 // LinkFailure is what the failure of one link between switches breaks.
 type LinkFailure struct {
 	Port *fabric.Port // the end of the lower switch number
-	// Pairs are those of an endpoint and a LID of another whose packets take
-	// the link: they are lost until the tables change.
+	// Pairs are those of an endpoint and a LID of another that lose packets until the
+	// tables change.
 	Pairs int64
 	// Cuts reports that the link is a bridge of the network: no tables help. Lost
 	// are the pairs of endpoints on different sides of it.
@@ -22,19 +22,28 @@ type LinkFailure struct {
 }
 
 // FailEachLink computes what the failure of each single link between switches would
-// break, by static ports; links come in the order of their first ports. Endpoints are as in
-// VerifyOptions.
+// break; links come in the order of their first ports. Endpoints are as in VerifyOptions.
+// byChoice reports that pairs were judged on the choices of switches that route adaptively,
+// for reliable connections (RC) with SL 0: those survive for which each switch has another
+// port. Otherwise they were judged on static ports.
 //
-// Time: O(L*S), and O(S + C) for the bridges.
-func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) ([]LinkFailure, error) {
+// Time: O(L*S), and O(S + C) for the bridges; with choices, O(C*S/64) for each class of LIDs.
+func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) (list []LinkFailure, byChoice bool, err error) {
 	g := r.Graph()
 	e := walk.SelectEndpoints(g, endpoints)
-	loads, err := walk.CountRoutes(ctx, r, e, nil)
-	if err != nil {
-		return nil, err
+	var loads []int64
+	if r.HasChoices() {
+		if loads, err = choiceFailures(ctx, r, e); err != nil {
+			return nil, false, err
+		}
+		byChoice = loads != nil
+	}
+	if !byChoice {
+		if loads, err = walk.CountRoutes(ctx, r, e, nil); err != nil {
+			return nil, false, err
+		}
 	}
 	bridges := bridges(g, e.On)
-	var list []LinkFailure
 	for c, ch := range g.Channels() {
 		if int(ch.Reverse) < c {
 			continue
@@ -43,7 +52,7 @@ func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) 
 		f.Lost, f.Cuts = bridges[int32(c)]
 		list = append(list, f)
 	}
-	return list, nil
+	return list, byChoice, nil
 }
 
 // bridges are the links without which a component of the network falls in two, by

@@ -28,7 +28,7 @@ func TestFailEachLink(t *testing.T) {
 		}
 		r := compute(t, g, "sssp", engine.Options{})
 		before := verified(t, r, verify.Options{})
-		list, err := verify.FailEachLink(t.Context(), r, 0)
+		list, _, err := verify.FailEachLink(t.Context(), r, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

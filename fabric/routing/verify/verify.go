@@ -9,7 +9,7 @@
 //	shortgroup.go   groups with fewer ports than similar ones
 //	via.go          rules on what paths cross
 //	disjointness.go how disjoint the paths to the LIDs of one port are
-//	failure.go      what the failure of each link would break
+//	failure.go      what the failure of each link would break; failurechoice.go, by choices
 //
 // The functions use all cores (graph.Options.Workers), and may run at the same time on the
 // same tables, which must not change meanwhile. Verdicts belong to the caller. Package
