@@ -222,7 +222,7 @@ func TestAuditOptions(t *testing.T) {
 		{"b.star --baseline x", "audit: no audit of this run supports the option --baseline"},
 		{"a.star --share=x", `audit a: option --share: "x" is not a number`},
 		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
-		{"linkz", "audit \"linkz\": unknown (did you mean links?); use a .star file, or one of adaptive, config, counters, health, identity, keys, links, multicast, partitions, routing, self, sm, topology"},
+		{"linkz", "audit \"linkz\": unknown (did you mean links?); use a .star file, or one of adaptive, config, counters, health, host, identity, keys, links, multicast, partitions, routing, self, sm, topology"},
 		{"bad.star", "bad.star: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)"},
 		{"ends.star", "ends.star: exit(0): not supported in an audit; its findings set the exit status"},
 		{"none.star", "none.star: not an audit; it does not define audit(fabric, ...)"},

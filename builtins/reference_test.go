@@ -59,7 +59,7 @@ func TestNames(t *testing.T) {
 		"quit random re reg_get report reset restore " +
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe save " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
-		"show sleep smp_get smp_set stats sum table ticket time yaml"
+		"show sleep smp_get smp_set stats sum table this_host ticket time yaml"
 	if got := strings.Join(f.Interpreter.Globals.Keys(), " "); got != want {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)
 	}

@@ -38,7 +38,7 @@
 //	z*.go           generated from these: Decode, Encode, tables of fields
 //	registry.go     attributes by number and by name
 //	field.go        reads and writes single fields
-//	counter.go      the counters of an attribute
+//	counter.go      the counters of an attribute; counterfile.go, those that Linux shows
 //	dissect.go      Dissect: the parts of a datagram; validate.go: its violations of the specification
 //	speed.go        speed and width of a link, from its PortInfo
 //

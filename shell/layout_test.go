@@ -57,7 +57,7 @@ var reserved = map[string][]string{
 	"log":                        nil,
 	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
-	"testing":                    {"fabric/routing/routingtest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell/command/changeguard.go", "shell/command/simrun.go", "shell/command/trialtools.go", "shell/session/pager.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session", "fabric/sim/run/launch"},
 	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run", "fabric/sim/run/*"},
@@ -70,7 +70,7 @@ var reserved = map[string][]string{
 	"fabsh/fabric/hermetic":      nil,               // tests alone
 	"fabsh/mad/ibsim/ibsimtest":  nil,
 	"fabsh/mad/ibsim/wire":       {"mad/ibsim", "fabric/sim/server"}, // the two ends of its sockets
-	"fabsh/mad/umad":             {"shell/command", "shell/session"},
+	"fabsh/mad/umad":             {"shell/command", "shell/session", "fabric/localhost", "fabric/localhost/hosttest"},
 	"fabsh/mad/umad/umadtest":    nil,
 	"fabsh/scripts":              {"builtins/script"},
 	"fabsh/examples":             {"builtins/script"},

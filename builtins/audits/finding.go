@@ -7,6 +7,7 @@
 //	metric.go    metric(): its arguments, and the value
 //	report.go    the report of a run; text.go, for people; health.go, hosts with states;
 //	             acks.go, acknowledgements
+//	thishost.go  this_host(), the ports of the host
 //	past.go      observations of earlier runs; poll.go, counters read repeatedly
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
 //	             the previous run

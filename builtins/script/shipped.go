@@ -65,6 +65,8 @@ type Doc struct {
 	Name, Doc string
 	// Deep reports that an audit reads whole tables, so it is not in the standard set.
 	Deep bool
+	// Host reports that an audit judges the host instead of a fabric, so it runs alone.
+	Host bool
 	// Options are the flags of a kind of topology, or of a remedy.
 	Options []string
 }
@@ -136,10 +138,10 @@ func readOnce(f Folder) func() []Doc {
 			if entry := entryOf[f]; entry != "" {
 				d.Options = ProgramOf(e.Name(), string(src), entry).Options
 			}
-			head, _, _ := bytes.Cut(src, []byte("\ndef ")) // the rest has no docs of the script, and takes time
-			if file, err := lang.Dialect.Parse(e.Name(), head, 0); err == nil {
+			if file, err := lang.Dialect.Parse(e.Name(), headOf(src), 0); err == nil {
 				d.Doc, _, _ = strings.Cut(Docstring(file), "\n")
-				d.Deep = slices.ContainsFunc(file.Stmts, setsDeep)
+				d.Deep = sets(file, "deep")
+				d.Host = sets(file, "host")
 			}
 			list = append(list, d)
 		}
@@ -159,13 +161,28 @@ func Docstring(file *syntax.File) string {
 	return ""
 }
 
-// setsDeep reports whether the statement is `deep = True`.
-func setsDeep(s syntax.Stmt) bool {
-	a, ok := s.(*syntax.AssignStmt)
-	if !ok {
-		return false
-	}
-	name, ok := a.LHS.(*syntax.Ident)
-	value, isName := a.RHS.(*syntax.Ident)
-	return ok && isName && name.Name == "deep" && value.Name == "True"
+// JudgesHost reports whether the audit with that text judges the host instead of a fabric: it
+// sets host to True.
+func JudgesHost(src string) bool {
+	file, err := lang.Dialect.Parse("", headOf([]byte(src)), 0)
+	return err == nil && sets(file, "host")
+}
+
+// headOf returns the text of a script before its functions, which take time to parse.
+func headOf(src []byte) []byte {
+	head, _, _ := bytes.Cut(src, []byte("\ndef "))
+	return head
+}
+
+// sets reports whether a statement of a file is `name = True`.
+func sets(file *syntax.File, name string) bool {
+	return slices.ContainsFunc(file.Stmts, func(s syntax.Stmt) bool {
+		a, ok := s.(*syntax.AssignStmt)
+		if !ok {
+			return false
+		}
+		to, ok := a.LHS.(*syntax.Ident)
+		value, isName := a.RHS.(*syntax.Ident)
+		return ok && isName && to.Name == name && value.Name == "True"
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/localhost"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/stored"
@@ -34,6 +35,9 @@ type Env struct {
 	Control *Sim
 	// Loaded is the fabric of the file that the session reads.
 	Loaded *fabric.Fabric
+	// Host is the host that the session judges, whose Fabric is Loaded; nil: it judges a
+	// fabric.
+	Host *localhost.Host
 	// Stored reaches the answers in the file of Loaded; nil: the file has none.
 	Stored *engine.Engine
 	// Names are the names of nodes that replace their own descriptions.

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sort"
 	"time"
@@ -140,6 +141,17 @@ func (k PortKey) compare(x PortKey) int {
 
 // Len is the number of ports that are kept.
 func (r *Read) Len() int { return r.table.distinct }
+
+// Ports returns the keys of the ports that are kept, and the GUIDs of their nodes.
+func (r *Read) Ports() iter.Seq2[PortKey, mad.GUID] {
+	return func(yield func(PortKey, mad.GUID) bool) {
+		for _, id := range r.table.ids[:r.table.distinct] {
+			if !yield(id.key, id.node) {
+				return
+			}
+		}
+	}
+}
 
 // port is a port by its index.
 func (r *Read) port(i int) PortRead { return PortRead{r, int32(i)} }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,19 +34,41 @@ type HostPort struct {
 	// Umad is its device: "umad0"; "" if ib_umad does not serve it.
 	Umad     string
 	Firmware string
+	// Model is the type of the adapter ("MT4129"), Board the ID of its board
+	// ("MT_0000000838"), and System its SystemImageGUID; "" and 0 if unknown.
+	Model, Board string
+	System       mad.GUID
 	// Default is set if the port is used when no port is named.
 	Default bool
 	// Unusable is why management datagrams cannot be sent through the port; "": they can.
 	Unusable string
+	// Err is why the files of the port are invalid, in the result of AllPorts: then only
+	// its device and number are known, and number 0 is a device whose ports are unknown.
+	Err error
 }
 
 // HostPorts lists the ports of the host, sorted by number within a device. sys is the
 // root of the files, as in Options. If the error is about ib_umad, the ports are also
 // returned. It opens no device.
 func HostPorts(sys fs.FS) (list []HostPort, err error) {
+	list, err = AllPorts(sys)
+	// The others have just been removed.
+	return slices.DeleteFunc(list, func(h HostPort) bool { return h.Err != nil }), err
+}
+
+// AllPorts is HostPorts with the ports whose files are invalid, which come last.
+func AllPorts(sys fs.FS) (list []HostPort, err error) {
 	s := newSysfs(sys)
 	umads, noUmad := s.umads()
-	all, err := s.portsOf(umads)
+	var all []port
+	var bad []HostPort
+	err = s.eachPort(umads, func(p port, err error) {
+		if err != nil {
+			bad = append(bad, invalid(p, err))
+			return
+		}
+		all = append(all, p)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +76,23 @@ func HostPorts(sys fs.FS) (list []HostPort, err error) {
 	if sys != nil {
 		access = func(string) error { return nil }
 	}
-	return s.hostPorts(all, access), noUmad
+	return append(s.hostPorts(all, access), bad...), noUmad
+}
+
+// invalid returns a port whose files are invalid.
+func invalid(p port, err error) HostPort {
+	return HostPort{Port: engine.Port{Device: p.device, Num: uint8(p.num)}, Err: err}
 }
 
 // hostPorts describes ports. access reports whether this process may open a file.
 func (s sysfs) hostPorts(all []port, access func(path string) error) (list []HostPort) {
 	var usable []port
+	var bad []HostPort
 	for _, p := range all {
 		h, err := s.hostPort(p, all)
 		if err != nil {
-			continue // it has just been removed
+			bad = append(bad, invalid(p, err))
+			continue
 		}
 		if h.Unusable = unusable(p, h.Link, access); h.Unusable == "" {
 			usable = append(usable, p)
@@ -75,7 +105,7 @@ func (s sysfs) hostPorts(all []port, access func(path string) error) (list []Hos
 		is := func(p port) bool { return h.Device == p.device && int(h.Num) == p.num }
 		h.Default = none == nil && (is(gsi) || is(smi))
 	}
-	return list
+	return append(list, bad...)
 }
 
 // unusable is HostPort.Unusable of a port in a network.
@@ -111,9 +141,11 @@ func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
 	case p.ethernet:
 		h.Link = "roce"
 	}
-	h.Firmware, _ = s.text(path.Join(deviceClass, p.device, "fw_ver"))
+	folder := path.Join(deviceClass, p.device)
+	h.Firmware, h.Model, h.Board = s.word(path.Join(folder, "fw_ver")), s.word(path.Join(folder, "hca_type")), s.word(path.Join(folder, "board_id"))
+	h.System, _ = s.guid(path.Join(folder, "sys_image_guid"))
 	rate, _ := s.text(path.Join(p.folder(), "rate"))
-	h.Gbps, h.Width, h.Speed = parseRate(rate)
+	h.Gbps, h.Width, h.Speed = ParseRate(rate)
 	gsi, smi := p.pair(all)
 	switch {
 	case p.umad == "":
@@ -143,9 +175,9 @@ func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
 // include/rdma/ib_verbs.h RDMA_NODE_RNIC).
 const nodeTypeRNIC = 4
 
-// parseRate reads a rate as the kernel writes it: "100 Gb/sec (4X EDR)" (linux
+// ParseRate reads a rate as the kernel writes it: "100 Gb/sec (4X EDR)" (linux
 // drivers/infiniband/core/sysfs.c rate_show).
-func parseRate(text string) (gbps float64, width, speed string) {
+func ParseRate(text string) (gbps float64, width, speed string) {
 	number, rest, _ := strings.Cut(text, " Gb/sec")
 	gbps, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(gbps > 0 && gbps < 1e6) {

@@ -122,7 +122,7 @@ func FuzzRate(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		gbps, width, speed := parseRate(text)
+		gbps, width, speed := ParseRate(text)
 		if !(gbps >= 0 && gbps < 1e6) || len(width) > 3 || len(speed) > 5 {
 			t.Errorf("%q: %v %q %q", text, gbps, width, speed)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -73,26 +74,38 @@ func (s sysfs) ports() ([]port, error) {
 }
 
 // portsOf returns the ports, whether or not ib_umad serves them.
-func (s sysfs) portsOf(umads map[string]string) ([]port, error) {
+func (s sysfs) portsOf(umads map[string]string) (ports []port, err error) {
+	err = s.eachPort(umads, func(p port, err error) {
+		if err == nil { // otherwise it has just been removed
+			ports = append(ports, p)
+		}
+	})
+	return ports, err
+}
+
+// eachPort calls f with each port, and why its files are invalid. The port of a device
+// whose ports are unknown is 0.
+func (s sysfs) eachPort(umads map[string]string, f func(p port, err error)) error {
 	devices, err := s.names(deviceClass)
 	if err != nil || len(devices) == 0 {
-		return nil, ErrNoDevice
+		return ErrNoDevice
 	}
-	var ports []port
 	for _, device := range devices {
-		nums, _ := s.list(path.Join(deviceClass, device, "ports"))
+		nums, err := s.list(path.Join(deviceClass, device, "ports"))
+		if err != nil {
+			f(port{device: device}, err)
+		}
 		for _, num := range nums {
 			n, err := strconv.ParseUint(num, 10, 8)
 			if err != nil {
 				continue
 			}
 			p := port{device: device, num: int(n), umad: umads[device+"/"+num]}
-			if s.describe(&p) == nil { // otherwise it has just been removed
-				ports = append(ports, p)
-			}
+			err = s.describe(&p)
+			f(p, err)
 		}
 	}
-	return ports, nil
+	return nil
 }
 
 // umads maps "mlx5_0/1" to "umad0".
@@ -204,21 +217,25 @@ func (s sysfs) gid(p port) (mad.GID, error) {
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil || !a.Is6() {
-		return mad.GID{}, fmt.Errorf("%s: invalid GID %q", name, text)
+		return mad.GID{}, fmt.Errorf("%s: invalid GID %.64q", name, text)
 	}
 	return a.As16(), nil
 }
 
 // nodeGUID reads "0002:c903:0000:0010".
 func (s sysfs) nodeGUID(device string) (mad.GUID, error) {
-	name := path.Join(deviceClass, device, "node_guid")
+	return s.guid(path.Join(deviceClass, device, "node_guid"))
+}
+
+// guid reads a GUID.
+func (s sysfs) guid(name string) (mad.GUID, error) {
 	text, err := s.text(name)
 	if err != nil {
 		return 0, err
 	}
 	a, err := netip.ParseAddr("::" + text)
 	if err != nil {
-		return 0, fmt.Errorf("%s: invalid GUID %q", name, text)
+		return 0, fmt.Errorf("%s: invalid GUID %.64q", name, text)
 	}
 	b := a.As16()
 	return mad.GUID(binary.BigEndian.Uint64(b[8:])), nil
@@ -235,7 +252,13 @@ func (s sysfs) names(folder string) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: not a directory", folder)
 	}
-	entries, err := dir.ReadDir(-1)
+	entries, err := dir.ReadDir(maxNames)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if len(entries) == maxNames {
+		return nil, fmt.Errorf("%s: has %d entries or more", folder, maxNames)
+	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
@@ -260,10 +283,36 @@ func splitNumber(name string) (word string, num uint64) {
 	return word, num
 }
 
+// maxText is the longest file of sysfs, a page (linux Documentation/filesystems/sysfs.rst);
+// maxNames bounds the entries of a directory.
+const (
+	maxText  = 4096
+	maxNames = 1 << 16
+)
+
 func (s sysfs) text(name string) (string, error) {
-	b, err := fs.ReadFile(s.root, strings.TrimPrefix(name, "/"))
+	f, err := s.root.Open(strings.TrimPrefix(name, "/"))
+	if err != nil {
+		return "", absolute(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err == nil && len(b) > maxText {
+		return "", fmt.Errorf("%s: longer than %d bytes", name, maxText)
+	}
 	return strings.TrimSpace(string(b)), absolute(err)
 }
+
+// word reads a text of printable characters, such as a name; "": it is missing, or is not one.
+func (s sysfs) word(name string) string {
+	text, err := s.text(name)
+	if err != nil || len(text) > maxWord || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return text
+}
+
+const maxWord = 64
 
 // uint reads "0x12", "7", or the number before the words in "4: ACTIVE".
 func (s sysfs) uint(name string) (uint64, error) {
@@ -274,7 +323,7 @@ func (s sysfs) uint(name string) (uint64, error) {
 	digits, _, _ := strings.Cut(text, ":")
 	v, err := strconv.ParseUint(digits, 0, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: invalid number %q", name, text)
+		return 0, fmt.Errorf("%s: invalid number %.64q", name, text)
 	}
 	return v, nil
 }

@@ -6,7 +6,8 @@
 //	           permission; file_linux.go, file_other.go, system calls
 //	header.go  the header of a datagram, the request for an agent
 //	choose.go  the choice of a port
-//	hostport.go all ports of the host, to be listed; list.go, which are active
+//	hostport.go all ports of the host, to be listed; list.go, which are active;
+//	           portcounter.go, their counters
 //	sysfs.go   the kernel's facts about ports
 //
 // Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),
@@ -91,6 +92,16 @@ func openBest(sys sysfs, o Options, openFile func(path string) (file, error)) (*
 		skipped = append(skipped, err)
 		all = slices.DeleteFunc(all, func(p port) bool { return p == gsi || p == smi })
 	}
+}
+
+// OpenPort opens a port that AllPorts returned, without a choice and without its other half:
+// for SMPs, if its role is not "gsi".
+func OpenPort(sys fs.FS, h HostPort) (*Transport, error) {
+	p := port{device: h.Device, num: int(h.Num), umad: h.Umad, ethernet: h.Link != "infiniband", state: h.State, phys: h.PhysicalState, guid: h.PortGUID}
+	if p.umad == "" {
+		return nil, fmt.Errorf("%v: ib_umad does not serve it", p)
+	}
+	return open(newSysfs(sys), p, p, openFile)
 }
 
 // open opens the devices of a pair of ports with the given function.

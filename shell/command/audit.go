@@ -41,7 +41,10 @@ shows more of each finding.
 those that the previous run of the same job read: it does not wait, and covers the
 hours that are needed to judge bit errors. Two jobs that run at the same time need two
 names (--job). --over FILE compares with the counters of an earlier snapshot
-(snapshot --all): those of the fabric, or with -F file:FILE those of a later snapshot.`
+(snapshot --all): those of the fabric, or with -F file:FILE those of a later snapshot.
+
+The audit host judges the ports of this host instead, without a fabric, a subnet
+manager or root, for health checks before jobs: fabsh audit host --help.`
 
 func auditCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
@@ -51,6 +54,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 		Example: `  fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --reason "cable ordered"
+  fabsh audit host --expect 8xNDR
   fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
   fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom
@@ -65,6 +69,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 				return err
 			}
 			o, err := parseAudit(words)
+			host, _ := hostAudits(o.words)
 			switch {
 			case err != nil:
 				return err
@@ -76,14 +81,18 @@ func auditCommand(p *session.Program) *cobra.Command {
 			if err := o.checkNodes(p); err != nil {
 				return err
 			}
-			if o.eachPort {
+			if o.eachPort && host == nil {
 				return auditEachPort(p, o)
 			}
 			o.verbose = p.Settings.Verbose > 0
 			limit, results := p.StartTime(), new(auditResults)
-			err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
-				return runAudit(ctx, s, o, results)
-			}})
+			if host != nil {
+				err = auditHost(p, o, limit, results)
+			} else {
+				err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
+					return runAudit(ctx, s, o, results)
+				}})
+			}
 			p.Line.Audited(results.latest)
 			return results.writeAfter(p, limit, o, err)
 		},
@@ -328,8 +337,11 @@ func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o
 func listAudits(p *session.Program) error {
 	list := script.Audits.Shipped()
 	for i := range list {
-		if list[i].Deep {
+		switch {
+		case list[i].Deep:
 			list[i].Doc += " (--deep)"
+		case list[i].Host:
+			list[i].Doc += " (alone)"
 		}
 	}
 	return writeDocs(p.Console.Out(), list)
@@ -357,7 +369,7 @@ func auditWords(words []string) (list []string) {
 	flags := session.FlagNames(f)
 	var options, standard []string
 	for _, d := range script.Audits.Shipped() {
-		if !d.Deep {
+		if !d.Deep && !d.Host {
 			standard = append(standard, d.Name)
 		}
 		if !slices.Contains(words, d.Name) {

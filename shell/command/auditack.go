@@ -31,29 +31,11 @@ import (
 	"fabsh/shell/session"
 )
 
-// lockRuns lets only one run of a job audit a subnet at a time; other jobs may run
-// beside it. It returns nil where there is nothing to lock: the fabric is in this
-// process, or there is no directory for the lock.
-func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock, error) {
-	dir := s.StateDir
-	if s.Engine == nil || s.InProcess() || dir == "" {
-		return nil, nil
-	}
-	dir = subnet.Folder(dir)
-	err := os.MkdirAll(dir, 0o755)
-	var held *lock.Lock
-	if err == nil {
-		held, err = lock.Acquire(filepath.Join(dir, job+".run.lock"))
-	}
-	if err != nil && !errors.Is(err, lock.ErrHeld) {
-		s.Warn("runs at the same time are not excluded: %v", format.FileError(err))
-		return nil, nil
-	}
-	return held, err
-}
-
 // ackOptions are the flags of audit ack.
-type ackOptions struct{ subnet, until, reason, by, allOf, file string }
+type ackOptions struct {
+	subnet, until, reason, by, allOf, file string
+	host                                   bool
+}
 
 // ackFor is how long an ack holds without --until.
 const ackFor = 30 // days
@@ -76,6 +58,7 @@ Acknowledgements are lines of the file acks in the directory of --state.`,
 		Example: `  fabsh audit ack link.width:leaf-3/7 --reason "cable ordered"
   fabsh audit ack link.width leaf-3/7 - spine-1/3 --until 2026-12-24 --reason "cable ordered"
   fabsh audit ack --all-of fw.outlier --reason "update planned"
+  fabsh audit ack --host host.down:mlx5_4/1 --reason "no cable"
   fabsh audit ack list`,
 		RunE: func(_ *cobra.Command, words []string) error {
 			switch {
@@ -86,7 +69,7 @@ Acknowledgements are lines of the file acks in the directory of --state.`,
 			case o.reason == "":
 				return errors.New("audit ack: missing --reason TEXT")
 			}
-			return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o, words) })
+			return o.run(p, func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o, words) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -96,6 +79,7 @@ Acknowledgements are lines of the file acks in the directory of --state.`,
 	c.Flags().StringVar(&o.allOf, "all-of", "", "acknowledge all findings of the check `CHECK`")
 	c.Flags().StringVar(&o.file, "audit", "", "the check is of the audit `FILE.star`")
 	subnetFlag(c.PersistentFlags(), &o.subnet)
+	c.PersistentFlags().BoolVar(&o.host, "host", false, "acknowledgements of this host, for audit host; no fabric is read")
 	c.AddCommand(
 		&cobra.Command{
 			Use:   "list",
@@ -106,7 +90,7 @@ when it holds, by whom, why, how much there was of the fault, and whether it sti
   fabsh -o json audit ack list`,
 			Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return listAcks(ctx, s, o) })
+				return o.run(p, func(ctx context.Context, s *session.Session) error { return listAcks(ctx, s, o) })
 			},
 		},
 		&cobra.Command{
@@ -123,7 +107,7 @@ its ID as "fabsh audit ack list" shows it.`,
 				return nil
 			},
 			RunE: func(_ *cobra.Command, words []string) error {
-				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return removeAck(ctx, s, o, words) })
+				return o.run(p, func(ctx context.Context, s *session.Session) error { return removeAck(ctx, s, o, words) })
 			},
 		})
 	return c
@@ -133,6 +117,10 @@ its ID as "fabsh audit ack list" shows it.`,
 func acksOf(ctx context.Context, s *session.Session, o ackOptions) (f *fabric.Fabric, subnet fabric.Subnet, path string, err error) {
 	if s.StateDir == "" {
 		return nil, subnet, "", errors.New("audit ack: no directory for state; give --state DIR")
+	}
+	if h := topology.EnvOf(s.Runtime).Host; h != nil {
+		subnet = fabric.Subnet{Given: cmp.Or(o.subnet, h.Subnet())}
+		return h.Fabric, subnet, audit.AckFile(s.StateDir, subnet), nil
 	}
 	if f, err = read.Fabric(ctx, s.Runtime); err != nil {
 		return nil, subnet, "", err
@@ -156,12 +144,15 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 	if o.until == "" {
 		o.until = now.AddDate(0, 0, ackFor).Format(time.DateOnly)
 	}
+	if o.allOf != "" {
+		words = []string{o.allOf + ":*"}
+	}
+	if check, _, _ := strings.Cut(words[0], ":"); o.file == "" && isElsewhere(s, check) {
+		return fmt.Errorf("audit ack: %w", elsewhereError(check))
+	}
 	f, subnet, path, err := acksOf(ctx, s, o)
 	if err != nil {
 		return err
-	}
-	if o.allOf != "" {
-		words = []string{o.allOf + ":*"}
 	}
 	id, name, err := findingID(f, words)
 	if err != nil {
@@ -305,11 +296,20 @@ func auditsOf(ctx context.Context, s *session.Session, pattern, file string) ([]
 		}
 		return []string{file}, nil
 	}
+	elsewhere := false
 	for _, c := range help.Checks() {
 		known = append(known, c.Name)
-		if (audit.Ack{Pattern: pattern}).Names(c.Name) && !slices.Contains(of, c.Audit) {
-			of = append(of, c.Audit)
+		if !(audit.Ack{Pattern: pattern}).Names(c.Name) || slices.Contains(of, c.Audit) {
+			continue
 		}
+		if isElsewhere(s, c.Name) {
+			elsewhere = true
+			continue
+		}
+		of = append(of, c.Audit)
+	}
+	if len(of) == 0 && elsewhere {
+		return nil, elsewhereError(pattern)
 	}
 	if len(of) == 0 {
 		return nil, fmt.Errorf("unknown check %q%s; fabsh audit NAME --help lists checks; for one of your own audit give --audit FILE.star", pattern, fabric.DidYouMean(pattern, known))

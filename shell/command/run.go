@@ -5,8 +5,8 @@
 //	program.go      scripts, and what they declare; commandflag.go, the flags of commands
 //	                that share a command line with one
 //	atprompt.go     the commands that run at the prompt too
-//	audit.go        audit; auditrails.go, its --each-port; auditnodes.go, -o nodes;
-//	                auditack.go, its acks
+//	audit.go        audit; auditrails.go, its --each-port, and audits of this host;
+//	                auditnodes.go, -o nodes; auditack.go, its acks
 //	remedy.go       remedy; remedylog.go, its log
 //	report.go       report, and its page of HTML
 //	route.go        route; routewatch.go, its --watch

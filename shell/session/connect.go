@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/localhost"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/control"
 	"fabsh/fabric/sim/server"
@@ -27,7 +28,8 @@ type Connection struct {
 	transport engine.Transport // nil: a file
 	sim       *sim.Subnet      // in this process; nil: none
 	control   *topology.Sim    // in another process; nil: none
-	loaded    *fabric.Fabric   // from a file
+	loaded    *fabric.Fabric   // from a file, or of host
+	host      *localhost.Host  // that is judged; nil: a fabric is
 	clock     lang.Clock       // a recording's; nil: the real one
 	warnings  []error          // what is missing, or was skipped
 }
@@ -199,4 +201,20 @@ func LoadFile(ctx context.Context, path string, secrets Secrets) (*fabric.Fabric
 	defer f.Close()
 	loaded, err := format.Load(f, path, secrets.Open)
 	return loaded, Late(err)
+}
+
+// OpenHost reads the ports of this host, and opens a session that judges them. A host without
+// devices has no ports.
+func OpenHost(ctx context.Context, p *Program) (*Session, error) {
+	o := localhost.Options{Timeout: p.Settings.Timeout.Value}
+	if p.Settings.Given("retries") {
+		if o.Retries = p.Settings.Retries.Value; o.Retries == 0 {
+			o.Retries = -1 // none; 0 is the engine's default
+		}
+	}
+	h, err := localhost.Read(ctx, o)
+	if err != nil {
+		return nil, &HostError{fmt.Errorf("audit host: %w", err)}
+	}
+	return New(p, Base{Connection: &Connection{Name: "host " + h.Name, loaded: h.Fabric, host: h}})
 }

@@ -163,6 +163,7 @@ func New(p *Program, b Base) (*Session, error) {
 			Control:     c.control,
 			ReadOnly:    settings.ReadOnly,
 			Loaded:      c.loaded,
+			Host:        c.host,
 			Names:       b.Names,
 			PlainSpeeds: b.plainSpeeds,
 			SA:          client,

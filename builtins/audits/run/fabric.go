@@ -91,6 +91,12 @@ func isCut(f *topology.Fabric) bool {
 // cover counts the requests of the sweep, and sets the fabric and subnet of the report.
 func (x *run) cover(f *topology.Fabric) {
 	live := x.env.Engine != nil
+	if h := x.env.Host; h != nil {
+		x.missed = nil
+		x.report.Fabric = h.String()                                         // Model is nil: it would be metrics of a fabric
+		x.report.Subnet = fabric.Subnet{Given: cmp.Or(x.Subnet, h.Subnet())} // its ports may be in several
+		return
+	}
 	if x.missed = nil; x.Known == nil {
 		x.missed = x.report.Coverage.CountSweep(f.Fabric, live)
 	}

@@ -157,7 +157,7 @@ func choose(words []string, shipped []script.Doc, deep bool) (names []string, by
 		return names, true
 	}
 	for _, d := range shipped {
-		if deep || !d.Deep {
+		if (deep || !d.Deep) && !d.Host {
 			names = append(names, d.Name)
 		}
 	}

@@ -72,13 +72,13 @@ func (t *Tree) addPort(folder string, c *client.Client) {
 	for i := range c.PKeys() {
 		t.file(fmt.Sprintf("%spkeys/%d", folder, i), func() string { return fmt.Sprintf("0x%04x", c.PKeys()[i]) })
 	}
-	for _, n := range counters {
-		t.file(folder+"counters/"+n.file, func() string {
-			data := c.Counters(n.attr)
+	for _, n := range mad.CounterFiles {
+		t.file(folder+"counters/"+n.Name, func() string {
+			data := c.Counters(n.Attr)
 			if data == nil {
 				return "N/A (no PMA)"
 			}
-			return fmt.Sprint(n.attr.Field(n.field).Uint(data))
+			return fmt.Sprint(n.Attr.Field(n.Field).Uint(data))
 		})
 	}
 }
@@ -116,33 +116,4 @@ func rate(i mad.PortInfo) string {
 		half = ".5"
 	}
 	return fmt.Sprintf("%d%s Gb/sec (%dX%s)", total/10, half, lanes, r.word)
-}
-
-// counters are the files, and where the kernel reads them.
-var counters = []struct {
-	file  string
-	attr  *mad.Attribute
-	field string
-}{
-	{"symbol_error", mad.AttrPortCounters, "symbol_error_counter"},
-	{"link_error_recovery", mad.AttrPortCounters, "link_error_recovery_counter"},
-	{"link_downed", mad.AttrPortCounters, "link_downed_counter"},
-	{"port_rcv_errors", mad.AttrPortCounters, "port_rcv_errors"},
-	{"port_rcv_remote_physical_errors", mad.AttrPortCounters, "port_rcv_remote_physical_errors"},
-	{"port_rcv_switch_relay_errors", mad.AttrPortCounters, "port_rcv_switch_relay_errors"},
-	{"port_xmit_discards", mad.AttrPortCounters, "port_xmit_discards"},
-	{"port_xmit_constraint_errors", mad.AttrPortCounters, "port_xmit_constraint_errors"},
-	{"port_rcv_constraint_errors", mad.AttrPortCounters, "port_rcv_constraint_errors"},
-	{"local_link_integrity_errors", mad.AttrPortCounters, "local_link_integrity_errors"},
-	{"excessive_buffer_overrun_errors", mad.AttrPortCounters, "excessive_buffer_overrun_errors"},
-	{"VL15_dropped", mad.AttrPortCounters, "vl15_dropped"},
-	{"port_xmit_wait", mad.AttrPortCounters, "port_xmit_wait"},
-	{"port_xmit_data", mad.AttrPortCountersExtended, "port_xmit_data"},
-	{"port_rcv_data", mad.AttrPortCountersExtended, "port_rcv_data"},
-	{"port_xmit_packets", mad.AttrPortCountersExtended, "port_xmit_pkts"},
-	{"port_rcv_packets", mad.AttrPortCountersExtended, "port_rcv_pkts"},
-	{"unicast_xmit_packets", mad.AttrPortCountersExtended, "port_unicast_xmit_pkts"},
-	{"unicast_rcv_packets", mad.AttrPortCountersExtended, "port_unicast_rcv_pkts"},
-	{"multicast_xmit_packets", mad.AttrPortCountersExtended, "port_multicast_xmit_pkts"},
-	{"multicast_rcv_packets", mad.AttrPortCountersExtended, "port_multicast_rcv_pkts"},
 }

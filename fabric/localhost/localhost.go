@@ -1,0 +1,278 @@
+// Package localhost reads the ports of this host, as its kernel shows them, and the names
+// of their neighbours. It needs no subnet manager, and changes nothing.
+//
+//	localhost.go  Host: its ports, as a fabric of its adapters and their neighbours
+//	neighbor.go   the neighbours of ports, by directed-route SMPs
+//	expect.go     what the ports should be: a text, a file, or the manifest of GCM
+package localhost
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/plural"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+	"fabsh/mad/umad"
+)
+
+// Options are the settings of Read. The zero value is usable.
+type Options struct {
+	// FS is the root of the files, which has sys/class/infiniband; nil: the host's.
+	FS fs.FS
+	// Open opens a port for SMPs; nil: its umad device.
+	Open func(umad.HostPort) (engine.Transport, error)
+	// Timeout and Retries are those of SMPs; 0: 100 ms, and the engine's.
+	Timeout time.Duration
+	Retries int
+	// Limit is the longest time for all files and all SMPs; 0: 5 s.
+	Limit time.Duration
+	// Name is the name of the host; "": the kernel's.
+	Name string
+}
+
+const (
+	defaultLimit   = 5 * time.Second
+	defaultTimeout = 100 * time.Millisecond
+)
+
+// Host is what was read of this host. It is immutable.
+type Host struct {
+	Name  string
+	Began time.Time
+	Ports []Port
+	// Fabric has an adapter of the host as a node with the name of the device, and the
+	// neighbours that answered, with their links.
+	Fabric *fabric.Fabric
+}
+
+// Port is a port of the host.
+type Port struct {
+	umad.HostPort
+	// Port is the port in Fabric; nil if Err is set.
+	Port *fabric.Port
+	// Counters are its counters, unless CountersErr is the reason why they are unknown.
+	Counters    umad.PortCounters
+	CountersErr error
+	// Asked reports whether its neighbour was asked for its name. NeighborErr is why it is
+	// unknown: nil if it was read, or the link is down.
+	Asked       bool
+	NeighborErr error
+}
+
+// Name returns the name of the port: "mlx5_0/1", or that of a device whose ports are unknown.
+func (p *Port) Name() string {
+	if p.Err != nil && p.Num == 0 {
+		return p.Device
+	}
+	return fmt.Sprintf("%s/%d", p.Device, p.Num)
+}
+
+// String returns the host in one line.
+func (h *Host) String() string {
+	n := 0
+	for i := range h.Ports {
+		if h.Ports[i].Link == "infiniband" {
+			n++
+		}
+	}
+	return fmt.Sprintf("host %s: %s, %s", h.Name, plural.Count(len(h.Ports), "port", "ports"), plural.Count(n, "of InfiniBand", "of InfiniBand"))
+}
+
+// Subnet returns the name under which acknowledgements and state of the host are kept.
+func (h *Host) Subnet() string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '_'
+	}, h.Name)
+	return "host-" + name[:min(len(name), 59)]
+}
+
+// errLate is the error of what did not end in time.
+var errLate = errors.New("not read in time")
+
+// Read reads the ports of the host, whatever their states: none without a device. Files and
+// devices that do not answer are left behind at the limit.
+func Read(ctx context.Context, o Options) (*Host, error) {
+	limit := cmp.Or(o.Limit, defaultLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", errLate, limit))
+	defer cancel()
+	h := &Host{Name: o.Name, Began: time.Now()}
+	if h.Name == "" {
+		h.Name, _ = os.Hostname()
+	}
+	if h.Name = printable(h.Name); h.Name == "" {
+		h.Name = "localhost"
+	}
+	type listing struct {
+		list []umad.HostPort
+		err  error
+	}
+	list, ok := within(ctx, func() listing {
+		list, err := umad.AllPorts(o.FS)
+		return listing{list, err}
+	})
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("/sys/class/infiniband: %w", context.Cause(ctx))
+	case list.list == nil && !errors.Is(list.err, umad.ErrNoDevice):
+		return nil, list.err
+	}
+	slices.SortStableFunc(list.list, func(a, b umad.HostPort) int {
+		return cmp.Or(fabric.CompareNames(a.Device, b.Device), cmp.Compare(a.Num, b.Num))
+	})
+	// Each port has its own goroutine: a file or a device may block in the kernel.
+	type result struct {
+		i   int
+		end peer
+		Port
+	}
+	results := make(chan result, len(list.list))
+	h.Ports = make([]Port, len(list.list))
+	ends := make([]peer, len(list.list))
+	waiting := 0
+	for i, p := range list.list {
+		h.Ports[i] = Port{HostPort: p, CountersErr: errLate, NeighborErr: errLate}
+		if p.Err != nil {
+			continue
+		}
+		waiting++
+		go func() {
+			r := result{i: i, Port: Port{HostPort: p}}
+			r.Counters, r.CountersErr = umad.ReadCounters(o.FS, p.Device, int(p.Num))
+			r.end, r.Asked, r.NeighborErr = o.neighbor(ctx, p, list.err)
+			results <- r
+		}()
+	}
+	for ; waiting > 0; waiting-- {
+		r, ok := receive(ctx, results)
+		if !ok {
+			break
+		}
+		h.Ports[r.i], ends[r.i] = r.Port, r.end
+	}
+	h.build(ends)
+	return h, nil
+}
+
+// within returns the result of f, which may never end; false: ctx ended before.
+func within[T any](ctx context.Context, f func() T) (T, bool) {
+	results := make(chan T, 1)
+	go func() { results <- f() }()
+	return receive(ctx, results)
+}
+
+func receive[T any](ctx context.Context, results <-chan T) (v T, ok bool) {
+	select {
+	case v = <-results:
+		return v, true
+	case <-ctx.Done():
+	}
+	select { // what is there nevertheless
+	case v = <-results:
+		return v, true
+	default:
+		return v, false
+	}
+}
+
+// printable returns a name without control characters.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// build makes the fabric.
+func (h *Host) build(ends []peer) {
+	b := fabric.NewBuilder()
+	nodes, most := map[string]int{}, map[string]uint8{}
+	for i := range h.Ports {
+		if p := &h.Ports[i]; p.Err == nil {
+			most[p.Device] = max(most[p.Device], p.Num)
+		}
+	}
+	node := make([]int, len(h.Ports))
+	for i := range h.Ports {
+		p := &h.Ports[i]
+		if p.Err != nil {
+			continue
+		}
+		n, ok := nodes[p.Device]
+		if !ok {
+			kind := mad.NodeTypeCA
+			if p.Num == 0 {
+				kind = mad.NodeTypeSwitch
+			}
+			n = b.AddNode(fabric.NodeSpec{Name: printable(p.Device), Info: mad.NodeInfo{
+				NodeType: kind, NumPorts: most[p.Device], NodeGUID: p.NodeGUID, SystemImageGUID: p.System, PortGUID: p.PortGUID, LocalPortNum: p.Num,
+			}})
+			nodes[p.Device] = n
+		}
+		node[i] = n
+		b.SetPortGUID(n, int(p.Num), p.PortGUID)
+		if p.Link == "infiniband" {
+			info := p.info()
+			b.SetPort(n, int(p.Num), &info)
+			b.SetFDR10(n, int(p.Num), p.Speed == "fdr10")
+		}
+	}
+	neighbors := map[mad.GUID]int{}
+	for i := range h.Ports {
+		p, end := &h.Ports[i], ends[i]
+		if p.Err != nil || !end.known {
+			continue
+		}
+		n, ok := neighbors[end.info.NodeGUID]
+		if !ok {
+			n = b.AddNode(fabric.NodeSpec{Name: end.name, Info: end.info})
+			neighbors[end.info.NodeGUID] = n
+		}
+		if err := b.Link(node[i], int(p.Num), n, int(end.info.LocalPortNum)); err != nil {
+			p.NeighborErr = fmt.Errorf("%w: two ports report the same neighbour", err)
+		}
+	}
+	h.Fabric = b.Build()
+	for i := range h.Ports {
+		p := &h.Ports[i]
+		if p.Err != nil {
+			continue
+		}
+		for _, n := range h.Fabric.NodeByName(printable(p.Device)) {
+			if q := n.Port(int(p.Num)); q != nil && n.GUID() == p.NodeGUID && q.GUID() == p.PortGUID {
+				p.Port = q
+			}
+		}
+	}
+}
+
+// info is what the kernel shows of PortInfo.
+func (p *Port) info() (i mad.PortInfo) {
+	i.PortState, i.PortPhysicalState = p.State, p.PhysicalState
+	i.LID, i.LMC, i.MasterSMLID, i.MasterSMSL, i.GIDPrefix = p.LID, p.LMC, p.SMLID, p.SMSL, p.GIDPrefix
+	i.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code[p.Width])
+	speed := p.Speed
+	if speed == "fdr10" {
+		speed = "qdr"
+	}
+	i.LinkSpeedActive = mad.LinkSpeed(mad.WordsLinkSpeed.Code[speed])
+	i.LinkSpeedExtActive = mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[speed])
+	i.LinkSpeedExtActive2 = mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code[speed])
+	// These announce the fields.
+	i.CapabilityMask = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
+	i.CapabilityMask2 = mad.CapabilityMask2IsExtendedSpeeds2Supported
+	return i
+}
