@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	hosthealth "fabsh/fabric/health"
 )
 
 // fabricsDir is the directory of dumps of real fabrics, which the project does not ship: that of
@@ -133,4 +135,44 @@ func datum(f *audit.Finding, name string) any {
 		}
 	}
 	return nil
+}
+
+// TestRealFabricsNodes: every adapter of real fabrics is of a host or named as unnamed; without a
+// live fabric, the standard audits leave no host ok; and no line for Slurm has a name to quote.
+func TestRealFabricsNodes(t *testing.T) {
+	dir := fabricsDir(t)
+	line := regexp.MustCompile(`^case "\$\(sinfo -a -h -n ([A-Za-z0-9._][A-Za-z0-9._-]*) -o %E\)" in none\|'fabsh: '\*\) scontrol update NodeName=[A-Za-z0-9._-]+ State=DRAIN Reason='fabsh: [ -&(-~]*' ;; esac\n$`)
+	for _, name := range []string{"small-1", "rack-lab", "vendor-lab.8-empty-lid"} {
+		f := realFabric(t, dir, name)
+		file := ofFile(t, f)
+		defer file.Close()
+		set, err := run.Load(t.Context(), file.Interpreter, []string{"links", "topology"}, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := set.Run(t.Context(), file.Interpreter, run.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes := hosthealth.Judge([]*audit.Report{report}, hosthealth.Options{})
+		if len(nodes.Hosts)+len(nodes.Unnamed) == 0 || nodes.Has(hosthealth.OK) {
+			t.Errorf("%s: %d hosts, one of them ok, though the dump has no states; unnamed %q", name, len(nodes.Hosts), nodes.Unnamed)
+		}
+		for i := range nodes.Hosts {
+			nodes.Hosts[i].State = hosthealth.Unhealthy
+		}
+		slurm, err := hosthealth.FormatByName("slurm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, refused := slurm.Write(nodes, hosthealth.Output{})
+		if n := strings.Count(text, "\n"); n+len(refused) != len(nodes.Hosts) {
+			t.Errorf("%s: %d lines for %d hosts; refused %v", name, n, len(nodes.Hosts), refused)
+		}
+		for l := range strings.Lines(text) {
+			if !line.MatchString(l) {
+				t.Errorf("%s: %q", name, l)
+			}
+		}
+	}
 }

@@ -109,6 +109,37 @@ func TestEachPortOneReport(t *testing.T) {
 	}
 }
 
+// TestEachPortNodes: hosts are unknown if a rail could not be audited, and ok if all were.
+func TestEachPortNodes(t *testing.T) {
+	const well, none = "sim:ring:n=3", "sim:ring:n=0"
+	for _, test := range []struct {
+		specs  []string
+		want   string
+		status int
+	}{
+		{[]string{well, well}, "hosts      3 ok\nok         node-[0001-0003]\n", 0},
+		{[]string{well, none}, "hosts      3 unknown\nunknown    node-[0001-0003]\n  port mlx5_1/1: not audited\n", 2},
+	} {
+		var out bytes.Buffer
+		p := testProgram(t, &out, "-q", "-o", "nodes", "--state", t.TempDir())
+		o, err := parseAudit([]string{"links"})
+		if err == nil {
+			err = o.checkNodes(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := p.Console.Fail(auditRails(p, o, []string{"mlx5_0/1", "mlx5_1/1"}, test.specs))
+		got := out.String()
+		if i := strings.Index(got, "hosts "); i > 0 {
+			got = got[i:]
+		}
+		if got != test.want || status != test.status {
+			t.Errorf("status %d, want %d\n%s", status, test.status, out.String())
+		}
+	}
+}
+
 // TestEachPortOneSubnet: two ports in one subnet are no two subnets.
 func TestEachPortOneSubnet(t *testing.T) {
 	out, status := onRails(t, []string{"-q", "--state", t.TempDir()}, []string{"identity", "--fail-on", "info"}, []string{"sim:ring:n=3", "sim:ring:n=3"})
