@@ -44,17 +44,11 @@ const (
 // before the change of cells.
 func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*Cell) (*Checks, error) {
 	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}, tables: map[mad.GUID]bool{}}
-	down := map[*fabric.Port]bool{}
 	for _, cell := range cells {
 		cell.ports(f, c.planned)
 		c.tables[cell.Node] = c.tables[cell.Node] || cell.Attr == mad.AttrLinearForwardingTable
-		if cell.disables() {
-			cell.ports(f, down)
-		}
 	}
-	if len(down) > 0 {
-		c.routes = around(f, down)
-	}
+	c.routes = aroundCells(f, cells)
 	if manager != nil {
 		var err error
 		if c.admin, err = c.answers(ctx); err != nil {

@@ -57,16 +57,10 @@ func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
 
 // keepRoutes puts routes first that do not cross the ports that cells take down.
 func keepRoutes(f *fabric.Fabric, cells []*Cell) {
-	down := map[*fabric.Port]bool{}
-	for _, c := range cells {
-		if c.disables() {
-			c.ports(f, down)
-		}
-	}
-	if len(down) == 0 {
+	routes := aroundCells(f, cells)
+	if routes == nil {
 		return
 	}
-	routes := around(f, down)
 	for _, c := range cells {
 		for _, n := range f.NodeByGUID(c.Node) {
 			if r := routes[n.ID()]; r != nil && n.IsSwitch() && (len(c.Routes) == 0 || !slices.Equal(r, c.Routes[0])) {
@@ -74,6 +68,21 @@ func keepRoutes(f *fabric.Fabric, cells []*Cell) {
 			}
 		}
 	}
+}
+
+// aroundCells returns routes, by node, that do not cross the ports that cells take down; nil:
+// they take none down.
+func aroundCells(f *fabric.Fabric, cells []*Cell) []mad.DirectedRoute {
+	down := map[*fabric.Port]bool{}
+	for _, c := range cells {
+		if c.disables() {
+			c.ports(f, down)
+		}
+	}
+	if len(down) == 0 {
+		return nil
+	}
+	return around(f, down)
 }
 
 // refreshRoutes gives cells of switches the routes of f, a later sweep: links on those before

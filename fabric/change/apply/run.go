@@ -89,7 +89,7 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 			return Unresolved, err
 		}
 	}
-	b.Links, b.Switches = linksOf(f, b.Cells), membersOf(f)
+	b.Links, b.Switches = linksOf(f, b.Cells), membersOf(f, b.Cells)
 	j, err := NewJournal(path, b)
 	if err != nil {
 		return Unresolved, fmt.Errorf("%w; nothing was sent", err)

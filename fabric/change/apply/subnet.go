@@ -21,13 +21,19 @@ type Member struct {
 	Route mad.DirectedRoute `json:"route,omitempty"`
 }
 
-// membersOf returns the switches of f.
-func membersOf(f *fabric.Fabric) []Member {
+// membersOf returns the switches of f, with routes that do not cross ports that cells
+// disable, where these exist.
+func membersOf(f *fabric.Fabric, cells []*Cell) []Member {
 	var members []Member
 	nodes := f.Nodes()
+	others := aroundCells(f, cells)
 	for i := range nodes {
 		if n := &nodes[i]; n.IsSwitch() {
-			members = append(members, Member{n.GUID(), n.Route()})
+			route := n.Route()
+			if others != nil && others[i] != nil {
+				route = others[i]
+			}
+			members = append(members, Member{n.GUID(), route})
 		}
 	}
 	return members
