@@ -282,7 +282,7 @@ func TestBesideManager(t *testing.T) {
 		},
 		{outcome: apply.Unresolved, name: "the link of a host", ports: []string{"leaf-1/2"}, err: `change apply: "leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000010) would lose the last path between them`, states: linkUp},
 		{outcome: apply.Unresolved, name: "a split", ports: []string{"leaf-1/3", "leaf-1/4"}, err: `change apply: "leaf-1" (0x0002c90300100000) and "leaf-2" (0x0002c90300100010) would lose the last path between them`, states: linkUp + ", " + linkUp},
-		{name: "a credit loop that exists", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, before: func(r *besideRig) { r.write("minhop", nil)() }, outcome: apply.Confirmed, states: down},
+		{name: "a credit loop that exists", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, before: func(r *besideRig) { r.write("dor", nil)() }, outcome: apply.Confirmed, states: down},
 		{outcome: apply.Unresolved, name: "without the option", ports: []string{"leaf-1/3"}, before: func(r *besideRig) { r.host.OverrideSM = false }, err: "change: a subnet manager with GUID 0x0002c90310000001 at LID 7, priority 14, state master is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", states: linkUp},
 		{
 			name: "lost pairs", ports: []string{"leaf-1/3"}, outcome: apply.Failed, states: linkUp, least: 10 * time.Second, err: `leaf-1/3: by the tables of the subnet manager 7 pairs are lost, such as node-0001 HCA-1/1 to LID 9: "leaf-1" (0x0002c90300100000) drops LID 9; this link was restored; no other link was changed`,
@@ -293,9 +293,9 @@ func TestBesideManager(t *testing.T) {
 			after: func(r *besideRig) func(int64) { return at(2, func() { r.drop(r.port("leaf-2/1").Peer().LID()) }) },
 		},
 		{
-			name: "a credit loop", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, outcome: apply.Failed, states: linkUp, err: "switch-1-1/2: the tables of the subnet manager have a credit loop of 4 links, such as switch-2-1/5 -> switch-2-4/4; this link was restored; no other link was changed",
+			name: "a credit loop", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, outcome: apply.Failed, states: linkUp, err: "switch-1-1/2: the tables of the subnet manager have a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3; this link was restored; no other link was changed",
 			before: func(r *besideRig) { r.write("updn", nil)() },
-			after:  func(r *besideRig) func(int64) { return at(1, r.write("minhop", r.port("switch-1-1/2"))) },
+			after:  func(r *besideRig) func(int64) { return at(1, r.write("dor", r.port("switch-1-1/2"))) },
 		},
 		{
 			name: "the subnet manager does nothing", ports: []string{"leaf-1/3"}, outcome: apply.Failed, states: linkUp, least: time.Minute, err: "leaf-1/3: the subnet manager has not handled it within 1m0s: it has not seen the change of spine-1/1 (PortStateChange is set), and the tables are as before; this link was restored; no other link was changed",

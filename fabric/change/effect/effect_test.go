@@ -61,11 +61,11 @@ func TestEffect(t *testing.T) {
 			fmt.Sprintf(routed, 13) + "13 pairs rerouted, 0 lost; largest load 7 before and 9 after; no credit loop; by updn, whose tables are those in force"},
 		{"lanes", "ring:n=6", "dfsssp", []string{"switch-1/2"}, Options{Managed: true}, "",
 			fmt.Sprintf(routed, 9) + "9 pairs rerouted, 0 lost; largest load 5 before and 9 after; no credit loop; by dfsssp, whose tables are those in force"},
-		{"a credit loop", "torus:dims=4/4,hosts=1", "updn", []string{"switch-1-1/2"}, Options{Managed: true, Engine: "minhop"},
-			"packets could deadlock: the predicted tables have a credit loop of 4 links, such as switch-2-1/5 -> switch-2-4/4",
-			fmt.Sprintf(routed, 32) + "120 pairs rerouted, 0 lost; largest load 18 before and 11 after; a credit loop of 4 links, such as switch-2-1/5 -> switch-2-4/4; by minhop"},
-		{"lanes unknown", "torus:dims=4/4,hosts=1", "minhop", []string{"switch-1-1/2"}, Options{Managed: true, Lanes: func(context.Context, *routes.Routes) error { return errors.New("timed out") }}, "",
-			fmt.Sprintf(routed, 16) + "88 pairs rerouted, 0 lost; largest load 9 before and 11 after; a credit loop of 4 links, such as switch-2-1/5 -> switch-2-4/4, as now; by minhop, whose tables are those in force\n" +
+		{"a credit loop", "torus:dims=4/4,hosts=1", "updn", []string{"switch-1-1/2"}, Options{Managed: true, Engine: "dor"},
+			"packets could deadlock: the predicted tables have a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3",
+			fmt.Sprintf(routed, 32) + "123 pairs rerouted, 0 lost; largest load 18 before and 16 after; a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3; by dor"},
+		{"lanes unknown", "torus:dims=4/4,hosts=1", "dor", []string{"switch-1-1/2"}, Options{Managed: true, Lanes: func(context.Context, *routes.Routes) error { return errors.New("timed out") }}, "",
+			fmt.Sprintf(routed, 16) + "16 pairs rerouted, 0 lost; largest load 12 before and 16 after; a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3, as now; by dor, whose tables are those in force\n" +
 				"prediction: credit loops are judged as if all packets were on one virtual lane: timed out"},
 		{"no engine", "fattree:k=8", engine.Scatter, []string{"leaf-1/5"}, Options{Managed: true}, "",
 			fmt.Sprintf(routed, 56) + "56 pairs rerouted, 0 lost; largest load 28 before and 48 after; no credit loop; by a repair of the tables in force, which resemble those of no engine (at most 61 % of the entries agree)"},
