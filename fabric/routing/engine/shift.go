@@ -21,6 +21,7 @@ type shifts struct {
 	hosts [][]int32 // by switch: their places
 	flows []int32   // by channel, then shift
 	most  int64     // routes that a channel may have
+	moves int       // next hops that the present pass has replaced
 
 	// Of the present LID, and of the switch that may get another next hop:
 	to               int32   // the place of the LID
@@ -54,13 +55,18 @@ func (b *balancer) spreadShifts(ctx context.Context) error {
 		return err
 	}
 	x.most = slices.Max(append(b.load, 0))
-	if err := x.passes(ctx); err != nil {
+	if err := x.passes(ctx, shiftPasses); err != nil {
 		return err
 	}
 	entries, load, squares := b.r.Clone(), slices.Clone(b.load), x.squares()
 	x.most = int64(shiftSlack * float64(x.most))
-	if err := x.passes(ctx); err != nil {
+	if err := x.passes(ctx, 1); err != nil {
 		return err
+	}
+	if x.squares() < (1+shiftGain)/2*squares { // the first pass has gained half: go on
+		if err := x.passes(ctx, shiftPasses-1); err != nil {
+			return err
+		}
 	}
 	if x.squares() > shiftGain*squares {
 		for s := range b.g.Switches() {
@@ -99,9 +105,10 @@ func newShifts(b *balancer) *shifts {
 	return x
 }
 
-// passes gives the LIDs other paths.
-func (x *shifts) passes(ctx context.Context) error {
-	for range shiftPasses {
+// passes gives the LIDs other paths, so often, or until there are no better ones.
+func (x *shifts) passes(ctx context.Context, n int) error {
+	for x.moves = 1; n > 0 && x.moves > 0; n-- {
+		x.moves = 0
 		if err := x.each(ctx, x.move); err != nil {
 			return err
 		}
@@ -167,6 +174,7 @@ func (x *shifts) move(d int32, lid mad.LID) {
 		if at < 0 {
 			continue
 		}
+		x.moves++
 		x.addTurns(s, at, d)
 		x.send(x.was, -1, flow)
 		x.send(x.best, 1, flow)

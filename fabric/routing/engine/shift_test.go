@@ -37,7 +37,7 @@ func TestShifts(t *testing.T) {
 		}
 		before, entries := x.squares(), routingtest.Tables(b.r)
 		x.most = slices.Max(append(b.load, 0))
-		if err := x.passes(t.Context()); err != nil {
+		if err := x.passes(t.Context(), shiftPasses); err != nil {
 			t.Fatal(err)
 		}
 		squares, err := shiftSquares(t.Context(), b.r, h)
