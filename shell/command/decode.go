@@ -41,6 +41,9 @@ With -o json, jsonl or csv before the word decode, the output has that format.`,
   fabsh -o json decode datagram`,
 		Annotations: map[string]string{atPrompt: ""},
 		RunE: func(_ *cobra.Command, words []string) error {
+			if err := p.Settings.Check(); err != nil {
+				return err
+			}
 			if len(words) == 0 {
 				return errors.New("decode: missing datagram; give its digits, a file, or - for standard input")
 			}

@@ -36,6 +36,9 @@ and the node GUID too.`,
   fabsh ports -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := p.Settings.Check(); err != nil {
+				return err
+			}
 			text, err := hostPorts(p.Settings, nil)
 			if _, err := io.WriteString(p.Console.Out(), text); err != nil {
 				return err
