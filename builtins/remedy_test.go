@@ -224,6 +224,9 @@ func TestRemedyFlap(t *testing.T) {
 			o.fails(p, "LinkDownedCounter", 1)
 			o.run()
 		}
+		if m := o.log.Metrics(o.now())[0]; m.Name != "fabsh_isolated_ports" || m.Value != 1 {
+			t.Errorf("%s is %g", m.Name, m.Value)
+		}
 		const want = `1 h isolate leaf-1/3 - spine-1/1 declined runs
 2 h isolate leaf-1/3 - spine-1/1 declined runs
 3 h isolate leaf-1/3 - spine-1/1 planned
@@ -285,6 +288,56 @@ func TestRemedyRepaired(t *testing.T) {
 		}
 		o.once()
 	}, "--repaired=/work/repaired", "--after=0", "--uplinks=0.5")
+}
+
+// TestRemedyForeign: a port that another enables is no longer fabsh's, and one that another
+// disables is never enabled, also if fabsh had isolated it before.
+func TestRemedyForeign(t *testing.T) {
+	operate(t, "fattree:k=4", func(o *operator) {
+		do := func(code string) {
+			o.t.Helper()
+			if out, explained, exit := o.f.run(code); exit != 0 {
+				o.t.Fatal(exit, out, explained, o.f.stderr.String())
+			}
+		}
+		p := o.port("leaf-1/3")
+		for hour := 1; hour <= 80; hour++ {
+			time.Sleep(time.Hour)
+			if hour <= 3 {
+				o.fails(p, "SymbolErrorCounter", 1000)
+			}
+			switch hour {
+			case 9:
+				do(`port_enable([n for n in discover().switches if n.name == "leaf-1"][0].ports[3])`)
+			case 12:
+				for _, leaf := range []string{"leaf-1", "leaf-3"} {
+					do(`port_disable([n for n in discover().switches if n.name == "` + leaf + `"][0].ports[3])`)
+				}
+			}
+			o.run()
+		}
+		const want = `1 h isolate leaf-1/3 - spine-1/1 declined runs
+2 h isolate leaf-1/3 - spine-1/1 declined runs
+3 h isolate leaf-1/3 - spine-1/1 planned
+3 h ticket leaf-1/3 - spine-1/1 planned
+3 h isolate leaf-1/3 - spine-1/1 applied
+9 h  leaf-1/3 - spine-1/1 released
+`
+		if diff := cmp.Diff(want, o.told()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		f := o.now()
+		for _, name := range []string{"leaf-1/3", "leaf-3/3"} {
+			if q := remedy.PlaceOf(o.port(name)).In(f); q.PhysicalState() != mad.PortPhysicalStateDisabled {
+				t.Errorf("%s is %v", name, q.PhysicalState())
+			}
+		}
+		for i, want := range []float64{0, 2} { // two ports are disabled, and neither by a remedy
+			if m := o.log.Metrics(f)[i]; m.Value != want {
+				t.Errorf("%s is %g, want %g", m.Name, m.Value, want)
+			}
+		}
+	}, "--uplinks=0.5")
 }
 
 // TestRemedyUplinks: the uplinks of a leaf fail one after the other, and the leaf keeps its

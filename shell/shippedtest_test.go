@@ -8,7 +8,7 @@ import (
 
 // TestShippedScripts: the shipped scripts test themselves.
 func TestShippedScripts(t *testing.T) {
-	want := "15 tests in 2 scripts: 15 passed\n[exit status 0]\n"
+	want := "19 tests in 3 scripts: 19 passed\n[exit status 0]\n"
 	if diff := cmp.Diff(want, outcome(fabsh(t, nil, "test", "../scripts"))); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -152,7 +152,7 @@ func linkAction(c *lang.Call, kind remedy.Kind, a *actionArgs) (starlark.Value, 
 	case topology.Port:
 		p = v.Port
 	default:
-		return nil, lang.WantType(v, "a link or a port of the fabric")
+		return nil, lang.ParamError(map[bool]string{true: "port", false: "link"}[kind != remedy.Isolate], "%w", lang.WantType(v, "a link or a port of the fabric"))
 	}
 	return newAction(remedy.Action{Kind: kind, Port: p, Subject: audit.OfPort(p), Reason: a.Reason, Declined: a.Declined}, topology.PortOf(p)), nil
 }

@@ -6,6 +6,7 @@
 //	entry.go    Entry: a line of the log, and its text, which is verified
 //	log.go      Log: the file of a subnet, read, appended to and shortened
 //	state.go    State: what the log comes to: ports that are isolated, and the past of each
+//	metric.go   metrics for the exporter
 //	journal.go  Applied: which planned actions a journal of change apply has confirmed
 //
 // It sends nothing, and runs no script.

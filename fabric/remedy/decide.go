@@ -66,9 +66,9 @@ func Decide(ctx context.Context, c *Case, actions []Action) ([]Decision, error) 
 			list = append(list, d)
 			continue
 		}
-		d.Port = a.Port
-		if a.Kind != Restore {
-			d.Port = End(a.Port)
+		d.Port = End(a.Port)
+		if a.Kind == Restore {
+			d.Port = c.disabledEnd(a.Port)
 		}
 		d.Name = nameOf(d.Port)
 		if rule, why, found := strings.Cut(a.Declined, ":"); a.Declined != "" {
@@ -98,6 +98,14 @@ func Decide(ctx context.Context, c *Case, actions []Action) ([]Decision, error) 
 		list = append(list, d)
 	}
 	return list, nil
+}
+
+// disabledEnd returns the end at which fabsh isolated the link of p, else p.
+func (c *Case) disabledEnd(p *fabric.Port) *fabric.Port {
+	if past := c.State.Of(p); past != nil && past.Port.In(c.Fabric) != nil {
+		return past.Port.In(c.Fabric)
+	}
+	return p
 }
 
 // take notes that an action is done.

@@ -42,7 +42,7 @@ func (x *decider) twice(_ context.Context, p *fabric.Port) (string, error) {
 	if x.taken[p] {
 		return "the plan has an action for this link already", nil
 	}
-	if past := x.State.Of(p); past != nil && x.kind == Isolate && !past.Isolated.IsZero() && p.PhysicalState() == mad.PortPhysicalStateDisabled {
+	if past := x.State.Of(p); x.kind == Isolate && past != nil && !past.Isolated.IsZero() && p.Peer() == nil {
 		return "isolated since " + past.Isolated.UTC().Format(timeFormat), nil
 	}
 	return "", nil
@@ -145,9 +145,6 @@ func (x *decider) foreign(_ context.Context, p *fabric.Port) (string, error) {
 	past := x.State.Of(p)
 	if past == nil || past.Isolated.IsZero() && past.Testing.IsZero() {
 		return "fabsh did not isolate it", nil
-	}
-	if past.Port != PlaceOf(p) {
-		return "fabsh isolated it at its other end, " + past.Port.String(), nil
 	}
 	return "", nil
 }

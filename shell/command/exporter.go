@@ -43,7 +43,8 @@ earlier cycles, which are kept in memory (default: --over last). --deadline limi
 cycle. One process serves one port of the host: run one for each rail.
 
 fabsh_ar_enabled and fabsh_ar_sl_mask show adaptive routing of switches that announce it,
-by one request each; --audits adaptive,keys audits more. Two metrics are read only if
+by one request each; --audits adaptive,keys audits more. With a log of fabsh remedy there
+are fabsh_isolated_ports and fabsh_remedy_refused_total. Two metrics are read only if
 --families has their full names, as in --families '*,fabsh_ar_short_groups':
 
   fabsh_ar_short_groups        port groups with fewer ports than similar groups. Each cycle
@@ -326,7 +327,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 			return err
 		}
 		adaptive, err := read.AdaptiveMetrics(ctx, s.Runtime, r.options.selection().Names)
-		report.Metrics = append(report.Metrics, adaptive...)
+		report.Metrics = append(append(report.Metrics, adaptive...), remedyMetrics(s, report)...)
 		return err
 	})
 	d.Stop()

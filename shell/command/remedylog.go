@@ -65,3 +65,20 @@ func showRemedyLog(ctx context.Context, s *session.Session, given string) error 
 	}
 	return s.Show(remedies.WrapLog(l.Entries))
 }
+
+// remedyMetrics returns metrics of the log of the report's subnet; none without a log. A log
+// that cannot be read is among the failures of the report, because its values are unknown.
+func remedyMetrics(s *session.Session, report *audit.Report) []audit.Metric {
+	if s.StateDir == "" || report.Model == nil || !report.Subnet.IsKnown() {
+		return nil
+	}
+	l, err := remedy.Current(remedy.LogFile(s.StateDir, report.Subnet), s.StateDir)
+	switch {
+	case err != nil:
+		report.Fail("remedies", err)
+		return nil
+	case len(l.Entries) == 0:
+		return nil
+	}
+	return l.Metrics(report.Model)
+}

@@ -35,14 +35,9 @@ func newCase(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, state *reme
 	if env.Engine == nil && !f.HasLFTs() {
 		return c, nil // the effect is unknown
 	}
-	var predictor *effect.Predictor
+	p := predictors{runtime: r, managed: managed, needed: []*fabric.Port{c.Host, c.Manager}}
 	c.Effect = func(ctx context.Context, ports []*fabric.Port) (refusal, cost string, err error) {
-		if predictor == nil {
-			if predictor, err = newPredictor(ctx, r, c, managed); err != nil {
-				return "", "", err
-			}
-		}
-		e, err := predictor.Without(ctx, ports)
+		e, err := p.predict(ctx, f, ports)
 		if err != nil {
 			return "", "", err
 		}
@@ -64,24 +59,58 @@ func managerOf(f *fabric.Fabric) *fabric.Port {
 	return nil
 }
 
-// newPredictor reads the tables in force.
-func newPredictor(ctx context.Context, r *lang.Runtime, c *remedy.Case, managed bool) (*effect.Predictor, error) {
-	live, err := read.Routes(ctx, r, c.Fabric, false)
-	if err != nil {
-		return nil, err
-	}
-	env := topology.EnvOf(r)
-	o := effect.Options{Managed: managed}
-	for _, p := range []*fabric.Port{c.Host, c.Manager} {
-		if p != nil && p.LID() != 0 {
-			o.Needed = append(o.Needed, p.LID())
+// predictors predict effects. They read the tables in force when the first is needed.
+type predictors struct {
+	runtime *lang.Runtime
+	managed bool
+	needed  []*fabric.Port // whose links must stay; some may be nil
+
+	live            *routes.Routes
+	likely, minimal *effect.Predictor
+}
+
+// predict predicts the effect on f. If the engine of the subnet manager is unknown, its tables
+// may be others than the repaired ones, and those of the shortest paths must not have a credit
+// loop either.
+func (p *predictors) predict(ctx context.Context, f *fabric.Fabric, ports []*fabric.Port) (e *effect.Effect, err error) {
+	if p.live == nil {
+		if p.live, err = read.Routes(ctx, p.runtime, f, false); err != nil {
+			return nil, err
 		}
 	}
-	if env.Engine != nil {
-		t := plan.Tables{Live: live}
-		levels := plan.Levels{Client: env.SA, File: env.Levels, Open: func(path string) (io.ReadCloser, error) { return r.Files.OpenNamed(ctx, path) }}
-		levels.InForce(&t, env.Engine)
-		o.Lanes = func(ctx context.Context, live *routes.Routes) error { return t.Lanes(ctx, live) }
+	if p.likely, err = p.with(ctx, p.likely, ""); err != nil {
+		return nil, err
 	}
-	return effect.NewPredictor(ctx, live, o)
+	e, err = p.likely.Without(ctx, ports)
+	if err != nil || !p.managed || e.Engine != "" || e.Refusal() != "" {
+		return e, err
+	}
+	if p.minimal, err = p.with(ctx, p.minimal, "minhop"); err != nil {
+		return nil, err
+	}
+	other, err := p.minimal.Without(ctx, ports)
+	if err == nil && other.Refusal() != "" {
+		return other, nil
+	}
+	return e, err
+}
+
+// with returns x, or a new predictor for an engine; "": that of the tables in force.
+func (p *predictors) with(ctx context.Context, x *effect.Predictor, engine string) (*effect.Predictor, error) {
+	if x != nil {
+		return x, nil
+	}
+	o := effect.Options{Managed: p.managed, Engine: engine}
+	for _, port := range p.needed {
+		if port != nil && port.LID() != 0 {
+			o.Needed = append(o.Needed, port.LID())
+		}
+	}
+	if env := topology.EnvOf(p.runtime); env.Engine != nil {
+		t := plan.Tables{Live: p.live}
+		levels := plan.Levels{Client: env.SA, File: env.Levels, Open: func(path string) (io.ReadCloser, error) { return p.runtime.Files.OpenNamed(ctx, path) }}
+		levels.InForce(&t, env.Engine)
+		o.Lanes = t.Lanes
+	}
+	return effect.NewPredictor(ctx, p.live, o)
 }

@@ -10,7 +10,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -95,12 +97,21 @@ func (r *Remedy) run(ctx context.Context, in *script.Interpreter, args starlark.
 	err = in.Runtime.Evaluate(ctx, r.script, func(t *starlark.Thread) error {
 		v, err := starlark.Call(t, r.Entry.Fn, args, kwargs)
 		if err != nil {
-			return notExit(err)
+			return r.plain(notExit(err))
 		}
 		actions, err = r.actions(v, args[0].(*topology.Fabric).Fabric)
 		return err
 	})
 	return actions, err
+}
+
+// plain returns err without its position, if a shipped remedy has rejected its options.
+func (r *Remedy) plain(err error) error {
+	var ee *starlark.EvalError
+	if !strings.HasPrefix(r.script, "@") || !errors.As(err, &ee) || ee.CallStack.At(0).Name != "fail" {
+		return err
+	}
+	return fmt.Errorf("remedy %s: %s", r.Name, strings.TrimPrefix(ee.Msg, "fail: "))
 }
 
 // actions reads the result of the script.
