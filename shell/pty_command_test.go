@@ -81,3 +81,22 @@ func TestTerminalCommandsReadOnly(t *testing.T) {
 	s.send(ctrlD)
 	s.exit(0)
 }
+
+// TestTerminalTrial: at a terminal, a trial asks before it sends anything.
+func TestTerminalTrial(t *testing.T) {
+	for _, tt := range []struct {
+		answer, want string
+		status       int
+	}{
+		{"n\r", "trial: not confirmed; nothing was sent\r\n", 2},
+		{"\r", "trial: not confirmed; nothing was sent\r\n", 2},
+		{ctrlC, "interrupted", 130},
+		{"y\r", "6 nodes, 2 models\r\n", 0},
+	} {
+		s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 200, pager: "cat"}, "-F", "sim:ring:n=3", "trial", "--events", "0")
+		s.expect("at most 100000 datagrams; nothing is written\r\nContinue? [y/N] ")
+		s.send(tt.answer)
+		s.expect(tt.want)
+		s.exit(tt.status)
+	}
+}

@@ -77,8 +77,8 @@ func (r *Result) judge(err error) {
 		r.Outcome = Answered
 	case errors.Is(err, errBudget):
 		r.Outcome, r.Detail = Unread, "the budget of datagrams is used up"
-	case errors.Is(err, engine.ErrTimeout):
-		r.Outcome = TimedOut
+	case errors.Is(err, engine.ErrTimeout) && e != nil && e.Attempts > 0:
+		r.Outcome = TimedOut // otherwise the question whether the device announces it
 	case e != nil && e.Status != 0:
 		r.Outcome, r.Detail = Refused, e.Status.Text(e.Class)
 		switch e.Status & 0x1c { // IBA 13.4.7

@@ -39,6 +39,8 @@ type Device struct {
 
 	port     *fabric.Port // that answers: port 0 of a switch
 	timeouts int
+	// unannounced is set if the device did not answer what it announces.
+	unannounced bool
 }
 
 // protected is Device.Unread of a device with an M_Key.

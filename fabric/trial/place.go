@@ -43,7 +43,7 @@ func (d *Device) values(a *mad.Attribute, part string) []int {
 	case part == "block":
 		return []int{0, 1}
 	case part == "form":
-		return []int{0, mad.GeneralInfoFormCapabilities}
+		return []int{mad.GeneralInfoFormCapabilities, 0}
 	case part == "port" || part == "out_port":
 		return d.ports(a)
 	}

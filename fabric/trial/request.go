@@ -32,7 +32,7 @@ func attributes() []*mad.Attribute {
 	for _, class := range classes {
 		for _, a := range mad.Attributes() {
 			switch {
-			case a.Class != class || a.Older || a.Effect(mad.MethodGet) != mad.EffectRead || slices.Contains(core, a):
+			case a.Class != class || a.Older || a.Effect(mad.MethodGet) != mad.EffectRead || slices.Contains(core, a) || a == mad.AttrGeneralInfo:
 			case a.IsAnnounced() && class == mad.ClassSubn:
 				announced = append(announced, a)
 			default:
@@ -43,7 +43,7 @@ func attributes() []*mad.Attribute {
 	slices.SortStableFunc(others, func(a, b *mad.Attribute) int { // the rare SMPs after performance management
 		return cmp.Compare(rank(a), rank(b))
 	})
-	return slices.Concat(core, announced, others)
+	return slices.Concat(core, []*mad.Attribute{mad.AttrGeneralInfo}, announced, others)
 }
 
 func rank(a *mad.Attribute) int {
@@ -119,6 +119,10 @@ func (t *trial) attribute(ctx context.Context, d *Device, a *mad.Attribute, abse
 				first = r
 			}
 			d.Results = append(d.Results, r)
+			if a == mad.AttrGeneralInfo && r.Outcome == TimedOut {
+				d.unannounced = true // its other forms would time out too
+				return first, nil
+			}
 		}
 	}
 	return first, nil
@@ -179,6 +183,8 @@ func (d *Device) lacks(a *mad.Attribute) string {
 		return capability("is_hierarchy_info_supported")
 	}
 	switch {
+	case d.unannounced && len(a.Capabilities) > 0 && !a.Class.IsVendor():
+		return "the device did not answer what it announces (GeneralInfo)"
 	case a.UnknownModifier:
 		return "no public source has its modifier"
 	case a.Class != mad.ClassSubn && d.LID() == 0:

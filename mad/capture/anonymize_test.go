@@ -2,9 +2,11 @@ package capture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,6 +103,41 @@ func TestGIDs(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+}
+
+// TestScrub: GUIDs in data without a layout are replaced, in both orders of bytes and anywhere.
+func TestScrub(t *testing.T) {
+	x := newIdentities()
+	const guid, small = 0x506b4b_03_00123456, 0x17
+	x.guids[guid], x.guids[small] = 0, 0
+	x.assign()
+	both := func(guid uint64) []byte {
+		b := binary.BigEndian.AppendUint64([]byte{1, 2, 3}, guid)
+		b = binary.LittleEndian.AppendUint64(append(b, 4), guid)
+		return binary.BigEndian.AppendUint64(b, small) // a number, not known to be a GUID
+	}
+	got := both(guid)
+	x.scrub(got)
+	if want := both(x.guids[guid]); !bytes.Equal(got, want) {
+		t.Errorf("got %x, want %x", got, want)
+	}
+	m := answerOf(mad.AttrVendorDiag)
+	binary.LittleEndian.PutUint64(m[mad.SMPDataOffset+9:], guid)
+	node := answerOf(mad.AttrNodeInfo)
+	binary.BigEndian.PutUint64(node[mad.SMPDataOffset+mad.AttrNodeInfo.Field("node_guid").Offset/8:], guid)
+	port := localPort()
+	at := &engine.Address{LID: 3}
+	out, err := Anonymize(pcap(t, packet(received, time.Unix(1, 0), at, &port, m), packet(received, time.Unix(2, 0), at, &port, node)))
+	if err != nil || bytes.Contains(out, binary.LittleEndian.AppendUint64(nil, guid)) {
+		t.Errorf("the GUID is in the recording; %v", err)
+	}
+}
+
+// answerOf is an answer to a LID-routed Get, without content.
+func answerOf(a *mad.Attribute) []byte {
+	m := make([]byte, mad.Size)
+	(&mad.Header{Class: mad.ClassSubn, ClassVersion: 1, Method: mad.MethodGetResp, Attribute: a.ID}).Put(m)
+	return m
 }
 
 // TestKinds: it is decided of each text and each field of raw data whether it can identify a

@@ -134,7 +134,7 @@ func (o *trialOptions) run(p *session.Program) error {
 		case replay != nil && o.out != "":
 			return errors.New("trial: --out: the session replays a recording; copy that file")
 		}
-		if err := o.ask(p, s); err != nil {
+		if err := o.ask(ctx, p, s); err != nil {
 			return err
 		}
 		r, err := o.try(ctx, s, budget, replay)
@@ -161,7 +161,7 @@ func (o *trialOptions) run(p *session.Program) error {
 }
 
 // ask announces the trial, and asks at a terminal.
-func (o *trialOptions) ask(p *session.Program, s *session.Session) error {
+func (o *trialOptions) ask(ctx context.Context, p *session.Program, s *session.Session) error {
 	if s.Engine.Traits().Recorded {
 		return nil
 	}
@@ -178,10 +178,13 @@ func (o *trialOptions) ask(p *session.Program, s *session.Session) error {
 	}
 	fmt.Fprint(p.Console.Err(), "Continue? [y/N] ")
 	var answer string
-	fmt.Fscanln(p.Stdin, &answer)
+	fmt.Fscanln(session.NewKeyboard(ctx, p.Stdin), &answer)
 	switch strings.ToLower(answer) {
 	case "y", "yes":
 		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return errors.New("trial: not confirmed; nothing was sent")
 }
