@@ -16,3 +16,8 @@ const Date = "2026-11-25"
 //go:embed fabric/change/GUIDE.md fabric/sim/README.md fabric/format/FORMATS.md
 //go:embed examples/README.md examples/COMING_FROM.md examples/monitoring/README.md
 var Documents embed.FS
+
+// Schemas describes the JSON of values.
+//
+//go:embed builtins/SCHEMAS.md
+var Schemas string

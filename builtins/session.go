@@ -68,9 +68,12 @@ type Options struct {
 	Stdout, Stderr io.Writer   // nil: discarded
 	Format         lang.Format // of show and the prompt; empty: text
 	View           lang.View   // of the tables that are shown
+	Documents      bool        // the reader of lang.FormatJSON takes several documents
 
 	Include []string // -I: directories with modules; readable
-	Out     string   // --out: the directory that scripts may write to; empty: none
+	// Sealed makes the directories of Include the only ones that scripts read.
+	Sealed bool
+	Out    string // --out: the directory that scripts may write to; empty: none
 	// FS replaces the operating system's files. Nil: the real files,
 	// confined to the working directory, Include, Out and the scripts' directories.
 	FS  afero.Fs
@@ -147,7 +150,14 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	files.Forbid(o.Secrets...)
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
+	if o.Sealed {
+		o.Include = slices.Clone(o.Include) // relative to the working directory, which Seal changes
+		for i, dir := range o.Include {
+			o.Include[i] = files.Abs(dir)
+		}
+		files.Seal()
+	}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Documents: o.Documents, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
 	in := script.New(r, o.Include, o.Flags)
 	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
 	r.Measure = func(v starlark.Value) error { return metrics.Show(r, v) }

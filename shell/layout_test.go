@@ -74,6 +74,9 @@ var reserved = map[string][]string{
 	"fabsh/mad/umad/umadtest":    nil,
 	"fabsh/scripts":              {"builtins/script"},
 	"fabsh/examples":             {"builtins/script"},
+
+	"github.com/google/jsonschema-go": {"shell/mcp"},
+	"github.com/modelcontextprotocol": {"shell/mcp"},
 }
 
 // environment are names through which a program meets its environment, its

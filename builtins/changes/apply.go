@@ -24,10 +24,8 @@ True
 	Run: lang.Do(func(c *lang.Call, a *struct{ Confirm time.Duration }) (starlark.Value, error) {
 		e := env(c)
 		switch {
-		case !e.Write && e.Engine != nil && e.Engine.Traits().Simulated:
-			return nil, c.Refuse("refused: this session is read-only; omit --read-only to change the simulated fabric")
 		case !e.Write:
-			return nil, c.Refuse("refused: it would change the fabric; allow changes with --write")
+			return nil, c.Refuse("%s", e.Refusal(e.Engine != nil && e.Engine.Traits().Simulated))
 		case len(c.Fiber().Loads) > 0:
 			return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s)", c.Fiber().Loads[len(c.Fiber().Loads)-1])
 		case lang.StateOf[Program](c.Runtime()).StartGuard == nil:

@@ -61,6 +61,9 @@ Only Reports from the subnet administrator, and only traps from the port that th
 		if err := topology.MayNotPlan(c); err != nil {
 			return nil, err
 		}
+		if topology.EnvOf(c.Runtime()).Confined {
+			return nil, c.Refuse("refused: this server has no subscriptions; audit(over=\"10s\") and diff find what has changed")
+		}
 		infos, err := a.informInfos(c)
 		if err != nil {
 			return nil, err

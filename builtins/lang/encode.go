@@ -20,6 +20,13 @@ import (
 // EncodeJSON returns a value as JSON, as json.encode does.
 func EncodeJSON(v starlark.Value) ([]byte, error) { return encodeJSON(v) }
 
+// QuoteJSON returns a string as JSON, with escapes for runes that terminals interpret.
+func QuoteJSON(s string) string {
+	e := encoder{}
+	e.text(s)
+	return e.buf.String()
+}
+
 // encodeJSON is the only encoder, for json.encode and all structured output.
 // Values of fabsh become objects whose first member, "schema", is the name and
 // version of the encoding. Dicts keep their order.

@@ -27,6 +27,7 @@ type Files struct {
 	named   map[string]bool // absolute: files that the command line names, in any directory
 	secrets []fs.FileInfo   // files that scripts may not read under any name
 	scoped  bool            // within Scope
+	sealed  bool            // after Seal
 }
 
 type root struct {
@@ -74,6 +75,9 @@ func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, 
 // unless the command line also gives it: a script may be run from any directory.
 func (f *Files) Confine(dir string) error {
 	f.Home = f.Abs(dir)
+	if f.sealed {
+		return nil
+	}
 	if err := f.add(dir, true); err != nil {
 		return err
 	}
@@ -88,6 +92,35 @@ func (f *Files) Leave() {
 			r.open.Close()
 		}
 		return !r.given
+	})
+}
+
+// Seal makes the directories of include the only ones, for good: neither the working directory,
+// nor that of a script, nor a file that a command line names can be read besides. Relative names
+// are of files below the first of these directories that has them.
+func (f *Files) Seal() {
+	f.sealed, f.named = true, nil
+	f.roots = slices.DeleteFunc(f.roots, func(r root) bool {
+		if !r.given && r.open != nil {
+			r.open.Close()
+		}
+		return !r.given
+	})
+	f.Cwd = "/"
+	if len(f.roots) > 0 {
+		f.Cwd = f.roots[0].dir
+	}
+	f.Home = f.Cwd
+}
+
+// Sealed reports whether Seal was called.
+func (f *Files) Sealed() bool { return f.sealed }
+
+// MayRead reports whether there is a root above a directory, so that a script may read there.
+func (f *Files) MayRead(dir string) bool {
+	return slices.ContainsFunc(f.roots, func(r root) bool {
+		rel, err := filepath.Rel(r.dir, f.Abs(dir))
+		return err == nil && filepath.IsLocal(rel)
 	})
 }
 
@@ -171,6 +204,13 @@ func (f *Files) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
+	if f.sealed && filepath.IsLocal(path) {
+		for _, r := range f.roots {
+			if _, err := r.fs.Stat(filepath.ToSlash(path)); err == nil {
+				return filepath.Join(r.dir, path)
+			}
+		}
+	}
 	return filepath.Join(f.Cwd, path)
 }
 
@@ -205,6 +245,9 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 			return nil, tidy(rename(err, f.Short(path)))
 		}
 		return f.allowed(readUntil(ctx, file), f.Short(path), false)
+	}
+	if len(f.roots) == 0 {
+		return nil, fmt.Errorf("%s: scripts may not read files here; an operator allows directories with -I", path)
 	}
 	var dirs []string
 	for _, r := range f.roots {
@@ -257,6 +300,9 @@ func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error)
 // OpenNamed opens a file that the command line names, in any directory. Reading ends
 // with ctx or at the deadline.
 func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
+	if f.sealed {
+		return f.Open(ctx, path)
+	}
 	if f.base != nil {
 		file, err := f.base.Open(f.Abs(path))
 		if err != nil {
@@ -332,7 +378,7 @@ func (e *fileError) Unwrap() error { return e.err }
 
 // Allow allows scripts to read a file that the command line names.
 func (f *Files) Allow(v starlark.Value) {
-	if name, ok := v.(starlark.String); ok && name != "" {
+	if name, ok := v.(starlark.String); ok && name != "" && !f.sealed {
 		if f.named == nil {
 			f.named = map[string]bool{}
 		}

@@ -232,3 +232,42 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestSeal: after Seal only the directories of -I can be read, by relative names too, whatever else
+// the command line names.
+func TestSeal(t *testing.T) {
+	dir := tree(t, map[string]string{"cwd/a": "a", "script/s.star": "", "one/b": "b", "two/b": "2", "two/sub/c": "c", "else/d": "d"})
+	if err := os.Symlink(filepath.Join(dir, "else/d"), filepath.Join(dir, "one/link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("b", filepath.Join(dir, "one/within")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFiles(nil, filepath.Join(dir, "cwd"), []string{"../one", filepath.Join(dir, "two")}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Allow(starlark.String("a"))
+	f.Seal()
+	f.Allow(starlark.String(filepath.Join(dir, "else/d")))
+	if err := f.Confine(filepath.Join(dir, "script")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"b": "b", "sub/c": "c", "within": "b", filepath.Join(dir, "two/b"): "2", filepath.Join(dir, "one/../two/b"): "2",
+		"a": "", "../cwd/a": "", filepath.Join(dir, "cwd/a"): "", "link": "", "s.star": "", filepath.Join(dir, "script/s.star"): "", filepath.Join(dir, "else/d"): "", "/etc/passwd": "", "": "", ".": "",
+	} {
+		for how, read := range map[string]func(context.Context, string) ([]byte, error){"scripts": f.Read, "the command line": f.ReadNamed} {
+			if got, err := read(t.Context(), name); string(got) != want || (err == nil) != (want != "") {
+				t.Errorf("%s, %s: got %q, %v", name, how, got, err)
+			}
+		}
+	}
+	if f.MayRead(filepath.Join(dir, "script")) || !f.MayRead(filepath.Join(dir, "two/sub")) || !f.Sealed() {
+		t.Error("which directories may be read")
+	}
+	if _, err := f.Write("x", nil); err == nil {
+		t.Error("a file was written")
+	}
+}

@@ -138,7 +138,7 @@ func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error 
 		return err
 	}
 	if r.Format == FormatJSON {
-		if r.shown++; r.shown == 2 {
+		if r.shown++; r.shown == 2 && !r.Documents {
 			r.WarnOnce("-o json writes one document for each show(), and this is the second; -o jsonl writes one line for each element")
 		}
 	}

@@ -15,6 +15,7 @@ type Runtime struct {
 	Stdout, Stderr io.Writer
 	Format         Format // of show
 	View           View   // of the tables that are shown
+	Documents      bool   // the reader of FormatJSON takes several documents
 	Quiet          bool   // no warnings
 	Progress       func(string)
 	// Width returns the current maximum of columns in a line of text; 0 or nil:
@@ -54,7 +55,7 @@ type Runtime struct {
 // and streams of r, but none of its state.
 func (r *Runtime) Beside() *Runtime {
 	return &Runtime{
-		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, View: r.View, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
+		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, View: r.View, Documents: r.Documents, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
 		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, Comparisons: r.Comparisons, Load: r.Load, Activity: r.Activity,
 	}
 }

@@ -138,7 +138,10 @@ func (in *Interpreter) Find(ctx context.Context, from, name string) (key, src st
 	if strings.HasPrefix(name, "//") {
 		dirs = append([]string{in.Runtime.Files.Home}, in.Include...)
 	}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		if i == 0 && len(dirs) > 1 && in.Runtime.Files.Sealed() && !in.Runtime.Files.MayRead(dir) {
+			continue // of code that is not in a file
+		}
 		p := filepath.Join(in.Runtime.Files.Abs(dir), file)
 		if filepath.IsAbs(file) {
 			p = filepath.Clean(file)
@@ -171,6 +174,17 @@ func Embedded() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// EmbeddedSource returns the text of an embedded module.
+func EmbeddedSource(name string) (string, error) {
+	pkg, file, _ := strings.Cut(name, "//")
+	tree, ok := packages()[pkg]
+	if !ok {
+		return "", fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	text, err := fs.ReadFile(tree, file)
+	return string(text), err
 }
 
 // filesOf lists the modules of an embedded tree.

@@ -126,6 +126,9 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	var found *fabric.Fabric
 	err = c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
+		if err := s.mayBeginSweep(ctx); err != nil {
+			return err
+		}
 		found, err = discover.Sweep(ctx, e, o)
 		return err
 	})
@@ -152,6 +155,14 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	return s.Current, nil
 }
 
+// mayBeginSweep calls BeforeSweep.
+func (e *Env) mayBeginSweep(ctx context.Context) error {
+	if e.BeforeSweep == nil {
+		return nil
+	}
+	return e.BeforeSweep(ctx)
+}
+
 // inTime reports whether a usable fabric was found before the deadline.
 func inTime(found *fabric.Fabric, err error) bool {
 	var late *lang.DeadlineError
@@ -169,6 +180,9 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	var found *fabric.Fabric
 	err := c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
+		if err := s.mayBeginSweep(ctx); err != nil {
+			return err
+		}
 		found, err = discover.ViaSA(ctx, s.SA, o)
 		return err
 	})

@@ -52,6 +52,12 @@ type Env struct {
 	// Forbidden is why no script may change the fabric now, such as "a remedy returns actions";
 	// "": it may.
 	Forbidden string
+	// Confined is set if the scripts are not the user's, but those of a client of a server:
+	// refusals name its remedies, and subscriptions are refused.
+	Confined bool
+	// BeforeSweep is called before each sweep; it may wait, and an error prevents the sweep.
+	// Nil: nothing is called.
+	BeforeSweep func(context.Context) error
 
 	// SA sends requests to the subnet administrator and addresses general packets
 	// according to --sm-lid, --sl and --pkey; nil: according to the port. A session

@@ -41,10 +41,8 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	case e.Interceptor() != nil:
 		return nil, MayNotPlan(c)
 	case s.Write && e.Write():
-	case simulated:
-		return nil, c.Refuse("refused: this session is read-only; omit --read-only to change the simulated fabric")
 	default:
-		return nil, c.Refuse("refused: it would change the fabric; allow changes with --write")
+		return nil, c.Refuse("%s", s.Refusal(simulated))
 	}
 	if simulated || s.OverrideSM || !attr.SMOwned {
 		return e, nil
@@ -65,6 +63,18 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		return nil, c.Refuse("refused: %v sets %s and expects no other changes; OpenSM neither detects nor repairs them, because it compares with the values that it remembers; --override-sm allows the change", guarded.sm, attr.Name)
 	}
 	return e, nil
+}
+
+// Refusal returns why the session may not change the fabric, which may be simulated, and the
+// remedy.
+func (e *Env) Refusal(simulated bool) string {
+	switch {
+	case e.Confined:
+		return "refused: this server only reads; make a plan of the change with the tool plan, and let an operator change the fabric"
+	case simulated:
+		return "refused: this session is read-only; omit --read-only to change the simulated fabric"
+	}
+	return "refused: it would change the fabric; allow changes with --write"
 }
 
 // MayNotPlan refuses an operation that a plan cannot contain, while one is being made.

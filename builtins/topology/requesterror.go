@@ -55,7 +55,10 @@ func FailedRequest(c *lang.Call, t *Target, err error) error {
 		return err
 	}
 	if errors.Is(err, engine.ErrReadOnly) {
-		return c.Refuse("refused: it would change the fabric; allow changes with --write")
+		return c.Refuse("%s", EnvOf(c.Runtime()).Refusal(false))
+	}
+	if errors.Is(err, engine.ErrOnlyReads) {
+		return c.Refuse("%v", engine.ErrOnlyReads)
 	}
 	if errors.Is(err, engine.ErrRegister) {
 		return c.Refuse("%v", engine.ErrRegister)

@@ -33,7 +33,7 @@ func remoteMethod(b *lang.Builtin) *lang.Builtin {
 			return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s); change it in a function that the script calls", loads[len(loads)-1])
 		}
 		if EnvOf(c.Runtime()).ReadOnly {
-			return nil, c.Refuse("refused: this session is read-only; omit --read-only to change the simulated fabric")
+			return nil, c.Refuse("%s", EnvOf(c.Runtime()).Refusal(true))
 		}
 		args, err := json.Marshal(argumentsBy(a.Others, placeByGUID))
 		if unsupported := (*json.MarshalerError)(nil); errors.As(err, &unsupported) {

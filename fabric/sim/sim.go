@@ -3,7 +3,7 @@
 // manager does, and answers management datagrams as the agents of its nodes do.
 //
 //	sim.go   Parse, New, Subnet
-//	view.go  what there is to see of nodes
+//	view.go  what there is to see of nodes; image.go, everything as text
 //
 // It is made of these packages:
 //

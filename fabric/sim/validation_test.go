@@ -1,21 +1,15 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric/sim/agent"
-	"fabsh/fabric/sim/counter"
-	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -131,14 +125,14 @@ func TestValidation(t *testing.T) {
 		{"general, a response", general(4, func(m []byte) { m[3] = 0x81 }), ""},
 		{"an SMP at queue pair 1", general(1, same), ""},
 	} {
-		got, before := "", r.image()
+		got, before := "", r.Image()
 		if m := r.answerTo(test.d); m != nil {
 			got = hexBytes(m[3:4]) + " " + hexBytes(m[4:6])
 		}
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
-		if r.image() != before {
+		if r.Image() != before {
 			t.Errorf("%s changes something", test.rule)
 		}
 	}
@@ -205,7 +199,7 @@ func TestSetsRefused(t *testing.T) {
 	}
 	const spec = small + ",registers=yes"
 	r := newRig(t, spec)
-	before := r.image()
+	before := r.Image()
 	random := rand.New(rand.NewPCG(3, 4))
 	modifiers := []uint32{0, 1, 4, 5, 0x405, 0xffff, 1<<16 | 1, 1<<16 | 5, 3<<16 | 1, 1 << 17, 1<<18 | 1, 1 << 28, 1<<31 | 9, 1<<32 - 1}
 	refused := map[string]bool{}
@@ -225,7 +219,7 @@ func TestSetsRefused(t *testing.T) {
 		}
 		c.SetLID(lid)
 		m := r.answerTo(&engine.Datagram{Address: c.To, MAD: c.MAD[:]})
-		after := r.image()
+		after := r.Image()
 		if m != nil && binary.BigEndian.Uint16(m[4:]) != 0 {
 			refused[attr.Name] = true
 			if after != before {
@@ -258,64 +252,6 @@ func TestSetsRefused(t *testing.T) {
 	if sets < 30 {
 		t.Errorf("only %d attributes can be Set", sets)
 	}
-}
-
-// counterKeys are all counters.
-var counterKeys = sync.OnceValue(func() (keys []counter.Key) {
-	for _, a := range mad.Attributes() {
-		for _, c := range counter.Views()[a] {
-			for e := range c.Count {
-				keys = append(keys, counter.Key{Name: c.Name, Element: e})
-			}
-		}
-	}
-	return keys
-})
-
-// image is all that a Set may change, as text.
-func (s *Subnet) image() string {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.state.EnsureTables()
-	var b strings.Builder
-	name := func(p *state.Port) string { return fmt.Sprintf("%s/%d", p.Node.Label, p.Num) }
-	for i := range s.state.Nodes {
-		n := &s.state.Nodes[i]
-		fmt.Fprintf(&b, "%s %x %x %x %d %x %v %v\n", n.Label, n.Info, n.Description, n.SwitchInfo, n.FDBTop, bytes.TrimRight(n.LFT, "\xff"), n.Off, n.Busy.Load())
-		if n.Measurement != nil {
-			fmt.Fprintf(&b, "samples %+v\n", n.Measurement.Control)
-		}
-		for j := range n.Ports {
-			p := &n.Ports[j]
-			fmt.Fprintf(&b, "%s %x %v %v %v %d %d %d %d %d %d %x %v %v\n", name(p), p.Info, p.Up, p.Unplugged, p.State, p.LMC, p.KeyLevel, p.MTU, p.Rate, p.LID, p.MKey, uint64(p.GUID), p.Light, p.InService)
-			for _, key := range counterKeys() {
-				if v := p.Counters.Value(key, time.Time{}); v != 0 {
-					fmt.Fprintf(&b, "%v %d\n", key, v)
-				}
-			}
-		}
-	}
-	var lines []string
-	for key, data := range s.state.Blocks {
-		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, *data))
-	}
-	for key, data := range s.Edit.CongestionSettings {
-		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, data))
-	}
-	slices.Sort(lines)
-	for lid, p := range s.state.LIDs {
-		if p != nil {
-			lines = append(lines, fmt.Sprintf("LID %d %s", lid, name(p)))
-		}
-	}
-	for _, x := range s.Notices.Subscriptions {
-		lines = append(lines, fmt.Sprintf("subscription %s %+v", name(x.To), x.Info))
-	}
-	for _, g := range s.state.Groups {
-		lines = append(lines, fmt.Sprintf("group %+v, members %d %v", g.MCMemberRecord, len(g.Members), g.WellKnown))
-	}
-	lines = append(lines, fmt.Sprintf("services %+v sweeps %d traps %d", s.SA.Services, s.SM.Sweeps, s.Notices.LastTrap))
-	return b.String() + strings.Join(lines, "\n")
 }
 
 // TestCombinedRoutes: a directed-route SMP is routed by LID to the switch where its

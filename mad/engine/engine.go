@@ -54,6 +54,9 @@ type Options struct {
 	// Write allows requests that change the fabric (EffectFabric). Otherwise they
 	// end at once with ErrReadOnly and are never sent.
 	Write bool
+	// OnlyReads refuses, with ErrOnlyReads, also what affects the session of the requester
+	// (EffectSession): subscriptions, and Listen, which answers Reports.
+	OnlyReads bool
 	// Keys are added to requests; nil: no keys.
 	Keys *Keys
 	// Resolve returns the LID of a GID, for redirections with a GID only. It may
@@ -209,8 +212,11 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		effect = mad.EffectSession
 	}
-	if !e.options.Write && effect == mad.EffectFabric {
+	switch {
+	case !e.options.Write && effect == mad.EffectFabric:
 		return effect, ErrReadOnly
+	case e.options.OnlyReads && effect != mad.EffectRead:
+		return effect, ErrOnlyReads
 	}
 	return effect, e.checkPayload(c)
 }

@@ -17,6 +17,9 @@ var (
 	// ErrReadOnly means that the request would change the fabric, which
 	// Options.Write does not allow. It was not sent.
 	ErrReadOnly = errors.New("refused: the request would change the fabric, and the engine is read-only")
+	// ErrOnlyReads means that the request would do more than read, which
+	// Options.OnlyReads refuses. It was not sent.
+	ErrOnlyReads = errors.New("refused: only requests that read are allowed here; subscriptions are not available")
 	// ErrRegister means that the request would write a register of a device, or
 	// clear its counters. No option allows that. It was not sent.
 	ErrRegister = errors.New("refused: the request may write a register of the device; registers are only read, and only known ones (help(reg_get))")

@@ -55,6 +55,9 @@ func (ls *listeners) addTo(c *Counts) {
 // answered, but counted. It is called with the engine's lock held, must not block, and
 // keeps nothing of d. Nil: all count.
 func (e *Engine) Listen(c mad.Class, m mad.Method, counts func(d *Datagram) bool) (*Listener, error) {
+	if e.options.OnlyReads {
+		return nil, ErrOnlyReads
+	}
 	l := &Listener{
 		all:    &e.listeners,
 		key:    listenKey{c.Family(), m},

@@ -56,3 +56,35 @@ func FuzzReadOnly(f *testing.F) {
 		}
 	})
 }
+
+// TestOnlyReads: with OnlyReads, only requests that read pass, and no Reports are received.
+func TestOnlyReads(t *testing.T) {
+	e := &Engine{options: Options{OnlyReads: true, Write: true}}
+	for name, x := range map[string]struct {
+		put  func(c *Call)
+		want error
+	}{
+		"a Get": {func(c *Call) {
+			c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+			c.SetRoute(mad.DirectedRoute{0, 1})
+		}, nil},
+		"a Set": {func(c *Call) {
+			c.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 1, nil)
+			c.SetRoute(mad.DirectedRoute{0, 1})
+		}, ErrOnlyReads},
+		"a subscription": {func(c *Call) {
+			c.PutSA(mad.MethodSet, mad.AttrInformInfo.ID, 0, 0, nil)
+			c.SetLID(3)
+			c.Subscribes = true
+		}, ErrOnlyReads},
+	} {
+		var c Call
+		x.put(&c)
+		if _, err := e.check(&c); err != x.want {
+			t.Errorf("%s: %v, want %v", name, err, x.want)
+		}
+	}
+	if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err != ErrOnlyReads {
+		t.Errorf("Listen: %v", err)
+	}
+}

@@ -222,7 +222,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		options.Expected = func(n int) { printExpected(s, n) }
 	}
 	if o.job == "" {
-		options.Job, options.ReadOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
+		options.Job, options.ReadOnly = all.Job, s.KeepsNothing() || s.StdinIsTerminal || s.Console.OutIsTerminal()
 	}
 	if o.baseline != "" {
 		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
@@ -276,15 +276,15 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	return session.Exit(run.Status(report, o.failOn))
 }
 
-// loadBaseline reads a fabric from a file: the one to compare findings with, or the one
-// to use instead of a sweep.
+// loadBaseline reads a fabric from a file that the session may read: the one to compare with, or
+// the one to use instead of a sweep.
 func loadBaseline(ctx context.Context, s *session.Session, path string) (*fabric.Fabric, error) {
 	f, err := s.Files.OpenNamed(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return format.Load(f, path, s.Secrets.Open)
+	return format.Load(f, path, s.Included(ctx))
 }
 
 // manyDatagrams is the number of datagrams from which a run announces them.

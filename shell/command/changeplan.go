@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
@@ -21,6 +22,7 @@ import (
 	"fabsh/fabric/change/target"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -64,6 +66,7 @@ type planOptions struct {
 	risk              bool
 	help              bool
 	words             []string // script or policy, and its options
+	code              string   // of a client's script; "": none
 }
 
 // flags declares the command's own flags, and sets o to their defaults.
@@ -211,6 +214,9 @@ func parsePlan(words []string) (o planOptions, err error) {
 
 // from returns the origin of the plan.
 func (o *planOptions) from() string {
+	if o.code != "" {
+		return scriptName
+	}
 	if o.routes != "" {
 		return strings.Join(slices.Insert(slices.Clone(o.words), 0, "--routes "+o.routes), " ")
 	}
@@ -224,6 +230,9 @@ func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 		if err := changes.SetStatic(ctx, s.Runtime); err != nil {
 			return err
 		}
+	}
+	if o.code != "" {
+		return program.RunCode(ctx, s.Interpreter, scriptName, o.code)
 	}
 	if o.routes == "" {
 		return program.RunFile(ctx, s.Interpreter, o.words[0], o.words[1:])
@@ -320,4 +329,68 @@ func completePlan(_ *cobra.Command, words []string, _ string) ([]string, cobra.S
 		}
 	}
 	return names, cobra.ShellCompDirectiveDefault
+}
+
+// planTool plans a change, which nothing here applies.
+func planTool() *agentTool {
+	offered := []string{"routes", "exact", "static", riskFlag, "sl"}
+	return &agentTool{
+		name: "plan", command: "change plan",
+		doc: "Nothing is changed, and no tool applies the plan: the result is the plan with its verdict, rounds, writes and certificate, for an operator. Give a script that calls set_*, port_* or smp_set, whose writes are recorded; or routes.",
+		params: []mcp.Param{
+			{Name: "script", Kind: mcp.KindText, Doc: "the text of a script whose writes are the change"},
+			optionsParam("the policy of routes"),
+		},
+		flags: new(planOptions).flags(), offered: offered,
+		withheld: map[string]string{"out": writesFiles, "sl-out": writesFiles, "adaptive": "what switches report is enough"},
+		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			o := planOptions{code: a.Text("script")}
+			if err := a.SetFlags(o.flags(), offered...); err != nil {
+				return fmt.Errorf("plan: %w", err)
+			}
+			switch {
+			case o.code == "" && o.routes == "":
+				return errors.New("plan: missing change; give a script, or routes with a policy or a file of tables")
+			case o.code != "" && o.routes != "":
+				return errors.New("plan: script and routes exclude each other")
+			case o.code != "" && a.Has("options"):
+				return errors.New("plan: options are those of a policy of routes; a script has none")
+			}
+			if o.routes != "" {
+				names, err := clientScripts(ctx, s, script.Policies, []string{o.routes})
+				if err != nil {
+					return err
+				}
+				if o.words, err = a.Words("options", policyProgram(names[0]).Options); err != nil {
+					return fmt.Errorf("plan: %w", err)
+				}
+				o.routes = names[0]
+			}
+			return showPlan(ctx, s, o)
+		},
+	}
+}
+
+// showPlan shows the plan of a change, instead of writing it to a file.
+func showPlan(ctx context.Context, s *session.Session, o planOptions) error {
+	recording, err := changes.StartRecording(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	defer recording.Stop()
+	if err := runPlan(ctx, s, o); err != nil {
+		return err
+	}
+	made, err := recording.Finish(ctx, o.from())
+	if err != nil {
+		return err
+	}
+	var v starlark.Value = &changes.Value{Plan: made}
+	if err := s.Show(v); err != nil {
+		return err
+	}
+	if !made.Report.OK {
+		return session.Exit(lang.StatusFindings)
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/diff"
 	"fabsh/mad"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -97,16 +98,15 @@ func diffFiles(p *session.Program, paths ...string) error {
 // diffSession compares the fabric of the session with a file. Its tables, and what
 // snapshot --all reads, are read if the file has any.
 func diffSession(ctx context.Context, p *session.Program, s *session.Session, path string) error {
-	timed, cancel := s.Runner.Deadline.Within(ctx)
-	defer cancel()
-	names, err := p.NodeNames(timed, "file")
-	if err != nil {
-		return session.Late(err)
-	}
-	old, err := side(timed, path, s.Secrets, names)
+	old, err := sideOf(ctx, p, s, path)
 	if err != nil {
 		return err
 	}
+	return diffLive(ctx, s, old)
+}
+
+// diffLive compares the fabric of the session with an earlier one.
+func diffLive(ctx context.Context, s *session.Session, old *fabric.Fabric) error {
 	f, err := read.Fabric(ctx, s.Runtime)
 	if err != nil {
 		return err
@@ -123,7 +123,12 @@ func diffSession(ctx context.Context, p *session.Program, s *session.Session, pa
 			return err
 		}
 	}
-	r, err := diff.Compare(ctx, old, f)
+	return showDiff(ctx, s, old, f)
+}
+
+// showDiff shows the differences of two fabrics.
+func showDiff(ctx context.Context, s *session.Session, old, now *fabric.Fabric) error {
+	r, err := diff.Compare(ctx, old, now)
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
 	}
@@ -133,10 +138,27 @@ func diffSession(ctx context.Context, p *session.Program, s *session.Session, pa
 	return session.Exit(diffStatus(r))
 }
 
+// sideOf is side for a file that the session may read.
+func sideOf(ctx context.Context, p *session.Program, s *session.Session, path string) (*fabric.Fabric, error) {
+	timed, cancel := s.Runner.Deadline.Within(ctx)
+	defer cancel()
+	names, err := p.NodeNames(timed, "file")
+	if err != nil {
+		return nil, session.Late(err)
+	}
+	f, err := loadBaseline(timed, s, path)
+	return loaded(f, session.Late(err), names)
+}
+
 // side reads a file to be compared. A file that cannot be read is not a usage error: it
 // may have been lost since.
 func side(ctx context.Context, path string, secrets session.Secrets, names map[mad.GUID]string) (*fabric.Fabric, error) {
 	f, err := session.LoadFile(ctx, path, secrets)
+	return loaded(f, err, names)
+}
+
+// loaded returns a side that was read, unless there is an error.
+func loaded(f *fabric.Fabric, err error, names map[mad.GUID]string) (*fabric.Fabric, error) {
 	switch {
 	case errors.Is(err, lang.ErrInterrupted):
 		return nil, err
@@ -173,4 +195,38 @@ func diffStatus(r *diff.Report) int {
 		return lang.StatusFindings
 	}
 	return lang.StatusClean
+}
+
+// diffTool compares with an earlier state.
+func diffTool(p *session.Program, server func() *mcp.Server) *agentTool {
+	return &agentTool{
+		name: "diff", command: "diff",
+		doc: "Without old, the fabric is compared with the first complete sweep of this server.",
+		params: []mcp.Param{
+			{Name: "old", Kind: mcp.KindText, Doc: "a snapshot or a topology, the earlier state" + theFile},
+			{Name: "new", Kind: mcp.KindText, Doc: "the later state (default: the fabric, which is swept)" + theFile},
+		},
+		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			old := server().First()
+			switch {
+			case a.Has("old"):
+				var err error
+				if old, err = sideOf(ctx, p, s, a.Text("old")); err != nil {
+					return err
+				}
+			case a.Has("new"):
+				return errors.New("diff: new needs old, the earlier state")
+			case old == nil:
+				return errors.New("diff: no call of this server has swept the whole fabric yet; call run with the script discover(), and diff later; or name a file as old")
+			}
+			if !a.Has("new") {
+				return diffLive(ctx, s, old)
+			}
+			now, err := sideOf(ctx, p, s, a.Text("new"))
+			if err != nil {
+				return err
+			}
+			return showDiff(ctx, s, old, now)
+		},
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -261,4 +262,29 @@ func reportWords(words []string) []string {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}
 	return names
+}
+
+// reportTool runs reports.
+func reportTool() *agentTool {
+	return &agentTool{
+		name: "report", command: "report",
+		doc: "Reports have the options of the tools that they are named after; help NAME lists them.",
+		params: []mcp.Param{
+			{Name: "name", Kind: mcp.KindText, Required: true, Doc: "the report: " + docsOf(script.Reports) + "; or a .star file below a directory of -I"},
+			{Name: "words", Kind: mcp.KindTexts, Doc: "words behind the name, such as nodes: [\"leaf-1\", \"node-0007 HCA-1\"] of ibtracert"},
+			optionsParam("the report, such as {\"switches_only\": true}"),
+		},
+		flags: reportFlags(), withheld: map[string]string{"list": listsNames},
+		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			names, err := clientScripts(ctx, s, script.Reports, []string{a.Text("name")})
+			if err != nil {
+				return err
+			}
+			words, err := a.Words("options", reportProgram(names[0]).Options)
+			if err != nil {
+				return fmt.Errorf("report %s: %w", a.Text("name"), err)
+			}
+			return program.RunReport(ctx, s.Interpreter, names[0], slices.Concat(words, []string{"--"}, a.Texts("words")))
+		},
+	}
 }

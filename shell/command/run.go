@@ -1,7 +1,7 @@
 // Package command has the commands of fabsh. Each declares its flags, parses its words into
 // a struct, runs on an open session, and ends with an error or an exit status.
 //
-//	run.go          a command in a session; All: the list of commands; render.go: tables
+//	run.go          a command in a session; All: the list of commands; tables
 //	program.go      scripts, and what they declare; commandflag.go, the flags of commands
 //	                that share a command line with one
 //	atprompt.go     the commands that run at the prompt too
@@ -21,6 +21,7 @@
 //	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go, lsp.go:
 //	                the commands of these names; simrun.go, simscenario.go: sim --run,
 //	                --scenario and --log
+//	mcp.go          mcp; its tools are also beside their commands
 //	doc.go          version, doc and examples
 //	help.go         help, and the pages of commands
 package command
@@ -29,11 +30,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/metrics"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/shell/session"
 )
 
@@ -42,7 +48,7 @@ func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*c
 	return []*cobra.Command{
 		auditCommand(p), remedyCommand(p), reportCommand(p), routeCommand(p), verifyCommand(p), snapshotCommand(p), diffCommand(p), exporterCommand(p),
 		changeCommand(p), topologyCommand(p), graphCommand(p), topCommand(p), tourCommand(p, newRoot), simCommand(p), decodeCommand(p),
-		portsCommand(p), trialCommand(p), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), lspCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
+		portsCommand(p), trialCommand(p), mcpCommand(p, newRoot), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), lspCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
 	}
 }
 
@@ -110,4 +116,31 @@ func (t task) atPrompt(p *session.Program) error {
 		}()
 	}
 	return lang.Protect(t.name, func() error { return t.run(p.Line.Context, s) })
+}
+
+// renderTable returns a table of a command that opens no fabric, in the format of -o, with
+// the rows and columns of --where and --columns. name is the prefix of its metrics.
+func renderTable(s *session.Settings, warnings io.Writer, v starlark.Value, name string) (string, error) {
+	v, err := viewOf(s, warnings)(v)
+	if err != nil {
+		return "", err
+	}
+	return metrics.Render(v, s.Output(), name)
+}
+
+// viewOf returns the function that selects the rows and columns of --where and --columns.
+func viewOf(s *session.Settings, warnings io.Writer) func(starlark.Value) (starlark.Value, error) {
+	r := &lang.Runtime{View: s.View(), Format: s.Output(), DidYouMean: fabric.DidYouMean, Quiet: s.Quiet, Stderr: warnings, Activity: new(lang.Activity)}
+	return func(v starlark.Value) (starlark.Value, error) { return r.ViewOf(nil, v, r.Format) }
+}
+
+// noTable returns an error if the command line selects rows or columns of a command that shows
+// no table; why is the reason.
+func noTable(p *session.Program, command, why string) error {
+	for _, flag := range []string{"where", "columns"} {
+		if p.Settings.Given(flag) {
+			return fmt.Errorf("%s: --%s: not supported: %s", command, flag, why)
+		}
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -273,4 +274,35 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 		}
 	}
 	return complete.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
+}
+
+// topologyTool returns the file of a scheduler.
+func topologyTool(p *session.Program) *agentTool {
+	offered := []string{"class", "baseline", "levels", "skip-misplaced", "diff"}
+	return &agentTool{
+		name: "topology", command: "topology",
+		doc: "The value is the text of the file.",
+		params: []mcp.Param{
+			{Name: "kind", Kind: mcp.KindText, Required: true, Doc: "the kind of file: " + docsOf(script.Topologies) + "; or a .star file below a directory of -I"},
+			optionsParam("the kind, such as {\"slots\": 8} of hostfile"),
+		},
+		flags: new(topologyOptions).flags(), offered: offered,
+		withheld: map[string]string{"out": writesFiles, "list": listsNames},
+		isText:   func(a mcp.Arguments) bool { return a.Text("diff") == "" },
+		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			var o topologyOptions
+			if err := a.SetFlags(o.flags(), offered...); err != nil {
+				return fmt.Errorf("topology: %w", err)
+			}
+			names, err := clientScripts(ctx, s, script.Topologies, []string{a.Text("kind")})
+			if err != nil {
+				return err
+			}
+			o.kind = names[0]
+			if o.args, err = a.Words("options", topologyKindOptions(o.kind)); err != nil {
+				return fmt.Errorf("topology %s: %w", a.Text("kind"), err)
+			}
+			return writeTopology(ctx, p, s, o)
+		},
+	}
 }

@@ -15,10 +15,10 @@ import (
 	values "fabsh/builtins/routing"
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
-	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/table"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -50,19 +50,26 @@ switches too.`,
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot")
-	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
-	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl")
-	c.Flags().StringVar(&o.tables.FAR, "far", "", "adaptive routing of switches in `FILE`: ibdiagnet2.far")
-	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
-	adaptiveFlagOf(c.Flags(), &o.adaptive)
+	c.Flags().AddFlagSet(o.flags())
 	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(verify.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the former name of --sl2vl")
-	c.Flags().MarkHidden("slvl")
 	for _, name := range []string{"lfts", "sl", "sl2vl", "far"} {
 		c.MarkFlagFilename(name)
 	}
 	return c
+}
+
+// flags declares the flags of verify.
+func (o *verifyOptions) flags() *pflag.FlagSet {
+	f := newFlags("verify")
+	f.StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot")
+	f.StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
+	f.StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl")
+	f.StringVar(&o.tables.FAR, "far", "", "adaptive routing of switches in `FILE`: ibdiagnet2.far")
+	f.BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
+	adaptiveFlagOf(f, &o.adaptive)
+	f.StringVar(&o.tables.SL2VL, "slvl", "", "the former name of --sl2vl")
+	f.MarkHidden("slvl")
+	return f
 }
 
 // runVerify verifies tables of files, or those that the switches have.
@@ -82,7 +89,7 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	default:
 		if r, err = read.Routes(ctx, s.Runtime, f, true); err == nil && o.tables.SL != "" {
 			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
-				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
+				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: session.OpenNamed(ctx, s.Files.OpenNamed)}.Of(ctx, r)
 			}
 		}
 	}
@@ -183,4 +190,22 @@ func assignedLIDs(f *fabric.Fabric) []string {
 		}
 	}
 	return notes
+}
+
+// verifyTool verifies tables.
+func verifyTool() *agentTool {
+	offered := []string{"lfts", "sl", "sl2vl", "far", "fail-each-link", "adaptive"}
+	return &agentTool{
+		name: "route_verify", command: "verify",
+		doc:   "The tables are those that the switches have, or those of files.",
+		flags: new(verifyOptions).flags(), offered: offered,
+		withheld: map[string]string{"slvl": "the former name of sl2vl"},
+		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			var o verifyOptions
+			if err := a.SetFlags(o.flags(), offered...); err != nil {
+				return fmt.Errorf("verify: %w", err)
+			}
+			return runVerify(ctx, s, o)
+		},
+	}
 }

@@ -17,7 +17,8 @@ type Console struct {
 	stdout, stderr       io.Writer
 	stdoutTTY, stderrTTY bool
 	colorOut, colorErr   bool
-	broken               func() // called when a stream has lost its reader; may be nil
+	broken               func()    // called when a stream has lost its reader; may be nil
+	lastWords            io.Writer // receives the last message of a program that is ended by force
 
 	mu       sync.Mutex // guards the following fields, and keeps writes whole
 	diverted io.Writer  // receives stdout while a pager measures its length
@@ -30,7 +31,13 @@ type Console struct {
 
 // NewConsole returns the console of two streams, which may be terminals.
 func NewConsole(stdout, stderr io.Writer) *Console {
-	return &Console{stdout: stdout, stderr: stderr, stdoutTTY: isTerminal(stdout), stderrTTY: isTerminal(stderr)}
+	return &Console{stdout: stdout, stderr: stderr, lastWords: stderr, stdoutTTY: isTerminal(stdout), stderrTTY: isTerminal(stderr)}
+}
+
+// Captured returns a console with other streams, for evaluations whose output the program passes
+// on itself. The last message of a program that is ended by force goes to stderr as before.
+func (c *Console) Captured(stdout, stderr io.Writer) *Console {
+	return &Console{stdout: stdout, stderr: stderr, lastWords: c.lastWords}
 }
 
 // Terminal returns the terminal of stdout; nil if it is not a terminal.

@@ -28,6 +28,9 @@ type TimeLimit struct {
 	ends  time.Time
 }
 
+// Over reports whether the time has passed.
+func (l TimeLimit) Over() bool { return l.after > 0 && !time.Now().Before(l.ends) }
+
 // Context returns a context that ends with the time.
 func (l TimeLimit) Context() context.Context {
 	if l.after == 0 {

@@ -138,6 +138,12 @@ func (i *Interrupts) Run(fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
+// Apart returns interrupts for evaluations that no signal ends, because a server ends them. What
+// ends the program by force does so like i.
+func (i *Interrupts) Apart() *Interrupts {
+	return &Interrupts{console: i.console, cleanup: func() {}, exit: func(status int) { i.exit(status) }}
+}
+
 // AtPrompt reports that a user types statements, until end is called.
 func (i *Interrupts) AtPrompt() (end func()) {
 	i.set(func() { i.prompt = true })

@@ -127,7 +127,7 @@ func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop co
 		stop: stop,
 		report: func(message []byte) {
 			c.leave()
-			c.stderr.Write(message)
+			c.lastWords.Write(message)
 		},
 		kill: func() { i.Force(func() {}, lang.StatusUsage) },
 		exit: func() { i.exit(lang.StatusUsage) },

@@ -77,7 +77,7 @@ func (p *Program) StartDeadline(l TimeLimit) *Deadline {
 
 // endLate ends the program, whose time is over.
 func (p *Program) endLate(why error) {
-	p.Interrupts.Force(func() { fmt.Fprintf(p.Console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
+	p.Interrupts.Force(func() { fmt.Fprintf(p.Console.lastWords, "fabsh: %v\n", why) }, lang.StatusFabric)
 }
 
 // Evaluate opens a session by open, evaluates in it within the time, ends it, and

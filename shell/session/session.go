@@ -1,7 +1,8 @@
 // Package session opens and ends sessions of the program: from its settings and a
 // fabric to a builtins.Session whose evaluations are limited, and reported to people.
 //
-//	session.go    Session: opening and closing; plan.go, the plan of --plan
+//	session.go    Session: opening and closing; plan.go, the plan of --plan;
+//	              serving.go, sessions that run code of clients of a server
 //	program.go    Program: one run of the program, what its sessions have in common;
 //	              line.go, a command typed at the prompt
 //	settings.go   Settings: the session flags; flagvalue.go, the types of their values
@@ -52,7 +53,9 @@ type Session struct {
 	StdinIsTerminal bool
 
 	interrupts *Interrupts
-	plan       *plan // of --plan; nil: writes are sent
+	plan       *plan            // of --plan; nil: writes are sent
+	serving    *Serving         // nil: the code that runs is the user's
+	options    builtins.Options // of the builtins.Session
 }
 
 // Opening is how a session is opened, besides settings. The zero value is usable.
@@ -61,6 +64,8 @@ type Opening struct {
 	Keys   *engine.Keys // without --keys
 	// Changing is set for a command on changes, which reports open changes itself.
 	Changing bool
+	// Serving is set if the session runs code of clients of a server.
+	Serving *Serving
 	// Replace returns the fabric to open if none is named, and the host has no device
 	// because of absent. If it is nil the session has no fabric, and functions that
 	// need one report that.
@@ -74,7 +79,7 @@ type Opening struct {
 // Open opens the fabric that the settings of p name, and a session on it.
 func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	spec, given := p.Settings.FabricSpec()
-	b := Base{Script: o.Script, Changing: o.Changing}
+	b := Base{Script: o.Script, Changing: o.Changing, Serving: o.Serving}
 	var err error
 	if b.Keys, b.Secrets, err = p.ReadKeys(ctx); err != nil {
 		return nil, Late(err)
@@ -86,7 +91,7 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	settings := *p.Settings
 	site := readSite(settings.siteFolder(), kind, &settings, p.Warn)
 	b.Keys, b.Secrets, b.plainSpeeds = cmp.Or(b.Keys, o.Keys, site.keys), append(b.Secrets, site.secrets...), site.plainSpeeds
-	if o.NoKeys {
+	if o.NoKeys || o.Serving != nil {
 		b.Keys = nil
 	}
 	p = p.With(settings)
@@ -123,6 +128,7 @@ type Base struct {
 	Names      map[mad.GUID]string
 	Script     string // what runs; names its state. "": no script
 	Changing   bool   // a command on changes, which reports open changes itself
+	Serving    *Serving
 
 	plainSpeeds bool // no requests for vendors' speeds
 }
@@ -137,6 +143,9 @@ func New(p *Program, b Base) (*Session, error) {
 	if err := c.record(settings.Record); err != nil {
 		return nil, err
 	}
+	if b.Serving != nil {
+		settings = b.Serving.settings(settings)
+	}
 	clock := c.clock
 	if settings.VirtualTime {
 		if c.sim == nil {
@@ -147,12 +156,12 @@ func New(p *Program, b Base) (*Session, error) {
 	if clock == nil {
 		clock = machineClock{}
 	}
-	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.stateDir(c), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts}
+	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.stateDir(c), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts, serving: b.Serving}
 	client := settings.saClient()
 	if c.transport != nil {
 		o := settings.engineOptions(c.transport, b.Keys)
 		o.Resolve = client.Resolve
-		s.Engine = engine.New(c.transport, o)
+		s.Engine = engine.New(b.Serving.engine(c.transport, &o))
 	}
 	s.Runner = &Runner{engine: s.Engine, console: p.Console, interrupts: p.Interrupts, settings: settings, began: time.Now()}
 	o := builtins.Options{
@@ -199,6 +208,10 @@ func New(p *Program, b Base) (*Session, error) {
 			return p.StartGuard(ctx, s.Engine, journal)
 		}
 	}
+	if b.Serving != nil {
+		b.Serving.options(&o)
+	}
+	s.options = o
 	var err error
 	if s.Session, err = builtins.NewSession(o); err != nil {
 		return nil, errors.Join(err, s.CloseEngine())

@@ -1,0 +1,317 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/audits/run"
+	"fabsh/builtins/help"
+	"fabsh/builtins/program"
+	"fabsh/builtins/script"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/routing/verify"
+	"fabsh/shell/mcp"
+	"fabsh/shell/session"
+)
+
+// mcpCommand serves agents.
+func mcpCommand(p *session.Program, newRoot func(*session.Program) *cobra.Command) *cobra.Command {
+	o := mcp.Options{Datagrams: mcp.DefaultDatagrams, SweepInterval: mcp.DefaultSweepInterval, Waiting: mcp.DefaultWaiting}
+	every := session.Duration{Unit: time.Second, Units: "seconds", Value: o.SweepInterval}
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve agents over standard input and output (Model Context Protocol), read-only",
+		Long: `Serve agents: programs with a language model that speak the Model Context Protocol
+(MCP). A client starts fabsh mcp and exchanges messages with it over standard input and
+output, a line for each; "fabsh help mcp-server" shows its configuration.
+
+Tools: run (a script in Starlark), audit, report, diff, topology, route_verify, plan and
+help. Resources: the reference, the schemas of values, the guides, the examples and the
+latest sweep. Prompts: why a link is bad, and what has changed.
+
+Nothing changes the fabric: the engine sends only requests that read, without keys, and
+--write is refused. plan returns a plan and its proof; no tool applies it. Scripts and
+tools read only what is part of fabsh, and files below the directories of -I; nothing is
+written, and no state is kept. All tools use the fabric of -F.
+
+One call runs at a time. Each is limited in time (--deadline, default 2m), memory
+(--memory), steps of a script (--max-steps, default 200000000) and output (64 KiB).
+Names and other texts of the fabric are in fabric_data of a result and nowhere else.`,
+		Example: `  fabsh -F sim mcp
+  fabsh -I /srv/fabric/policies -F umad:mlx5_0/1 mcp --sweep-interval 30s`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.SweepInterval = every.Value
+			if err := checkMCP(p, o); err != nil {
+				return err
+			}
+			return serveMCP(p, newRoot(p.Typed(nil)), o)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.IntVar(&o.Datagrams, "datagrams", o.Datagrams, "send at most `N` datagrams per minute; a call that would exceed that is stopped")
+	f.Var(&every, "sweep-interval", "sweep the fabric at most once in `TIME`: seconds, or a duration such as 500ms; a call waits for its turn")
+	f.IntVar(&o.Waiting, "queue", o.Waiting, "let `N` calls wait while one runs, and refuse more")
+	return c
+}
+
+// refusedByMCP are the session flags that a server for agents refuses, and why.
+var refusedByMCP = map[string]string{
+	"write":        "the server only reads; a tool plans changes, and an operator applies them",
+	"override-sm":  "the server only reads",
+	"trap-agent":   "the server only reads",
+	"plan":         "the tool plan returns plans",
+	"keys":         "the server uses no keys",
+	"out":          "scripts of clients write no files",
+	"record":       "the server writes no files",
+	"profile":      "the server writes no files",
+	"virtual-time": "the limits are in real time",
+	"format":       "results are JSON",
+	"csv-raw":      "results are JSON",
+	"where":        "scripts select rows",
+	"columns":      "scripts select columns",
+	"command":      "the tool run runs code",
+}
+
+// checkMCP finds contradictions before anything is opened.
+func checkMCP(p *session.Program, o mcp.Options) error {
+	var refused error
+	p.Settings.Visit(func(f *pflag.Flag) {
+		if why, ok := refusedByMCP[f.Name]; ok && refused == nil {
+			refused = fmt.Errorf("mcp: --%s: not supported: %s; leave it out", f.Name, why)
+		}
+	})
+	if refused != nil {
+		return refused
+	}
+	switch {
+	case o.Datagrams < 1:
+		return errors.New("--datagrams: want 1 or more")
+	case o.Waiting < 0:
+		return errors.New("--queue: want 0 or more")
+	}
+	return p.Settings.Check()
+}
+
+// serveMCP serves the client at standard input and output. It ends with the input.
+func serveMCP(p *session.Program, root *cobra.Command, o mcp.Options) error {
+	server, err := newMCP(p, root, o)
+	if err != nil {
+		return err
+	}
+	if p.StdinIsTerminal() {
+		p.Warn("mcp: this command is for MCP clients, which send JSON on standard input; see fabsh help mcp-server (Ctrl-D ends it)")
+	}
+	err = p.Interrupts.Run(func(ctx context.Context) error {
+		return server.Serve(ctx, mcp.Stdio(p.Stdin, p.Console.Out()))
+	})
+	return errors.Join(err, server.Close())
+}
+
+// newMCP returns a server with all that fabsh mcp offers.
+func newMCP(p *session.Program, root *cobra.Command, o mcp.Options) (server *mcp.Server, err error) {
+	o.Tools = append(o.Tools, agentTools(p, root, func() *mcp.Server { return server })...)
+	server, err = mcp.New(context.Background(), p, o)
+	return server, err
+}
+
+// agentTool is a tool of fabsh mcp for a command. Its title and the docs of its parameters are
+// those of the command.
+type agentTool struct {
+	name, command string // "route_verify", "verify"
+	doc           string
+	params        []mcp.Param // besides flags
+	flags         *pflag.FlagSet
+	offered       []string          // flags that are parameters
+	withheld      map[string]string // all other flags of the command, and why
+	isText        func(mcp.Arguments) bool
+	run           func(ctx context.Context, s *session.Session, a mcp.Arguments) error
+}
+
+// Reasons to withhold flags.
+const (
+	writesFiles = "it writes files"
+	keepsState  = "it names state, which is not kept"
+	listsNames  = "the schema lists the names"
+)
+
+// theFile is the end of docs of parameters that name files.
+const theFile = " (a file below a directory of -I)"
+
+// agentTools returns the tools of fabsh mcp.
+func agentTools(p *session.Program, root *cobra.Command, server func() *mcp.Server) []mcp.Tool {
+	tools := []mcp.Tool{scriptTool(), helpTool(p, root)}
+	for _, t := range commandTools(p, server) {
+		tools = append(tools, t.tool(root))
+	}
+	return tools
+}
+
+// tool returns the tool as the server takes it.
+func (t *agentTool) tool(root *cobra.Command) mcp.Tool {
+	c, _, err := root.Find(strings.Fields(t.command))
+	if err != nil || c == root {
+		panic("no command " + t.command)
+	}
+	params := slices.Clone(t.params)
+	for _, name := range t.offered {
+		param := mcp.FlagParam(t.flags.Lookup(name))
+		switch name {
+		case "fail-on":
+			param.Words = audit.Severities
+		case "adaptive":
+			param.Kind, param.Words = mcp.KindText, append([]string{"true"}, verify.AdaptiveWords()...)
+		case "levels":
+			param.Kind = mcp.KindNumber
+		case "baseline", "diff", "lfts", "sl", "sl2vl", "far":
+			param.Doc += theFile
+		}
+		params = append(params, param)
+	}
+	return mcp.Tool{Name: t.name, Title: c.Short, Doc: t.doc, Params: params, Run: t.run, IsText: t.isText}
+}
+
+// commandTools are the tools that are commands.
+func commandTools(p *session.Program, server func() *mcp.Server) []*agentTool {
+	return []*agentTool{auditTool(), reportTool(), diffTool(p, server), topologyTool(p), verifyTool(), planTool()}
+}
+
+// scriptTool runs a script.
+func scriptTool() mcp.Tool {
+	return mcp.Tool{
+		Name:  "run",
+		Title: "Run a script in Starlark that reads the fabric",
+		Doc: `Starlark is a dialect of Python without imports, classes and exceptions. Results are the values that show() gets, then the value of the last expression. Examples: discover().nodes; or
+f = discover()
+[{"port": p.name, "rate": p.rate} for p in f.ports if p.state != "active"]
+load("@std//lib/report.star", ...) loads from the shipped library. The tool help explains functions and values.`,
+		Params: []mcp.Param{{Name: "script", Kind: mcp.KindText, Required: true, Doc: "the text of the script"}},
+		Run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			return program.RunCode(ctx, s.Interpreter, scriptName, a.Text("script"))
+		},
+	}
+}
+
+// scriptName is the name of a client's script in messages.
+const scriptName = "<script>"
+
+// helpTool explains topics.
+func helpTool(p *session.Program, root *cobra.Command) mcp.Tool {
+	c, _, _ := root.Find([]string{"help"})
+	return mcp.Tool{
+		Name:  "help",
+		Title: c.Short,
+		Doc:   "Without a topic it returns the overview of what scripts can say.",
+		Params: []mcp.Param{
+			{Name: "topic", Kind: mcp.KindText, Doc: "a function, type, attribute, field, report, audit, guide or command: discover, port, PortInfo.LMC, guides"},
+			{Name: "search", Kind: mcp.KindText, Doc: "words to search all topics for, best match first"},
+		},
+		Help: func(a mcp.Arguments) (text string, err error) {
+			topic := a.Text("topic")
+			if a.Has("search") {
+				topic = "search " + a.Text("search")
+			}
+			err = withLibrary(p, root, func(l *help.Library) (err error) {
+				l.Shell = false
+				text, err = l.Find(topic, 0)
+				return err
+			})
+			return text, err
+		},
+	}
+}
+
+// auditTool audits the fabric.
+func auditTool() *agentTool {
+	offered := []string{"deep", "baseline", "fail-on"}
+	return &agentTool{
+		name: "audit", command: "audit",
+		doc: "Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Options over: \"10s\" compares counters over that time.",
+		params: []mcp.Param{
+			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + docsOf(script.Audits) + "; or .star files below a directory of -I"},
+			optionsParam("audits, such as {\"over\": \"10s\"}; help NAME lists them"),
+		},
+		flags: new(auditOptions).flags(), offered: offered,
+		withheld: map[string]string{"list": listsNames, "load-cache": "each call sweeps", "each-port": "it uses other ports of the host", "for": "it is for programs of schedulers", "hosts": "it is for programs of schedulers", "resume": "it is for programs of schedulers", "out": writesFiles, "job": keepsState, "subnet": keepsState},
+		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
+			o := auditOptions{failOn: audit.Warning}
+			if err := a.SetFlags(o.flags(), offered...); err != nil {
+				return err
+			}
+			names, err := clientScripts(ctx, s, script.Audits, a.Texts("audits"))
+			if err != nil {
+				return err
+			}
+			options, err := a.Words("options", optionsOfAudits(names))
+			if err != nil {
+				return fmt.Errorf("audit: %w", err)
+			}
+			o.words = append(names, options...)
+			results := new(auditResults)
+			err = runAudit(ctx, s, o, results)
+			if results.latest != nil {
+				if err := s.Show(audits.WrapReport(results.latest, s.Format, false)); err != nil {
+					return err
+				}
+			}
+			return err
+		},
+	}
+}
+
+// optionsOfAudits returns the options of named audits, else of the standard set.
+func optionsOfAudits(names []string) (flags []string) {
+	if len(names) == 0 {
+		for _, d := range script.Audits.Shipped() {
+			if !d.Deep {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		if path, err := script.Audits.Locate(name); err == nil {
+			flags = append(flags, run.OptionsOf(programAt(path))...)
+		}
+	}
+	slices.Sort(flags)
+	return slices.Compact(flags)
+}
+
+// optionsParam is the parameter for the options of scripts.
+func optionsParam(of string) mcp.Param {
+	return mcp.Param{Name: "options", Kind: mcp.KindOptions, Doc: "options of " + of}
+}
+
+// docsOf lists the shipped scripts of a folder.
+func docsOf(f script.Folder) string { return strings.Join(f.Names(), ", ") }
+
+// clientScripts returns scripts that a client names: shipped ones, and files that the session may
+// read, by their paths.
+func clientScripts(ctx context.Context, s *session.Session, shipped script.Folder, names []string) (paths []string, err error) {
+	known := shipped.Names()
+	for _, name := range names {
+		if _, isOther := script.EmbeddedSource(name); !slices.Contains(known, name) && isOther != nil {
+			if !strings.ContainsAny(name, "./") {
+				_, err := shipped.Locate(name)
+				return nil, err
+			}
+			f, err := s.Files.Open(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			f.Close()
+			name = s.Files.Abs(name)
+		}
+		paths = append(paths, name)
+	}
+	return paths, nil
+}

@@ -1,0 +1,268 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/pflag"
+
+	"fabsh/shell/session"
+)
+
+// Tool is what an agent can call.
+type Tool struct {
+	Name   string
+	Title  string // one line
+	Doc    string // what it does, besides the title
+	Params []Param
+	// Run runs the tool in a session. What it shows is its result. Nil: Help is set.
+	Run func(ctx context.Context, s *session.Session, a Arguments) error
+	// IsText reports whether it shows a text, and not JSON. Nil: it never does.
+	IsText func(a Arguments) bool
+	// Help returns a text that needs no fabric.
+	Help func(a Arguments) (string, error)
+}
+
+// Param is a parameter of a tool.
+type Param struct {
+	Name, Doc string
+	Kind      Kind
+	Words     []string // the possible values of KindText and KindTexts; nil: any
+	Required  bool
+}
+
+// Kind is the type of a parameter in JSON.
+type Kind uint8
+
+const (
+	KindText    Kind = iota // a string
+	KindBool                // true or false
+	KindNumber              // an integer
+	KindTexts               // an array of strings
+	KindOptions             // an object: options of scripts, by name
+)
+
+// FlagParam returns the parameter that sets a flag of a command. A flag without a value becomes
+// KindBool, and a repeatable one KindTexts.
+func FlagParam(f *pflag.Flag) Param {
+	p := Param{Name: paramName(f.Name)}
+	_, p.Doc = pflag.UnquoteUsage(f)
+	switch {
+	case f.Value.Type() == "bool":
+		p.Kind = KindBool
+	case strings.HasSuffix(p.Doc, "(repeatable)"):
+		p.Kind = KindTexts
+	}
+	return p
+}
+
+// paramName returns the name of the parameter for a flag.
+func paramName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+
+// flagName returns the flag for the name of a parameter.
+func flagName(param string) string { return strings.ReplaceAll(param, "_", "-") }
+
+// maxText is the maximum length of a string in arguments.
+const maxText = 1 << 20
+
+// schema returns the JSON schema of a parameter.
+func (p *Param) schema() map[string]any {
+	text := map[string]any{"type": "string", "maxLength": maxText}
+	if p.Words != nil {
+		text["enum"] = p.Words
+	}
+	s := text
+	switch p.Kind {
+	case KindBool:
+		s = map[string]any{"type": "boolean"}
+	case KindNumber:
+		s = map[string]any{"type": "integer"}
+	case KindTexts:
+		s = map[string]any{"type": "array", "items": text, "maxItems": 1000}
+	case KindOptions:
+		single := []string{"string", "number", "boolean"}
+		s = map[string]any{"type": "object", "maxProperties": 100, "additionalProperties": map[string]any{
+			"type": slices.Concat(single, []string{"array"}), "maxLength": maxText, "maxItems": 1000, "items": map[string]any{"type": single, "maxLength": maxText},
+		}}
+	}
+	s["description"] = p.Doc
+	return s
+}
+
+// InputSchema returns the JSON schema of the arguments.
+func (t *Tool) InputSchema() map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for i := range t.Params {
+		p := &t.Params[i]
+		properties[p.Name] = p.schema()
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// Arguments are the arguments of a call, which the schema of its tool accepts.
+type Arguments map[string]any
+
+// Has reports whether an argument is given.
+func (a Arguments) Has(name string) bool { _, ok := a[name]; return ok }
+
+// Text returns an argument of KindText, "" if it is not given.
+func (a Arguments) Text(name string) string {
+	text, _ := a[name].(string)
+	return text
+}
+
+// Bool returns an argument of KindBool.
+func (a Arguments) Bool(name string) bool {
+	is, _ := a[name].(bool)
+	return is
+}
+
+// Texts returns an argument of KindTexts.
+func (a Arguments) Texts(name string) (texts []string) {
+	list, _ := a[name].([]any)
+	for _, v := range list {
+		texts = append(texts, fmt.Sprint(v))
+	}
+	return texts
+}
+
+// SetFlags sets the flags of f with these names that are given.
+func (a Arguments) SetFlags(f *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		v, ok := a[paramName(name)]
+		if !ok {
+			continue
+		}
+		values := []any{v}
+		if list, isList := v.([]any); isList {
+			values = list
+		}
+		for _, v := range values {
+			if err := f.Lookup(name).Value.Set(word(v)); err != nil {
+				return fmt.Errorf("%s: %w", paramName(name), err)
+			}
+		}
+	}
+	return nil
+}
+
+// Words returns the options of a script as words of a command line. Each must be among declared,
+// such as "--over" and "--no-check".
+func (a Arguments) Words(name string, declared []string) (words []string, err error) {
+	options, _ := a[name].(map[string]any)
+	var names []string
+	for option := range options {
+		names = append(names, option)
+	}
+	slices.Sort(names)
+	for _, option := range names {
+		flag := "--" + flagName(option)
+		negated := "--no-" + flag[2:]
+		switch on, isBool := options[option].(bool); {
+		case isBool && !on && slices.Contains(declared, negated):
+			words = append(words, negated)
+			continue
+		case isBool && on && slices.Contains(declared, negated):
+			continue // the default
+		case !slices.Contains(declared, flag):
+			return nil, fmt.Errorf("unknown option %q; options: %s", option, strings.Join(optionNames(declared), ", "))
+		case isBool && !on:
+			continue
+		case isBool:
+			words = append(words, flag)
+			continue
+		}
+		values := []any{options[option]}
+		if list, isList := options[option].([]any); isList {
+			values = list
+		}
+		for _, v := range values {
+			words = append(words, flag+"="+word(v))
+		}
+	}
+	return words, nil
+}
+
+// optionNames returns the names of options for declared flags.
+func optionNames(declared []string) (names []string) {
+	for _, flag := range declared {
+		names = append(names, paramName(strings.TrimPrefix(strings.TrimPrefix(flag, "--no-"), "--")))
+	}
+	if names == nil {
+		names = []string{"none"}
+	}
+	return names
+}
+
+// word returns a value of JSON as a word of a command line.
+func word(v any) string {
+	if x, ok := v.(float64); ok && x == float64(int64(x)) {
+		return fmt.Sprint(int64(x))
+	}
+	return fmt.Sprint(v)
+}
+
+// addTool offers a tool.
+func (s *Server) addTool(t *Tool) {
+	doc := t.Title + ".\n\n" + t.Doc
+	offered := &mcp.Tool{
+		Name: t.Name, Title: t.Title, Description: strings.TrimSpace(doc), InputSchema: t.InputSchema(),
+		Annotations: &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)},
+	}
+	if t.Run != nil {
+		offered.Description += "\n\n" + untrusted
+		offered.OutputSchema = resultSchema()
+	}
+	schema := resolved(t.InputSchema())
+	s.sdk.AddTool(offered, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		a, err := parse(schema, r.Params.Arguments)
+		if err != nil {
+			return failure(fmt.Errorf("%s: invalid arguments: %w; the tool's inputSchema describes them", t.Name, err)), nil
+		}
+		return s.callTool(ctx, r, t, a)
+	})
+}
+
+// resolved returns a schema that can be applied.
+func resolved(schema map[string]any) *jsonschema.Resolved {
+	var s jsonschema.Schema
+	text, err := json.Marshal(schema)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	r, err2 := s.Resolve(nil)
+	if err = errors.Join(err, err2); err != nil {
+		panic(err) // it is part of the program
+	}
+	return r
+}
+
+// maxReason is the maximum length of why arguments are invalid, which may repeat them.
+const maxReason = 300
+
+// parse returns the arguments in a text that a schema accepts.
+func parse(schema *jsonschema.Resolved, text json.RawMessage) (a Arguments, err error) {
+	if len(text) == 0 || string(text) == "null" {
+		text = json.RawMessage("{}")
+	}
+	if err = json.Unmarshal(text, &a); err == nil {
+		err = schema.Validate(map[string]any(a))
+	}
+	if err == nil {
+		return a, nil
+	}
+	reason := strings.TrimPrefix(err.Error(), "validating root: ")
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "..."
+	}
+	return nil, errors.New(reason)
+}

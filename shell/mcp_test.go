@@ -1,0 +1,238 @@
+package shell
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mcpProgram is a running fabsh mcp, whose lines a test writes and reads.
+type mcpProgram struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs bytes.Buffer
+}
+
+// startMCP starts fabsh with these words.
+func startMCP(t *testing.T, words ...string) *mcpProgram {
+	t.Helper()
+	m := &mcpProgram{t: t, cmd: fabsh(t, nil, words...)}
+	in, err := m.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.in, m.out, m.cmd.Stderr = in, bufio.NewReader(out), &m.errs
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.cmd.Process.Kill(); m.cmd.Wait() })
+	return m
+}
+
+// send writes lines, and returns the next line of the program.
+func (m *mcpProgram) send(lines ...string) string {
+	m.t.Helper()
+	io.WriteString(m.in, strings.Join(lines, "\n")+"\n")
+	answer, err := m.out.ReadString('\n')
+	if err != nil {
+		m.t.Fatalf("%v after %q; %s", err, lines, m.errs.String())
+	}
+	return strings.TrimSuffix(answer, "\n")
+}
+
+// greet opens the session.
+func (m *mcpProgram) greet() {
+	m.t.Helper()
+	answer := m.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}`)
+	if !strings.Contains(answer, `"protocolVersion":"2025-06-18"`) {
+		m.t.Fatal(answer)
+	}
+	io.WriteString(m.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+}
+
+// callOf is a request to run a script.
+func callOf(id int, script string) string {
+	text, _ := json.Marshal(script)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run","arguments":{"script":%s}}}`, id, text)
+}
+
+// ends waits for the end of the program, and returns its exit status.
+func (m *mcpProgram) ends() int {
+	m.t.Helper()
+	done := make(chan struct{})
+	go func() { m.cmd.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		m.t.Fatal("the program does not end")
+	}
+	return m.cmd.ProcessState.ExitCode()
+}
+
+// TestMCPProgram: the SDK's client against the program.
+func TestMCPProgram(t *testing.T) {
+	t.Parallel()
+	c := fabsh(t, nil, "-F", "sim:ring:n=2", "mcp")
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		if a := tool.Annotations; a == nil || !a.ReadOnlyHint {
+			t.Errorf("%s: not read-only", tool.Name)
+		}
+		if len(tool.Description) > 4000 {
+			t.Errorf("%s: description of %d bytes", tool.Name, len(tool.Description))
+		}
+	}
+	if diff := cmp.Diff("audit diff help plan report route_verify run topology", strings.Join(names, " ")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	got, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"script": "len(discover().nodes)"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"schema":"mcp_result/1","status":0,"meaning":"clean","fabric_data":{"values":[4]}}`
+	if text := got.Content[0].(*mcp.TextContent).Text; text != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMCPLines: lines that are not messages are answered by errors, and the server goes on; it ends
+// with its input.
+func TestMCPLines(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, "-F", "sim:ring:n=2", "mcp")
+	m.greet()
+	const malformed = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"malformed JSON; send one message in each line"}}`
+	const invalid = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a message of JSON-RPC 2.0; batches are not supported"}}`
+	for line, want := range map[string]string{
+		"{": malformed, "\x00\xff": malformed, "hello": malformed, `{"jsonrpc":"2.0"} {}`: malformed, "[]": invalid, "[" + callOf(9, "1") + "]": invalid, "1": invalid, `{}`: invalid, `{"jsonrpc":"1.0","id":1,"method":"ping"}`: invalid,
+		strings.Repeat("[", 100000): malformed, strings.Repeat("[", 100000) + strings.Repeat("]", 100000): malformed,
+		`"` + strings.Repeat("x", 5<<20) + `"`:                        `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message of more than 4194304 bytes; send less"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"nothing"}`:                 `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"method not found: \"nothing\""}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":[1]}`: "",
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call"}`:              "",
+	} {
+		if got := m.send("", line); got != want && (want != "" || !strings.Contains(got, `"error":`)) {
+			t.Errorf("%.60q: got %.300s, want %s", line, got, want)
+		}
+	}
+	if got := m.send(callOf(3, "1 + 1")); !strings.Contains(got, `"values":[2]`) {
+		t.Error(got)
+	}
+	io.WriteString(m.in, callOf(4, "sleep(3600)")+"\n")
+	m.in.Close()
+	if status := m.ends(); status != 0 || m.errs.Len() > 0 {
+		t.Errorf("status %d, %q", status, m.errs.String())
+	}
+}
+
+// TestMCPSignals: Ctrl-C and SIGTERM end the server, while a call runs too; so does a client that
+// no longer reads.
+func TestMCPSignals(t *testing.T) {
+	t.Parallel()
+	for sig, want := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		for _, script := range []string{"", "sleep(3600)", "while True:\n    pass"} {
+			m := startMCP(t, "-F", "sim:ring:n=2", "mcp")
+			m.greet()
+			if got := m.send(callOf(2, "1")); !strings.Contains(got, `"values":[1]`) {
+				t.Error(got)
+			}
+			if script != "" {
+				io.WriteString(m.in, callOf(3, script)+"\n")
+				time.Sleep(100 * time.Millisecond) // it may also end before the call begins
+			}
+			m.cmd.Process.Signal(sig)
+			if status := m.ends(); status != want {
+				t.Errorf("%v, %q: status %d, want %d; %s", sig, script, status, want, m.errs.String())
+			}
+		}
+	}
+}
+
+// TestMCPMemory: a call that takes too much memory ends with a message, and the next one runs. One
+// that takes far too much in one step, or calls itself without end, may end the program, which
+// reports it.
+func TestMCPMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a gigabyte")
+	}
+	start := func() *mcpProgram {
+		m := startMCP(t, "-F", "sim:ring:n=2", "--memory", "200MiB", "mcp")
+		m.greet()
+		return m
+	}
+	const message = "memory limit of 200 MiB exceeded by the script"
+	m := start()
+	got := m.send(callOf(2, "x = []\nwhile True:\n    x.append(\"a\" * 1000000 + str(len(x)))"))
+	if !strings.Contains(got, message) || !strings.Contains(got, `"status":2`) {
+		t.Errorf("%.500s", got)
+	}
+	if got := m.send(callOf(3, "len(discover().nodes)")); !strings.Contains(got, `"values":[4]`) {
+		t.Error(got)
+	}
+	for _, script := range []string{"x = [1]\nfor _ in range(100):\n    x = x + x", "def f(n):\n    return f(n + 1)\nf(0)"} {
+		m := start()
+		io.WriteString(m.in, callOf(2, script)+"\n")
+		if line, err := m.out.ReadString('\n'); err == nil {
+			if !strings.Contains(line, `"status":2`) {
+				t.Errorf("%s: %s", script, line)
+			}
+			continue
+		}
+		if status := m.ends(); status != 2 || !strings.HasPrefix(m.errs.String(), "fabsh: "+message) {
+			t.Errorf("%s: status %d: %s", script, status, m.errs.String())
+		}
+	}
+}
+
+// TestMCPRefused: flags with which the server does not start.
+func TestMCPRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, flags := range [][]string{
+		{"--write"}, {"--write", "--override-sm"}, {"--write", "--trap-agent"}, {"--plan", "x.plan"}, {"--keys", "-"}, {"--out", dir}, {"--record", filepath.Join(dir, "x.pcap")},
+		{"--profile", filepath.Join(dir, "x")}, {"--virtual-time"}, {"-o", "json"}, {"--where", "x"}, {"--columns", "x"},
+	} {
+		got := outcome(fabsh(t, nil, append(append([]string{"-F", "sim"}, flags...), "mcp")...))
+		if !strings.HasPrefix(got, "fabsh: mcp: --") || !strings.Contains(got, ": not supported: ") || !strings.HasSuffix(got, "; leave it out\n[exit status 2]\n") {
+			t.Errorf("%v: %s", flags, got)
+		}
+	}
+	for _, words := range [][]string{{"mcp", "--datagrams", "0"}, {"mcp", "--queue", "-1"}, {"mcp", "--sweep-interval", "0"}, {"mcp", "x"}} {
+		if got := outcome(fabsh(t, nil, append([]string{"-F", "sim"}, words...)...)); !strings.HasSuffix(got, "[exit status 2]\n") {
+			t.Errorf("%v: %s", words, got)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("written: %v", files)
+	}
+}
