@@ -75,7 +75,8 @@ func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, l
 	for _, line := range report.Effect.Lines() {
 		h.log(line)
 	}
-	if reason := report.Effect.Refusal(); b.LinkByLink && reason != "" {
+	// Links that only train again are up after some seconds: no path is lost then.
+	if reason := report.Effect.Refusal(); b.LinkByLink && reason != "" && (p.Isolates(f) || report.Effect.Needed != "") {
 		return &order.Refusal{Round: -1, Reason: reason}
 	}
 	return nil

@@ -280,6 +280,11 @@ func TestBesideManager(t *testing.T) {
 			},
 			err: "leaf-1/3: the link at leaf-1/3 is not up: down, polling, after 10s; this link was restored; no other link was changed",
 		},
+		{name: "the link of a host trains again", ports: []string{"leaf-1/2"}, to: mad.PortPhysicalStatePolling, outcome: apply.Confirmed, states: linkUp},
+		{
+			outcome: apply.Unresolved, name: "the link of the subnet manager trains again", ports: []string{"leaf-1/1"}, to: mad.PortPhysicalStatePolling, states: linkUp,
+			err: "change apply: the subnet manager or this host needs node-0001 HCA-1/1",
+		},
 		{outcome: apply.Unresolved, name: "the link of a host", ports: []string{"leaf-1/2"}, err: `change apply: "leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000010) would lose the last path between them`, states: linkUp},
 		{outcome: apply.Unresolved, name: "a split", ports: []string{"leaf-1/3", "leaf-1/4"}, err: `change apply: "leaf-1" (0x0002c90300100000) and "leaf-2" (0x0002c90300100010) would lose the last path between them`, states: linkUp + ", " + linkUp},
 		{name: "a credit loop that exists", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, before: func(r *besideRig) { r.write("dor", nil)() }, outcome: apply.Confirmed, states: down},

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -14,6 +15,14 @@ var linkFields = []string{"port_physical_state", "link_speed_enabled", "link_spe
 // link. A running subnet manager handles such changes as those of cables.
 func OfLinks(attr *mad.Attribute, fields []string) bool {
 	return attr == mad.AttrPortInfo && len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool { return !slices.Contains(linkFields, name) })
+}
+
+// Isolates reports whether p takes a link down that stays down. Others train again.
+func (p *Plan) Isolates(f *fabric.Fabric) bool {
+	return slices.ContainsFunc(p.Changes(), func(c Change) bool {
+		port, stays := takenDown(f, &c)
+		return port != nil && port.Peer() != nil && stays
+	})
 }
 
 // OnlyLinks reports whether all changes of p are OfLinks.
