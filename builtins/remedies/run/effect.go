@@ -110,7 +110,7 @@ func (p *predictors) with(ctx context.Context, x *effect.Predictor, engine strin
 		t := plan.Tables{Live: p.live}
 		levels := plan.Levels{Client: env.SA, File: env.Levels, Open: func(path string) (io.ReadCloser, error) { return p.runtime.Files.OpenNamed(ctx, path) }}
 		levels.InForce(&t, env.Engine)
-		o.Lanes = t.Lanes
+		o.Lanes = t.InLanes
 	}
 	return effect.NewPredictor(ctx, p.live, o)
 }
