@@ -129,6 +129,8 @@ type auditOptions struct {
 	failOn                            audit.Severity
 	nodes                             nodesOptions
 	rail                              string // with --each-port: the port in use
+
+	kept func(job string) *audit.State // state in memory; nil: in files
 }
 
 // flags declares the flags of a run, and sets o to their defaults.
@@ -235,18 +237,22 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 			return fmt.Errorf("--load-cache: %w", err)
 		}
 	}
+	writes := !options.ReadOnly
+	if o.kept != nil {
+		options.Kept, options.ReadOnly = o.kept(options.Job), false
+	}
 	var held *lock.Lock
 	defer func() { held.Release() }()
 	options.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
 		results.rails = append(results.rails, run.Rail{Port: o.rail, Subnet: subnet})
-		if !options.ReadOnly {
+		if writes {
 			if held, err = lockRuns(s, subnet, options.Job); err != nil {
 				return nil, err
 			}
 		}
 		return run.Acks(s.Runtime, s.StateDir, subnet), nil
 	}
-	if !options.ReadOnly {
+	if writes {
 		options.Counted = func(subnet fabric.Subnet, counts map[string]float64) error {
 			return audit.RecordCounts(audit.AckFile(s.StateDir, subnet), counts)
 		}

@@ -230,12 +230,25 @@ func helpTool(p *session.Program, root *cobra.Command) mcp.Tool {
 	}
 }
 
+// maxStates is for how many sets of audits a server keeps counters; those of 70,000 ports take 75 MB.
+const maxStates = 4
+
 // auditTool audits the fabric.
 func auditTool() *agentTool {
 	offered := []string{"deep", "baseline", "fail-on"}
+	states := map[string]*audit.State{}
+	kept := func(job string) *audit.State {
+		if states[job] == nil {
+			if len(states) == maxStates {
+				clear(states)
+			}
+			states[job] = new(audit.State)
+		}
+		return states[job]
+	}
 	return &agentTool{
 		name: "audit", command: "audit",
-		doc: "Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Options over: \"10s\" compares counters over that time.",
+		doc: "Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those that the previous call with the same audits read.",
 		params: []mcp.Param{
 			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + docsOf(script.Audits) + "; or .star files below a directory of -I"},
 			optionsParam("audits, such as {\"over\": \"10s\"}; help NAME lists them"),
@@ -243,7 +256,7 @@ func auditTool() *agentTool {
 		flags: new(auditOptions).flags(), offered: offered,
 		withheld: map[string]string{"list": listsNames, "load-cache": "each call sweeps", "each-port": "it uses other ports of the host", "for": "it is for programs of schedulers", "hosts": "it is for programs of schedulers", "resume": "it is for programs of schedulers", "out": writesFiles, "job": keepsState, "subnet": keepsState},
 		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
-			o := auditOptions{failOn: audit.Warning}
+			o := auditOptions{failOn: audit.Warning, kept: kept}
 			if err := a.SetFlags(o.flags(), offered...); err != nil {
 				return err
 			}

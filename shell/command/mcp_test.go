@@ -176,6 +176,8 @@ func TestAgentTools(t *testing.T) {
 		{"run", arguments{"script": `fs.read("two.star")`}, 0, `"def main`},
 		{"audit", nil, 0, `"findings":[]`},
 		{"audit", arguments{"audits": []string{"links", "counters"}, "options": arguments{"over": "2s"}, "deep": true, "fail_on": "error"}, 0, `"audits":["links","counters"]`},
+		{"audit", arguments{"audits": []string{"counters"}, "options": arguments{"over": "last"}}, 0, "no earlier run of this job has read them"},
+		{"audit", arguments{"audits": []string{"counters"}, "options": arguments{"over": "last"}}, 0, "the previous run of this job was less than a second ago"},
 		{"audit", arguments{"audits": []string{"linsk"}}, 2, `audit "linsk": unknown (did you mean links?)`},
 		{"audit", arguments{"options": arguments{"nothing": 1}}, 2, `audit: unknown option "nothing"; options: `},
 		{"report", arguments{"name": "iblinkinfo", "options": arguments{"switches_only": true}}, 0, `"a":"leaf-1/3"`},
