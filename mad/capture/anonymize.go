@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"fabsh/mad"
@@ -75,12 +76,13 @@ func readPackets(r io.Reader) (list []erf.Packet, err error) {
 	}
 }
 
-// unit is a datagram, or all segments of a transfer, whose records begin in one segment and
-// end in the next.
+// unit is a datagram, or successive segments of a transfer, whose records begin in one segment
+// and end in the next.
 type unit struct {
-	header []byte // the MAD, or its first segment
+	header []byte // the MAD, or the first segment
 	data   []byte // the MAD, or the header and then the data of all segments
 	local  bool   // the facts of the local port
+	before int    // bytes of the transfer before the first segment
 	parts  []part // of a transfer
 }
 
@@ -90,43 +92,55 @@ type part struct {
 	at      int // in unit.data
 }
 
+// transfer is the segments of a transfer, by number.
+type transfer map[uint32][][]byte
+
 // unitsOf returns the units of packets.
 func unitsOf(packets []erf.Packet) (list []*unit) {
-	type transfer struct {
+	type key struct {
 		iface uint8
 		tid   uint64
 	}
-	open := map[transfer]*unit{}
+	open := map[key]transfer{}
+	var order []transfer
 	for i := range packets {
 		p := &packets[i]
 		s := segmentOf(p.Payload)
-		if s == nil || s.RMPPType != mad.RMPPTypeData || s.SegmentNumber == 0 || s.SegmentNumber > maxSegments {
+		if s == nil || s.RMPPType != mad.RMPPTypeData || s.SegmentNumber == 0 {
 			list = append(list, &unit{header: p.Payload, data: p.Payload, local: (p.Interface == local || p.Interface == simulated) && !p.Error})
 			continue
 		}
-		key := transfer{p.Interface, tidOf(p.Payload)}
-		u := open[key]
-		if u == nil {
-			u = &unit{header: p.Payload, data: bytes.Clone(p.Payload[:mad.SADataOffset])}
-			open[key] = u
-			list = append(list, u)
+		k := key{p.Interface, tidOf(p.Payload)}
+		if open[k] == nil {
+			open[k] = transfer{}
+			order = append(order, open[k])
 		}
-		u.add(p.Payload, int(s.SegmentNumber))
+		open[k][s.SegmentNumber] = append(open[k][s.SegmentNumber], p.Payload)
+	}
+	for _, t := range order {
+		list = append(list, t.units()...)
 	}
 	return list
 }
 
-// maxSegments is the length of the longest transfer that the engine accepts, in segments.
-const maxSegments = 64 << 20 / mad.SegmentData
-
-// add adds segment n of a transfer.
-func (u *unit) add(payload []byte, n int) {
-	at := mad.SADataOffset + (n-1)*mad.SegmentData
-	if missing := at + mad.SegmentData - len(u.data); missing > 0 {
-		u.data = append(u.data, make([]byte, missing)...)
+// units returns a unit for each run of successive segments. They are no longer than what was
+// received, whatever the numbers of the segments are.
+func (t transfer) units() (list []*unit) {
+	var u *unit
+	last := uint32(0)
+	for _, n := range slices.Sorted(maps.Keys(t)) {
+		payload := t[n][0]
+		if u == nil || n != last+1 {
+			u = &unit{header: payload, data: bytes.Clone(payload[:mad.SADataOffset]), before: int(n-1) * mad.SegmentData}
+			list = append(list, u)
+		}
+		last = n
+		for _, p := range t[n] { // repeated ones, too
+			u.parts = append(u.parts, part{p, len(u.data)})
+		}
+		u.data = append(u.data, payload[mad.SADataOffset:]...)
 	}
-	copy(u.data[at:], payload[mad.SADataOffset:])
-	u.parts = append(u.parts, part{payload, at})
+	return list
 }
 
 // store copies the data of a transfer to its segments.
@@ -156,21 +170,21 @@ func (u *unit) identities(f func(kind identityKind, b []byte)) {
 		a = a.Answer
 	}
 	if !isTable(h) {
-		a = a.Resolve(data, h.Modifier)
-		u.fields(a, data, f)
+		u.fields(a.Resolve(data, h.Modifier), data, 0, f)
 		return
 	}
 	step := 8 * int(binary.BigEndian.Uint16(u.header[mad.SAPlacesIn(h.ClassVersion).AttrOffset:]))
 	if step < a.Size {
 		step = (a.Size + 7) / 8 * 8
 	}
-	for record := range slices.Chunk(data, max(step, 1)) {
-		u.fields(a.Resolve(record, h.Modifier), record, f)
+	for at := -(u.before % step); at < len(data); at += step {
+		u.fields(a.Resolve(data[max(0, at):], h.Modifier), data, at, f)
 	}
 }
 
-// fields calls f with the identities in data, except incomplete ones.
-func (u *unit) fields(a *mad.Attribute, data []byte, f func(kind identityKind, b []byte)) {
+// fields calls f with the identities of the record at position start of data, except
+// incomplete ones.
+func (u *unit) fields(a *mad.Attribute, data []byte, start int, f func(kind identityKind, b []byte)) {
 	flat := a.Flat()
 	for i := range flat {
 		field := &flat[i]
@@ -182,8 +196,8 @@ func (u *unit) fields(a *mad.Attribute, data []byte, f func(kind identityKind, b
 			continue
 		}
 		for e := range field.Count {
-			at := (field.Offset + e*field.Stride) / 8
-			if end := at + field.Bits/8; end <= len(data) {
+			at := start + (field.Offset+e*field.Stride)/8
+			if end := at + field.Bits/8; at >= 0 && end <= min(len(data), start+a.Size) {
 				f(kind, data[at:end])
 			}
 		}

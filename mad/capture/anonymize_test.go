@@ -140,6 +140,42 @@ func answerOf(a *mad.Attribute) []byte {
 	return m
 }
 
+// TestSegmentNumbers: the numbers of segments do not determine how much memory is used, and the
+// records of a transfer without its beginning are replaced too.
+func TestSegmentNumbers(t *testing.T) {
+	c := table(mad.AttrNodeRecord)
+	const guid = 0x506b4b_03_00123456
+	records := make([]byte, 0, 5*112)
+	for range 5 {
+		r := make([]byte, 112)
+		(&mad.NodeRecord{NodeInfo: mad.NodeInfo{NodeGUID: guid, PortGUID: guid + 1}}).Encode(r)
+		records = append(records, r...)
+	}
+	port := localPort()
+	at := &engine.Address{LID: 3, QP: 1}
+	var list []erf.Packet
+	for i, s := range segments(engine.Datagram{Address: *at, MAD: c.MAD[:]}, records) {
+		binary.BigEndian.PutUint16(s.MAD[mad.SAAttrOffsetOffset:], 112/8)
+		if i > 0 { // the first is lost
+			list = append(list, packet(received, time.Unix(1, 0), at, &port, s.MAD))
+		}
+	}
+	far := bytes.Clone(list[0].Payload)
+	binary.BigEndian.PutUint32(far[mad.RMPPOffset+4:], 1<<32-1)
+	list = append(list, packet(received, time.Unix(1, 0), at, &port, far))
+	size := 0
+	for _, u := range unitsOf(list) {
+		size += len(u.data)
+	}
+	if size > len(list)*mad.Size {
+		t.Errorf("%d bytes for %d packets", size, len(list))
+	}
+	out, err := Anonymize(pcap(t, list[:len(list)-1]...))
+	if err != nil || bytes.Contains(out, binary.BigEndian.AppendUint64(nil, guid)) {
+		t.Errorf("the GUID is in the recording; %v", err)
+	}
+}
+
 // TestKinds: it is decided of each text and each field of raw data whether it can identify a
 // device. A new one belongs in this list.
 func TestKinds(t *testing.T) {

@@ -1,11 +1,19 @@
 package command
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sa"
+	"fabsh/fabric/sim"
+	"fabsh/fabric/trial"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // tool writes a program.
@@ -62,5 +70,47 @@ func TestFindTool(t *testing.T) {
 	}
 	if got := strings.Join(found, " "); got != want {
 		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// TestIbdiagnet: the nodes of a file of ibdiagnet are compared whole, by GUID; without the
+// file, or with one that is not of ibdiagnet, nothing is.
+func TestIbdiagnet(t *testing.T) {
+	report := func(file *fabric.Fabric) *trial.Report {
+		f, o, err := sim.Parse("ring:n=3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := sim.New(f, o).Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(conn, engine.Options{})
+		defer e.Close()
+		tools := &hostTools{budget: trial.NewBudget(conn, 100), dbCSV: file, run: func(context.Context, string, ...string) (string, bool) { return "", false }}
+		r, err := trial.Run(t.Context(), trial.Options{Client: &sa.Client{Engine: e}, Foreign: tools.foreign, Chosen: func(f *fabric.Fabric, _ []*trial.Device) {
+			if file == nil {
+				tools.dbCSV = f // the sweep itself
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	same := report(nil)
+	if n := len(same.Host); n != 3*2+3*3 || !same.Clean() {
+		t.Errorf("%d comparisons, clean %v\n%s", n, same.Clean(), same)
+	}
+	other, _, err := sim.Parse("ring:n=3,hosts=2") // other numbers of ports
+	if err != nil {
+		t.Fatal(err)
+	}
+	if differs := report(other); differs.Clean() || len(differs.Host) == 0 {
+		t.Errorf("another fabric agrees:\n%s", differs)
+	}
+	folder := t.TempDir()
+	if readDBCSV(folder) != nil || readDBCSV(filepath.Join(folder, "missing")) != nil || readDBCSV("/dev/zero") != nil {
+		t.Error("a fabric was read from a file that is not of ibdiagnet")
 	}
 }
