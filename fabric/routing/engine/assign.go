@@ -38,6 +38,7 @@ type AssignOptions struct {
 	Divider func(s int) int
 
 	levels *graph.Levels // of that tree; nil: those distances
+	padded bool          // the numbers of each leaf begin with a multiple of its parents
 }
 
 // Assign gives each LID, on each switch, one of the next hops that h allows. A LID

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"context"
+
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/search"
 	"fabsh/mad"
 )
 
@@ -51,7 +54,11 @@ func (a *assigner) prepareDModK() {
 	parents := l.Parents(a.h.Place)
 	number, divider := a.Number, a.Divider
 	if number == nil {
-		a.byLID = graph.Numbering(g, l.LeafOrder())
+		var stride func(s int) int
+		if a.padded {
+			stride = func(s int) int { return max(1, len(parents[s])) }
+		}
+		a.byLID = graph.Numbering(g, l.LeafOrder(), stride)
 		number = func(lid mad.LID) int { return a.byLID[lid] }
 	}
 	if divider == nil {
@@ -163,4 +170,41 @@ func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
 		before = number
 		row[d.dests[i].LID] = pick(list, digit, rest)
 	}
+}
+
+// isBetterPadded reports whether DModK spreads shifts better, with no more load, where each leaf
+// begins with its first parent: if leaves have more hosts than parents, and not a multiple of them,
+// the rest of one leaf takes the parents at which the next begins.
+func isBetterPadded(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (bool, error) {
+	uneven := false
+	for s, hosts := range g.Endpoints() {
+		ups := int64(0)
+		for _, t := range g.Neighbours(s) {
+			if choice.levels.Level[t.To] > choice.levels.Level[s] {
+				ups++
+			}
+		}
+		uneven = uneven || choice.levels.Level[s] == 0 && ups > 0 && hosts > ups && hosts%ups != 0
+	}
+	if !uneven || search.IsLarge(g) {
+		return false, nil
+	}
+	choice.Keep = nil
+	var load [2]int64
+	var bandwidth [2]float64
+	for i := range load {
+		choice.padded = i == 1
+		r := routes.New(g, 0)
+		if _, err := assign(ctx, r, h, choice); err != nil {
+			return false, err
+		}
+		var err error
+		if load[i], err = largestLoad(ctx, r); err != nil {
+			return false, err
+		}
+		if bandwidth[i], err = shiftBandwidth(ctx, r, h); err != nil {
+			return false, err
+		}
+	}
+	return load[1] <= load[0] && bandwidth[1] > bandwidth[0], nil
 }

@@ -202,6 +202,12 @@ func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Level
 	if choice.Policy == "" && l.Check() == nil {
 		choice.Policy = DModK
 	}
+	if choice.Policy == DModK {
+		var err error
+		if choice.padded, err = isBetterPadded(ctx, g, h, choice); err != nil {
+			return nil, err
+		}
+	}
 	r := routes.New(g, 0)
 	a, err := assign(ctx, r, h, choice)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 
 // Numbering numbers LIDs for d-mod-k, by LID: each class from 0, in the order of
 // the switches given and their ports. The further LIDs of a port (LMC) follow its
-// first. A nil order is that of the tree, each subtree in one piece. -1 is no LID.
-func Numbering(g *Graph, order []int) []int {
+// first. A nil order is that of the tree, each subtree in one piece. -1 is no LID. stride, if not
+// nil, is a number of which the first of those on the next switch is a multiple.
+func Numbering(g *Graph, order []int, stride func(s int) int) []int {
 	if order == nil {
 		order = FindLevels(g).LeafOrder()
 	}
@@ -26,6 +27,12 @@ func Numbering(g *Graph, order []int) []int {
 				number[int(t.LID)+i] = next[class] + i
 			}
 			next[class]++
+		}
+		if stride == nil {
+			continue
+		}
+		for class, n := range next {
+			next[class] = (n + stride(s) - 1) / stride(s) * stride(s)
 		}
 	}
 	return number
