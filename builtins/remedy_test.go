@@ -340,6 +340,61 @@ func TestRemedyForeign(t *testing.T) {
 	}, "--uplinks=0.5")
 }
 
+// TestRemedyDeclined: a link of a host that runs a job, and one outside of the maintenance
+// windows, are declined by these rules, and then judged by the others.
+func TestRemedyDeclined(t *testing.T) {
+	operate(t, "fattree:k=4", func(o *operator) {
+		write(t, o.f.fs, "/work/busy", "# running\nnode-[0003-0004]\n(null)\n")
+		host := o.fabric.NodeByName("node-0003 HCA-1")[0].Port(1)
+		for hour := 1; hour <= 28; hour++ { // from Saturday, 00:00, on
+			time.Sleep(time.Hour)
+			switch hour {
+			case 2, 24, 26, 28:
+				o.fails(host, "SymbolErrorCounter", 1000)
+				o.fails(o.port("leaf-3/3"), "SymbolErrorCounter", 1000)
+			}
+			if hour == 25 {
+				write(t, o.f.fs, "/work/busy", "")
+			}
+			if hour == 2 || hour == 24 || hour == 26 || hour == 28 {
+				o.run()
+			} else {
+				o.audit()
+			}
+		}
+		const want = `2 h isolate leaf-2/1 - node-0003 HCA-1/1 declined window
+2 h isolate leaf-3/3 - spine-1/3 declined window
+24 h isolate leaf-2/1 - node-0003 HCA-1/1 declined busy
+24 h isolate leaf-3/3 - spine-1/3 planned
+24 h ticket leaf-3/3 - spine-1/3 planned
+24 h isolate leaf-3/3 - spine-1/3 applied
+26 h isolate leaf-2/1 - node-0003 HCA-1/1 declined host
+26 h ticket leaf-2/1 - node-0003 HCA-1/1 planned
+28 h isolate leaf-2/1 - node-0003 HCA-1/1 declined host
+`
+		if diff := cmp.Diff(want, o.told()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	}, "isolate", "--runs=1", "--of=1", "--uplinks=0.5", "--busy=/work/busy", "--window=Sun 00:00-24:00")
+}
+
+// TestRemedyHosts: links that no rule permits to isolate, the only ones of hosts, do not use up
+// the budget of others.
+func TestRemedyHosts(t *testing.T) {
+	operate(t, "fattree:k=4", func(o *operator) {
+		for range 5 {
+			time.Sleep(time.Hour)
+			for _, name := range []string{"leaf-1/2", "leaf-2/1", "leaf-2/2", "leaf-3/1", "leaf-3/2", "leaf-4/3"} {
+				o.fails(o.port(name), "SymbolErrorCounter", 1000)
+			}
+			o.run()
+		}
+		if past := o.log.State.Of(o.port("leaf-4/3")); past == nil || past.Isolated.IsZero() {
+			t.Errorf("leaf-4/3 is not isolated\n%s", o.told())
+		}
+	}, "isolate", "--runs=1", "--uplinks=0.5", "--per-day=2")
+}
+
 // TestRemedyUplinks: the uplinks of a leaf fail one after the other, and the leaf keeps its
 // share of them.
 func TestRemedyUplinks(t *testing.T) {

@@ -35,6 +35,7 @@ var LinkType = &lang.ResultType{
 		{Name: "phase", Doc: `"isolated", "testing" (enabled for a test), "planned" (to be isolated, within the last day), "restoring" (to be enabled, within the last day), or None`},
 		{Name: "seconds", Doc: "how long it has been in this phase; None without a phase"},
 		{Name: "bad", Doc: "the earlier runs that proposed to isolate it: 0 is the latest"},
+		{Name: "declined", Doc: "the rule for all remedies that last declined to isolate it; None if none has since it was planned"},
 		{Name: "times", Type: "int", Doc: "how often it was isolated"},
 		{Name: "since_isolated", Doc: "seconds since it was last isolated; None if it was not"},
 		{Name: "since_restored", Doc: "seconds since it last passed its test; None if it did not"},
@@ -63,7 +64,7 @@ func PastOf(input *Past, now time.Time) starlark.Value {
 		}
 		phase, at := phaseOf(p, input.Fabric, now)
 		return lang.NewResult(LinkType, starlark.String(p.Port.String()), starlark.String(p.Name), portValue(p.Port, input.Fabric), portValue(p.Peer, input.Fabric),
-			lang.TextOrNone(phase), since(at, now), starlark.NewList(bad), starlark.MakeInt(p.Times), since(p.Last, now), since(p.Restored, now))
+			lang.TextOrNone(phase), since(at, now), starlark.NewList(bad), lang.TextOrNone(p.Declined), starlark.MakeInt(p.Times), since(p.Last, now), since(p.Restored, now))
 	})
 	return lang.NewResult(PastType, links, starlark.MakeInt(len(runs)), lang.Texts(input.Judged))
 }

@@ -254,6 +254,21 @@ func TestRepeatedRun(t *testing.T) {
 	}
 }
 
+// TestPlannedAgain: a plan that is made again does not hide the journal of the first, and one of
+// yesterday does not count.
+func TestPlannedAgain(t *testing.T) {
+	s := new(State)
+	for _, test := range []struct {
+		minutes int
+		want    time.Time
+	}{{0, at(0)}, {15, at(0)}, {24*60 - 1, at(0)}, {24 * 60, at(24 * 60)}} {
+		e := isolation(test.minutes, "")
+		if s.Add(&e); !s.at(a).Planned.Equal(test.want) {
+			t.Errorf("after %d min: %v, want %v", test.minutes, s.at(a).Planned, test.want)
+		}
+	}
+}
+
 // FuzzLog: no bytes make the reader of logs fail otherwise than with damage, and what it
 // reads is written the same.
 func FuzzLog(f *testing.F) {

@@ -29,6 +29,9 @@ type Past struct {
 	// was applied or is not planned.
 	Planned   time.Time `json:"planned,omitzero"`
 	Restoring time.Time `json:"restoring,omitzero"`
+	// Declined is the rule for all remedies that last declined to isolate it; "": none has since
+	// it was planned.
+	Declined string `json:"declined,omitempty"`
 	// Isolated is since when it is isolated, and Testing since when it is enabled for a test.
 	Isolated time.Time `json:"isolated,omitzero"`
 	Testing  time.Time `json:"testing,omitzero"`
@@ -165,13 +168,17 @@ func (p *Past) decided(e *Entry, runs []time.Time) {
 		if n := len(runs); n > 0 && !slices.ContainsFunc(p.Bad, runs[n-1].Equal) {
 			p.Bad = append(p.Bad, runs[n-1])
 		}
-		if e.Rule == "" {
+		if e.Rule == "" || slices.ContainsFunc(Rules(), func(r Rule) bool { return r.Name == e.Rule }) {
+			p.Declined = e.Rule
+		}
+		// A plan may be under way already: its journal began after the first.
+		if e.Rule == "" && e.At.Sub(p.Planned) >= PendingFor {
 			p.Planned = e.At
 		}
 	case e.Rule != "":
 	case e.Kept:
 		p.Testing, p.Restored = time.Time{}, e.At
-	default:
+	case e.At.Sub(p.Restoring) >= PendingFor:
 		p.Restoring = e.At
 	}
 }
