@@ -99,6 +99,9 @@ func (t *trial) records(ctx context.Context, a *mad.Attribute, method mad.Method
 		if err := t.query(ctx, d, r); err != nil {
 			return err
 		}
+		if last := t.report.Records[len(t.report.Records)-1]; last.Outcome == TimedOut {
+			return nil // those of other devices would, too
+		}
 	}
 	return nil
 }
