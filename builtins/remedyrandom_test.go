@@ -110,7 +110,7 @@ func TestRemedyRandom(t *testing.T) {
 	case os.Getenv("FABSH_SOAK") != "":
 		fabrics = 10_000
 	case testing.Short():
-		fabrics = 40
+		fabrics = 15
 	}
 	planned, declined, applied, reverted := 0, map[string]int{}, 0, 0
 	for i := range fabrics {

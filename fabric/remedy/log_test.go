@@ -105,6 +105,9 @@ func TestLog(t *testing.T) {
 
 // TestShorten: a log that is too long loses its oldest entries, and nothing of its state.
 func TestShorten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2 s, and 20 s with the race detector")
+	}
 	path := filepath.Join(t.TempDir(), "subnet", "remedies")
 	appended(t, path, run(0), isolation(0, ""), Entry{At: at(1), Kind: KindApplied, Action: Isolate, Port: a, Peer: b})
 	other := isolation(0, "uplinks")
