@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,10 +45,10 @@ func TestMeter(t *testing.T) {
 		to := &counted{}
 		tr := &metered{to, m}
 		var times []time.Time // of datagrams
-		stopped := 0
+		var stopped atomic.Int32
 		for i := range 3000 {
 			if i%10 == 0 {
-				m.watch(func(error) { stopped++ })
+				m.watch(func(error) { stopped.Add(1) })
 			}
 			before := to.sent
 			sent, err := tr.TrySend(nil)
@@ -74,8 +75,8 @@ func TestMeter(t *testing.T) {
 				t.Fatalf("%d datagrams in %v", limit+1, took)
 			}
 		}
-		if len(times) < 4*limit || stopped == 0 || m.sent() != to.sent {
-			t.Errorf("%d datagrams, %d stops, %d counted", len(times), stopped, m.sent())
+		if len(times) < 4*limit || stopped.Load() == 0 || m.sent() != to.sent {
+			t.Errorf("%d datagrams, %d stops, %d counted", len(times), stopped.Load(), m.sent())
 		}
 	})
 }
