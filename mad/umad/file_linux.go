@@ -84,3 +84,33 @@ func (c *character) ioctl(request uintptr, argument unsafe.Pointer) error {
 	}
 	return err
 }
+
+// readFile reads up to most bytes of a file.
+func readFile(path string, most int) ([]byte, error) {
+	fd, err := retried(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) })
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	b, size := make([]byte, most), 0
+	for size < most {
+		n, err := retried(func() (int, error) { return unix.Read(fd, b[size:]) })
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		size += n
+	}
+	return b[:size], nil
+}
+
+// retried returns the result of a system call, which a signal may interrupt.
+func retried(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR {
+			return n, err
+		}
+	}
+}

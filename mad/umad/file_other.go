@@ -8,3 +8,5 @@ import "errors"
 func openFile(string) (file, error) { return nil, errors.ErrUnsupported }
 
 func accessDevice(string) error { return errors.ErrUnsupported }
+
+func readFile(string, int) ([]byte, error) { return nil, errors.ErrUnsupported }

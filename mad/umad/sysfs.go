@@ -24,10 +24,13 @@ type sysfs struct{ root fs.FS }
 // newSysfs returns the sysfs below root; nil is the host's.
 func newSysfs(root fs.FS) sysfs {
 	if root == nil {
-		root = os.DirFS("/")
+		root = hostFiles
 	}
 	return sysfs{root}
 }
+
+// hostFiles are the files of the host.
+var hostFiles = os.DirFS("/")
 
 // absolute restores the "/" of the path in err, which is relative to root.
 func absolute(err error) error {
@@ -291,16 +294,25 @@ const (
 )
 
 func (s sysfs) text(name string) (string, error) {
-	f, err := s.root.Open(strings.TrimPrefix(name, "/"))
-	if err != nil {
-		return "", absolute(err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	b, err := s.read(name)
 	if err == nil && len(b) > maxText {
 		return "", fmt.Errorf("%s: longer than %d bytes", name, maxText)
 	}
 	return strings.TrimSpace(string(b)), absolute(err)
+}
+
+// read reads up to maxText+1 bytes of a file. Those of the host are read by the system calls
+// alone: a host has over a thousand, and package os asks for each whether it can be waited for.
+func (s sysfs) read(name string) ([]byte, error) {
+	if s.root == hostFiles {
+		return readFile(name, maxText+1)
+	}
+	f, err := s.root.Open(strings.TrimPrefix(name, "/"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxText+1))
 }
 
 // word reads a text of printable characters, such as a name; "": it is missing, or is not one.

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Slurm's HealthCheckProgram, and a prolog with the argument --prolog: judges the InfiniBand
+# ports of this host. HEALTH_EXPECT is what the host should have: 8xNDR, or a file.
+#
+# As HealthCheckProgram it drains the node if a port has a fault, with the first finding as the
+# reason. As a prolog it fails: then Slurm drains the node and requeues the job. What could not
+# be judged (status 3) does neither; it is printed, for slurmd's log.
+fabsh=${FABSH:-fabsh}
+report=$("$fabsh" -q --deadline 10s audit host ${HEALTH_EXPECT:+--expect "$HEALTH_EXPECT"} 2>&1 </dev/null)
+status=$?
+[ "$status" -eq 0 ] && exit 0
+printf '%s\n' "$report" >&2
+[ "$status" -eq 1 ] || exit 0
+[ "${1-}" = --prolog ] && exit 1
+# The reason is one argument, without the characters that Slurm or a shell interprets.
+reason=$(printf '%s\n' "$report" | sed -n 's/^\(critical\|error\|warning\)  *//p' | head -n 1 | tr -cd 'A-Za-z0-9 ._:/,-' | cut -c 1-200)
+exec "${SCONTROL:-scontrol}" update nodename="${SLURMD_NODENAME:-$(uname -n | cut -d . -f 1)}" state=drain reason="fabsh: $reason"
