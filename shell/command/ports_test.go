@@ -33,7 +33,7 @@ func hostWith(ports ...string) fs.FS {
 			write(folder+name, strings.ReplaceAll(content, "_", " "))
 		}
 		write("infiniband/"+device+"/node_guid", "0002:c903:0000:0010")
-		write("infiniband/"+device+"/fw_ver", "20.1.2\x1b[2J")
+		write("infiniband/"+device+"/fw_ver", "20.1.2")
 		write(fmt.Sprintf("infiniband_mad/umad%d/ibdev", i), device)
 		write(fmt.Sprintf("infiniband_mad/umad%d/port", i), num)
 	}
@@ -43,11 +43,11 @@ func hostWith(ports ...string) fs.FS {
 func TestPorts(t *testing.T) {
 	files := hostWith("mlx5_0/1 InfiniBand 4:_ACTIVE 100_Gb/sec_(4X_EDR)", "mlx5_1/1 Ethernet 4:_ACTIVE 25_Gb/sec_(1X_EDR)")
 	for _, tt := range []struct{ flags, want string }{
-		{"", `port      default  network     state   physical_state  width  speed  lid  sm_lid  role  pair  planes  umad   firmware       port_guid           unusable
-mlx5_0/1  True     infiniband  active  link_up         4x     edr     16       1  both     -       -  umad0  20.1.2\x1b[2J  0x0002c90300000000  -
-mlx5_1/1  False    roce        active  link_up         1x     edr     17       1  gsi      -       -  umad1  20.1.2\x1b[2J  0x0002c90300000001  not InfiniBand
+		{"", `port      default  network     state   physical_state  width  speed  lid  sm_lid  role  pair  planes  umad   firmware  port_guid           unusable
+mlx5_0/1  True     infiniband  active  link_up         4x     edr     16       1  both     -       -  umad0  20.1.2    0x0002c90300000000  -
+mlx5_1/1  False    roce        active  link_up         1x     edr     17       1  gsi      -       -  umad1  20.1.2    0x0002c90300000001  not InfiniBand
 `},
-		{"-o jsonl -C mlx5_1", `{"schema":"host_port/1","port":"mlx5_1/1","default":false,"network":"roce","state":"active","physical_state":"link_up","width":"1x","speed":"edr","rate_gbps":25.0,"lid":17,"sm_lid":1,"role":"gsi","pair":null,"planes":null,"umad":"umad1","firmware":"20.1.2\u001b[2J","port_guid":"0x0002c90300000001","node_guid":"0x0002c90300000010","unusable":"not InfiniBand"}` + "\n"},
+		{"-o jsonl -C mlx5_1", `{"schema":"host_port/1","port":"mlx5_1/1","default":false,"network":"roce","state":"active","physical_state":"link_up","width":"1x","speed":"edr","rate_gbps":25.0,"lid":17,"sm_lid":1,"role":"gsi","pair":null,"planes":null,"umad":"umad1","firmware":"20.1.2","port_guid":"0x0002c90300000001","node_guid":"0x0002c90300000010","unusable":"not InfiniBand"}` + "\n"},
 		{"-C mlx5_9", "fabsh: ports: unknown port mlx5_9/*; leave -C and -P out to list all"},
 		{"-C mlx5_0 -P 2", "fabsh: ports: unknown port mlx5_0/2; leave -C and -P out to list all"},
 	} {
