@@ -81,8 +81,7 @@ func parts(f *fabric.Fabric, down map[*fabric.Port]bool) []int {
 	for i := range part {
 		part[i] = i
 	}
-	var find func(i int) int
-	find = func(i int) int {
+	find := func(i int) int {
 		for part[i] != i {
 			i = part[i]
 		}
