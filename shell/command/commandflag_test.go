@@ -222,6 +222,9 @@ func TestOwnFlags(t *testing.T) {
 	for _, d := range script.Topologies.Shipped() {
 		options["@std//topology"] = append(options["@std//topology"], d.Options...)
 	}
+	for _, d := range script.Remedies.Shipped() {
+		options["@std//remedy"] = append(options["@std//remedy"], d.Options...)
+	}
 	own := map[string]struct {
 		flags   *pflag.FlagSet
 		scripts string // none may have such an option
@@ -229,6 +232,7 @@ func TestOwnFlags(t *testing.T) {
 		"fabsh audit":       {new(auditOptions).flags(), "@std//audit"},
 		"fabsh exporter":    {new(exporterOptions).flags(), "@std//audit"},
 		"fabsh route":       {new(routeOptions).flags(), "@std//routing"},
+		"fabsh remedy":      {new(remedyOptions).flags(), "@std//remedy"},
 		"fabsh topology":    {new(topologyOptions).flags(), "@std//topology"},
 		"fabsh report":      {reportFlags(), ""},
 		"fabsh change plan": {new(planOptions).flags(), "@std//routing"},

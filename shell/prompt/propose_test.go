@@ -127,7 +127,7 @@ func TestProposals(t *testing.T) {
 		{"f.nodes[0].name.sta", []string{"startswith"}},
 		{"f.nodes.in", []string{"index", "insert"}},
 		{"{}.ke", []string{"keys"}},
-		{"load(\"@std//lib/re", []string{"@std//lib/registers.star", "@std//lib/report.star"}},
+		{"load(\"@std//lib/re", []string{"@std//lib/registers.star", "@std//lib/remedy.star", "@std//lib/report.star"}},
 	}
 	for _, tt := range tests {
 		before, after, _ := strings.Cut(tt.text, "|")
