@@ -162,6 +162,8 @@ func TestCompleteDeclared(t *testing.T) {
 		{audit + "            if port.name == \"", ""},
 		{audit + "            if port.info.link_width_active == \"1", "1x 12x"},
 		{"def route(fabric):\n    fabric.ca", "cas"},
+		{"def remedy(fabric, findings, *, most = 2):\n    for f in findings:\n        f.sever", "severity"},
+		{"def topology(groups):\n    groups.lea", "leaves"},
 		{"def helper(fabric):\n    fabric.ca", ""},
 		{"def test_x(sim=\"ring\"):\n    sim.unl", "unlink"},
 		{audit + "            pass\ndef f(x):\n    fabric.ca", ""},

@@ -36,12 +36,22 @@ func MayHaveEntry(f *syntax.File) bool {
 	})
 }
 
+// given are the parameters that fabsh passes by position to functions of their names: name
+// and type.
+var given = map[string][][2]string{
+	"main":        {{"fabric", "fabric"}},
+	"audit":       {{"fabric", "fabric"}},
+	"route":       {{"fabric", "fabric"}},
+	RemedyEntry:   {{"fabric", "fabric"}, {"findings", "list of finding"}},
+	TopologyEntry: {{"groups", "host_groups"}},
+}
+
 // ParamType returns the type of a parameter that fabsh passes to a function, by its position
 // and name: the fabric of an entry function, the simulated fabric of a test. Empty: unknown.
 func ParamType(fn string, i int, param string) string {
-	switch {
-	case i == 0 && param == "fabric" && slices.Contains(EntryNames, fn):
-		return "fabric"
+	switch list := given[fn]; {
+	case i < len(list) && list[i][0] == param:
+		return list[i][1]
 	case param == SimParam && strings.HasPrefix(fn, TestPrefix):
 		return "sim"
 	}
