@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/fabric/hermetic"
 	simrun "fabsh/fabric/sim/run"
+	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // nodeHealth is the directory of the examples for schedulers.
@@ -27,6 +30,9 @@ func TestNodeHealth(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "scontrol"), []byte("#!/bin/sh\nprintf '<%s>' \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "logger"), []byte("#!/bin/sh\nexec cat >/dev/null\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	nhc, err := os.ReadFile(filepath.Join(folder, "nhc.conf"))
@@ -62,5 +68,107 @@ func TestNodeHealth(t *testing.T) {
 				t.Errorf("status %d, want %d; %s", status, c.status, out)
 			}
 		})
+	}
+}
+
+// Debian's slurmd with the shipped lines and programs: a host without a fault runs a job; one
+// whose ports are not active runs none, and is drained, by its prolog and by HealthCheckProgram.
+func TestNodeHealthSlurmd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Slurm's daemons take seconds")
+	}
+	if !simrun.Supported() {
+		t.Skip("this host cannot supervise programs (Linux 5.14, seccomp user notification)")
+	}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(at(name)+".new", []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(at(name)+".new", at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lines string
+	for _, name := range []string{"fabsh_health.sh", "prolog.sh", "slurm.conf"} {
+		text, err := os.ReadFile(filepath.Join(nodeHealth, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name, string(text))
+		lines = strings.ReplaceAll(string(text), "/etc/slurm", dir)
+	}
+	scontrol := ibsimtest.Path(t, "scontrol")
+	fabsh, err := exec.LookPath("fabsh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("logger", "#!/bin/sh\ncat >>'"+at("syslog")+"'\n")
+	s := ibsimtest.StartSlurm(t, "SwitchName=s Nodes=node-7\n", "node-7", lines)
+	var settings strings.Builder
+	for _, kv := range append(ibsimtest.Env(t), testEnv(t)...) {
+		if name, value, _ := strings.Cut(kv, "="); name == "LD_LIBRARY_PATH" || name == hermetic.RootVariable {
+			fmt.Fprintf(&settings, "export %s='%s'\n", name, value)
+		}
+	}
+	fmt.Fprintf(&settings, "export SLURM_CONF='%s'\n", s.Shell(t, `printf %s "$SLURM_CONF"`))
+	fmt.Fprintf(&settings, "HEALTH_EXPECT=1xHDR FABSH='%s' SCONTROL='%s' LOGGER='%s'\n", at("fabsh"), scontrol, at("logger"))
+	write("fabsh_health.conf", settings.String())
+	host := func(subnet string) { // in which programs of Slurm find this host
+		write("fabsh", fmt.Sprintf(`#!/bin/sh
+'%[1]s' sim ring:n=3 --host 'node-0002 HCA-1' %[2]s --run '%[1]s' "$@" 2>'%[3]s'
+status=$?
+echo $status >>'%[4]s'
+exit $status
+`, fabsh, subnet, at("stderr"), at("statuses")))
+	}
+	host("")
+	node := func(want string) {
+		t.Helper()
+		var out string
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(out)
+			}
+		})
+		ibsimtest.Poll(t, "node-7: "+want, func() bool {
+			out = s.Shell(t, "scontrol --oneliner show node node-7")
+			return regexp.MustCompile(want).MatchString(out)
+		})
+	}
+	submit := func(out string) { s.Shell(t, "sbatch -D "+dir+" -o "+out+" --wrap 'echo ran on $SLURMD_NODENAME'") }
+	stop := s.StartNode(t, "node-7")
+	node("State=IDLE ")
+	submit(at("first"))
+	ibsimtest.Poll(t, "the first job", func() bool {
+		text, _ := os.ReadFile(at("first"))
+		return string(text) == "ran on node-7\n"
+	})
+	node("State=IDLE ")
+
+	judged := func(want string) {
+		t.Helper()
+		text, _ := os.ReadFile(at("statuses"))
+		if string(text) != want {
+			errors, _ := os.ReadFile(at("stderr"))
+			t.Fatalf("statuses %q, want %q; %s", text, want, errors)
+		}
+	}
+	judged("0\n0\n") // HealthCheckProgram, as slurmd started; the prolog
+	host("--bare")
+	submit(at("second"))
+	node(`State=IDLE\+DRAIN .* Reason=Prolog error`)
+	stop()
+	s.Shell(t, "scontrol update nodename=node-7 state=resume")
+	s.StartNode(t, "node-7")
+	node(`State=IDLE\+DRAIN .* Reason=fabsh: host\.init:0x[0-9a-f]+/1 +ibsim0/1: the link is up`)
+	judged("0\n0\n1\n1\n")
+	if text, _ := os.ReadFile(at("syslog")); strings.Count(string(text), "host.init:") != 2 {
+		t.Errorf("the log of the system has %q, want the finding twice", text)
+	}
+	if text, err := os.ReadFile(at("second")); err == nil {
+		t.Errorf("a job ran on a host with a fault: %s", text)
 	}
 }

@@ -1,15 +1,21 @@
 #!/bin/sh
 # Slurm's HealthCheckProgram, and a prolog with the argument --prolog: judges the InfiniBand
-# ports of this host. HEALTH_EXPECT is what the host should have: 8xNDR, or a file.
+# ports of this host. Slurm starts it with an environment of its own: the settings are in
+# fabsh_health.conf beside it, if there is one, such as HEALTH_EXPECT=8xNDR, what the host
+# should have.
 #
 # As HealthCheckProgram it drains the node if a port has a fault, with the first finding as the
 # reason. As a prolog it fails: then Slurm drains the node and requeues the job. What could not
-# be judged (status 3) does neither; it is printed, for slurmd's log.
+# be judged (status 3) does neither. All that was found goes to the system's log, for slurmd
+# discards what a prolog prints.
+conf=$(dirname "$0")/fabsh_health.conf
+[ ! -r "$conf" ] || . "$conf"
 fabsh=${FABSH:-fabsh}
 report=$("$fabsh" -q --deadline 10s audit host ${HEALTH_EXPECT:+--expect "$HEALTH_EXPECT"} 2>&1 </dev/null)
 status=$?
 [ "$status" -eq 0 ] && exit 0
 printf '%s\n' "$report" >&2
+printf '%s\n' "$report" | "${LOGGER:-logger}" -t fabsh_health -p daemon.warning 2>/dev/null
 [ "$status" -eq 1 ] || exit 0
 [ "${1-}" = --prolog ] && exit 1
 # The reason is one argument, without the characters that Slurm or a shell interprets.

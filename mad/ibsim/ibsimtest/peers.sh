@@ -6,8 +6,8 @@
 # With PACKAGE, that one, for the program of its name, and what it depends on.
 set -eu
 folder=$1
-packages='ibsim-utils opensm infiniband-diags ibutils tshark slurmctld slurm-client munge mandoc neovim'
-programs='ibsim opensm ibnetdiscover saquery ibdmchk tshark slurmctld-wlm scontrol munged mandoc nvim'
+packages='ibsim-utils opensm infiniband-diags ibutils tshark slurmctld slurmd slurm-client munge mandoc neovim'
+programs='ibsim opensm ibnetdiscover saquery ibdmchk tshark slurmctld-wlm slurmd-wlm scontrol munged mandoc nvim'
 [ -z "${2-}" ] || packages=$2 programs=$2
 
 complete() {

@@ -16,12 +16,13 @@ import (
 )
 
 // Slurm is Slurm's controller, with munge beside it, on this machine's loopback. It has
-// no nodes: it only takes their names.
+// no nodes, only their names, unless StartNode starts one.
 type Slurm struct{ dir string }
 
 // StartSlurm starts the controller with a topology.conf of plugin topology/tree, which
-// is for these nodes, in Slurm's notation. It waits until the controller answers.
-func StartSlurm(t testing.TB, topology, nodes string) *Slurm {
+// is for these nodes, in Slurm's notation. It waits until the controller answers. The
+// further lines end its slurm.conf.
+func StartSlurm(t testing.TB, topology, nodes string, further ...string) *Slurm {
 	t.Helper()
 	me, err := user.Current()
 	if err != nil {
@@ -61,11 +62,14 @@ func StartSlurm(t testing.TB, topology, nodes string) *Slurm {
 		"PluginDir=" + plugins[0],
 		"TopologyPlugin=topology/tree",
 		"ProctrackType=proctrack/linuxproc",
-		"NodeName=" + nodes + " NodeAddr=127.0.0.1 Port=1",
+		fmt.Sprintf("SlurmdPidFile=%s", filepath.Join(dir, "slurmd.pid")),
+		"TaskPlugin=task/none", // as proctrack/linuxproc: without cgroups
+		"JobAcctGatherType=jobacct_gather/none",
+		fmt.Sprintf("NodeName=%s NodeAddr=127.0.0.1 NodeHostname=%s Port=%d", nodes, host, freePort(t)),
 		"PartitionName=all Nodes=ALL Default=YES",
 		"MessageTimeout=100", // of scontrol, seconds
 		"TCPTimeout=60",
-		"",
+		strings.Join(further, "\n") + "\n",
 	}, "\n"))
 	at := func(name string) string { return filepath.Join(dir, name) }
 	munged := Command(t, "munged", "--foreground", "--force", "--socket="+at("munge"), "--key-file="+at("key"), "--log-file="+at("munge.log"), "--pid-file="+at("munge.pid"), "--seed-file="+at("munge.seed"))
@@ -92,6 +96,29 @@ func StartSlurm(t testing.TB, topology, nodes string) *Slurm {
 		return strings.Contains(string(text), "Running as primary controller")
 	})
 	return s
+}
+
+// StartNode starts Slurm's daemon of a node, whose name the controller knows, on this
+// machine, and returns a function that stops it. Its jobs are this user's, who is root.
+func (s *Slurm) StartNode(t testing.TB, name string) func() {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("slurmd runs jobs as root alone")
+	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "slurmd.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	c := Command(t, "slurmd-wlm", "-D", "-N", name, "-f", filepath.Join(s.dir, "slurm.conf"), "-d", Path(t, "slurmstepd-wlm"))
+	c.Stdout, c.Stderr = log, log
+	start(t, c, syscall.SIGTERM)
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("slurmd:\n%s", text)
+		}
+	})
+	return func() { stop(c, syscall.SIGTERM) }
 }
 
 // Topology is what scontrol show topology prints.
