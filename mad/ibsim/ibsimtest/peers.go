@@ -8,7 +8,7 @@
 //	            with the test
 //	fixture.go  an ibsim with its programs; nets.go, its networks
 //	opensm.go   OpenSM; segment.go, with tables in segments
-//	slurm.go    Slurm's controller
+//	slurm.go    Slurm's controller, and its daemon of a node
 package ibsimtest
 
 import (
