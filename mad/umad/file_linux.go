@@ -85,25 +85,29 @@ func (c *character) ioctl(request uintptr, argument unsafe.Pointer) error {
 	return err
 }
 
-// readFile reads up to most bytes of a file.
+// readFile reads up to most bytes of a regular file. Most of those of sysfs are a short line,
+// which it returns whole at the first read (linux fs/kernfs/file.c): the end is not looked for
+// behind a line that leaves space in the buffer.
 func readFile(path string, most int) ([]byte, error) {
 	fd, err := retried(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	b, size := make([]byte, most), 0
-	for size < most {
-		n, err := retried(func() (int, error) { return unix.Read(fd, b[size:]) })
+	b := make([]byte, 0, min(most, 80))
+	for {
+		n, err := retried(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
 		if err != nil {
 			return nil, &os.PathError{Op: "read", Path: path, Err: err}
 		}
-		if n == 0 {
-			break
+		b = b[:len(b)+n]
+		if n == 0 || len(b) == most || len(b) < cap(b) && b[len(b)-1] == '\n' {
+			return b, nil
 		}
-		size += n
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, most), b...)
+		}
 	}
-	return b[:size], nil
 }
 
 // retried returns the result of a system call, which a signal may interrupt.
