@@ -69,6 +69,19 @@ func at(on, name, check, node string, a *mad.Attribute, modifier uint32, change 
 	}}
 }
 
+// subGroups is a fault of a group of leaf-1 with two sub-groups of these ports, a bit each, and
+// their weights; its other groups have one.
+func subGroups(name string, first, second, firstWeight, secondWeight byte) fault {
+	return fault{name: name, on: adaptiveFabric, do: func(b *bench, _, _ *fabric.Port) []string {
+		const group = 2
+		b.words = deepAdaptive
+		leaf := b.fabric.NodeByName("leaf-1")[0]
+		b.report(leaf, mad.AttrAdaptiveRoutingGroupTable, group, func(data []byte) { data[31], data[63] = first, second })
+		b.report(leaf, mad.AttrWeightedHBFConfig, 0, func(data []byte) { copy(data[4*group+1:], []byte{firstWeight, secondWeight}) })
+		return []string{id("hbf.weights", audit.OfNode(leaf))}
+	}}
+}
+
 // portMap lets a port of each byte of data be mapped to a private forwarding table.
 func portMap(port int, table byte) func(data []byte) {
 	return func(data []byte) {
@@ -133,6 +146,9 @@ var adaptiveCases = []fault{
 	atSwitch("hbf.uniform ar. weights", "hbf.uniform", deepAdaptive, mad.AttrAdaptiveRoutingInfo, 0, field(mad.AttrAdaptiveRoutingInfo, "whbf_en", 0)),
 	atSwitch("hbf.uniform ar. seed type", "hbf.uniform", deepAdaptive, mad.AttrHBFConfig, 0, field(mad.AttrHBFConfig, "seed_type", 1)),
 	atSwitch("hbf.uniform ar. fields", "hbf.uniform", deepAdaptive, mad.AttrHBFConfig, 0, field(mad.AttrHBFConfig, "fields_enable", 3)),
+	subGroups("hbf.weights ar. two sub-groups", 0x08, 0x10, 0, 5),
+	subGroups("hbf.weights ar. first is empty", 0x00, 0x18, 0, 5).harmless(),
+	subGroups("hbf.weights ar. second is empty", 0x18, 0x00, 5, 0).harmless(),
 	atSwitch("pfrn.uniform ar. policy", "pfrn.uniform", deepAdaptive, mad.AttrPFRNConfig, 0, field(mad.AttrPFRNConfig, "policy", 1)),
 	atSwitch("pfrn.uniform ar. timeouts", "pfrn.uniform", deepAdaptive, mad.AttrPFRNConfig, 0, field(mad.AttrPFRNConfig, "mask_clear_timeout", 240)),
 	atPort("port.admin ar. diag", "port.admin", deepAdaptive, field(mad.AttrExtendedPortInfo, "nmx_admin_state", uint64(mad.NMXAdminStateDiag))),
