@@ -67,7 +67,9 @@ type Report struct {
 	Unnamed []string
 	// Incomplete is what the sweeps could not read, in words: hosts may be missing; "": nothing.
 	Incomplete string
-	Time       time.Time // of the end of the latest run
+	// Judged are the checks that all runs did.
+	Judged []string
+	Time   time.Time // of the end of the latest run
 }
 
 // Options choose the hosts.
@@ -104,7 +106,11 @@ func Judge(reports []*audit.Report, o Options) *Report {
 		}
 	}
 	out := &Report{Unnamed: slices.SortedFunc(maps.Keys(unnamed), fabric.CompareNames)}
-	for _, r := range reports {
+	for i, r := range reports {
+		if i == 0 {
+			out.Judged = r.Judged
+		}
+		out.Judged = slices.DeleteFunc(slices.Clone(out.Judged), func(check string) bool { return !slices.Contains(r.Judged, check) })
 		if r.Model != nil && !r.Model.Complete() {
 			out.Incomplete = cmp.Or(out.Incomplete, r.Model.Missing())
 		}

@@ -19,14 +19,14 @@ func TestSlurmController(t *testing.T) {
 scontrol update NodeName=n2 State=DRAIN Reason='bad DIMM'
 scontrol update NodeName=n6 State=DRAIN Reason='RMA'`)
 	bad := func(name string) Host {
-		return Host{Name: name, State: Unhealthy, Reasons: []Reason{{Text: `it's "bad"; $(reboot)`}}}
+		return Host{Name: name, State: Unhealthy, Reasons: []Reason{{ID: "x.y:0x1", Check: "x.y", Text: `it's "bad"; $(reboot)`}}}
 	}
-	r := &Report{Hosts: []Host{bad("n1"), bad("n2"), bad("n3"), bad("n4"), {Name: "n5", State: Degraded}, {Name: "n6"}, bad("n7"), bad("all")}}
+	r := &Report{Judged: []string{"x.y"}, Hosts: []Host{bad("n1"), bad("n2"), bad("n3"), bad("n4"), {Name: "n5", State: Degraded}, {Name: "n6"}, bad("n7"), bad("all")}}
 	text, refused := slurmFormat(t).Write(r, Output{})
 	if out := s.Shell(t, text); out != "" || len(refused) != 1 {
 		t.Errorf("%s\nrefused %v", out, refused)
 	}
-	const why = `fabsh: it's "bad"; $(reboot)`
+	const why = `fabsh: x.y it's "bad"; $(reboot)`
 	want := "n1 " + why + "|drained\nn2 bad DIMM|drained\nn3 " + why + "|drained\nn4 " + why + "|drained\nn5 fabsh: down|down\nn6 RMA|drained\n"
 	if diff := cmp.Diff(want, strings.ReplaceAll(s.Shell(t, reasons), "*", "")); diff != "" {
 		t.Errorf("drained: -want +got\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -20,10 +21,13 @@ const longestReason = 160
 func writeSlurm(r *Report, o *Output) (string, []Refused) {
 	var b strings.Builder
 	var refused []Refused
-	drained := map[string]bool{}
+	lift := map[string]string{} // the checks of drains, by node; "": not to be lifted
 	for _, d := range o.Drained {
-		before, again := drained[d.Node]
-		drained[d.Node] = strings.HasPrefix(d.Reason, SlurmPrefix) && (before || !again)
+		check := r.checkOf(d.Reason)
+		if before, again := lift[d.Node]; again && before != check {
+			check = ""
+		}
+		lift[d.Node] = check
 	}
 	for i := range r.Hosts {
 		h := &r.Hosts[i]
@@ -32,8 +36,8 @@ func writeSlurm(r *Report, o *Output) (string, []Refused) {
 		case h.State == Unhealthy: // sinfo prints "none" for a node without a reason
 			guards = "none|" + quoted(SlurmPrefix) + "*"
 			change = "State=DRAIN Reason=" + quoted(SlurmPrefix+plain(h.summary(), longestReason-len(SlurmPrefix)))
-		case h.State == OK && drained[h.Name]:
-			guards = quoted(SlurmPrefix) + "*"
+		case h.State == OK && lift[h.Name] != "":
+			guards = quoted(SlurmPrefix+lift[h.Name]+" ") + "*"
 			change = "State=UNDRAIN" // unlike RESUME, it does not change a node that is also down
 		default:
 			continue
@@ -45,6 +49,19 @@ func writeSlurm(r *Report, o *Output) (string, []Refused) {
 		b.WriteString(`case "$(sinfo -a -h -n ` + h.Name + ` -o %E)" in ` + guards + ") scontrol update NodeName=" + h.Name + " " + change + " ;; esac\n")
 	}
 	return b.String(), refused
+}
+
+// checkOf returns the check in the reason of a drain, which is that of its worst finding; "": fabsh
+// did not drain the node, or some run did not do the check, and so cannot lift the drain. An audit
+// that declares no checks did those that begin with its name.
+func (r *Report) checkOf(reason string) string {
+	text, _ := strings.CutPrefix(reason, SlurmPrefix)
+	check, _, _ := strings.Cut(text, " ")
+	audit, _, _ := strings.Cut(check, ".")
+	if text == reason || !slices.Contains(r.Judged, check) && !slices.Contains(r.Judged, audit) {
+		return ""
+	}
+	return check
 }
 
 // Drained is a node with the reason that Slurm has for its state.

@@ -93,16 +93,21 @@ func TestSlurmHostile(t *testing.T) {
 }
 
 // TestSlurmDrains: only nodes without a reason, or with one of fabsh, are drained; only drains of
-// fabsh are lifted, of hosts that are ok, if the node still has its reason.
+// fabsh are lifted, of hosts that are ok, if the run did the check of the reason, and the node
+// still has it.
 func TestSlurmDrains(t *testing.T) {
-	r := &Report{}
-	for name, s := range map[string]State{"bad": Unhealthy, "bad-ours": Unhealthy, "bad-theirs": Unhealthy, "bad-absent": Unhealthy, "bad-none": Unhealthy, "slow": Degraded, "silent": Unknown, "ok": OK, "ok-theirs": OK, "ok-changed": OK, "ok-twice": OK, "silent-ours": Unknown, "slow-ours": Degraded} {
+	r := &Report{Judged: []string{"x.y", "x.z", "site"}}
+	for name, s := range map[string]State{"bad": Unhealthy, "bad-ours": Unhealthy, "bad-theirs": Unhealthy, "bad-absent": Unhealthy, "bad-none": Unhealthy, "slow": Degraded, "silent": Unknown, "ok": OK, "ok-theirs": OK, "ok-changed": OK, "ok-twice": OK, "ok-other": OK, "ok-later": OK, "ok-host": OK, "ok-bare": OK, "ok-site": OK, "silent-ours": Unknown, "slow-ours": Degraded} {
 		r.Hosts = append(r.Hosts, Host{Name: name, State: s, Reasons: []Reason{{Text: "why"}}})
 	}
-	before := []Drained{{"ok", "fabsh: why"}, {"ok-theirs", "RMA: fabsh: why"}, {"ok-changed", "fabsh: why"}, {"silent-ours", "fabsh: why"}, {"slow-ours", "fabsh: why"}, {"bad-ours", "fabsh: old"}, {"ok-twice", "fabsh: a"}, {"ok-twice", "disk"}}
+	before := []Drained{
+		{"ok", "fabsh: x.y why"}, {"ok", "fabsh: x.y why"}, {"ok-theirs", "RMA: fabsh: x.y why"}, {"ok-changed", "fabsh: x.y why"}, {"silent-ours", "fabsh: x.y why"}, {"slow-ours", "fabsh: x.y why"}, {"bad-ours", "fabsh: old"},
+		{"ok-twice", "fabsh: x.y a"}, {"ok-twice", "disk"}, {"ok-other", "fabsh: ctr.ber why"}, {"ok-later", "fabsh: x.y why"}, {"ok-host", "fabsh: host.down:0x1/1 mlx5_0/1: why"}, {"ok-bare", "fabsh: "}, {"ok-site", "fabsh: site.bad why"},
+	}
 	now := map[string]string{
 		"bad": "none", "bad-ours": "fabsh: old", "bad-theirs": "bad DIMM", "bad-none": "none of your business",
-		"slow": "none", "silent": "none", "ok": "fabsh: why", "ok-theirs": "RMA: fabsh: why", "ok-changed": "RMA", "silent-ours": "fabsh: why", "slow-ours": "fabsh: why", "ok-twice": "fabsh: a",
+		"slow": "none", "silent": "none", "ok": "fabsh: x.y why", "ok-theirs": "RMA: fabsh: x.y why", "ok-changed": "RMA", "silent-ours": "fabsh: x.y why", "slow-ours": "fabsh: x.y why", "ok-twice": "fabsh: x.y a",
+		"ok-other": "fabsh: ctr.ber why", "ok-later": "fabsh: x.z why", "ok-host": "fabsh: host.down:0x1/1 mlx5_0/1: why", "ok-bare": "fabsh: ", "ok-site": "fabsh: site.bad why",
 	}
 	text, refused := slurmFormat(t).Write(r, Output{Drained: before})
 	log := run(t, slurm(t, now), text)
@@ -112,7 +117,7 @@ func TestSlurmDrains(t *testing.T) {
 			got = append(got, strings.Join(strings.Fields(entry), " "))
 		}
 	}
-	want := map[string]bool{"NodeName=bad State=DRAIN Reason=fabsh: why": true, "NodeName=bad-ours State=DRAIN Reason=fabsh: why": true, "NodeName=ok State=UNDRAIN": true}
+	want := map[string]bool{"NodeName=bad State=DRAIN Reason=fabsh: why": true, "NodeName=bad-ours State=DRAIN Reason=fabsh: why": true, "NodeName=ok State=UNDRAIN": true, "NodeName=ok-site State=UNDRAIN": true}
 	for _, line := range got {
 		if !want[line] {
 			t.Errorf("ran %s", line)
@@ -160,7 +165,7 @@ func FuzzReadDrained(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r := &Report{Hosts: []Host{{Name: name, State: OK}, {Name: "n2", State: Unhealthy, Reasons: []Reason{{Text: why}}}}}
+		r := &Report{Judged: []string{"x"}, Hosts: []Host{{Name: name, State: OK}, {Name: "n2", State: Unhealthy, Reasons: []Reason{{Text: why}}}}}
 		out, _ := slurmFormat(t).Write(r, Output{Drained: list})
 		for line := range strings.Lines(out) {
 			if !strings.HasPrefix(line, `case "$(sinfo -a -h -n `) || !strings.HasSuffix(line, " ;; esac\n") || strings.Count(line, "'")%2 != 0 && !strings.Contains(line, `\'`) {

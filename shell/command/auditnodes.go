@@ -52,7 +52,7 @@ func (o *nodesOptions) flags(f *pflag.FlagSet) {
 		}
 		return err
 	})
-	f.StringVar(&o.resume, "resume", "", "with --for slurm: also lift the drains of fabsh from hosts that are ok, of the nodes in `FILE`: sinfo -a -h -N -o '%N %E', or scontrol show node --json; - reads standard input")
+	f.StringVar(&o.resume, "resume", "", "with --for slurm: also lift the drains of fabsh, if the host is ok and the check in the reason was done again, of the nodes in `FILE`: sinfo -a -h -N -o '%N %E', or scontrol show node --json; - reads standard input")
 	f.Func("hosts", "with -o nodes: report only these hosts: a `LIST` in Slurm's notation, such as node[01-18]; one that is not in the fabric is unknown (with --for npd: one host; default: this one)", func(text string) (err error) {
 		if o.hosts, err = hosts.Expand(text); err == nil && len(o.hosts) == 0 {
 			err = errors.New("empty list")
