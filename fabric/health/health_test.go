@@ -210,6 +210,23 @@ func TestJudgeHosts(t *testing.T) {
 	}
 }
 
+// TestJudgeSystems: two adapters of one name are of one host only if both have its system GUID.
+func TestJudgeSystems(t *testing.T) {
+	for _, test := range []struct {
+		systems [2]mad.GUID
+		want    State
+	}{{[2]mad.GUID{7, 7}, OK}, {[2]mad.GUID{7, 8}, Unknown}, {[2]mad.GUID{7, 0}, Unknown}, {[2]mad.GUID{0, 0}, Unknown}} {
+		b := fabric.NewBuilder()
+		for i, system := range test.systems {
+			b.AddNode(fabric.NodeSpec{Name: "a", Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1, NodeGUID: mad.GUID(i + 1), SystemImageGUID: system}})
+		}
+		r := Judge([]*audit.Report{{Model: b.Build(), Judged: []string{"link.width"}}}, Options{})
+		if len(r.Hosts) != 1 || r.Hosts[0].State != test.want {
+			t.Errorf("%v: %v, want %v", test.systems, shown(r), test.want)
+		}
+	}
+}
+
 // TestJudgeRails: a leaf is at fault for a host only if its ports in all rails are behind such.
 func TestJudgeRails(t *testing.T) {
 	one, two := newNetwork(), newNetwork()

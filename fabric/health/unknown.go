@@ -41,15 +41,15 @@ func (p *places) addUnknown(r *audit.Report) {
 	}
 }
 
-// addDoubts makes hosts doubtful of which two adapters in different systems have one name: findings
-// of one could be those of another host.
+// addDoubts makes hosts doubtful of which two adapters in different, or unknown, systems have one
+// name: findings of one could be those of another host.
 func (p *places) addDoubts(name string, nodes []*fabric.Node) {
 	first := map[string]*fabric.Node{}
 	for _, n := range nodes {
 		m := first[n.Name()]
 		if m == nil {
 			first[n.Name()] = n
-		} else if m.Info().SystemImageGUID != n.Info().SystemImageGUID {
+		} else if system := n.Info().SystemImageGUID; system == 0 || system != m.Info().SystemImageGUID {
 			p.all.host(name).doubt = fmt.Sprintf("%s and %s have the same name: %s", m.GUID(), n.GUID(), n.Name())
 		}
 	}
