@@ -118,6 +118,15 @@ func TestNVSentinel(t *testing.T) {
 	}
 }
 
+// TestNVSentinelCase: of hosts whose names differ only in case, none makes the other's node healthy.
+func TestNVSentinelCase(t *testing.T) {
+	r := &Report{Hosts: []Host{{Name: "N1", State: OK}, {Name: "n1", State: Unhealthy}, {Name: "n2", State: OK}}}
+	text, refused := writeNVSentinel(r, &Output{})
+	if strings.Contains(text, `"n1"`) || !strings.Contains(text, `"n2"`) || len(refused) != 2 || refused[0].Name != "N1" || refused[1].Name != "n1" {
+		t.Errorf("refused %v of\n%s", refused, text)
+	}
+}
+
 func TestFormatByName(t *testing.T) {
 	_, err := FormatByName("slrum", "text")
 	if want := `unsupported program "slrum" (did you mean slurm?); supported: text, slurm, npd, nvsentinel`; err == nil || err.Error() != want {

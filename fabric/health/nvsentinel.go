@@ -2,6 +2,7 @@ package health
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -39,10 +40,18 @@ const longestEvent = 1024
 func writeNVSentinel(r *Report, _ *Output) (string, []Refused) {
 	doc := healthEvents{Version: 1, Events: []healthEvent{}}
 	var refused []Refused
+	count := map[string]int{} // hosts, by the name of the node
+	for i := range r.Hosts {
+		count[strings.ToLower(r.Hosts[i].Name)]++
+	}
 	for i := range r.Hosts {
 		h := &r.Hosts[i]
 		name := strings.ToLower(h.Name)
-		if err := checkDNSName(name); err != nil {
+		err := checkDNSName(name)
+		if count[name] > 1 { // one of them could make a node healthy that the other is
+			err = errors.New("the name of another host differs only in case; Kubernetes has one node for both")
+		}
+		if err != nil {
 			refused = append(refused, Refused{h.Name, err})
 			continue
 		}
