@@ -67,14 +67,15 @@ func (r *Report) checkOf(reason string) string {
 // Drained is a node with the reason that Slurm has for its state.
 type Drained struct{ Node, Reason string }
 
-// maxDrained bounds the list of nodes, in bytes.
-const maxDrained = 256 << 20
+// MaxDrained is the maximum length of a list of nodes, in bytes: scontrol writes about 3 KB for
+// each.
+const MaxDrained = 256 << 20
 
 // ReadDrained reads the nodes of Slurm with their reasons: the output of
 // sinfo -a -h -N -o '%N %E', or of scontrol show node --json.
 func ReadDrained(text []byte) ([]Drained, error) {
-	if len(text) > maxDrained {
-		return nil, fmt.Errorf("more than %d MB", maxDrained>>20)
+	if len(text) > MaxDrained {
+		return nil, fmt.Errorf("more than %d MB", MaxDrained>>20)
 	}
 	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '{' {
 		return readDrainedJSON(text)

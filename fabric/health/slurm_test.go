@@ -11,7 +11,7 @@ import (
 )
 
 // hostile are names that a shell, scontrol or Slurm would take for something else.
-var hostile = []string{"", "-x", "--help", "a b", "a;touch pwned", "$(touch pwned)", "`touch pwned`", "a\ntouch pwned", "a'b", `a"b`, `a\`, "n[1-9]", "n1,n2", "ALL", "all", "*", "~", "ü", "a\x00b", "a\tb", "a#b", "a=b", "a/b"}
+var hostile = []string{"", "-x", "--help", "a b", "a;touch pwned", "$(touch pwned)", "`touch pwned`", "a\ntouch pwned", "a'b", `a"b`, `a\`, "n[1-9]", "n1,n2", "ALL", "all", "*", "~", "ü", "nоde-1", "n\u202e1", strings.Repeat("n", 10000) + ";touch pwned", "a\x00b", "a\tb", "a#b", "a=b", "a/b"}
 
 // hostileTexts are reasons that try to end the quotes, or to begin a command.
 var hostileTexts = []string{"'; touch pwned; '", "$(touch pwned)", "`touch pwned`", "x\ntouch pwned\n", "\x1b[31mred", `"`, `\'`, "ends with '", "none", "a;b|c&d>e<f", "é", "!!", ";; esac; touch pwned; case x in"}

@@ -25,7 +25,7 @@ an audit did not run, a check that concerns hosts was not done, it or what it is
 to did not answer, two adapters in different systems have its name, or the fabric does
 not have it (--hosts, --baseline). What is known to be wrong counts more than what is
 unknown. Acknowledged findings do not count. The exit status is 3 also if a host is
-unknown. The first rule that applies to a finding counts:
+unknown, or no host was found. The first rule that applies to a finding counts:
 `
 
 // nodesOptions are the options of audit -o nodes.
@@ -105,7 +105,7 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 	if n.resume == "" {
 		return nil
 	}
-	text, err := readAll(p, n.resume)
+	text, err := n.readResume(p)
 	if err != nil {
 		return fmt.Errorf("audit: --resume: %w", err)
 	}
@@ -117,25 +117,26 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 
 func (n *nodesOptions) isNPD() bool { return n.program != nil && n.program.Name == "npd" }
 
-// readAll reads a file, or standard input for "-".
-func readAll(p *session.Program, path string) ([]byte, error) {
+// readResume reads the file of --resume, or standard input: longer than what ReadDrained accepts,
+// if it is.
+func (n *nodesOptions) readResume(p *session.Program) ([]byte, error) {
 	in := io.Reader(p.Stdin)
-	if path != "-" {
-		f, err := format.OpenRegular(path)
+	if n.resume != "-" {
+		f, err := format.OpenRegular(n.resume)
 		if err != nil {
 			return nil, format.FileError(err)
 		}
 		defer f.Close()
 		in = f
 	}
-	return io.ReadAll(io.LimitReader(in, session.MaxOwn))
+	return io.ReadAll(io.LimitReader(in, health.MaxDrained+1))
 }
 
 // writeNodes writes the hosts of the reports.
 func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *auditOptions) error {
 	n := &o.nodes
 	report := health.Judge(r.reports, health.Options{Names: n.hosts, Baseline: r.baseline, Missing: r.missing})
-	r.unknown = report.Has(health.Unknown)
+	r.unknown = report.Has(health.Unknown) || len(report.Hosts) == 0
 	var text string
 	var err error
 	if n.program == nil {
