@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -72,8 +73,8 @@ func Decide(ctx context.Context, c *Case, actions []Action) ([]Decision, error) 
 		}
 		d.Name = nameOf(d.Port)
 		if rule, why, found := strings.Cut(a.Declined, ":"); a.Declined != "" {
-			if d.Rule, d.Why = strings.TrimSpace(rule), strings.TrimSpace(why); !found {
-				d.Rule, d.Why = a.Remedy, a.Declined
+			if d.Rule, d.Why = strings.TrimSpace(rule), strings.TrimSpace(why); !found || d.Rule == "" {
+				d.Rule, d.Why = cmp.Or(a.Remedy, "remedy"), a.Declined
 			}
 			list = append(list, d)
 			continue

@@ -74,7 +74,7 @@ func TestRules(t *testing.T) {
 		{"not isolated", Case{Fabric: f, Effect: fine}, []Action{{Kind: Restore, Port: up[0]}}, "foreign"},
 		{"isolated at the other end", Case{Fabric: f, Effect: fine, State: foreign}, []Action{{Kind: Restore, Port: up[0].Peer()}, {Kind: Restore, Port: up[0]}}, "kept, twice"},
 		{"tested", Case{Fabric: f, Effect: fine, State: testing1}, []Action{{Kind: Restore, Port: up[0]}}, "kept"},
-		{"declined by the remedy", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: up[0], Declined: "budget: 3 links"}, {Kind: Isolate, Port: up[0], Remedy: "mine", Declined: "later"}, {Kind: Isolate, Port: up[0]}}, "budget, mine, -"},
+		{"declined by the remedy", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: up[0], Declined: "budget: 3 links"}, {Kind: Isolate, Port: up[0], Remedy: "mine", Declined: "later"}, {Kind: Isolate, Port: up[0], Remedy: "mine", Declined: " : later"}, {Kind: Isolate, Port: up[0]}}, "budget, mine, mine, -"},
 		{"ticket", Case{Fabric: f}, []Action{{Kind: Ticket, Subject: audit.OfFabric(), Reason: "x"}}, "-"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
