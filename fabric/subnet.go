@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,6 +139,19 @@ func (e *OtherSubnetError) Error() string {
 
 // Folder returns the directory below dir for the state kept of s.
 func (s Subnet) Folder(dir string) string { return filepath.Join(dir, s.Key()) }
+
+// StateFiles returns the paths of the files with a name in the directories of subnets below
+// dir, whose name may have characters that are special in patterns.
+func StateFiles(dir, name string) (paths []string) {
+	folders, _ := os.ReadDir(dir)
+	for _, folder := range folders {
+		path := filepath.Join(dir, folder.Name(), name)
+		if _, err := os.Lstat(path); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
 
 // CheckSubnetName returns nil if text is valid as the name of a subnet.
 func CheckSubnetName(text string) error {

@@ -1,7 +1,7 @@
 package remedy
 
 import (
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"fabsh/fabric/change/apply"
@@ -15,8 +15,7 @@ const Origin = "fabsh remedy "
 // Applied returns entries for the planned actions of l that a journal of a change below dir
 // has confirmed, and l does not have.
 func Applied(l *Log, dir string) (entries []Entry) {
-	paths, _ := filepath.Glob(apply.JournalIn(filepath.Join(dir, "*")))
-	for _, path := range paths {
+	for _, path := range apply.Journals(dir) {
 		j, err := apply.ReadJournal(path)
 		if err != nil || j.Begin() == nil || !strings.HasPrefix(j.Begin().Summary, Origin) {
 			continue // damage of a journal is reported by the commands on changes
@@ -26,8 +25,12 @@ func Applied(l *Log, dir string) (entries []Entry) {
 			continue
 		}
 		begun := j.Records[0].At
-		for _, c := range j.Begin().Cells {
-			if c.Attr != mad.AttrPortInfo {
+		var left []int
+		if applied := j.Last(apply.KindApplied); applied != nil {
+			left = applied.Left
+		}
+		for i, c := range j.Begin().Cells {
+			if c.Attr != mad.AttrPortInfo || slices.Contains(left, i) {
 				continue
 			}
 			past := l.State.at(Place{c.Node, int(c.Modifier & 0xff)})

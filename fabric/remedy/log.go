@@ -267,9 +267,8 @@ func Record(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	paths, _ := filepath.Glob(filepath.Join(dir, "*", logName))
 	var failed []error
-	for _, path := range paths {
+	for _, path := range fabric.StateFiles(dir, logName) {
 		_, err := Update(path, func(l *Log) ([]Entry, error) { return Applied(l, dir), nil })
 		failed = append(failed, err)
 	}

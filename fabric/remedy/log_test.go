@@ -171,7 +171,7 @@ func TestOneAtATime(t *testing.T) {
 }
 
 // journal writes a journal of a change below dir that disables or enables port a.
-func journal(t *testing.T, dir, summary string, to mad.PortPhysicalState, begun time.Time, end apply.RecordKind) {
+func journal(t *testing.T, dir, summary string, to mad.PortPhysicalState, begun time.Time, end apply.RecordKind, left ...int) {
 	t.Helper()
 	size := mad.AttrPortInfo.Size
 	c := &apply.Cell{Node: a.GUID, Name: "x", LID: 1, Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Fields: []string{stateField}, Old: make([]byte, size), New: make([]byte, size)}
@@ -185,6 +185,11 @@ func journal(t *testing.T, dir, summary string, to mad.PortPhysicalState, begun 
 		t.Fatal(err)
 	}
 	defer j.Close()
+	if left != nil {
+		if err := j.Append(apply.Record{Kind: apply.KindApplied, At: begun, Left: left}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if end != "" {
 		if err := j.Append(apply.Record{Kind: end, At: begun.Add(time.Minute)}); err != nil {
 			t.Fatal(err)
@@ -209,14 +214,19 @@ func TestApplied(t *testing.T) {
 		{"reverted", "fabsh remedy isolate", planned.At, apply.KindReverted, false},
 		{"of a script", "maintenance.star", planned.At, apply.KindConfirmed, false},
 		{"before the plan", "fabsh remedy isolate", now.Add(time.Hour), apply.KindConfirmed, false},
+		{"stopped before it", "fabsh remedy isolate", planned.At, apply.KindConfirmed, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), "a[b]*")
 			path := filepath.Join(dir, "subnet", "remedies")
 			e := planned
 			e.At = test.planned
 			appended(t, path, run(0), e)
-			journal(t, dir, test.summary, mad.PortPhysicalStateDisabled, now, test.end)
+			var left []int
+			if test.name == "stopped before it" {
+				left = []int{0}
+			}
+			journal(t, dir, test.summary, mad.PortPhysicalStateDisabled, now, test.end, left...)
 			if err := Record(dir); err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +256,8 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// TestRepeatedRun: a run on the findings of the run before does not count again.
+// TestRepeatedRun: a run on findings of an earlier run does not count again, also if another run
+// was between.
 func TestRepeatedRun(t *testing.T) {
 	s := new(State)
 	for _, e := range []Entry{run(0), isolation(0, "runs"), run(0), isolation(1, "runs"), run(5), run(9), isolation(9, "runs")} {

@@ -119,7 +119,7 @@ func (h *Host) Unended(ctx context.Context) (b *Begin, damaged []error) {
 // unended is Unended for the subnet of a local port, with the journals below dir.
 // path is the journal of b.
 func unended(dir string, port *engine.Port) (path string, b *Begin, damaged []error) {
-	for _, at := range journalsBelow(dir) {
+	for _, at := range Journals(dir) {
 		if hasEnded(at) {
 			continue
 		}
@@ -158,11 +158,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("a change may be open; its journal cannot be read: %w", err)
 }
 
-// journalsBelow returns the journals in the directories of dir.
-func journalsBelow(dir string) []string {
-	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
-	return paths
-}
+// Journals returns the paths of the journals of all subnets with state in dir.
+func Journals(dir string) []string { return fabric.StateFiles(dir, journalName) }
 
 // journalsOf returns the directories below dir that contain a journal of the subnet of a
 // local port: created from this port, or from one of a subnet with the same GID prefix,
@@ -170,7 +167,7 @@ func journalsBelow(dir string) []string {
 // the port and the prefix, is damaged. failed is the first error of journals that cannot be
 // read.
 func journalsOf(dir string, port *engine.Port) (found []string, unknown []*DamageError, failed error) {
-	for _, path := range journalsBelow(dir) {
+	for _, path := range Journals(dir) {
 		j, err := ReadJournal(path)
 		var damage *DamageError
 		switch {
@@ -201,7 +198,7 @@ func mayBeOf(path string, port *engine.Port) bool {
 // hidden returns a journal below dir that belongs to another user and is not readable;
 // "": not found.
 func hidden(dir string) string {
-	for _, path := range journalsBelow(dir) {
+	for _, path := range Journals(dir) {
 		if f, err := os.Open(path); errors.Is(err, os.ErrPermission) {
 			return path
 		} else if err == nil {
