@@ -72,11 +72,11 @@ func PastOf(input *Past, now time.Time) starlark.Value {
 // phaseOf returns the phase of a link, and since when it is in it.
 func phaseOf(p *remedy.Past, f *fabric.Fabric, now time.Time) (phase string, at time.Time) {
 	switch {
-	case !p.Restoring.IsZero() && now.Sub(p.Restoring) < remedy.PendingFor:
+	case remedy.Pending(p.Restoring, now):
 		return "restoring", p.Restoring
 	case !p.Isolated.IsZero():
 		return "isolated", p.Isolated
-	case !p.Planned.IsZero() && now.Sub(p.Planned) < remedy.PendingFor:
+	case remedy.Pending(p.Planned, now):
 		return "planned", p.Planned
 	case !p.Testing.IsZero():
 		return "testing", p.Testing

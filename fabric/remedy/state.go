@@ -53,6 +53,13 @@ const (
 	maxPorts = 5_000
 )
 
+// Pending reports whether an action that was planned at a time may still be applied. It may not
+// if that is in the future: the clock was set back.
+func Pending(planned, now time.Time) bool {
+	age := now.Sub(planned)
+	return !planned.IsZero() && age >= 0 && age < PendingFor
+}
+
 // Of returns the past of the port, by either end of its link; nil: it has none.
 func (s *State) Of(p *fabric.Port) *Past {
 	if past := s.at(PlaceOf(p)); past != nil || p.Peer() == nil {
@@ -86,7 +93,7 @@ func (s *State) Isolated(f *fabric.Fabric) (list []*Past) {
 func (s *State) Released(f *fabric.Fabric, now time.Time) (entries []Entry) {
 	for _, past := range s.Ports {
 		p := past.Port.In(f)
-		if p == nil || p.Info() == nil || now.Sub(past.Planned) < PendingFor || now.Sub(past.Restoring) < PendingFor {
+		if p == nil || p.Info() == nil || Pending(past.Planned, now) || Pending(past.Restoring, now) {
 			continue
 		}
 		disabled := p.PhysicalState() == mad.PortPhysicalStateDisabled
@@ -130,6 +137,9 @@ func (s *State) Add(e *Entry) {
 	if e.Port == (Place{}) || e.Action == Reset || e.Action == Ticket {
 		return
 	}
+	if e.Action == Isolate && e.Peer != (Place{}) {
+		s.moved(e.Port, e.Peer)
+	}
 	past := s.at(e.Port)
 	switch {
 	case past == nil && (e.Action != Isolate || e.Kind == KindReleased):
@@ -161,6 +171,16 @@ func (s *State) Add(e *Entry) {
 	}
 }
 
+// moved separates the link of two places from isolated ports that were linked to one of them,
+// before the cable was moved.
+func (s *State) moved(p, q Place) {
+	for _, past := range s.Ports {
+		if !past.Isolated.IsZero() && past.Port != p && past.Port != q && (past.Peer == p || past.Peer == q) {
+			past.Peer = Place{}
+		}
+	}
+}
+
 // decided changes the past by a decision of the latest of runs.
 func (p *Past) decided(e *Entry, runs []time.Time) {
 	switch {
@@ -172,23 +192,21 @@ func (p *Past) decided(e *Entry, runs []time.Time) {
 			p.Declined = e.Rule
 		}
 		// A plan may be under way already: its journal began after the first.
-		if e.Rule == "" && e.At.Sub(p.Planned) >= PendingFor {
+		if e.Rule == "" && !Pending(p.Planned, e.At) {
 			p.Planned = e.At
 		}
 	case e.Rule != "":
 	case e.Kept:
 		p.Testing, p.Restored = time.Time{}, e.At
-	case e.At.Sub(p.Restoring) >= PendingFor:
+	case !Pending(p.Restoring, e.At):
 		p.Restoring = e.At
 	}
 }
 
-// run begins a run. A run on the same findings as the latest one is part of it.
+// run begins a run. A run on the same findings as one before is part of it, and counts once.
 func (s *State) run(e *Entry) {
-	if n := len(s.Runs); n == 0 || !s.Runs[n-1].Equal(e.Of) {
-		s.Runs = append(s.Runs, e.Of)
-		s.Runs = s.Runs[max(0, len(s.Runs)-KeptRuns):]
-	}
+	s.Runs = append(slices.DeleteFunc(s.Runs, e.Of.Equal), e.Of)
+	s.Runs = s.Runs[max(0, len(s.Runs)-KeptRuns):]
 	for _, past := range s.Ports {
 		past.Bad = slices.DeleteFunc(past.Bad, func(t time.Time) bool { return !slices.ContainsFunc(s.Runs, t.Equal) })
 	}
@@ -197,7 +215,7 @@ func (s *State) run(e *Entry) {
 		if !past.Isolated.IsZero() || !past.Testing.IsZero() {
 			return false
 		}
-		idle := len(past.Bad) == 0 && e.At.Sub(past.Planned) >= PendingFor && e.At.Sub(past.Last) >= forgetAfter
+		idle := len(past.Bad) == 0 && !Pending(past.Planned, e.At) && e.At.Sub(past.Last) >= forgetAfter
 		excess--
 		return idle || excess >= 0
 	})
