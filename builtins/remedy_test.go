@@ -253,7 +253,7 @@ func TestRemedyFlap(t *testing.T) {
 func TestRemedyRepaired(t *testing.T) {
 	operate(t, "fattree:k=4", func(o *operator) {
 		p := o.port("leaf-2/4")
-		write(t, o.f.fs, "/work/repaired", "")
+		write(t, o.f.fs, "/work/repaired", p.Name()+" 2999-01-01T00:00:00Z\n") // not repaired yet
 		for hour := 1; hour <= 80; hour++ {
 			time.Sleep(time.Hour)
 			if hour <= 10 || hour >= 40 && hour < 60 {
