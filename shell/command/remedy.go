@@ -313,10 +313,16 @@ func (x *remedyRun) findLast(ctx context.Context) (err error) {
 	return nil
 }
 
-// readLog reads the log of the subnet.
+// readLog reads the log of the subnet. Without a log, budgets would not hold across runs, and
+// what a plan isolates would be unknown later: so --out needs one on a live fabric.
 func (x *remedyRun) readLog() (err error) {
 	x.State = new(remedy.State)
-	if x.StateDir == "" || !x.subnet.IsKnown() {
+	switch {
+	case x.StateDir == "" && x.o.out != "" && !x.InProcess():
+		return errors.New("remedy: --out: no directory for state, which has the log of decisions; give --state DIR")
+	case x.StateDir != "" && x.o.out != "" && !x.subnet.IsKnown():
+		return errors.New("remedy: --out: the log is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager; give --subnet NAME")
+	case x.StateDir == "" || !x.subnet.IsKnown():
 		return nil
 	}
 	if err = audit.CheckSubnet(x.StateDir, x.subnet); err == nil {

@@ -36,3 +36,26 @@ func TestRemedyCron(t *testing.T) {
 		}
 	}
 }
+
+// TestRemedyWithoutLog: on a live fabric no plan is written without a log, in which budgets and
+// isolated ports are kept.
+func TestRemedyWithoutLog(t *testing.T) {
+	dir := t.TempDir()
+	serveSim(t, "remedy-log", "fattree:k=4", "--no-sm")
+	run := func(words ...string) (string, int) {
+		c := exec.Command("fabsh", append([]string{"-F", "ibsim:remedy-log", "--state=state", "-q", "remedy", "isolate", "--audits", "links", "--out", "x.plan"}, words...)...)
+		c.Env, c.Dir = testEnv(t), dir
+		out, _ := c.CombinedOutput()
+		return string(out), c.ProcessState.ExitCode()
+	}
+	const want = "remedy: --out: the log is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager; give --subnet NAME\n"
+	if out, status := run(); out != want || status != 2 {
+		t.Errorf("status %d, %s", status, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "x.plan")); err == nil {
+		t.Error("a plan was written")
+	}
+	if out, status := run("--subnet", "lab"); status != 0 {
+		t.Errorf("--subnet: status %d, %s", status, out)
+	}
+}
