@@ -45,10 +45,31 @@ func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 		return nil, err
 	}
 	x.write()
-	if v, err := verify.Tables(ctx, x.t, verify.Options{}); err != nil || v.Loops > 0 || !v.Acyclic {
+	v, err := verify.Tables(ctx, x.t, verify.Options{})
+	if err == nil && !v.Acyclic && v.Unreachable > 0 {
+		x.dropCut()
+		v, err = verify.Tables(ctx, x.t, verify.Options{})
+	}
+	if err != nil || v.Loops > 0 || !v.Acyclic {
 		return nil, err
 	}
 	return x.t, nil
+}
+
+// dropCut makes all switches drop packets to destinations that they do not reach. They would be
+// dropped on the way, where the network is cut, but before that they close a credit loop: they
+// are on no lane of their own.
+func (x *layered) dropCut() {
+	for s := range x.g.Switches() {
+		for d := range x.g.Switches() {
+			if x.h.Distance(s, d) >= 0 {
+				continue
+			}
+			for _, dest := range x.g.DestsOf(d) {
+				x.t.Row(s)[dest.LID] = routes.NoPort
+			}
+		}
+	}
 }
 
 // layered is the state of keepLanes.
