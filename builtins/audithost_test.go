@@ -200,6 +200,10 @@ func TestHostFaults(t *testing.T) {
 		{"invalid expectation", expect("8xNDR,x", nil), "failed: this_host: for parameter expect: invalid ports \"x\"; want COUNTxSPEED such as 8xNDR, or COUNTxWIDTHxSPEED such as 8x2xHDR\nstatus 2\n"},
 		{"invalid file of expectations", expect("MT4129\n", nil), "failed: this_host: expect: line 1: want MODEL PORTS [FIRMWARE]..., such as MT4129 8xNDR 28.39.1002\nstatus 2\n"},
 		{"two kinds", expect("7xNDR,1xHDR", port("mlx5_4", "rate", "200 Gb/sec (4X HDR)")), "status 0\n"},
+		{"of a model that is not expected", expect("MT4123 0xHDR\nMT4119 0xEDR\n", half), "error host.width:0xa088c20300100020/1 mlx5_4/1: width 2x; most ports of the model in this host: 4x\nstatus 1\n"},
+		{"of another device than the manifest's", expect(manifest, half), "error host.width:0xa088c20300100020/1 mlx5_4/1: width 2x; most ports of the model in this host: 4x\nstatus 1\n"},
+		{"LMC", port("mlx5_4", "lid_mask_count", "255"), "not judged: host.down: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/lid_mask_count: invalid number 255; want at most 7\nnot judged: host.gone: the files of mlx5_4/1 are invalid\nstatus 3\n"},
+		{"LID of 17 bits", port("mlx5_4", "lid", "0x10100"), "not judged: host.down: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/lid: invalid number 65792; want at most 65535\nnot judged: host.gone: the files of mlx5_4/1 are invalid\nstatus 3\n"},
 		{"two kinds, one slow", expect("7xNDR,1xHDR", func(h *hostRun) {
 			port("mlx5_4", "rate", "200 Gb/sec (4X HDR)")(h)
 			port("mlx5_5", "rate", "100 Gb/sec (4X EDR)")(h)

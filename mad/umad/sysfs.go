@@ -161,19 +161,23 @@ func (s sysfs) describe(p *port) error {
 
 // facts reads the facts of an engine.Port of p.
 func (s sysfs) facts(p port) (f engine.Port, err error) {
-	uint := func(name string) uint64 {
-		v, e := s.uint(path.Join(p.folder(), name))
+	uint := func(name string, most uint64) uint64 {
+		name = path.Join(p.folder(), name)
+		v, e := s.uint(name)
+		if e == nil && v > most {
+			e = fmt.Errorf("%s: invalid number %d; want at most %d", name, v, most)
+		}
 		err = cmp.Or(err, e)
 		return v
 	}
 	f = engine.Port{
 		Device: p.device,
 		Num:    uint8(p.num),
-		LID:    mad.LID(uint("lid")),
-		LMC:    uint8(uint("lid_mask_count")),
-		SMLID:  mad.LID(uint("sm_lid")),
-		SMSL:   uint8(uint("sm_sl")),
-		State:  mad.PortState(uint("state")),
+		LID:    mad.LID(uint("lid", 0xffff)),
+		LMC:    uint8(uint("lid_mask_count", 7)),
+		SMLID:  mad.LID(uint("sm_lid", 0xffff)),
+		SMSL:   uint8(uint("sm_sl", 15)),
+		State:  mad.PortState(uint("state", 15)),
 	}
 	if err != nil {
 		return f, err
