@@ -79,7 +79,9 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	k.kwargs = args.Keywords
 	args.Allow(k.in.Runtime.Files)
 	if len(args.Positional) > 0 {
-		k.host, _ = starlark.AsString(args.Positional[0])
+		if k.host, _ = starlark.AsString(args.Positional[0]); k.host == "" { // an unset variable, not all hosts
+			return fmt.Errorf("topology %s: the name of the host is empty; want a host, or no argument for all", e.Name)
+		}
 	}
 	return nil
 }
