@@ -175,8 +175,8 @@ func (o *operator) fails(p *fabric.Port, counter string, n uint64) {
 	o.count(p.Peer(), counter, n)
 }
 
-// told returns the log in short: hour, what, and why it was declined.
-func (o *operator) told() string {
+// summary returns the log in short: hour, what, and why it was declined.
+func (o *operator) summary() string {
 	var b strings.Builder
 	for _, e := range o.log.Entries {
 		word := string(e.Kind)
@@ -241,7 +241,7 @@ func TestRemedyFlap(t *testing.T) {
 79 h isolate leaf-1/3 - spine-1/1 planned
 79 h isolate leaf-1/3 - spine-1/1 applied
 `
-		if diff := cmp.Diff(want, o.told()); diff != "" {
+		if diff := cmp.Diff(want, o.summary()); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		o.once()
@@ -283,7 +283,7 @@ func TestRemedyRepaired(t *testing.T) {
 60 h restore LINK applied
 63 h restore LINK kept
 `, "LINK", name)
-		if diff := cmp.Diff(want, o.told()); diff != "" {
+		if diff := cmp.Diff(want, o.summary()); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		o.once()
@@ -326,7 +326,7 @@ func TestRemedyForeign(t *testing.T) {
 3 h isolate leaf-1/3 - spine-1/1 applied
 9 h  leaf-1/3 - spine-1/1 released
 `
-		if diff := cmp.Diff(want, o.told()); diff != "" {
+		if diff := cmp.Diff(want, o.summary()); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		f := o.now()
@@ -375,7 +375,7 @@ func TestRemedyDeclined(t *testing.T) {
 26 h ticket leaf-2/1 - node-0003 HCA-1/1 planned
 28 h isolate leaf-2/1 - node-0003 HCA-1/1 declined host
 `
-		if diff := cmp.Diff(want, o.told()); diff != "" {
+		if diff := cmp.Diff(want, o.summary()); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	}, "isolate", "--runs=1", "--of=1", "--uplinks=0.5", "--busy=/work/busy", "--window=Sun 00:00-24:00")
@@ -393,7 +393,7 @@ func TestRemedyHosts(t *testing.T) {
 			o.run()
 		}
 		if past := o.log.State.Of(o.port("leaf-4/3")); past == nil || past.Isolated.IsZero() {
-			t.Errorf("leaf-4/3 is not isolated\n%s", o.told())
+			t.Errorf("leaf-4/3 is not isolated\n%s", o.summary())
 		}
 	}, "isolate", "--runs=1", "--uplinks=0.5", "--per-day=2")
 }
@@ -425,7 +425,7 @@ func TestRemedyUplinks(t *testing.T) {
 			}
 		}
 		if applied != 2 || len(up) != 4 || rules["uplinks"] == 0 || rules["runs"] == 0 || len(rules) != 2 {
-			t.Errorf("%d of %d uplinks were isolated, and declined %v; want 2 of 4, by runs and uplinks\n%s", applied, len(up), rules, o.told())
+			t.Errorf("%d of %d uplinks were isolated, and declined %v; want 2 of 4, by runs and uplinks\n%s", applied, len(up), rules, o.summary())
 		}
 		o.once()
 	}, "isolate", "--uplinks=0.5", "--per-switch=9", "--per-tier=9")

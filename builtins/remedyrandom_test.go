@@ -186,7 +186,7 @@ func (x *randomCase) decide(r *rand.Rand) {
 	x.decisions, x.down = o.Decisions, map[*fabric.Port]bool{}
 	var ports []*fabric.Port
 	fresh, used, at := 0, 0, map[mad.GUID]int{}
-	pending := func(past *remedy.Past) bool { return past != nil && time.Since(past.Planned) < remedy.PendingFor }
+	pending := func(past *remedy.Past) bool { return past != nil && remedy.Pending(past.Planned, time.Now()) }
 	day := 0
 	for _, past := range x.state.Ports {
 		if !past.Isolated.IsZero() || pending(past) {

@@ -90,7 +90,7 @@ func parseLine(line []byte) (e Entry, err error) {
 		return e, errors.New("it has no time")
 	case (e.Kind == KindState) != (e.State != nil):
 		return e, errors.New("the state is missing")
-	case e.State != nil && (slices.Contains(e.State.Ports, nil) || len(e.State.Ports) > 2*maxPorts || len(e.State.Runs) > KeptRuns || e.Covers < 0):
+	case e.State != nil && (slices.Contains(e.State.Ports, nil) || len(e.State.Ports) > 2*maxPorts || len(e.State.Runs) > keptRuns || e.Covers < 0):
 		return e, errors.New("the state is invalid")
 	}
 	return e, nil

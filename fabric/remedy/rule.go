@@ -32,7 +32,7 @@ func Rules() []Rule {
 		{"host", "No host loses its last link.", down, (*decider).host},
 		{"split", "No two nodes lose the last path between them.", down, (*decider).split},
 		{"limit", "A plan takes down at most 10 links, or 0.5 % of the ports with a link if that is more.", down, (*decider).limit},
-		{"effect", "No link goes down if pairs of nodes would lose their path, or if the new tables could deadlock, as predicted.", down, (*decider).effect},
+		{"effect", "No link goes down if ports of hosts would lose a path, as that at the link of a host does, or if the new tables could deadlock, as predicted.", down, (*decider).effect},
 		{"foreign", "Only ports that fabsh isolated are enabled, never one that another disabled.", []Kind{Restore}, (*decider).foreign},
 	}
 }

@@ -43,12 +43,12 @@ type Past struct {
 }
 
 const (
-	// KeptRuns is of how many runs it is known what they proposed.
-	KeptRuns = 32
+	// keptRuns is of how many runs it is known what they proposed.
+	keptRuns = 32
 	// forgetAfter is how long it is known that a link was isolated.
 	forgetAfter = 180 * 24 * time.Hour
-	// PendingFor is how long an action counts as planned if it is not applied.
-	PendingFor = 24 * time.Hour
+	// pendingFor is how long an action counts as planned if it is not applied.
+	pendingFor = 24 * time.Hour
 	// maxPorts bounds the ports of a state. Those that are isolated are never dropped.
 	maxPorts = 5_000
 )
@@ -57,7 +57,7 @@ const (
 // if that is in the future: the clock was set back.
 func Pending(planned, now time.Time) bool {
 	age := now.Sub(planned)
-	return !planned.IsZero() && age >= 0 && age < PendingFor
+	return !planned.IsZero() && age >= 0 && age < pendingFor
 }
 
 // Of returns the past of the port, by either end of its link; nil: it has none.
@@ -206,7 +206,7 @@ func (p *Past) decided(e *Entry, runs []time.Time) {
 // run begins a run. A run on the same findings as one before is part of it, and counts once.
 func (s *State) run(e *Entry) {
 	s.Runs = append(slices.DeleteFunc(s.Runs, e.Of.Equal), e.Of)
-	s.Runs = s.Runs[max(0, len(s.Runs)-KeptRuns):]
+	s.Runs = s.Runs[max(0, len(s.Runs)-keptRuns):]
 	for _, past := range s.Ports {
 		past.Bad = slices.DeleteFunc(past.Bad, func(t time.Time) bool { return !slices.ContainsFunc(s.Runs, t.Equal) })
 	}
@@ -219,14 +219,4 @@ func (s *State) run(e *Entry) {
 		excess--
 		return idle || excess >= 0
 	})
-}
-
-// BadRuns returns in how many of the latest n runs it was proposed to isolate the link.
-func (p *Past) BadRuns(s *State, n int) (bad int) {
-	for _, t := range s.Runs[max(0, len(s.Runs)-n):] {
-		if slices.ContainsFunc(p.Bad, t.Equal) {
-			bad++
-		}
-	}
-	return bad
 }
