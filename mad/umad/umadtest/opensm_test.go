@@ -43,6 +43,7 @@ func TestKernelOpenSM(t *testing.T) {
 		{"whole tables", testWholeTables},
 		{"reports", testReports},
 		{"audits", testAudits},
+		{"audit host", testAuditHost},
 		{"at once", testAtOnce},
 		{"change", testChange},
 		{"keys", testKeys}, // OpenSM's log has an error then

@@ -149,3 +149,26 @@ func testAudits(t *testing.T, s *subnet) {
 		t.Errorf("audit --deep: %s", out)
 	}
 }
+
+// testAuditHost judges the ports of this host by the kernel's files and by their own agents.
+// The virtual adapters have no firmware and no counters. The first run reads the program
+// from the disk, which takes seconds here; the second is judged.
+func testAuditHost(t *testing.T, s *subnet) {
+	const want = `fabric    host (none): 2 ports, 2 of InfiniBand
+audits    host
+coverage  9 of 13 checks; 100 % of 4 requests
+not judged  host.gone (no earlier run of this job has read them)
+not judged  host.fw (the kernel shows no firmware of vib0/1, vib1/1)
+not judged  host.errors host.flap (vib0/1: /sys/class/infiniband/vib0/ports/1/counters: the kernel shows no counters of the port)
+not judged  host.errors host.flap (vib1/1: /sys/class/infiniband/vib1/ports/1/counters: the kernel shows no counters of the port)
+findings  none
+`
+	var out []byte
+	for range 2 {
+		var err error
+		if out, err = exec.CommandContext(t.Context(), "fabsh", "-q", "--state", t.TempDir(), "audit", "host").CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	is(t, "audit host", string(out), want)
+}
