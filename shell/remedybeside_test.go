@@ -69,6 +69,10 @@ func TestRemedyBesideManager(t *testing.T) {
 		}
 	}
 	remedy("planned   isolate  leaf-2/3 - spine-1/2: bad", "--out", "isolate.plan")
+	refused, _ := fabsh("--state", "other", "--write", "--override-sm", "change", "apply", "isolate.plan").CombinedOutput()
+	if want := "change apply: no log of remedies below other has port 0x0002c90300100040/2 as planned in the last 24 h; make the plan again with fabsh remedy --out, and apply it with the same --state\n"; string(refused) != want {
+		t.Errorf("with another state: %s", refused)
+	}
 	change("isolate.plan")
 	remedy("declined  isolate  leaf-2/3: bad")
 	remedy("planned   restore  spine-1/2: repaired", "--to=restore", "--out", "restore.plan")

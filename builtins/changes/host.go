@@ -56,6 +56,9 @@ func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (
 		case err != nil:
 			r.Warn("the log of remedies is not up to date: %v", err)
 		}
+		if err := remedy.CheckPlan(h.State, p, r.Clock.Now()); err != nil {
+			return apply.Unresolved, fmt.Errorf("change apply: %w", err)
+		}
 	}
 	o.Summary = lang.OneLine(cmp.Or(p.From, "a plan"))
 	outcome, err := h.Make(ctx, f, p, &o)

@@ -7,7 +7,8 @@
 //	log.go      Log: the file of a subnet, read, appended to and shortened
 //	state.go    State: what the log comes to: ports that are isolated, and the past of each
 //	metric.go   metrics for the exporter
-//	journal.go  Applied: which planned actions a journal of change apply has confirmed
+//	journal.go  Applied: which planned actions a journal of change apply has confirmed; CheckPlan:
+//	            whether a plan may still be applied
 //
 // It sends nothing, and runs no script.
 package remedy

@@ -1,16 +1,64 @@
 package remedy
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/plan"
 	"fabsh/mad"
 )
 
 // Origin begins the origin of the plans that remedies make (plan.Plan.From), by which a journal
 // of change apply is recognized.
 const Origin = "fabsh remedy "
+
+// CheckPlan returns why a plan that remedies made must not be applied: no log below dir has its
+// actions as planned within pendingFor. Then they would not be recorded as applied, or are no
+// longer in the budgets of other plans. It is nil for other plans.
+func CheckPlan(dir string, p *plan.Plan, now time.Time) error {
+	if !strings.HasPrefix(p.From, Origin) {
+		return nil
+	}
+	logs := []*Log{{}} // resets need none
+	var failed []error
+	for _, path := range fabric.StateFiles(dir, logName) {
+		l, err := ReadLog(path)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		logs = append(logs, l)
+	}
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		place := Place{s.Target.GUID, int(s.Modifier & 0xff)}
+		if !slices.ContainsFunc(logs, func(l *Log) bool { return l.State.isPending(place, s.Fields, now) }) {
+			return errors.Join(append(failed, fmt.Errorf("no log of remedies below %s has port %v as planned in the last %g h; make the plan again with fabsh remedy --out, and apply it with the same --state", dir, place, pendingFor.Hours()))...)
+		}
+	}
+	return nil
+}
+
+// isPending reports whether a Set of fields of the port at a place is planned. A reset is not
+// kept in the state, and may always be applied.
+func (s *State) isPending(place Place, fields []plan.Field, now time.Time) bool {
+	past := s.at(place)
+	for _, f := range fields {
+		switch {
+		case f.Name != stateField:
+		case mad.PortPhysicalState(f.New) == mad.PortPhysicalStateDisabled:
+			return past != nil && Pending(past.Planned, now)
+		case mad.PortPhysicalState(f.Old) == mad.PortPhysicalStateDisabled:
+			return past != nil && Pending(past.Restoring, now)
+		}
+	}
+	return true
+}
 
 // Applied returns entries for the planned actions of l that a journal of a change below dir
 // has confirmed, and l does not have.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/lock"
 	"fabsh/mad"
 )
@@ -253,6 +254,41 @@ func TestApplied(t *testing.T) {
 				t.Errorf("after the restore: %+v, %v", l.State.at(a), err)
 			}
 		})
+	}
+}
+
+// TestCheckPlan: a plan of remedies is applied where the log has its actions, within a day.
+func TestCheckPlan(t *testing.T) {
+	dir := t.TempDir()
+	back := isolation(10, "")
+	back.Action = Restore
+	appended(t, filepath.Join(dir, "subnet", "remedies"), run(0), isolation(0, ""), Entry{At: at(1), Kind: KindApplied, Action: Isolate, Port: a, Peer: b}, back)
+	empty := t.TempDir()
+	const up, disabled, polling = uint64(mad.PortPhysicalStateLinkUp), uint64(mad.PortPhysicalStateDisabled), uint64(mad.PortPhysicalStatePolling)
+	refused := func(dir string) string {
+		return "no log of remedies below " + dir + " has port 0x0000000000000010/3 as planned in the last 24 h; make the plan again with fabsh remedy --out, and apply it with the same --state"
+	}
+	for _, test := range []struct {
+		name, dir, from string
+		old, new        uint64
+		minutes         int
+		want            string
+	}{
+		{"restore", dir, "fabsh remedy mine", disabled, polling, 20, ""},
+		{"restore, a day later", dir, "fabsh remedy mine", disabled, polling, 10 + 24*60, refused(dir)},
+		{"isolated already", dir, "fabsh remedy mine", up, disabled, 20, refused(dir)},
+		{"reset", empty, "fabsh remedy mine", up, polling, 20, ""},
+		{"another state", empty, "fabsh remedy mine", disabled, polling, 20, refused(empty)},
+		{"of a script", empty, "mine.star", disabled, polling, 20, ""},
+	} {
+		p := &plan.Plan{From: test.from, Sets: []plan.Set{{Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Target: plan.Target{GUID: a.GUID}, Fields: []plan.Field{{Name: stateField, Old: test.old, New: test.new}}}}}
+		got := ""
+		if err := CheckPlan(test.dir, p, at(test.minutes)); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
 	}
 }
 

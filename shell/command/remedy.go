@@ -35,7 +35,8 @@ the findings of their last run that kept state, such as that of cron.
 Nothing is changed. Without --out the decisions and the plan are shown, and nothing else
 happens. With --out the plan is written, and the decisions are added to the log of the
 subnet ("fabsh remedy log"), by which remedies count in how many runs a link was bad, and
-what fabsh has isolated. "fabsh --write --override-sm change apply FILE" applies the plan.
+what fabsh has isolated. "fabsh --write --override-sm change apply FILE" applies the plan,
+within a day and with the same --state.
 
 What these rules forbid is declined and reported, also for your own remedies:
 %s
