@@ -118,8 +118,12 @@ func Judge(reports []*audit.Report, o Options) *Report {
 			out.Time = r.Ended
 		}
 	}
+	wanted := map[string]bool{}
+	for _, name := range o.Names {
+		wanted[name] = true
+	}
 	for name, h := range j.hosts {
-		if o.Names == nil || slices.Contains(o.Names, name) {
+		if o.Names == nil || wanted[name] {
 			out.Hosts = append(out.Hosts, h.settle(name))
 		}
 	}
