@@ -204,6 +204,9 @@ func TestHostFaults(t *testing.T) {
 		{"of another device than the manifest's", expect(manifest, half), "error host.width:0xa088c20300100020/1 mlx5_4/1: width 2x; most ports of the model in this host: 4x\nstatus 1\n"},
 		{"LMC", port("mlx5_4", "lid_mask_count", "255"), "not judged: host.down: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/lid_mask_count: invalid number 255; want at most 7\nnot judged: host.gone: the files of mlx5_4/1 are invalid\nstatus 3\n"},
 		{"LID of 17 bits", port("mlx5_4", "lid", "0x10100"), "not judged: host.down: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/lid: invalid number 65792; want at most 65535\nnot judged: host.gone: the files of mlx5_4/1 are invalid\nstatus 3\n"},
+		{"invalid file, expected", expect("8xNDR", port("mlx5_4", "sm_lid", "?")), "not judged: host.count host.gone: the files of mlx5_4/1 are invalid\nnot judged: host.down: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/sm_lid: invalid number \"?\"\nstatus 3\n"},
+		{"invalid file, and one is missing", expect("9xNDR", port("mlx5_4", "sm_lid", "?")), "error host.count:fabric fabric: node-0012: 7 InfiniBand ports; expected: 9 at 4x NDR\nnot judged: host.down: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/sm_lid: invalid number \"?\"\nnot judged: host.gone: the files of mlx5_4/1 are invalid\nstatus 3\n"},
+		{"invalid file of the manifest's", expect(manifest, port("mlx5_3", "sm_lid", "?")), "not judged: host.count: the files of mlx5_3 are invalid\nnot judged: host.down: mlx5_3/1: /sys/class/infiniband/mlx5_3/ports/1/sm_lid: invalid number \"?\"\nnot judged: host.gone: the files of mlx5_3/1 are invalid\nstatus 3\n"},
 		{"two kinds, one slow", expect("7xNDR,1xHDR", func(h *hostRun) {
 			port("mlx5_4", "rate", "200 Gb/sec (4X HDR)")(h)
 			port("mlx5_5", "rate", "100 Gb/sec (4X EDR)")(h)
@@ -261,6 +264,19 @@ func TestHostRuns(t *testing.T) {
 		time.Sleep(time.Hour)
 		run("status 0\n")
 	})
+}
+
+// Without a directory for the state, counters are not compared, which is not health.
+func TestHostWithoutState(t *testing.T) {
+	h := &hostRun{files: hosttest.Rails()}
+	report, status, err := h.report(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "not judged: host.gone host.flap host.errors: this session keeps no reads; give it a directory with --state DIR\nstatus 0\n"
+	if diff := cmp.Diff(want, lines(report, status)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
 }
 
 // A planarized adapter shows its port on one device, and its planes on another: one port, whose

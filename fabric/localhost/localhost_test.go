@@ -219,3 +219,18 @@ func TestManyPorts(t *testing.T) {
 		t.Errorf("%d of %d ports are known", known, len(h.Ports))
 	}
 }
+
+// Files that may not be read are no host without devices.
+func TestNoPermission(t *testing.T) {
+	_, err := Read(t.Context(), Options{FS: forbidden{}})
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// forbidden has only files that may not be read.
+type forbidden struct{}
+
+func (forbidden) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+}

@@ -90,8 +90,11 @@ func (s sysfs) portsOf(umads map[string]string) (ports []port, err error) {
 // whose ports are unknown is 0.
 func (s sysfs) eachPort(umads map[string]string, f func(p port, err error)) error {
 	devices, err := s.names(deviceClass)
-	if err != nil || len(devices) == 0 {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(devices) == 0 {
 		return ErrNoDevice
+	}
+	if err != nil {
+		return err
 	}
 	for _, device := range devices {
 		nums, err := s.list(path.Join(deviceClass, device, "ports"))
