@@ -26,9 +26,9 @@ import (
 // are on the first on which their paths are shortest ones, or else as short as can be; each
 // lane has a tree of its own, from a root far from the others.
 // Then each LID gets paths again, in the order of channels that was found, now that the load
-// of all others is known. All this is also done from other roots, and beside it are tables
-// whose paths go up to a root and then down; the most even tables are taken: see mostEven. On
-// a fat tree, paths go up and then down where all pairs have such a path, and on very large
+// of all others is known. All this is also done from other roots, on several lanes only where it
+// takes little time, and beside it are tables whose paths go up to a root and then down; the most
+// even tables are taken: see mostEven. On a fat tree, paths go up and then down where all pairs have such a path, and on very large
 // networks: see nueUpDown.
 //
 // Time: for each LID a search of O(C*log C), on each lane that is tried, and a cycle
@@ -80,7 +80,8 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 }
 
 // bestOfNue are the most even of tables by searches and of those whose paths go up to a root
-// and then down. Other roots than root are tried unless some are given.
+// and then down. Other roots than root are tried unless some are given, or there are several lanes
+// and many LIDs: then tables of one lane are not among the most even.
 func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {
 	vls := max(nueVLs, o.MaxVLs)
 	if g.Weighted() { // the weights determine which paths are better
@@ -118,7 +119,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 				}
 				others = append(others, u)
 			}
-			if len(o.Roots) == 0 && size <= search.RefineSteps {
+			if len(o.Roots) == 0 && size <= search.RefineSteps && (vls == 1 || isSmall) {
 				more, err := byOtherRoots(ctx, g, root, connected, vls == 1 && isSmall)
 				if err != nil {
 					return err

@@ -205,7 +205,7 @@ func (n *nueSearch) escape() {
 // route finds the paths to one LID, which without an escape tree may fail.
 func (n *nueSearch) route(d int, dest graph.Dest) bool {
 	n.begin(d)
-	if n.tests > 0 {
+	if n.tests != 0 {
 		n.order.Budget = n.tests
 		n.search()
 		n.order.Budget = 0

@@ -27,7 +27,9 @@ func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Rank
 		searches[i] = newNueSearch(r, cdg.New(g, 1), cdg.UpDownOrder(g, ranks))
 		searches[i].load = searches[0].load
 		if len(roots) > 1 { // what takes dependencies away from other LIDs may go on another lane
-			searches[i].tests = len(g.Channels())
+			if searches[i].tests = len(g.Channels()); len(g.Dests())*len(g.Channels()) > testedSteps {
+				searches[i].tests = -1
+			}
 		}
 		searches[i].addTree(root)
 	}
@@ -97,6 +99,10 @@ func treesOf(g *graph.Graph, roots []int) string {
 	}
 	return strings.Join(names, " or ")
 }
+
+// testedSteps is the product of LIDs and channels above which, on several lanes, cycle tests would
+// take seconds: paths that need none, if there are such, are a little longer.
+const testedSteps = 1 << 24
 
 // shortestLane is the first lane on which paths to switch d are as short as can be, or
 // shortest, without cycle tests: those would take most of the time. After the first lane, several

@@ -39,7 +39,7 @@ type nueSearch struct {
 	component []int32    // by switch: the lowest switch of its connected component
 	tree      []int32    // by switch: the channel to its parent in the escape tree
 	escaped   int        // LIDs that took the escape tree
-	tests     int        // channels that the cycle tests of a LID go through, as far as it has paths without more; 0: all
+	tests     int        // channels that the cycle tests of a LID go through, as far as it has paths without more; -1: none; 0: all
 	port      int32      // terminal of the present LID
 	dear      []int32    // channels that cost siblingCost more
 
