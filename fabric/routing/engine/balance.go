@@ -35,6 +35,7 @@ type balancer struct {
 	squares   float64 // with turns: the sum of the squares of load
 	power     int     // of the load, which a channel costs; 0: 1
 	most      int64   // the largest load when the pass began, at least 1
+	slack     float64 // see shiftSlack
 
 	// turns, if not nil, are those that close no cycle. A path pays for each other turn
 	// toll times the mean cost of a channel.
@@ -57,7 +58,7 @@ func newBalancer(r *routes.Routes, h *graph.Hops) *balancer {
 	g := r.Graph()
 	n := len(g.Switches())
 	return &balancer{
-		r: r, g: g, h: h, endpoints: g.Endpoints(), load: make([]int64, len(g.Channels())),
+		r: r, g: g, h: h, endpoints: g.Endpoints(), load: make([]int64, len(g.Channels())), slack: shiftSlack,
 		via: make([]int32, n), cost: make([]int64, n), flow: make([]int64, n),
 	}
 }
@@ -89,6 +90,7 @@ func (b *balancer) evenOut(ctx context.Context) error {
 			}
 		}
 	}
+	b.slack = shiftSlackLIDs
 	return b.refine(ctx)
 }
 

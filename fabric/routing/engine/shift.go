@@ -40,9 +40,11 @@ const (
 	shiftPasses = 3
 	// shiftSlack is how much more load than the largest a channel may get, if that makes the sum
 	// of the squares of flows less than shiftGain times as large: in dragonflies, paths by way of
-	// a third group do so.
-	shiftSlack = 1.125
-	shiftGain  = 0.9
+	// a third group do so. Paths that spread LIDs over ports at first need more of it than those
+	// that spread routes, for bandwidths of at least 0.97 times OpenSM's of the same engine.
+	shiftSlack     = 1.125
+	shiftSlackLIDs = 1.175
+	shiftGain      = 0.9
 )
 
 // spreadShifts gives switches other next hops, where that spreads the flows of shifts.
@@ -59,7 +61,7 @@ func (b *balancer) spreadShifts(ctx context.Context) error {
 		return err
 	}
 	entries, load, squares := b.r.Clone(), slices.Clone(b.load), x.squares()
-	x.most = int64(shiftSlack * float64(x.most))
+	x.most = int64(b.slack * float64(x.most))
 	if err := x.passes(ctx, 1); err != nil {
 		return err
 	}
