@@ -178,6 +178,9 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 	if err != nil {
 		return err
 	}
+	if s.Engine != nil && !x.Fabric.Complete() {
+		return &session.HostError{Err: fmt.Errorf("remedy: no plan is made: incomplete sweep: %s", x.Fabric.FirstMissing())}
+	}
 	if err := x.readLog(); err != nil {
 		return err
 	}
