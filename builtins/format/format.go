@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bazelbuild/buildtools/build"
 	"go.starlark.net/syntax"
@@ -31,11 +32,31 @@ func Script(name string, src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (not supported by the library of buildifier)", err)
 	}
+	build.Walk(parsed, func(e build.Expr, _ []build.Expr) {
+		if s, ok := e.(*build.StringExpr); ok {
+			requote(s)
+		}
+	})
 	out := restore(string(build.FormatWithoutRewriting(parsed)))
 	if _, err := lang.Dialect.Parse(name, out, 0); err != nil {
 		return nil, fmt.Errorf("%s: internal error: the library of buildifier produced an invalid script: %w", name, err)
 	}
 	return []byte(out), nil
+}
+
+// requote gives a string with letters beyond ASCII double quotes. The printer keeps such a
+// token; of others it escapes each byte, in a form that Starlark does not accept.
+func requote(s *build.StringExpr) {
+	body, isSingle := strings.CutPrefix(s.Token, "'")
+	if !isSingle || strings.Contains(body, `"`) || !strings.ContainsFunc(s.Value, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return
+	}
+	n := 1
+	if s.TripleQuote {
+		n = 3
+	}
+	quotes := strings.Repeat(`"`, n)
+	s.Token = quotes + s.Token[n:len(s.Token)-n] + quotes
 }
 
 // hideWhile writes while statements as for statements, and indents by spaces, because

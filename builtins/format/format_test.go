@@ -56,6 +56,8 @@ func TestScript(t *testing.T) {
 		{"lists keep their order", "x = f(deps=['b','a'], srcs=['2','1'])\n", "x = f(deps = [\"b\", \"a\"], srcs = [\"2\", \"1\"])\n"},
 		{"top-level control", "for i in range(3):\n  if i: continue\n  print(i)\n", "for i in range(3):\n    if i:\n        continue\n    print(i)\n"},
 		{"windows", "x=1\r\nwhile x:\r\n  x=0\r\n", "x = 1\nwhile x:\n    x = 0\n"},
+		{"letters beyond ASCII", "x = 'é'\ny = '\\té\\'\\u00e9'\nz = '''é\nü'''\nv = 'é\"'\nload('é', 'b')\n", "x = \"é\"\ny = \"\\té\\'\\u00e9\"\nz = \"\"\"é\nü\"\"\"\nv = 'é\"'\n\nload(\"é\", \"b\")\n"},
+		{"escapes of letters beyond ASCII", "x = '\\u00e9'\n", "x = \"\\u00e9\"\n"},
 		{"nothing", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -76,7 +78,7 @@ func TestScript(t *testing.T) {
 // FuzzScript: whatever is a script is one afterwards, and stays as it is
 // then.
 func FuzzScript(f *testing.F) {
-	for _, src := range []string{"x = [\n1,\n# c\n2]\n", "while x: pass\n", "load('a', b='c')\n", "x = '''a\n\tb'''\n", "def f(): # c\n  '''doc'''\n", "x = b'\\xff' + r'\\' \n", "\r0", "if 1:\r\twhile 0: pass # c\r\nx = '''a\\r\\n'''\r"} {
+	for _, src := range []string{"x = [\n1,\n# c\n2]\n", "while x: pass\n", "load('a', b='c')\n", "x = '''a\n\tb'''\n", "def f(): # c\n  '''doc'''\n", "x = 'é\\u00e9'\n", "x = b'\\xff' + r'\\' \n", "\r0", "if 1:\r\twhile 0: pass # c\r\nx = '''a\\r\\n'''\r"} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
