@@ -18,7 +18,7 @@ import (
 )
 
 // EncodeJSON returns a value as JSON, as json.encode does.
-func EncodeJSON(v starlark.Value) ([]byte, error) { return encodeJSON(v) }
+func EncodeJSON(v starlark.Value) ([]byte, error) { return encodeJSON(v, nil) }
 
 // QuoteJSON returns a string as JSON, with escapes for runes that terminals interpret.
 func QuoteJSON(s string) string {
@@ -29,12 +29,17 @@ func QuoteJSON(s string) string {
 
 // encodeJSON is the only encoder, for json.encode and all structured output.
 // Values of fabsh become objects whose first member, "schema", is the name and
-// version of the encoding. Dicts keep their order.
-func encodeJSON(v starlark.Value) ([]byte, error) {
-	e := encoder{}
-	if err := e.value(v); errors.Is(err, errTooDeep) {
-		return nil, errTooDeep // without its place, which would be long
-	} else if err != nil {
+// version of the encoding. Dicts keep their order. It ends with the error of stopped, if
+// that is not nil: 60 lists, each with the previous one twice, become exabytes.
+func encodeJSON(v starlark.Value, stopped func() error) ([]byte, error) {
+	e := encoder{stopped: stopped}
+	var stop *StopError
+	switch err := e.value(v); { // without its place, which would be long
+	case errors.Is(err, errTooDeep):
+		return nil, errTooDeep
+	case errors.As(err, &stop):
+		return nil, stop
+	case err != nil:
 		return nil, err
 	}
 	return e.buf.Bytes(), nil
@@ -49,6 +54,9 @@ type Textual interface {
 type encoder struct {
 	buf  bytes.Buffer
 	path []starlark.Value // the containers around the value, to detect a cycle
+
+	stopped func() error // nil: it cannot be stopped
+	begun   int          // containers
 }
 
 func (e *encoder) value(v starlark.Value) error {
@@ -109,12 +117,20 @@ func (e *encoder) text(s string) {
 // maxDepth is the maximum nesting of JSON, the same as that of Go's decoder.
 const maxDepth = 10000
 
+// looksEvery is the number of containers between two calls of stopped, which takes a lock.
+const looksEvery = 64
+
 var errTooDeep = fmt.Errorf("cannot encode as JSON: more than %d levels of nesting", maxDepth)
 
 // nested detects containers that contain themselves or are nested too deep.
 func (e *encoder) nested(v starlark.Value, fn func() error) error {
 	if len(e.path) == maxDepth {
 		return errTooDeep
+	}
+	if e.begun++; e.stopped != nil && e.begun%looksEvery == 0 {
+		if err := e.stopped(); err != nil {
+			return err
+		}
 	}
 	for _, outer := range e.path {
 		if same(outer, v) {
@@ -225,7 +241,7 @@ Values of fabsh become objects whose first member, "schema", is the name and ver
 "{\"lid\":17,\"ports\":[1,null]}"
 `,
 	Run: Do(func(c *Call, a *struct{ X starlark.Value }) (starlark.Value, error) {
-		data, err := encodeJSON(a.X)
+		data, err := encodeJSON(a.X, c.Fiber().Stopped)
 		return starlark.String(data), err
 	}),
 }
@@ -250,7 +266,7 @@ var JSONEncodeIndent = Builtin{
 		X              starlark.Value
 		Prefix, Indent string
 	}) (starlark.Value, error) {
-		data, err := encodeJSON(a.X)
+		data, err := encodeJSON(a.X, c.Fiber().Stopped)
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +281,7 @@ var JSONEncodeIndent = Builtin{
 // jsonText returns v as a line of JSON, for messages and cells, or its repr if it cannot
 // be encoded.
 func jsonText(v starlark.Value) string {
-	data, err := encodeJSON(v)
+	data, err := encodeJSON(v, nil)
 	if err != nil {
 		return v.String()
 	}

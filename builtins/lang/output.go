@@ -93,7 +93,7 @@ func (c *Call) show(a *showArgs) error {
 	if err != nil {
 		return err
 	}
-	text, err := render(v, format, 0)
+	text, err := render(v, format, 0, c.Fiber().Stopped)
 	if err != nil || !a.Pager {
 		return errors.Join(err, c.Fiber().Sink.Emit(Stdout, text))
 	}
@@ -130,7 +130,11 @@ func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error 
 	if r.Width != nil {
 		width = r.Width()
 	}
-	text, err := render(v, r.Format, width)
+	var stopped func() error
+	if t != nil {
+		stopped = FiberOf(t).Stopped
+	}
+	text, err := render(v, r.Format, width, stopped)
 	if d, ok := v.(Drawn); ok && r.Format == FormatText {
 		text = d.Draw(width, r.Blocks != nil && r.Blocks())
 	}
@@ -146,13 +150,14 @@ func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error 
 }
 
 // Render returns v in a format; the text ends with a newline unless it is empty.
-func Render(v starlark.Value, format Format) (string, error) { return render(v, format, 0) }
+func Render(v starlark.Value, format Format) (string, error) { return render(v, format, 0, nil) }
 
-// render is Render for a terminal of some width; 0: unlimited.
-func render(v starlark.Value, format Format, width int) (string, error) {
+// render is Render for a terminal of some width; 0: unlimited. JSON ends with the error of
+// stopped, if that is not nil.
+func render(v starlark.Value, format Format, width int, stopped func() error) (string, error) {
 	switch format {
 	case FormatJSON:
-		data, err := encodeJSON(v)
+		data, err := encodeJSON(v, stopped)
 		if err != nil {
 			return "", err
 		}
@@ -164,7 +169,7 @@ func render(v starlark.Value, format Format, width int) (string, error) {
 	case FormatJSONL:
 		var b strings.Builder
 		for _, e := range elements(v) {
-			data, err := encodeJSON(e)
+			data, err := encodeJSON(e, stopped)
 			if err != nil {
 				return "", err
 			}

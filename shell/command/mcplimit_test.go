@@ -47,10 +47,13 @@ func TestAgentLimits(t *testing.T) {
 	}
 }
 
+// vast is a script that makes a small value whose JSON has exabytes.
+const vast = "x = [1]\nfor i in range(60):\n    x = [x, x]\n"
+
 // TestAgentDeadline: a call ends at its deadline, whether it waits or computes.
 func TestAgentDeadline(t *testing.T) {
 	a := startAgent(t, nil, nil, "-F", "sim:ring:n=2", "--deadline", "300ms", "--max-steps", "100000000000")
-	for _, script := range []string{"sleep(3600)", "while True:\n    pass", "parallel(lambda i: sleep(3600), range(100))", "while True:\n    discover()"} {
+	for _, script := range []string{"sleep(3600)", "while True:\n    pass", "parallel(lambda i: sleep(3600), range(100))", "while True:\n    discover()", vast + "x", vast + "json.encode(x)", vast + "json.encode_indent({1: x})"} {
 		within(t, 10*time.Second, func() {
 			r := a.run(script)
 			if text := strings.Join(r.Data.Messages, "\n"); r.Status != 3 || !strings.Contains(text, "deadline of 300ms passed") || len(r.Server) != 1 {
@@ -134,7 +137,7 @@ func TestAgentCancel(t *testing.T) {
 		texts.Store(r.Params.Message, true)
 	}}, "-F", "sim:fattree:k=4,levels=2,delay=200ms", "-t", "5s")
 	for name, script := range map[string]string{
-		"a sweep": "discover()", "a script": "while True:\n    pass", "a wait": "sleep(3600)", "parallel": "parallel(lambda i: sleep(3600), range(1000))", "requests": "f = discover()\nwhile True:\n    smp_get(\"NodeInfo\", f.nodes)",
+		"a sweep": "discover()", "a script": "while True:\n    pass", "a wait": "sleep(3600)", "a vast value": vast + "show(x)", "parallel": "parallel(lambda i: sleep(3600), range(1000))", "requests": "f = discover()\nwhile True:\n    smp_get(\"NodeInfo\", f.nodes)",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 		params := &sdk.CallToolParams{Name: "run", Arguments: arguments{"script": script}}
