@@ -30,6 +30,14 @@ func HostName(name string) (string, bool) {
 	return m[1], true
 }
 
+// dnsName matches names of RFC 1123. It is made when a name is first read.
+var dnsName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+})
+
+// IsDNSName reports whether a node of Kubernetes can have the name (RFC 1123).
+func IsDNSName(name string) bool { return len(name) <= MaxHostName && dnsName().MatchString(name) }
+
 // FindNode returns the node with a name. A host also has the first word of the name of its
 // adapter as a name, if that is its only one: "node-7" means "node-7 HCA-1". The error is a
 // *NameError.

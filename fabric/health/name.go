@@ -5,15 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"fabsh/fabric"
 )
 
 // plainName matches names that need no quotes in a shell and are not options.
 var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`) })
-
-// dnsName matches names of Kubernetes' nodes (RFC 1123).
-var dnsName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-})
 
 // checkName returns an error for a name that is not written where a shell or Slurm reads it.
 func checkName(name string) error {
@@ -28,7 +25,7 @@ func checkName(name string) error {
 
 // checkDNSName returns an error for a name that no node of Kubernetes has.
 func checkDNSName(name string) error {
-	if !dnsName().MatchString(name) {
+	if !fabric.IsDNSName(name) {
 		return errors.New("invalid name of a Kubernetes node; want lower-case letters, digits, . and -")
 	}
 	return nil

@@ -1,9 +1,7 @@
 package hosts
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
@@ -124,12 +122,6 @@ func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf})
 }
 
-// dnsName matches a name of RFC 1123, as Kubernetes wants the names of nodes. It is made
-// when a name is first read.
-var dnsName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-})
-
 // hostName is the host in a node's name; false without one.
 func hostName(name string, dns bool) (string, bool) {
 	host, ok := fabric.HostName(name)
@@ -137,5 +129,5 @@ func hostName(name string, dns bool) (string, bool) {
 		return host, ok
 	}
 	host = strings.ToLower(host)
-	return host, dnsName().MatchString(host)
+	return host, fabric.IsDNSName(host)
 }
