@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"fabsh/mad/engine"
 )
@@ -252,5 +253,34 @@ func TestLongLine(t *testing.T) {
 	}
 	if text, err := readLine(in); string(text) != "next\n" || err != nil {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestUsedID: a request with the ID of another one that has no response is refused, and takes no
+// place.
+func TestUsedID(t *testing.T) {
+	request := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+	var out strings.Builder
+	c, err := Stdio(strings.NewReader(strings.Repeat(request, maxInFlight+2)), &out).Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := c.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(t.Context()); err != io.EOF {
+		t.Fatalf("the second: %v", err)
+	}
+	want := strings.Repeat(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"request ID 7 is in use; use each ID once"}}`+"\n", maxInFlight+1)
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	id := first.(*jsonrpc.Request).ID
+	if err := c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	if !c.(*connection).begin(id) {
+		t.Error("the ID stays in use after the response")
 	}
 }

@@ -32,7 +32,7 @@ type stdio struct {
 
 // Connect implements mcp.Transport.
 func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &connection{out: t.out, lines: make(chan line), closed: make(chan struct{}), inFlight: make(chan struct{}, maxInFlight)}
+	c := &connection{out: t.out, lines: make(chan line), closed: make(chan struct{}), ids: map[jsonrpc.ID]bool{}, inFlight: make(chan struct{}, maxInFlight)}
 	go c.readLines(bufio.NewReader(t.in))
 	return c, nil
 }
@@ -44,6 +44,9 @@ type connection struct {
 
 	mu  sync.Mutex // keeps lines whole
 	out io.Writer
+
+	idsMu sync.Mutex          // guards ids
+	ids   map[jsonrpc.ID]bool // of requests without their response
 
 	once   sync.Once
 	closed chan struct{}
@@ -123,6 +126,12 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if r, isRequest := message.(*jsonrpc.Request); isRequest && r.IsCall() {
+			if !c.begin(r.ID) {
+				if err := c.writeLine(refusalOf(jsonrpc.CodeInvalidRequest, fmt.Sprintf("request ID %v is in use; use each ID once", r.ID.Raw()))); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			select {
 			case c.inFlight <- struct{}{}:
 			case <-ctx.Done():
@@ -151,10 +160,33 @@ type refusal struct {
 	Error   *jsonrpc.Error `json:"error"`
 }
 
+func refusalOf(code int64, text string) *refusal {
+	return &refusal{"2.0", nil, &jsonrpc.Error{Code: code, Message: text}}
+}
+
+// begin notes a request; false: another one with its ID has no response yet. The SDK does not
+// answer such a request, which would be in flight for ever.
+func (c *connection) begin(id jsonrpc.ID) bool {
+	c.idsMu.Lock()
+	defer c.idsMu.Unlock()
+	if c.ids[id] {
+		return false
+	}
+	c.ids[id] = true
+	return true
+}
+
+// end forgets a request, whose ID the client may use again after it has read the response.
+func (c *connection) end(id jsonrpc.ID) {
+	c.idsMu.Lock()
+	defer c.idsMu.Unlock()
+	delete(c.ids, id)
+}
+
 // decode returns the message in a line, or its refusal.
 func decode(l line) (jsonrpc.Message, *refusal) {
 	refuse := func(code int64, text string) (jsonrpc.Message, *refusal) {
-		return nil, &refusal{"2.0", nil, &jsonrpc.Error{Code: code, Message: text}}
+		return nil, refusalOf(code, text)
 	}
 	switch {
 	case l.err != nil:
@@ -171,7 +203,8 @@ func decode(l line) (jsonrpc.Message, *refusal) {
 
 // Write sends a message.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
-	if _, isResponse := m.(*jsonrpc.Response); isResponse {
+	if r, isResponse := m.(*jsonrpc.Response); isResponse {
+		c.end(r.ID)
 		defer func() {
 			select {
 			case <-c.inFlight:
