@@ -35,6 +35,9 @@ func TestNodeHealth(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "logger"), []byte("#!/bin/sh\nexec cat >/dev/null\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "sinfo"), []byte("#!/bin/sh\necho \"${REASON:-none}\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	nhc, err := os.ReadFile(filepath.Join(folder, "nhc.conf"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +51,8 @@ func TestNodeHealth(t *testing.T) {
 		{"healthy", "ring:n=3", "1xHDR", "fabsh_health.sh", 0, "^$"},
 		{"healthy, prolog", "ring:n=3", "1xHDR", "prolog.sh", 0, "^$"},
 		{"fault", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "<update><nodename=node-7><state=drain><reason=fabsh: host.init:0x[0-9a-f]+/1  ibsim0/1: the link is up, but the state of the port is initialize: no subnet manager has configured it>$"},
+		{"fault, drained by somebody else", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "host.init:[^<]*$"},
+		{"fault, drained by fabsh", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "<update><nodename=node-7>"},
 		{"fault, prolog", "ring:n=3 --bare", "1xHDR", "prolog.sh", 1, "error     host.init:"},
 		{"usage", "ring:n=3 --bare", "nofile", "fabsh_health.sh", 0, "nofile: no such file"},
 		{"NHC", "ring:n=3", "", check, 1, "expected: 8 at 4x NDR"},
@@ -58,7 +63,8 @@ func TestNodeHealth(t *testing.T) {
 				command = filepath.Join(folder, command)
 			}
 			x := exec.Command("sh", "-c", "exec fabsh sim "+c.subnet+" --run sh -c '"+command+"'")
-			x.Env = append(testEnv(t), "PATH="+dir+":"+os.Getenv("PATH"), "HEALTH_EXPECT="+c.expect, "SLURMD_NODENAME=node-7")
+			reason := map[string]string{"fault, drained by somebody else": "maintenance", "fault, drained by fabsh": "fabsh: host.down:0x1/1  port"}[c.name]
+			x.Env = append(testEnv(t), "REASON="+reason, "PATH="+dir+":"+os.Getenv("PATH"), "HEALTH_EXPECT="+c.expect, "SLURMD_NODENAME=node-7")
 			out, err := x.CombinedOutput()
 			status := 0
 			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -114,7 +120,7 @@ func TestNodeHealthSlurmd(t *testing.T) {
 		}
 	}
 	fmt.Fprintf(&settings, "export SLURM_CONF='%s'\n", s.Shell(t, `printf %s "$SLURM_CONF"`))
-	fmt.Fprintf(&settings, "HEALTH_EXPECT=1xHDR FABSH='%s' SCONTROL='%s' LOGGER='%s'\n", at("fabsh"), scontrol, at("logger"))
+	fmt.Fprintf(&settings, "HEALTH_EXPECT=1xHDR FABSH='%s' SCONTROL='%s' SINFO='%s' LOGGER='%s'\n", at("fabsh"), scontrol, ibsimtest.Path(t, "sinfo"), at("logger"))
 	write("fabsh_health.conf", settings.String())
 	host := func(subnet string) { // in which programs of Slurm find this host
 		write("fabsh", fmt.Sprintf(`#!/bin/sh

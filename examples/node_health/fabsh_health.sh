@@ -5,7 +5,7 @@
 # should have.
 #
 # As HealthCheckProgram it drains the node if a port has a fault, with the first finding as the
-# reason. As a prolog it fails: then Slurm drains the node and requeues the job. What could not
+# reason, unless it has the reason of somebody else. As a prolog it fails: then Slurm drains the node and requeues the job. What could not
 # be judged (status 3) does neither. All that was found goes to the system's log, for slurmd
 # discards what a prolog prints.
 conf=$(dirname "$0")/fabsh_health.conf
@@ -20,4 +20,8 @@ printf '%s\n' "$report" | "${LOGGER:-logger}" -t fabsh_health -p daemon.warning 
 [ "${1-}" = --prolog ] && exit 1
 # The reason is one argument, without the characters that Slurm or a shell interprets.
 reason=$(printf '%s\n' "$report" | sed -n 's/^\(critical\|error\|warning\)  *//p' | head -n 1 | tr -cd 'A-Za-z0-9 ._:/,-' | cut -c 1-200)
-exec "${SCONTROL:-scontrol}" update nodename="${SLURMD_NODENAME:-$(uname -n | cut -d . -f 1)}" state=drain reason="fabsh: $reason"
+node=${SLURMD_NODENAME:-$(uname -n | cut -d . -f 1)}
+# A drain of somebody else stays as it is.
+case $("${SINFO:-sinfo}" -a -h -n "$node" -o %E) in
+none | 'fabsh: host.'*) exec "${SCONTROL:-scontrol}" update nodename="$node" state=drain reason="fabsh: $reason" ;;
+esac
