@@ -51,7 +51,7 @@ func TestNodeHealth(t *testing.T) {
 		{"healthy", "ring:n=3", "1xHDR", "fabsh_health.sh", 0, "^$"},
 		{"healthy, prolog", "ring:n=3", "1xHDR", "prolog.sh", 0, "^$"},
 		{"fault", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "<update><nodename=node-7><state=drain><reason=fabsh: host.init:0x[0-9a-f]+/1  ibsim0/1: the link is up, but the state of the port is initialize: no subnet manager has configured it>$"},
-		{"fault, drained by somebody else", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "host.init:[^<]*$"},
+		{"fault, drained by somebody else", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "^[^<]*host.init:[^<]*$"},
 		{"fault, drained by fabsh", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "<update><nodename=node-7>"},
 		{"fault, prolog", "ring:n=3 --bare", "1xHDR", "prolog.sh", 1, "error     host.init:"},
 		{"usage", "ring:n=3 --bare", "nofile", "fabsh_health.sh", 0, "nofile: no such file"},
