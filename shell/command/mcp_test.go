@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/fabric/hermetic"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
@@ -368,6 +370,8 @@ func TestAgentReadOnly(t *testing.T) {
 	check("run", arguments{"script": "1", "fabric": "sim:ring:n=2"})
 	if e := a.session.Engine; e.Interceptor() != nil || e.Write() {
 		t.Error("writes are recorded, or allowed")
+	} else if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err != engine.ErrOnlyReads {
+		t.Errorf("the engine permits more than reads: %v", err)
 	}
 	if now := a.image(); now != before {
 		t.Error("the subnet has changed")
