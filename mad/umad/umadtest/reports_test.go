@@ -157,7 +157,7 @@ func testAuditHost(t *testing.T, s *subnet) {
 	const want = `fabric    host (none): 2 ports, 2 of InfiniBand
 audits    host
 coverage  9 of 13 checks; 100 % of 4 requests
-not judged  host.gone (no earlier run of this job has read them)
+not judged  host.gone host.flap host.errors (no earlier run of this job has read them)
 not judged  host.fw (the kernel shows no firmware of vib0/1, vib1/1)
 not judged  host.errors host.flap (vib0/1: /sys/class/infiniband/vib0/ports/1/counters: the kernel shows no counters of the port)
 not judged  host.errors host.flap (vib1/1: /sys/class/infiniband/vib1/ports/1/counters: the kernel shows no counters of the port)
