@@ -246,7 +246,7 @@ func (x *randomCase) decide(r *rand.Rand) {
 func (x *randomCase) apply() bool {
 	t, ctx := x.t, x.t.Context()
 	t.Helper()
-	p, err := changes.OfSets(ctx, x.f.Runtime, remedy.Sets(x.decisions), remedy.Origin+"isolate")
+	p, err := changes.OfSets(ctx, x.f.Runtime, remedy.Sets(x.decisions), "TestRemedyRandom") // not of a remedy: there is no log
 	if err != nil || !p.Report.OK {
 		t.Fatalf("%s: no plan: %v %+v", x.spec, err, p)
 	}
