@@ -68,12 +68,7 @@ The test begins when the plan has been applied. restore() of a port in its test 
 > catch(restore, discover().switches[0].ports[1], "replaced").message
 "restore: only a remedy makes actions: define remedy(fabric, findings), and run it with fabsh remedy FILE.star"
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
-		Port             starlark.Value
-		Reason, Declined string
-	}) (starlark.Value, error) {
-		return linkAction(c, remedy.Restore, &actionArgs{a.Port, a.Reason, a.Declined})
-	}),
+	Run: portAction(remedy.Restore),
 }
 
 // Reset is reset().
@@ -87,12 +82,17 @@ While it trains, packets take other links, so the rules are those of isolate(). 
 > catch(reset, discover().switches[0].ports[1], "runs at 1x").message
 "reset: only a remedy makes actions: define remedy(fabric, findings), and run it with fabsh remedy FILE.star"
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: portAction(remedy.Reset),
+}
+
+// portAction returns the body of a function that makes an action on a port.
+func portAction(kind remedy.Kind) *lang.Body {
+	return lang.Do(func(c *lang.Call, a *struct {
 		Port             starlark.Value
 		Reason, Declined string
 	}) (starlark.Value, error) {
-		return linkAction(c, remedy.Reset, &actionArgs{a.Port, a.Reason, a.Declined})
-	}),
+		return linkAction(c, kind, &actionArgs{a.Port, a.Reason, a.Declined})
+	})
 }
 
 // Ticket is ticket().
