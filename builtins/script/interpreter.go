@@ -11,6 +11,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -122,4 +123,20 @@ func (in *Interpreter) Open(ctx context.Context, path string, fn func(t *starlar
 		return err
 	}
 	return in.Runtime.Evaluate(ctx, path, func(t *starlark.Thread) error { return fn(t, src) })
+}
+
+// RunOne runs the top level of one of several scripts, and passes it to fn. notExit returns the
+// error of exit(), which must not end the others.
+func (in *Interpreter) RunOne(ctx context.Context, file string, notExit func(error) error, fn func(*Script) error) error {
+	return in.Open(ctx, file, func(t *starlark.Thread, src string) error {
+		s, err := in.Run(t, file, src)
+		var exit *lang.ExitError
+		if errors.As(err, &exit) {
+			return fmt.Errorf("%s: %w", file, notExit(err))
+		}
+		if err != nil {
+			return err
+		}
+		return fn(s)
+	})
 }

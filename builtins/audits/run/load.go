@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -186,15 +185,7 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Audit, 
 		return nil, err
 	}
 	a := &Audit{Taker: script.Taker{Name: strings.TrimSuffix(path.Base(file), ".star")}, script: file}
-	return a, in.Open(ctx, file, func(t *starlark.Thread, src string) error {
-		s, err := in.Run(t, file, src)
-		var exit *lang.ExitError
-		if errors.As(err, &exit) {
-			return fmt.Errorf("%s: %w", file, notExit(err))
-		}
-		if err != nil {
-			return err
-		}
+	return a, in.RunOne(ctx, file, notExit, func(s *script.Script) (err error) {
 		fn := s.Function("audit")
 		if fn == nil {
 			return fmt.Errorf("%s: not an audit; it does not define audit(fabric, ...)", file)

@@ -2,13 +2,10 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
-
-	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
@@ -95,15 +92,7 @@ func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Remedy,
 		return nil, err
 	}
 	r := &Remedy{Taker: script.Taker{Name: strings.TrimSuffix(path.Base(file), ".star")}, script: file}
-	return r, in.Open(ctx, file, func(t *starlark.Thread, src string) error {
-		s, err := in.Run(t, file, src)
-		var exit *lang.ExitError
-		if errors.As(err, &exit) {
-			return fmt.Errorf("%s: %w", file, notExit(err))
-		}
-		if err != nil {
-			return err
-		}
+	return r, in.RunOne(ctx, file, notExit, func(s *script.Script) (err error) {
 		fn := s.Function(script.RemedyEntry)
 		if fn == nil {
 			return fmt.Errorf("%s: not a remedy; it does not define remedy(fabric, findings, ...)", file)
