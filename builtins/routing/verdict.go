@@ -48,6 +48,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "disjoint", Type: "dict", Doc: "if ports have several LIDs (LMC), how separate the paths to the LIDs of one port are, else None: a dict of ports and lids; pairs, of a source and such a port on another switch; and links and switches, lists of the numbers of these pairs by how many of their paths share no link, or no switch, from 0; by static ports alone, also where switches route adaptively"},
 		{Name: "adaptive", Doc: `adaptive routing of the switches: "off", "on", "mixed", or "unknown"; None: not determined`, Long: true},
 		{Name: "adaptive_reason", Type: "string", Doc: "why it is mixed or unknown; else None", Long: true},
+		{Name: "lanes", Doc: "number of virtual lanes that the paths can take, from VL 0, by the service levels of the tables"},
 	},
 }
 
@@ -86,7 +87,7 @@ func newVerdict(v *verify.Verdict) *verdictValue {
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
 		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
 		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint),
-		lang.TextOrNone(v.Adaptive.Word()), lang.TextOrNone(v.Reason))}
+		lang.TextOrNone(v.Adaptive.Word()), lang.TextOrNone(v.Reason), starlark.MakeInt(v.Lanes))}
 }
 
 // leftOutShown is how many of the omitted ports the text names.
@@ -112,7 +113,7 @@ func (x *verdictValue) Display() string {
 	for _, f := range x.Facts() {
 		switch {
 		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0,
-			f.Name == "unreachable_switches" && v.UnreachableSwitches() == 0,
+			f.Name == "unreachable_switches" && v.UnreachableSwitches() == 0, f.Name == "lanes" && v.Lanes == 1,
 			f.Name == "switch_pairs", f.Name == "to_switches", f.Name == "disjoint":
 			continue
 		case f.Name == "endpoints":

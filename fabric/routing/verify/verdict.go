@@ -32,6 +32,7 @@ type Verdict struct {
 	ToSwitches   int64          // of these, pairs whose packets arrive: management packets
 	LeftOut      []string       // ports that have no LID, or share one, and so are not judged
 	Acyclic      bool           // no credit loop exists
+	Lanes        int            // virtual lanes that paths may take, from VL 0
 	Cycle        []CycleChannel // a credit loop, if there is one
 	Channels     int            // that paths take, once for each virtual lane
 	Dependencies int            // edges of the channel dependency graph
@@ -103,7 +104,7 @@ func FormatCycle(cycle []CycleChannel) string {
 
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *routes.Routes) *Verdict {
-	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Reason: v.reason, Terminals: v.All}
+	s := &Verdict{Engine: r.Engine, Lanes: r.Lanes(), Adaptive: v.o.Adaptive, Reason: v.reason, Terminals: v.All}
 	if v.o.Adaptive == AdaptiveOn && v.sets == nil { // the caller knows, the tables do not
 		s.Adaptive = AdaptiveUnknown
 	}
