@@ -224,17 +224,23 @@ func FuzzDBCSV(f *testing.F) {
 			}
 			return
 		}
-		again, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, s)), "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(whole(s), whole(again)); d != "" {
-			t.Errorf("(-read +read again):\n%s", d)
-		}
-		if d := cmp.Diff(s.Answers(), again.Answers(), cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("(-read +read again):\n%s", d)
-		}
+		readAgain(t, s)
 	})
+}
+
+// readAgain checks that a snapshot of f has all that f has.
+func readAgain(t testing.TB, f *fabric.Fabric) {
+	t.Helper()
+	again, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, f)), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(whole(f), whole(again)); d != "" {
+		t.Errorf("(-read +read again):\n%s", d)
+	}
+	if d := cmp.Diff(f.Answers(), again.Answers(), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("(-read +read again):\n%s", d)
+	}
 }
 
 func FuzzTopo(f *testing.F) {
@@ -304,16 +310,7 @@ func FuzzSnapshot(f *testing.F) {
 			}
 			return
 		}
-		again, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, s)), "x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(whole(s), whole(again)); d != "" {
-			t.Errorf("(-read +read again):\n%s", d)
-		}
-		if d := cmp.Diff(s.Answers(), again.Answers(), cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("(-read +read again):\n%s", d)
-		}
+		readAgain(t, s)
 	})
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,8 +13,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing/graph"
-	"fabsh/fabric/routing/routes"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -114,25 +110,6 @@ func (f *figure) fromOpenSM(t *testing.T, net *fabric.Fabric, args []string) {
 		}
 	}
 	sm.WaitLong(t, "SUBNET UP", 5*time.Minute)
-	read := func(name string) *os.File {
-		file, err := os.Open(filepath.Join(sm.Dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { file.Close() })
-		return file
-	}
-	found, err := format.Load(read("opensm-subnet.lst"), "opensm-subnet.lst", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.New(found, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := routes.New(g, 0)
-	if _, err := format.ReadLFTs(read("opensm-lfts.dump"), "opensm-lfts.dump", found, func(n *fabric.Node) []byte { return tables.Row(g.SwitchOf(n)) }); err != nil {
-		t.Fatal(err)
-	}
+	tables, _ := dumpedTables(t, sm.Dir)
 	f.measure(t, tables)
 }
