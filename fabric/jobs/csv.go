@@ -18,8 +18,15 @@ var columns = struct{ id, name, user, partition, state, hosts []string }{
 	state: []string{"state", "st", "jobstate"}, hosts: []string{"nodelist", "nodelist(reason)", "hosts", "hostlist", "nodes"},
 }
 
+// states are those of jobs, as squeue(1) lists them, short and long.
+var states = strings.Fields(`BF BOOT_FAIL CA CANCELLED CD COMPLETED CF CONFIGURING CG COMPLETING DL DEADLINE F FAILED
+	NF NODE_FAIL OOM OUT_OF_MEMORY PD PENDING PR PREEMPTED R RUNNING RD RESV_DEL_HOLD RF REQUEUE_FED RH REQUEUE_HOLD
+	RQ REQUEUED RS RESIZING RV REVOKED SI SIGNALING SE SPECIAL_EXIT SO STAGE_OUT ST STOPPED S SUSPENDED TO TIMEOUT`)
+
 // readTable reads a table with a header, separated by commas, |, tabs or semicolons. If the
-// last column has the hosts, they may be in several fields: job,node[1-2,4] needs no quotes.
+// last column of a table with commas has the hosts, they may be in several fields:
+// job,node[1-2,4] needs no quotes. squeue does not quote the commas of a job's name either,
+// and then the field of the state has something else.
 func (f *file) readTable(r *bufio.Reader) error {
 	start, err := r.Peek(4096)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -33,13 +40,21 @@ func (f *file) readTable(r *bufio.Reader) error {
 		}
 	}
 	c.FieldsPerRecord, c.ReuseRecord, c.TrimLeadingSpace = -1, true, c.Comma == ','
+	file := f.name
+	defer func() { f.name = file }()
+	unreadable := func(err error) error {
+		if wrong := new(csv.ParseError); errors.As(err, &wrong) {
+			return fmt.Errorf("%s:%d: column %d: %w; quote the field, or use the output of squeue --json", file, wrong.Line, wrong.Column, wrong.Err)
+		}
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	names, err := c.Read()
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.name, err)
+		return unreadable(err)
 	}
 	names = slices.Clone(names)
 	for i, name := range names {
-		names[i] = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))), "_", "")
+		names[i] = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "")
 	}
 	column := func(of []string) int {
 		for _, name := range of {
@@ -59,15 +74,17 @@ func (f *file) readTable(r *bufio.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+			return unreadable(err)
 		}
 		line, _ := c.FieldPos(0)
-		if len(row) > len(names) && list == len(names)-1 {
-			row[list] = strings.Join(row[list:], string(c.Comma))
+		f.name = fmt.Sprintf("%s:%d", file, line)
+		n, state := len(row), column(columns.state)
+		if n > len(names) && c.Comma == ',' && list == len(names)-1 && (state < 0 || slices.Contains(states, strings.ToUpper(strings.TrimSpace(row[state])))) {
+			row[list] = strings.Join(row[list:], ",")
 			row = row[:len(names)]
 		}
 		if len(row) != len(names) {
-			return fmt.Errorf("%s:%d: %d fields, and the header has %d; quote fields with a %q", f.name, line, len(row), len(names), c.Comma)
+			return fmt.Errorf("%s: %d fields, and the header has %d; quote fields with a %q, or use the output of squeue --json", f.name, n, len(names), c.Comma)
 		}
 		field := func(of []string) string {
 			if i := column(of); i >= 0 {
@@ -77,7 +94,7 @@ func (f *file) readTable(r *bufio.Reader) error {
 		}
 		j := Job{ID: strings.Clone(field(columns.id)), Name: strings.Clone(field(columns.name)), User: strings.Clone(field(columns.user)), Partition: strings.Clone(field(columns.partition))}
 		if err := f.add(j, []string{field(columns.state)}, strings.Clone(row[list])); err != nil {
-			return fmt.Errorf("line %d of %w", line, err)
+			return err
 		}
 	}
 }

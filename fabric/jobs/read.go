@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"fabsh/fabric/hosts"
 )
 
+const byteOrderMark = "\ufeff" // of Windows' tools
+
 const (
 	maxFile  = 256 << 20 // bytes
 	maxJobs  = 1 << 16
@@ -20,7 +23,8 @@ const (
 )
 
 // Read reads the jobs that run and have hosts from a file: the output of squeue --json, or a
-// table of jobs, with a header, that has a column of lists of hosts. name is used in errors.
+// table of jobs, with a header, that has a column of lists of hosts. Ids are those that squeue
+// prints. name is used in errors.
 func Read(r io.Reader, name string) ([]Job, error) {
 	r, err := format.Bounded(r, name, maxFile)
 	if err != nil {
@@ -28,6 +32,9 @@ func Read(r io.Reader, name string) ([]Job, error) {
 	}
 	f := &file{name: name, seen: map[string]bool{}}
 	in := bufio.NewReader(r)
+	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		in.Discard(len(mark))
+	}
 	for {
 		c, err := in.ReadByte()
 		switch {
@@ -53,7 +60,7 @@ func Read(r io.Reader, name string) ([]Job, error) {
 
 // file is a file that is read.
 type file struct {
-	name  string
+	name  string // in errors; in a table, with the line
 	jobs  []Job
 	hosts int
 	seen  map[string]bool // ids
@@ -101,6 +108,10 @@ func (f *file) add(j Job, states []string, list string) error {
 // Versions differ in what is a word or a list, and a number or an object.
 type slurmJob struct {
 	ID        slurmNumber `json:"job_id"`
+	ArrayID   slurmNumber `json:"array_job_id"`
+	TaskID    slurmNumber `json:"array_task_id"`
+	HetID     slurmNumber `json:"het_job_id"`
+	HetOffset slurmNumber `json:"het_job_offset"`
 	Name      string      `json:"name"`
 	User      string      `json:"user_name"`
 	Partition string      `json:"partition"`
@@ -111,18 +122,35 @@ type slurmJob struct {
 	} `json:"job_resources"`
 }
 
-// slurmNumber is a number: 5, or {"set": true, "number": 5}.
+// id is the id that squeue prints: that of a task of an array is 11_3, and that of a part of a
+// heterogeneous job is 13+1.
+func (j *slurmJob) id() string {
+	switch {
+	case j.ArrayID != "" && j.ArrayID != "0" && j.TaskID != "":
+		return string(j.ArrayID + "_" + j.TaskID)
+	case j.HetID != "" && j.HetID != "0" && j.HetOffset != "":
+		return string(j.HetID + "+" + j.HetOffset)
+	}
+	return string(j.ID)
+}
+
+// slurmNumber is a number: 5, or {"set": true, "number": 5}; "" if it is not set.
 type slurmNumber string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (n *slurmNumber) UnmarshalJSON(b []byte) error {
-	var object struct{ Number json.Number }
+	var object struct {
+		Set    *bool
+		Number json.Number
+	}
 	switch b[0] {
 	case '"':
 		return json.Unmarshal(b, (*string)(n))
 	case '{':
 		err := json.Unmarshal(b, &object)
-		*n = slurmNumber(object.Number)
+		if object.Set == nil || *object.Set {
+			*n = slurmNumber(object.Number)
+		}
 		return err
 	}
 	err := json.Unmarshal(b, &object.Number)
@@ -144,22 +172,24 @@ func (w *slurmWords) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// slurmNodes is a list of hosts: "node[1-2]", or {"list": "node[1-2]"}.
+// slurmNodes is a list of hosts: "node[1-2]", {"list": "node[1-2]"}, or ["node1", "node2"].
 type slurmNodes string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (n *slurmNodes) UnmarshalJSON(b []byte) error {
 	var object struct{ List string }
+	var list []string
 	switch b[0] {
-	case '"':
-		return json.Unmarshal(b, (*string)(n))
 	case '{':
-		if err := json.Unmarshal(b, &object); err != nil {
-			return err
-		}
+		err := json.Unmarshal(b, &object)
 		*n = slurmNodes(object.List)
+		return err
+	case '[':
+		err := json.Unmarshal(b, &list)
+		*n = slurmNodes(strings.Join(list, ","))
+		return err
 	}
-	return nil
+	return json.Unmarshal(b, (*string)(n))
 }
 
 // readJSON reads the member "jobs" of an object.
@@ -171,7 +201,7 @@ func (f *file) readJSON(r io.Reader) error {
 			return fmt.Errorf("%s: the file ends within its JSON", f.name)
 		}
 		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
-			return fmt.Errorf("%s: byte %d: unexpected JSON %s of %.60s; want the output of squeue --json", f.name, d.InputOffset(), wrong.Value, wrong.Field)
+			return fmt.Errorf("%s: byte %d: unexpected JSON %s of %.60s; want the output of squeue --json", f.name, d.InputOffset(), wrong.Value, cmp.Or(wrong.Field, "a job"))
 		}
 		return fmt.Errorf("%s: byte %d: %w", f.name, d.InputOffset(), err)
 	}
@@ -205,7 +235,7 @@ func (f *file) readJSON(r io.Reader) error {
 			if j.Nodes == "" && j.Resources != nil {
 				j.Nodes = j.Resources.Nodes
 			}
-			if err := f.add(Job{ID: string(j.ID), Name: j.Name, User: j.User, Partition: j.Partition}, j.State, string(j.Nodes)); err != nil {
+			if err := f.add(Job{ID: j.id(), Name: j.Name, User: j.User, Partition: j.Partition}, j.State, string(j.Nodes)); err != nil {
 				return err
 			}
 		}
