@@ -91,7 +91,8 @@ node-0001 HCA-1/1        1.875e+09  7     leaf-1/1   0x0002c90310000000    1
 node-0002 HCA-1/1        1.875e+09  8     leaf-1/2   0x0002c90310000010    1
 node-0005 HCA-1/1        1.875e+09  10    leaf-2/1   0x0002c90310000040    1
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
-jobs: 3, on 7 hosts
+jobs: 3
+hosts of jobs: 7
 hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
@@ -99,7 +100,8 @@ ports that waited: 4
 [exit status 1]
 port  wait_per_second  jobs  to  guid  num
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
-jobs: 3, on 7 hosts
+jobs: 3
+hosts of jobs: 7
 hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
@@ -110,7 +112,8 @@ job  name  user  hosts  leaves  least_leaves  pods  least_pods  shared  slowdown
 8    md    bob       2       2             1     -           -       1         2
 10   io    eve       3       2             1     -           -       0         1
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
-jobs: 3, on 7 hosts
+jobs: 3
+hosts of jobs: 7
 hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
@@ -118,7 +121,8 @@ worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other 
 port      traffic  jobs  to         guid                num
 leaf-1/5        2  7 8   spine-1/1  0x0002c90300100000    5
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
-jobs: 3, on 7 hosts
+jobs: 3
+hosts of jobs: 7
 hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
