@@ -1,6 +1,8 @@
 package builtins
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,4 +138,33 @@ jobs: load_jobs: none.csv: no such file[exit status 2]
 			t.Error(diff)
 		}
 	})
+}
+
+// TestJobClasses: the jobs of two classes have no link in common in a tree of three levels,
+// whatever the names of their hosts are; entries without a path over the spines of their class
+// are reported.
+func TestJobClasses(t *testing.T) {
+	const script = `
+load("@examples//job_classes.star", classes="route")
+r = classes(discover(), jobs="jobs.csv", first=["urgent"])
+jobs = load_jobs("jobs.csv")
+links = [set(r.job_traffic([j for j in jobs if (j.partition == "urgent") == first]).loads) for first in [True, False]]
+print(len(links[0]), len(links[1]), len(links[0] & links[1]), r.verify().ok)
+`
+	var hosts [2][]string
+	for i := range 128 {
+		hosts[i*i/3%2] = append(hosts[i*i/3%2], fmt.Sprintf("NODE-%04d.example.com", i+1))
+	}
+	for _, tt := range []struct{ net, want string }{
+		{"fattree:k=8,levels=3", "256 254 0 True\n"},
+		{"fattree:k=8,levels=3,remove_links=3%,seed=1", "entries without a path over the spines of their class: 7\n250 269 23 True\n"},
+	} {
+		onSim(t, tt.net, nil, func(t *testing.T, f *fixture) {
+			write(t, f.fs, "/work/jobs.csv", "JOBID,PARTITION,NODELIST\n7,urgent,"+strings.Join(hosts[0], ",")+"\n8,batch,"+strings.Join(hosts[1], ",")+"\n")
+			out, explained, status := f.run(script)
+			if diff := cmp.Diff(tt.want, out+explained); diff != "" || status != 0 {
+				t.Errorf("%s: status %d, %s", tt.net, status, diff)
+			}
+		})
+	}
 }
