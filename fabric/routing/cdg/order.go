@@ -116,9 +116,9 @@ func (o *Order) Expects(v, w int32) bool {
 	return o.first[v] < o.first[w] || o.Has(v, w)
 }
 
-// Agrees reports whether the edge from v to w is there, or agrees with the order, so that
-// TryAdd needs no search.
-func (o *Order) Agrees(v, w int32) bool { return o.position[v] < o.position[w] || o.Has(v, w) }
+// Agrees reports whether the edge from v to w agrees with the order, as those do that are there:
+// then TryAdd needs no search.
+func (o *Order) Agrees(v, w int32) bool { return o.position[v] < o.position[w] }
 
 // TryAdd adds the edge from v to w unless that closes a cycle, and reports whether the
 // edge is there now.

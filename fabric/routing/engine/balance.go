@@ -49,9 +49,10 @@ type balancer struct {
 	spread bool      // count the routes of each switch to another before the next chooses
 
 	toward     graph.Toward // the present switch
-	again      bool         // via and cost are those of another LID on it
-	via        []int32      // by switch: the channel of its path to the present LID
-	cost, flow []int64      // by switch
+	ahead      ahead
+	again      bool    // via and cost are those of another LID on it
+	via        []int32 // by switch: the channel of its path to the present LID
+	cost, flow []int64 // by switch
 }
 
 func newBalancer(r *routes.Routes, h *graph.Hops) *balancer {
@@ -157,7 +158,12 @@ func (b *balancer) pass(ctx context.Context, again bool) error {
 
 // begin finds the next hops to switch d.
 func (b *balancer) begin(d int) {
-	b.toward.Load(b.h, d, b.trunk)
+	if !b.ahead.take(&b.toward, d) {
+		b.toward.Load(b.h, d, b.trunk)
+	}
+	if b.g.Workers() > 1 && b.large() && d+1 < len(b.g.Switches()) {
+		b.ahead.begin(b.h, d+1, b.trunk)
+	}
 	b.again = false
 }
 

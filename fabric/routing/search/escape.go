@@ -204,13 +204,16 @@ func (n *nueSearch) escape() {
 
 // route finds the paths to one LID, which without an escape tree may fail.
 func (n *nueSearch) route(d int, dest graph.Dest) bool {
-	n.begin(d)
-	if n.tests != 0 {
+	switch {
+	case n.tests > 0:
+		n.begin(d)
 		n.order.Budget = n.tests
 		n.search()
 		n.order.Budget = 0
+	case n.tests < 0 && !n.found:
+		n.sweep(d)
 	}
-	if n.left > 0 {
+	if n.found = false; n.tests == 0 || n.left > 0 {
 		n.begin(d)
 		n.search()
 	}

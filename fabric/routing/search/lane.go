@@ -44,9 +44,7 @@ func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Rank
 				continue
 			}
 			if lane < 0 {
-				if lane, err = shortestLane(ctx, searches, d, connected); err != nil {
-					return nil, err
-				}
+				lane = shortestLane(searches, d, connected)
 			}
 			searches[lane].avoidSiblings(dest)
 			searches[lane].route(d, dest)
@@ -104,47 +102,6 @@ func treesOf(g *graph.Graph, roots []int) string {
 // take seconds: paths that need none, if there are such, are a little longer.
 const testedSteps = 1 << 24
 
-// shortestLane is the first lane on which paths to switch d are as short as can be, or
-// shortest, without cycle tests: those would take most of the time. After the first lane, several
-// are tried at once.
-func shortestLane(ctx context.Context, searches []*nueSearch, d int, connected *graph.Hops) (int, error) {
-	if len(searches) == 1 {
-		return 0, nil
-	}
-	workers := searches[0].g.Workers()
-	excess := make([]int64, len(searches))
-	for first, last := 0, 1; first < len(searches); first, last = last, min(last+workers, len(searches)) {
-		err := graph.Each(ctx, workers, last-first, func(_, i int) { excess[first+i] = searches[first+i].excess(d, connected) })
-		if err != nil {
-			return 0, err
-		}
-		if i := slices.Index(excess[first:last], 0); i >= 0 {
-			return first + i, nil
-		}
-	}
-	return slices.Index(excess, slices.Min(excess)), nil
-}
-
-// excess is how many links the paths to switch d have beyond those of shortest paths, without
-// cycle tests; a path that is missing counts as the longest.
-func (n *nueSearch) excess(d int, connected *graph.Hops) (links int64) {
-	n.order.Budget = -1
-	n.begin(d)
-	n.search()
-	n.order.Budget = 0
-	for s, endpoints := range n.endpoints {
-		if x := connected.Distance(s, d); endpoints > 0 && x > 0 {
-			if n.settled[s] {
-				links += endpoints * (n.cost[s]/hopCost - int64(x))
-			} else {
-				links += endpoints * graph.MaxDistance
-			}
-		}
-	}
-	n.order.Commit(func(v, w int32) bool { return false })
-	return links
-}
-
 // toSwitches finds the paths to the LIDs of switches, which only management packets
 // have: after all others, so that they take no paths away from them, and with few
 // cycle tests, for where links are missing most of these would fail. First come
@@ -153,7 +110,6 @@ func (n *nueSearch) excess(d int, connected *graph.Hops) (links int64) {
 // escape tree.
 func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error {
 	a := addition{r: n.routes, connected: connected}
-	n.order.Budget = -1
 	for d := range n.g.Switches() {
 		for _, dest := range n.g.DestsOf(d) {
 			if ctx.Err() != nil {
@@ -162,8 +118,7 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error
 			if dest.Out > 0 {
 				continue
 			}
-			n.begin(d)
-			n.search()
+			n.sweep(d)
 			left := n.left
 			n.finish(dest)
 			if left > 0 {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"fabsh/fabric/routing/cdg"
@@ -21,6 +22,7 @@ type refiner struct {
 	load      []int64   // routes, by channel
 	squares   float64   // the sum of the squares of load
 	hop       float64   // what a link costs beside its load, in mean squares of the load
+	into      []arc     // the channels into each switch, as Channels has those out of it
 
 	// Of the present LID:
 	home     int32
@@ -29,8 +31,15 @@ type refiner struct {
 	settled  []bool
 	left     int     // switches with CAs that had a path, and have none yet
 	flow     []int64 // by switch
-	done     []int32 // switches that have a path, nearest first
+	done     []int32 // switches that have a path, each after those that it leads to
+	children []int32 // by switch: paths that lead there next
 	queue    graph.CostHeap
+}
+
+// arc is a channel, and what its place among those into a switch does not say.
+type arc struct {
+	channel, from int32
+	weight        int64
 }
 
 // Costs of a link, in mean squares of the load: with the first, few paths are longer than they
@@ -55,7 +64,10 @@ func newRefiner(r *routes.Routes, load []int64, hop float64) *refiner {
 	n := len(g.Switches())
 	f := &refiner{g: g, r: r, endpoints: g.Endpoints(), load: load, hop: hop}
 	f.via, f.was, f.cost = make([]int32, n), make([]int32, n), make([]int64, n)
-	f.settled, f.flow = make([]bool, n), make([]int64, n)
+	f.settled, f.flow, f.children = make([]bool, n), make([]int64, n), make([]int32, n)
+	for _, c := range g.Channels() {
+		f.into = append(f.into, arc{c.Reverse, c.To, int64(g.Channels()[c.Reverse].Weight)})
+	}
 	for _, x := range load {
 		f.squares += float64(x) * float64(x)
 	}
@@ -94,7 +106,7 @@ func (f *refiner) again(d int32, dest graph.Dest) {
 		return
 	}
 	copy(f.via, f.was)
-	f.nearest()
+	f.sort()
 	f.count(1)
 }
 
@@ -105,20 +117,31 @@ func (f *refiner) read(d int32, dest graph.Dest) {
 		f.via[s] = max(graph.NoChannel, f.g.Target(int32(s), f.r.Row(s).Port(dest.LID)).Channel())
 	}
 	f.via[d] = graph.NoChannel
-	f.nearest()
+	f.sort()
 }
 
-// nearest puts the switches that have a path in done, nearest first.
-func (f *refiner) nearest() {
-	f.done = append(f.done[:0], f.home)
-	for i := 0; i < len(f.done); i++ {
-		s := f.done[i]
-		for c := f.g.FirstChannel(int(s)); c < f.g.FirstChannel(int(s+1)); c++ {
-			if from := f.g.ChannelTo(c); f.via[from] == f.g.Channels()[c].Reverse {
-				f.done = append(f.done, from)
-			}
+// sort puts the switches that have a path in done.
+func (f *refiner) sort() {
+	clear(f.children)
+	for _, c := range f.via {
+		if c >= 0 {
+			f.children[f.g.ChannelTo(c)]++
 		}
 	}
+	f.done = f.done[:0]
+	for s, c := range f.via {
+		if c >= 0 && f.children[s] == 0 {
+			f.done = append(f.done, int32(s))
+		}
+	}
+	for i := 0; i < len(f.done); i++ {
+		to := f.g.ChannelTo(f.via[f.done[i]])
+		if f.children[to]--; f.children[to] == 0 && to != f.home {
+			f.done = append(f.done, to)
+		}
+	}
+	f.done = append(f.done, f.home)
+	slices.Reverse(f.done)
 }
 
 // count adds n times the routes of the LID to the load.
@@ -146,7 +169,7 @@ func (f *refiner) search(position []int32) bool {
 		f.settled[s], f.cost[s], f.via[s] = false, -1, graph.NoChannel
 	}
 	link := int64(min(f.hop*f.squares/float64(len(f.load)), 1<<54)) + 1
-	f.queue = f.queue[:0]
+	f.queue, f.done = f.queue[:0], append(f.done[:0], f.home)
 	f.settled[f.home], f.cost[f.home] = true, 0
 	f.relax(f.home, link, position)
 	for len(f.queue) > 0 && f.left > 0 {
@@ -156,31 +179,31 @@ func (f *refiner) search(position []int32) bool {
 			continue
 		}
 		f.settled[s], f.via[s] = true, item.Channel
+		f.done = append(f.done, s)
 		if f.endpoints[s] > 0 && f.was[s] >= 0 {
 			f.left--
 		}
 		f.relax(s, link, position)
 	}
-	if f.left > 0 {
-		return false
-	}
-	f.nearest()
-	return true
+	return f.left == 0
 }
 
 // relax queues the paths over channels into s.
 func (f *refiner) relax(s int32, link int64, position []int32) {
-	via := f.via[s]
-	for out := f.g.FirstChannel(int(s)); out < f.g.FirstChannel(int(s+1)); out++ {
-		c := f.g.Channels()[out].Reverse
-		from := f.g.Channels()[c].From
-		if f.settled[from] || via >= 0 && position[c] >= position[via] {
+	last := int32(math.MaxInt32) // channels before it may lead to s
+	if via := f.via[s]; via >= 0 {
+		last = position[via]
+	}
+	beyond := f.cost[s]
+	for _, in := range f.into[f.g.FirstChannel(int(s)):f.g.FirstChannel(int(s+1))] {
+		if f.settled[in.from] || position[in.channel] >= last {
 			continue
 		}
-		cost := f.cost[s] + link*int64(f.g.Channels()[c].Weight) + f.load[c]*f.load[c]
-		if f.cost[from] < 0 || cost < f.cost[from] {
-			f.cost[from] = cost
-			f.queue.Push(graph.CostItem{Cost: cost, Channel: c})
+		load := f.load[in.channel]
+		cost := beyond + link*in.weight + load*load
+		if was := f.cost[in.from]; was < 0 || cost < was {
+			f.cost[in.from] = cost
+			f.queue.Push(graph.CostItem{Cost: cost, Channel: in.channel})
 		}
 	}
 }

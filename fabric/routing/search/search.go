@@ -2,6 +2,7 @@
 // routing engine nue does (Domke, Hoefler, Matsuoka, 2016), and completes tables by them.
 //
 //	search.go   the search for the paths to one LID after the other
+//	levels.go   the same without cycle tests, and the lane on which it finds shortest paths
 //	resume.go   of the paths that are missing only, or apart from those to the same port
 //	escape.go   the spanning tree that leaves no LID without a path
 //	lane.go     InLanes: all tables, on one virtual lane or more
@@ -59,6 +60,7 @@ type nueSearch struct {
 	walk     *walk.Walk // of tables that there are already
 	kept     []int32    // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
 	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
+	levels              // without cycle tests
 }
 
 // hopCost is the cost of a hop: more than that of the routes on any path, so that
@@ -83,22 +85,27 @@ func newNueSearch(r *routes.Routes, d *cdg.Graph, position []int32) *nueSearch {
 
 // begin starts the search for a LID on switch home.
 func (n *nueSearch) begin(home int) {
-	n.home = home
+	n.reset(home)
 	n.queue = n.queue[:0]
-	for s := range n.via {
-		n.via[s], n.cost[s], n.settled[s] = graph.NoChannel, -1, false
-	}
 	for _, c := range n.rejected {
 		n.blocked[c] = false
 	}
 	n.rejected, n.patient = n.rejected[:0], true
+	n.settle(int32(home), graph.NoChannel, 0)
+}
+
+// reset forgets all paths.
+func (n *nueSearch) reset(home int) {
+	n.home, n.swept, n.found = home, false, false
+	for s := range n.via {
+		n.via[s], n.cost[s], n.settled[s] = graph.NoChannel, -1, false
+	}
 	n.left = 0
 	for s, endpoints := range n.endpoints {
 		if endpoints > 0 && n.component[s] == n.component[home] {
 			n.left++
 		}
 	}
-	n.settle(int32(home), graph.NoChannel, 0)
 }
 
 // settle makes via the path of s, and relaxes the channels into s.
@@ -297,9 +304,13 @@ func (n *nueSearch) finish(dest graph.Dest) {
 	for _, s := range slices.Backward(n.done) {
 		if via := n.via[s]; via >= 0 && n.flow[s] > 0 {
 			n.routes.Row(int(s))[dest.LID] = n.g.Channels()[via].Port
-			n.flow[n.g.ChannelTo(via)] += n.flow[s]
+			to := n.g.ChannelTo(via)
+			n.flow[to] += n.flow[s]
 			if dest.Out > 0 {
 				n.load[via] += n.flow[s]
+			}
+			if next := n.via[to]; n.swept && next >= 0 {
+				n.order.Add(via, next)
 			}
 		}
 	}
