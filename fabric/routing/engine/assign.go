@@ -37,8 +37,8 @@ type AssignOptions struct {
 	// nil: that of a fat tree whose levels are the distances from the CAs.
 	Divider func(s int) int
 
-	levels *graph.Levels // of that tree; nil: those distances
-	padded bool          // the numbers of each leaf begin with a multiple of its parents
+	levels  *graph.Levels // of that tree; nil: those distances
+	aligned bool          // the numbers of each leaf begin with the first digit
 }
 
 // Assign gives each LID, on each switch, one of the next hops that h allows. A LID
@@ -101,7 +101,6 @@ type assigner struct {
 	wanted  []bool  // by index in dests; nil: all
 	weight  []int32 // by index in dests
 	digits  *Digits // of DModK
-	byLID   []int   // of DModK: the Numbering of the tree, where no other is given
 	loads   []int32 // by portBase of the switch and port
 	turn    []int   // of RoundRobin, by switch
 

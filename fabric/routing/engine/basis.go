@@ -39,8 +39,8 @@ func (b *Basis) UpDownRanks() *graph.Ranks {
 // basis is that of the tables that a has filled in.
 func (a *assigner) basis(ranks *graph.Ranks) *Basis {
 	b := &Basis{Hops: a.h}
-	if a.byLID != nil {
-		b.Tree = &Tree{a.routes.Graph(), a.h.Place, a.digits.parents, a.byLID, a.digits.divider}
+	if a.digits != nil && a.digits.tree.Number != nil {
+		b.Tree = a.digits.tree
 		b.Ranks = ranks
 	}
 	return b

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -17,24 +18,33 @@ type Tree struct {
 	Parents [][]int32 // by switch: those of a whole tree; -1: one that is missing
 	Number  []int     // by LID: as graph.Numbering
 	Divider []int     // by switch: the weight of its digit
+	Own     [][]Span  // by switch and digit: the rests of compute nodes below the switch; nil: see findOwn
 }
+
+// Span are the numbers from First up to, not including, End.
+type Span struct{ First, End int }
 
 // Digits chooses among next hops by the digits of the destinations' numbers. Several
 // goroutines may use it at once.
 type Digits struct {
 	dests   []graph.Dest
-	number  []int // by index in dests
-	place   []int32
-	parents [][]int32
-	divider []int
+	number  []int  // by index in dests
+	compute []bool // by index in dests: a compute node
+	tree    *Tree
 }
 
 // On are the digits of t for the destinations of g, all of which t has: its switches
 // have the numbers of g.
 func (t *Tree) On(g *graph.Graph) *Digits {
-	d := &Digits{g.Dests(), make([]int, len(g.Dests())), t.Place, t.Parents, t.Divider}
+	return t.on(g, func(lid mad.LID) int { return t.Number[lid] })
+}
+
+// on is On where LIDs have these numbers.
+func (t *Tree) on(g *graph.Graph, number func(mad.LID) int) *Digits {
+	d := &Digits{g.Dests(), make([]int, len(g.Dests())), make([]bool, len(g.Dests())), t}
 	for i, dest := range d.dests {
-		d.number[i] = t.Number[dest.LID]
+		d.number[i] = max(0, number(dest.LID))
+		d.compute[i] = g.Terminals()[dest.Terminal].Class&graph.ClassCN != 0
 	}
 	return d
 }
@@ -51,28 +61,53 @@ func (a *assigner) prepareDModK() {
 		h.Place = l.Places()
 		a.h = &h
 	}
-	parents := l.Parents(a.h.Place)
+	t := &Tree{Graph: g, Place: a.h.Place, Parents: l.Parents(a.h.Place), Divider: make([]int, len(g.Switches()))}
 	number, divider := a.Number, a.Divider
 	if number == nil {
-		var stride func(s int) int
-		if a.padded {
-			stride = func(s int) int { return max(1, len(parents[s])) }
+		digits := 1
+		for _, s := range graph.Leaves(g) {
+			if a.aligned {
+				digits = max(digits, len(t.Parents[s]))
+			}
 		}
-		a.byLID = graph.Numbering(g, l.LeafOrder(), stride)
-		number = func(lid mad.LID) int { return a.byLID[lid] }
+		t.Number = graph.Numbering(g, l.LeafOrder(), digits)
+		number = func(lid mad.LID) int { return t.Number[lid] }
 	}
 	if divider == nil {
-		dividers := l.Dividers(parents)
+		dividers := l.Dividers(t.Parents)
 		divider = func(s int) int { return dividers[s] }
 	}
-	d := &Digits{g.Dests(), make([]int, len(g.Dests())), a.h.Place, parents, make([]int, len(g.Switches()))}
-	for i, dest := range d.dests {
-		d.number[i] = max(0, number(dest.LID))
+	for s := range t.Divider {
+		t.Divider[s] = max(1, divider(s))
 	}
-	for s := range d.divider {
-		d.divider[s] = max(1, divider(s))
+	a.digits = t.on(g, number)
+	a.digits.findOwn(g, l)
+}
+
+// findOwn finds Own of switches with parallel links to a parent: compute nodes below a switch do not
+// use its links up, so the others are spread over parallel ones without them.
+func (d *Digits) findOwn(g *graph.Graph, l *graph.Levels) {
+	t := d.tree
+	t.Own = make([][]Span, len(t.Parents))
+	for s, parents := range t.Parents {
+		if !slices.ContainsFunc(g.Neighbours(s), func(n graph.Neighbour) bool { return l.Level[n.To] == l.Level[s]+1 && len(n.Ports) > 1 }) {
+			continue
+		}
+		t.Own[s] = make([]Span, len(parents))
+		for below := range l.Below(s) {
+			for i := g.FirstDest(below); i < g.FirstDest(below+1); i++ {
+				if !d.compute[i] {
+					continue
+				}
+				digit, rest := d.split(s, int(i), len(parents))
+				own := &t.Own[s][digit]
+				if own.End == 0 {
+					own.First = rest
+				}
+				own.First, own.End = min(own.First, rest), max(own.End, rest+1)
+			}
+		}
 	}
-	a.digits = d
 }
 
 // offerDigits makes ports the next hops of switch s to choose from. Prefer and a PortOrder take
@@ -99,8 +134,8 @@ func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered boo
 		return
 	}
 	i, found := 0, false
-	place := d.place
-	for _, p := range d.parents[s] {
+	place := d.tree.Place
+	for _, p := range d.tree.Parents[s] {
 		if p < 0 { // missing
 			list.Slots = append(list.Slots, -1)
 			continue
@@ -131,12 +166,18 @@ func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered boo
 // destinations; Gliksberg et al., "High-quality fault resiliency in fat trees",
 // 2020.)
 func (d *Digits) digit(s, i int, list *graph.PortList) uint8 {
-	n, number := len(list.Slots), d.number[i]/d.divider[s]
-	return pick(list, number%n, number/n)
+	digit, rest := d.split(s, i, len(list.Slots))
+	return d.pick(s, i, list, digit, rest)
 }
 
-// pick is the port of a digit and the rest of the number.
-func pick(l *graph.PortList, digit, rest int) uint8 {
+// split are the digit of dests[i], of n, at switch s, and the rest of its number.
+func (d *Digits) split(s, i, n int) (digit, rest int) {
+	number := d.number[i] / d.tree.Divider[s]
+	return number % n, number / n
+}
+
+// pick is the port of switch s for dests[i], of that digit and rest of the number.
+func (d *Digits) pick(s, i int, l *graph.PortList, digit, rest int) uint8 {
 	n := len(l.Slots)
 	slot := l.Slots[digit]
 	for k := 0; slot < 0; k++ {
@@ -146,13 +187,16 @@ func pick(l *graph.PortList, digit, rest int) uint8 {
 	if len(ports) == 1 {
 		return ports[0]
 	}
+	if own := d.tree.Own[s]; len(own) == n && d.compute[i] && rest >= own[digit].End {
+		rest -= own[digit].End - own[digit].First
+	}
 	return ports[rest%len(ports)]
 }
 
 // Write writes the entries of switch s for dests[from:to] by their digits. Most numbers are one
 // more than the number before, so a counter does in place of divisions.
 func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
-	weight := d.divider[s]
+	weight := d.tree.Divider[s]
 	n := len(list.Slots)
 	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
 	before := -2
@@ -168,14 +212,14 @@ func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
 			}
 		}
 		before = number
-		row[d.dests[i].LID] = pick(list, digit, rest)
+		row[d.dests[i].LID] = d.pick(s, i, list, digit, rest)
 	}
 }
 
-// isBetterPadded reports whether DModK spreads shifts better, with no more load, where each leaf
+// isBetterAligned reports whether DModK spreads shifts better, with no more load, where each leaf
 // begins with its first parent: if leaves have more hosts than parents, and not a multiple of them,
 // the rest of one leaf takes the parents at which the next begins.
-func isBetterPadded(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (bool, error) {
+func isBetterAligned(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (bool, error) {
 	uneven := false
 	for s, hosts := range g.Endpoints() {
 		ups := int64(0)
@@ -193,7 +237,7 @@ func isBetterPadded(ctx context.Context, g *graph.Graph, h *graph.Hops, choice A
 	var load [2]int64
 	var bandwidth [2]float64
 	for i := range load {
-		choice.padded = i == 1
+		choice.aligned = i == 1
 		r := routes.New(g, 0)
 		if _, err := assign(ctx, r, h, choice); err != nil {
 			return false, err

@@ -204,7 +204,7 @@ func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Level
 	}
 	if choice.Policy == DModK {
 		var err error
-		if choice.padded, err = isBetterPadded(ctx, g, h, choice); err != nil {
+		if choice.aligned, err = isBetterAligned(ctx, g, h, choice); err != nil {
 			return nil, err
 		}
 	}

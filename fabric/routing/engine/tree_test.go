@@ -81,6 +81,49 @@ func TestTreeShuffled(t *testing.T) {
 	}
 }
 
+// TestParallelLinks: of parallel links up, each has as many destinations as the others, though those
+// below the switch use none; and shifts meet no contention.
+func TestParallelLinks(t *testing.T) {
+	for _, spec := range []string{"pgft:m=4/4,w=1/2,p=1/3", "pgft:m=2/2/5,w=1/2/1,p=1/1/4", "pgft:m=6/5,w=1/2,p=1/4"} {
+		g := routingtest.Graph(t, spec, graph.Options{})
+		r := compute(t, g, "ftree", Options{})
+		l := graph.FindLevels(g)
+		for s := range g.Switches() {
+			up := map[int32][2]int{} // the fewest and the most on a channel, by parent
+			for _, n := range g.Neighbours(s) {
+				if l.Level[n.To] < l.Level[s] || len(n.Ports) == 1 {
+					continue
+				}
+				for i, port := range n.Ports {
+					k := 0
+					for _, d := range g.Dests() {
+						if d.Out > 0 && r.Row(s)[d.LID] == port {
+							k++
+						}
+					}
+					x := up[n.To]
+					if x[1] = max(x[1], k); i == 0 || k < x[0] {
+						x[0] = k
+					}
+					up[n.To] = x
+				}
+			}
+			for to, x := range up {
+				if x[1] > x[0]+1 || spec == "pgft:m=4/4,w=1/2,p=1/3" && x != [2]int{2, 2} {
+					t.Errorf("%s: %s to %s: from %d to %d destinations on a link", spec, g.Switches()[s].Name(), g.Switches()[to].Name(), x[0], x[1])
+				}
+			}
+		}
+		c, err := traffic.MeasureCongestion(t.Context(), r, traffic.CongestionOptions{Pattern: traffic.Shift})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Max != 1 {
+			t.Errorf("%s: %+v", spec, c)
+		}
+	}
+}
+
 // A switch without links is no part of the tree: ftree passes over it.
 func TestSwitchWithoutLinks(t *testing.T) {
 	g := routingtest.Graph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.Options{})

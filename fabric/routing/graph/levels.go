@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -114,6 +115,22 @@ func components(g *Graph, among func(s int) bool) []int32 {
 		}
 	}
 	return component
+}
+
+// Below are the switches of level 0 in the subtree of switch s; of others, none.
+func (l *Levels) Below(s int) iter.Seq[int] {
+	l.divide()
+	return func(yield func(int) bool) {
+		k := l.Level[s] + 1
+		if k <= 0 {
+			return
+		}
+		for t, level := range l.Level {
+			if level == 0 && l.subtree[k][t] == l.subtree[k][s] && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // Places order the switches by level and plane, so that the switches at the same

@@ -8,31 +8,50 @@ import (
 
 // Numbering numbers LIDs for d-mod-k, by LID: each class from 0, in the order of
 // the switches given and their ports. The further LIDs of a port (LMC) follow its
-// first. A nil order is that of the tree, each subtree in one piece. -1 is no LID. stride, if not
-// nil, is a number of which the first of those on the next switch is a multiple.
-func Numbering(g *Graph, order []int, stride func(s int) int) []int {
+// first. A nil order is that of the tree, each subtree in one piece. -1 is no LID.
+//
+// digits, if more than 1, is how many lowest digits there are: a switch with more LIDs of a class
+// begins with the first, and the rests of the numbers of each digit have no gaps.
+func Numbering(g *Graph, order []int, digits int) []int {
 	if order == nil {
 		order = FindLevels(g).LeafOrder()
 	}
 	number := slices.Repeat([]int{-1}, int(g.Top())+1)
-	next := map[Class]int{}
+	digits = max(1, digits)
+	type counter struct {
+		on    int // LIDs on the present switch, before the first of them has a number
+		digit int
+		rests []int // by digit: the next
+	}
+	counters := map[Class]*counter{}
 	for _, s := range order {
-		for _, d := range g.DestsOf(s) {
+		of := func(d Dest) (*Terminal, *counter) {
 			t := &g.terminals[d.Terminal]
+			class := t.Class &^ ClassSM
+			if counters[class] == nil {
+				counters[class] = &counter{rests: make([]int, digits)}
+			}
+			return t, counters[class]
+		}
+		for _, d := range g.DestsOf(s) {
+			if t, c := of(d); d.LID == t.LID {
+				c.on++
+			}
+		}
+		for _, d := range g.DestsOf(s) {
+			t, c := of(d)
 			if d.LID != t.LID {
 				continue
 			}
-			class := t.Class &^ ClassSM
-			for i := range t.Count {
-				number[int(t.LID)+i] = next[class] + i
+			if c.on > digits {
+				c.digit = 0
 			}
-			next[class]++
-		}
-		if stride == nil {
-			continue
-		}
-		for class, n := range next {
-			next[class] = (n + stride(s) - 1) / stride(s) * stride(s)
+			c.on = 0
+			for i := range t.Count {
+				number[int(t.LID)+i] = c.digit + digits*c.rests[c.digit] + i
+			}
+			c.rests[c.digit]++
+			c.digit = (c.digit + 1) % digits
 		}
 	}
 	return number

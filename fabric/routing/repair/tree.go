@@ -103,13 +103,13 @@ func (x *repair) place() *engine.Tree {
 	if ranks != nil {
 		x.rank = &graph.Ranks{Rank: make([]int, len(x.in))}
 	}
-	t := &engine.Tree{Place: make([]int32, len(x.in)), Parents: make([][]int32, len(x.in)), Number: old.Number, Divider: make([]int, len(x.in))}
+	t := &engine.Tree{Place: make([]int32, len(x.in)), Parents: make([][]int32, len(x.in)), Number: old.Number, Divider: make([]int, len(x.in)), Own: make([][]engine.Span, len(x.in))}
 	now := slices.Repeat([]int32{-1}, len(old.Place))
 	for s, i := range x.in {
 		now[i] = int32(s)
 	}
 	for s, i := range x.in {
-		t.Place[s], t.Divider[s], t.Parents[s] = old.Place[i], old.Divider[i], old.Parents[i]
+		t.Place[s], t.Divider[s], t.Parents[s], t.Own[s] = old.Place[i], old.Divider[i], old.Parents[i], old.Own[i]
 		if x.rank != nil {
 			x.rank.Rank[s] = ranks.Rank[i]
 		}
