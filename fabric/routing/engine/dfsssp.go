@@ -103,8 +103,9 @@ func (t *laneTables) inLanes(ctx context.Context, o *Options, most int) error {
 }
 
 // fewestLanes are the tables of list with the least product of load, squares and 1 + lanePrice for
-// each lane. For less squares alone there may be no more lanes. Those that are likely to need few
-// lanes come first: then the others end early.
+// each lane. For less squares alone there may be no more lanes, or one where they are shiftGain times
+// as large: in a HyperX, paths of dimension order do with one, but shifts meet where they turn. Those
+// that are likely to need few lanes come first: then the others end early.
 func fewestLanes(ctx context.Context, list []laneTables, o *Options) (*routes.Routes, error) {
 	allowed := o.MaxVLs
 	if allowed == 0 {
@@ -117,7 +118,11 @@ func fewestLanes(ctx context.Context, list []laneTables, o *Options) (*routes.Ro
 		most := allowed
 		if best != nil {
 			load, bestLoad := float64(t.load), float64(best.load)
-			byLoad := max(mostLanes(load, priced(bestLoad, best.r)), best.r.Lanes())
+			bySquares := best.r.Lanes()
+			if t.squares < shiftGain*best.squares {
+				bySquares++
+			}
+			byLoad := max(mostLanes(load, priced(bestLoad, best.r)), bySquares)
 			most = min(most, byLoad, mostLanes(load*t.squares, priced(bestLoad*best.squares, best.r)))
 		}
 		if most < 1 {

@@ -87,10 +87,13 @@ func (m *means) add(x float64) float64 {
 	return x
 }
 
+// mean is the geometric mean; 1: of none.
+func (m *means) mean() float64 { return math.Exp(m.logs / float64(max(m.n, 1))) }
+
 // report reports the geometric mean and the least of ratios to OpenSM, if there are any.
 func (m *means) report(b *testing.B, what string) {
 	if m.n > 0 {
-		b.ReportMetric(math.Exp(m.logs/float64(m.n)), what+"-mean/OpenSM")
+		b.ReportMetric(m.mean(), what+"-mean/OpenSM")
 		b.ReportMetric(m.least, what+"-worst/OpenSM")
 	}
 }
