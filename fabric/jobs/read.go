@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"fabsh/fabric/format"
 	"fabsh/fabric/hosts"
@@ -85,8 +86,11 @@ func (f *file) add(j Job, states []string, list string) error {
 		return fmt.Errorf("%s: job %.60q is listed twice", f.name, j.ID)
 	}
 	f.seen[j.ID] = true
-	names, err := hosts.Expand(list)
+	names, err := hosts.Expand(strings.ReplaceAll(list, ", ", ","))
 	if err != nil {
+		return fmt.Errorf("%s: job %.60q: %w", f.name, j.ID, err)
+	}
+	if err := printable(append(names, j.ID)); err != nil {
 		return fmt.Errorf("%s: job %.60q: %w", f.name, j.ID, err)
 	}
 	known := make(map[string]bool, len(names))
@@ -101,6 +105,17 @@ func (f *file) add(j Job, states []string, list string) error {
 		return fmt.Errorf("%s: more than %d jobs, or %d hosts of jobs", f.name, maxJobs, maxHosts)
 	}
 	f.jobs = append(f.jobs, j)
+	return nil
+}
+
+// printable returns an error unless all characters of ids and names of hosts are printable:
+// they are columns and words of reports.
+func printable(words []string) error {
+	for _, word := range words {
+		if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }) {
+			return fmt.Errorf("%.60q has a space or a character that cannot be printed", word)
+		}
+	}
 	return nil
 }
 
@@ -198,7 +213,7 @@ func (f *file) readJSON(r io.Reader) error {
 	d.UseNumber()
 	fail := func(err error) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%s: the file ends within its JSON", f.name)
+			return fmt.Errorf("%s: the file ends within its JSON; write it again with squeue --json", f.name)
 		}
 		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 			return fmt.Errorf("%s: byte %d: unexpected JSON %s of %.60s; want the output of squeue --json", f.name, d.InputOffset(), wrong.Value, cmp.Or(wrong.Field, "a job"))
