@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,69 @@ func TestToSwitchesLost(t *testing.T) {
 	if on := g.Endpoints()[leaf]; !v.OK() || v.UnreachableSwitches() != on {
 		t.Errorf("ok %v, to switches: %d of %d, want %d less", v.OK(), v.ToSwitches, v.SwitchPairs, on)
 	}
+}
+
+// TestToSwitchesCounted: on badly damaged fat trees, the verdict on the tables of each engine
+// counts as many pairs without a path to a switch as there are when each is followed on its
+// own; and all switches without CAs reach the CAs that they are connected to, whose requests
+// they answer.
+func TestToSwitchesCounted(t *testing.T) {
+	missing := 0
+	for seed := range 3 {
+		for _, net := range []string{
+			"fattree:k=4,levels=3,remove_links=20%", "fattree:k=6,levels=2,remove_links=30%", "fattree:k=4,levels=4,remove_switches=15%",
+			"pgft:m=3/3/3,w=1/3/3,p=1/1/1,remove_links=15%,remove_switches=10%",
+		} {
+			spec := fmt.Sprintf("%s,seed=%d", net, seed)
+			g := routingtest.Graph(t, spec, graph.Options{})
+			part, endpoints := graph.Components(g), g.Endpoints()
+			for _, name := range []string{"minhop", "updn", "dnup", "ftree", "sssp", "dfsssp", "lash", "nue", "dor"} {
+				r, err := engine.Compute(t.Context(), g, name, engine.Options{})
+				if err != nil && name == "ftree" {
+					continue // too much of the tree is missing
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want int64
+				for _, d := range g.Dests() {
+					home := g.Terminals()[d.Terminal].Switch
+					for s, n := range endpoints {
+						switch arrives := arrives(r, s, d.LID); {
+						case d.Out == 0 && !arrives:
+							want += n
+						case d.Out > 0 && !arrives && n == 0 && part[s] == part[home]:
+							t.Errorf("%s, %s: no path from switch %d to LID %d of a CA", spec, name, s, d.LID)
+						}
+					}
+				}
+				if v := verified(t, r, verify.Options{}); v.UnreachableSwitches() != want {
+					t.Errorf("%s, %s: %d paths to switches missing, want %d", spec, name, v.UnreachableSwitches(), want)
+				}
+				missing += int(want)
+			}
+		}
+	}
+	if missing == 0 {
+		t.Error("no path is missing")
+	}
+}
+
+// arrives follows packets from a switch by its entries.
+func arrives(r *routes.Routes, s int, lid mad.LID) bool {
+	g := r.Graph()
+	for range graph.MaxDistance + 1 {
+		port := r.Row(s)[lid]
+		if port == routes.NoPort {
+			return false
+		}
+		target := g.Target(int32(s), port)
+		if !target.IsChannel() {
+			return target == graph.ToTerminal(int32(g.TerminalByLID(lid)))
+		}
+		s = int(g.ChannelTo(target.Channel()))
+	}
+	return false
 }
 
 // Where most pairs have no path up and then down, none is added: ftree refuses, and
