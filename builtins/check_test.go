@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,4 +91,33 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q: %s, and then %s", src, first, second)
 		}
 	})
+}
+
+// TestCheckMany: the problems of a long script are limited, and the check of one ends with its
+// context.
+func TestCheckMany(t *testing.T) {
+	s := plain(t, nil)
+	var src strings.Builder
+	for i := range 50000 {
+		fmt.Fprintf(&src, "discove%d()\n", i)
+	}
+	problems, err := check.Source(t.Context(), s.Interpreter, "x.star", src.String())
+	if err != nil || len(problems) != 1001 {
+		t.Fatalf("%d problems, %v", len(problems), err)
+	}
+	for i, want := range map[int]string{
+		0:    "x.star:1:1: undefined: discove0 (did you mean discover?)",
+		999:  "x.star:1000:1: undefined: discove999",
+		1000: "x.star:1000:1: 1000 problems or more; others are not reported",
+	} {
+		if got := problems[i].String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("a message waits")
+	cancel(cause)
+	if problems, err := check.Source(ctx, s.Interpreter, "x.star", src.String()); err != cause || len(problems) != 0 {
+		t.Errorf("%d problems, %v", len(problems), err)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -27,6 +28,14 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/builtins/types"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
+)
+
+// maxProblems is how many problems of a script are reported, and maxSuggestions for how many
+// of them similar names are searched: either takes a second in a script of a megabyte.
+const (
+	maxProblems    = 1000
+	maxSuggestions = 100
 )
 
 // Problem is an error in a script, with its position.
@@ -46,10 +55,12 @@ func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	return Source(ctx, in, path, src)
 }
 
-// Source is Script for a text, whose modules are read where the session may read.
+// Source is Script for a text, whose modules are read where the session may read. The error is
+// the cause of ctx if that ends before the check.
 func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Problem, error) {
 	in.Sources[path] = src
 	c := newChecker(in)
+	c.ctx = ctx
 	if err := lang.PlainText(path, 1, src); err != nil {
 		return c.syntax(err), nil
 	}
@@ -61,17 +72,26 @@ func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	err = resolve.File(file, func(name string) bool { return name == script.SimParam || in.Globals.Has(name) }, starlark.Universe.Has)
 	var undefined resolve.ErrorList
 	if errors.As(err, &undefined) {
-		spelling := explain.Explainer{Sources: in.Sources, Globals: in.Globals}
-		for _, e := range undefined {
-			c.report(e.Pos, "%s", spelling.Spell(path, e.Msg))
+		spelling := explain.Explainer{Globals: in.Globals, Defined: sync.OnceValue(func() []string { return explain.BoundNames(path, src) })}
+		for i, e := range undefined {
+			if c.ended() {
+				break
+			}
+			if i < maxSuggestions {
+				e.Msg = spelling.Spell(path, e.Msg)
+			}
+			c.report(e.Pos, "%s", e.Msg)
 		}
 	}
 	syntax.Walk(file, c.define)
 	for _, w := range c.comparisons(file, NewAttributes()) {
+		if c.ended() {
+			break
+		}
 		c.report(w.Pos, "%s", w.Text)
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if ctx.Err() != nil {
+		if c.ended() {
 			return false
 		}
 		switch n := n.(type) {
@@ -90,18 +110,26 @@ func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 		}
 		return int(a.Pos.Col - b.Pos.Col)
 	})
-	return slices.Compact(c.problems), context.Cause(ctx)
+	found := slices.Compact(c.problems)
+	if len(c.problems) >= maxProblems {
+		found = append(found, Problem{found[len(found)-1].Pos, fmt.Sprintf("%s or more; others are not reported", plural.Count(maxProblems, "problem", "problems"))})
+	}
+	return found, context.Cause(ctx)
 }
 
 // newChecker returns the check of a script.
 func newChecker(in *script.Interpreter) *checker {
-	c := &checker{scripts: in, globals: in.Globals, definitions: map[*syntax.Ident][]definition{}, grown: map[*syntax.Ident]bool{}, active: map[*syntax.Ident]bool{}, known: map[[2]string]bool{}}
+	c := &checker{ctx: context.Background(), scripts: in, globals: in.Globals, definitions: map[*syntax.Ident][]definition{}, grown: map[*syntax.Ident]bool{}, active: map[*syntax.Ident]bool{}, known: map[[2]string]bool{}}
 	c.inference = types.Inference{Value: c.value, Variable: c.variable, Certain: true}
 	return c
 }
 
+// ended reports whether the check ends early.
+func (c *checker) ended() bool { return len(c.problems) >= maxProblems || c.ctx.Err() != nil }
+
 // checker is one check of a script.
 type checker struct {
+	ctx         context.Context
 	scripts     *script.Interpreter
 	globals     starlark.StringDict // names that the script does not define
 	inference   types.Inference
@@ -211,13 +239,16 @@ func (c *checker) variable(id *syntax.Ident) types.Shape {
 		return types.OfType(topology.SimType.Name)
 	}
 	all := c.definitions[first]
-	if len(all) == 0 || c.active[first] {
+	if len(all) == 0 || c.active[first] || c.ctx.Err() != nil {
 		return types.Shape{}
 	}
 	c.active[first] = true
 	defer delete(c.active, first)
 	shape := c.defined(all[0])
 	for _, d := range all[1:] {
+		if c.ctx.Err() != nil {
+			return types.Shape{}
+		}
 		shape = c.inference.Either(shape, c.defined(d))
 	}
 	if c.grown[first] && (shape.IsList()) {

@@ -55,6 +55,9 @@ func (c *checker) comparisons(f *syntax.File, known *Attributes) []lang.WrongWor
 	x.found = lang.WrongWords(f, x.wordsOf, fabric.DidYouMean)
 	assigned := map[*syntax.IndexExpr]bool{}
 	syntax.Walk(f, func(n syntax.Node) bool {
+		if c.ended() || len(x.found) >= maxProblems {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.AssignStmt:
 			if index, ok := n.LHS.(*syntax.IndexExpr); ok {

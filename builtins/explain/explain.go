@@ -98,7 +98,7 @@ func (x *Explainer) Spell(file, msg string) string {
 	if !ok || strings.Contains(name, " ") || tools.Hint(name) != "" || len(typesWith(name)) > 0 {
 		return msg
 	}
-	names := slices.Concat(x.Globals.Keys(), starlark.Universe.Keys(), boundNames(file, x.Sources[file]))
+	names := slices.Concat(x.Globals.Keys(), starlark.Universe.Keys(), BoundNames(file, x.Sources[file]))
 	if x.Defined != nil {
 		names = append(names, x.Defined()...)
 	}
@@ -120,8 +120,8 @@ func nearestMember(msg string) string {
 	return msg
 }
 
-// boundNames returns the names that a file defines; none if it has errors.
-func boundNames(name, src string) (names []string) {
+// BoundNames returns the names that a file defines; none if it has errors.
+func BoundNames(name, src string) (names []string) {
 	f, err := lang.Dialect.Parse(name, src, 0)
 	if err != nil {
 		return nil

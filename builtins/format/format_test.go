@@ -91,3 +91,19 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// TestLongStatement: what would take seconds is refused; long lists are not.
+func TestLongStatement(t *testing.T) {
+	for name, x := range map[string]struct{ src, want string }{
+		"sum":   {"y = 1\nif y:\n    x = 1" + strings.Repeat(" + 1", 20000) + "\n", "x.star:3:5: statement too long to format, such as a sum of 10,000 terms; divide it"},
+		"calls": {"x = a" + strings.Repeat(".b()", 10000) + "\n", "x.star:1:1: statement too long to format, such as a sum of 10,000 terms; divide it"},
+		"elif":  {"def f(a):\n    if a:\n        pass\n" + strings.Repeat("    elif a:\n        pass\n", 10000), "too long to format"},
+		"list":  {"x = [" + strings.Repeat("1, ", 40000) + "]\n", ""},
+		"lines": {strings.Repeat("x = 1 + 1\n", 20000), ""},
+	} {
+		_, err := Script("x.star", []byte(x.src))
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

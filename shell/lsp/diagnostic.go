@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"go.lsp.dev/protocol"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/check"
 	"fabsh/builtins/complete"
@@ -34,8 +35,8 @@ func (s *Server) check(ctx context.Context) {
 	}
 }
 
-// checkOne checks one document that is due; false: none is. Requests are answered between
-// two documents.
+// checkOne checks one document that is due; false: none is, or a message waits. A message that
+// comes while it checks stops it.
 func (s *Server) checkOne(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +49,19 @@ func (s *Server) checkOne(ctx context.Context) bool {
 	if due == nil || ctx.Err() != nil {
 		return false
 	}
+	checkCtx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s.checking.Store(&stop)
+	defer s.checking.Store(nil)
+	if s.waiting.Load() > 0 {
+		return false // work wakes the check
+	}
+	found := s.findings(checkCtx, due)
+	if checkCtx.Err() != nil {
+		return false
+	}
 	due.due = 0
-	return s.publish(ctx, due, s.findings(ctx, due)) == nil
+	return s.publish(ctx, due, found) == nil
 }
 
 // findings returns what check finds in a document.
@@ -65,6 +77,11 @@ func (s *Server) findings(ctx context.Context, d *document) []check.Problem {
 		found = append(found, check.Problem{Text: err.Error()})
 	}
 	return found
+}
+
+// refuse sends the reason that a document is not checked.
+func (s *Server) refuse(ctx context.Context, uri protocol.DocumentURI, version uint32, reason error) error {
+	return s.publish(ctx, &document{uri: uri, version: version}, []check.Problem{{Pos: syntax.MakePosition(nil, 1, 1), Text: reason.Error()}})
 }
 
 // publish sends the findings of a document to the editor. A finding is at the word that

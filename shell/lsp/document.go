@@ -3,10 +3,10 @@ package lsp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"sort"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -29,6 +29,8 @@ type document struct {
 	path    string // its file, or a name for messages
 	dir     string // where its modules are; empty: none may be read
 	text    string
+	tooLong bool  // the text is not kept
+	starts  []int // offsets of the lines; nil: unknown yet
 	version uint32
 	due     int      // the order of the next check, the largest first; 0: none is due
 	outline *outline // of the last text that had no syntax error
@@ -48,11 +50,11 @@ func uriOf(path string) protocol.DocumentURI {
 	return protocol.DocumentURI((&url.URL{Scheme: "file", Path: path}).String())
 }
 
-func (s *Server) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParams) (any, error) {
-	if len(s.open) >= maxDocuments {
-		return nil, fmt.Errorf("lsp: %d documents are open, the maximum; close some", maxDocuments)
-	}
+func (s *Server) didOpen(ctx context.Context, p *protocol.DidOpenTextDocumentParams) (any, error) {
 	uri := p.TextDocument.URI
+	if len(s.open) >= maxDocuments && s.open[string(uri)] == nil {
+		return nil, s.refuse(ctx, uri, uint32(p.TextDocument.Version), fmt.Errorf("not checked: %d documents are open, the maximum; close others, and open this one again", maxDocuments))
+	}
 	d := &document{uri: uri, path: cmp.Or(pathOf(string(uri)), string(uri))}
 	if name, ok := s.embeddedName(d.path); ok {
 		d.path = name
@@ -60,15 +62,15 @@ func (s *Server) didOpen(_ context.Context, p *protocol.DidOpenTextDocumentParam
 		d.dir = filepath.Dir(d.path)
 	}
 	s.open[string(uri)] = d
-	return nil, s.change(d, p.TextDocument.Text, uint32(p.TextDocument.Version))
+	return nil, s.change(ctx, d, p.TextDocument.Text, uint32(p.TextDocument.Version))
 }
 
-func (s *Server) didChange(_ context.Context, p *protocol.DidChangeTextDocumentParams) (any, error) {
+func (s *Server) didChange(ctx context.Context, p *protocol.DidChangeTextDocumentParams) (any, error) {
 	d, err := s.document(p.TextDocument.URI)
 	if err != nil || len(p.ContentChanges) == 0 {
 		return nil, err
 	}
-	return nil, s.change(d, p.ContentChanges[len(p.ContentChanges)-1].Text, uint32(p.TextDocument.Version))
+	return nil, s.change(ctx, d, p.ContentChanges[len(p.ContentChanges)-1].Text, uint32(p.TextDocument.Version))
 }
 
 func (s *Server) didSave(ctx context.Context, _ *protocol.DidSaveTextDocumentParams) (any, error) {
@@ -77,11 +79,12 @@ func (s *Server) didSave(ctx context.Context, _ *protocol.DidSaveTextDocumentPar
 
 func (s *Server) didClose(ctx context.Context, p *protocol.DidCloseTextDocumentParams) (any, error) {
 	d, err := s.document(p.TextDocument.URI)
-	if err != nil {
-		return nil, err
+	if err != nil { // it was not accepted
+		return nil, s.publish(ctx, &document{uri: p.TextDocument.URI}, nil)
 	}
 	delete(s.open, string(d.uri))
 	delete(s.Interpreter.Unsaved, d.path)
+	delete(s.Interpreter.Sources, d.path)
 	s.recheck()
 	return nil, s.publish(ctx, d, nil)
 }
@@ -94,18 +97,20 @@ func (s *Server) filesChanged(context.Context, *protocol.DidChangeWatchedFilesPa
 
 func (s *Server) recheck() {
 	for _, d := range s.open {
-		d.due = 1
+		if !d.tooLong {
+			d.due = 1
+		}
 	}
 	s.wake()
 }
 
 // change gives a document another text.
-func (s *Server) change(d *document, text string, version uint32) error {
-	if len(text) > maxText {
+func (s *Server) change(ctx context.Context, d *document, text string, version uint32) error {
+	d.tooLong = len(text) > maxText
+	if d.tooLong {
 		text = ""
-		return errors.Join(s.change(d, text, version), fmt.Errorf("lsp: the document is longer than %d bytes and is not checked", maxText))
 	}
-	d.text, d.version = text, version
+	d.text, d.version, d.starts = text, version, nil
 	if d.dir != "" { // others may load it
 		s.Interpreter.Unsaved[d.path] = text
 	}
@@ -114,6 +119,10 @@ func (s *Server) change(d *document, text string, version uint32) error {
 	}
 	s.recheck()
 	d.due = 2 // before the others
+	if d.tooLong {
+		d.due = 0
+		return s.refuse(ctx, d.uri, version, fmt.Errorf("not checked: the document is longer than %d bytes", maxText))
+	}
 	return nil
 }
 
@@ -158,16 +167,26 @@ func (s *Server) in(d *document) (in *script.Interpreter, end func(), err error)
 	return s.Interpreter, end, err
 }
 
+// lines returns the offsets at which the lines begin.
+func (d *document) lines() []int {
+	if d.starts == nil {
+		d.starts = []int{0}
+		for i := range len(d.text) {
+			if d.text[i] == '\n' {
+				d.starts = append(d.starts, i+1)
+			}
+		}
+	}
+	return d.starts
+}
+
 // offset returns the offset of a position in the text: positions count UTF-16 codes.
 func (d *document) offset(p protocol.Position) int {
-	at := 0
-	for range p.Line {
-		n := strings.IndexByte(d.text[at:], '\n')
-		if n < 0 {
-			return len(d.text)
-		}
-		at += n + 1
+	lines := d.lines()
+	if int64(p.Line) >= int64(len(lines)) {
+		return len(d.text)
 	}
+	at := lines[p.Line]
 	left := int(p.Character)
 	for at < len(d.text) && left > 0 && d.text[at] != '\n' {
 		r, size := utf8.DecodeRuneInString(d.text[at:])
@@ -178,10 +197,9 @@ func (d *document) offset(p protocol.Position) int {
 
 // position returns the position of an offset.
 func (d *document) position(offset int) protocol.Position {
-	before := d.text[:offset]
-	start := strings.LastIndexByte(before, '\n') + 1
-	p := protocol.Position{Line: uint32(strings.Count(before, "\n"))}
-	for _, r := range before[start:] {
+	line := sort.SearchInts(d.lines(), offset+1) - 1
+	p := protocol.Position{Line: uint32(line)}
+	for _, r := range d.text[d.starts[line]:offset] {
 		p.Character += uint32(codes(r))
 	}
 	return p

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +95,32 @@ func TestFindings(t *testing.T) {
 			break
 		}
 	}
-	if got := e.show("big.star", strings.Repeat("# long\n", maxText/7+1)); got != "" {
-		t.Errorf("a document that is too long: %s", got)
+	step("too long", e.show("big.star", strings.Repeat("# long\n", maxText/7+1)), "0:0-0 not checked: the document is longer than 1048576 bytes\n")
+	step("shorter", e.edit("big.star", "x = smp_gte()\n"), "0:4-11 undefined: smp_gte (did you mean smp_get?)\n")
+}
+
+// TestManyDocuments: the editor shows which documents are not checked, until they are closed.
+func TestManyDocuments(t *testing.T) {
+	e := start(t, map[string]string{"ws/a.star": ""})
+	for i := range maxDocuments {
+		name := fmt.Sprintf("%d.star", i)
+		e.notify(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": e.uri(name), "version": 1, "text": ""}})
 	}
+	const refused = "0:0-0 not checked: 256 documents are open, the maximum; close others, and open this one again\n"
+	step := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	closeOne := func(name string) string {
+		e.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": e.uri(name)}})
+		return e.next(name)
+	}
+	step("one too many", e.show("a.star", "x = smp_gte()\n"), refused)
+	step("closed", closeOne("a.star"), "")
+	step("again", e.show("a.star", "x = smp_gte()\n"), refused)
+	e.call(protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": e.uri("7.star")}}, nil)
+	closeOne("7.star")
+	step("after another is closed", e.show("a.star", "x = smp_gte()\n"), "0:4-11 undefined: smp_gte (did you mean smp_get?)\n")
 }

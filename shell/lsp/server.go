@@ -2,7 +2,9 @@
 // never runs a script. Of the files, it reads the open documents' neighbours below the
 // editor's workspace, the folders of -I, and the embedded modules.
 //
-//	server.go      Serve: the connection, and the methods
+//	server.go      Serve: the session, and the methods
+//	stream.go      the connection: messages, and the errors of what is not one
+//	request.go     requests in their order, those that take longer, and cancellation
 //	document.go    open documents: texts, positions, files
 //	outline.go     the names that a script defines
 //	diagnostic.go  the findings of check, while a script is typed
@@ -20,6 +22,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
@@ -38,9 +41,16 @@ type Server struct {
 	Modules string
 	Version string
 
+	conn     jsonrpc2.Conn
+	queue    chan *request
+	waiting  atomic.Int32                            // messages that are not handled
+	checking atomic.Pointer[context.CancelCauseFunc] // stops the check that runs; nil: none runs
+	slot     chan struct{}                           // taken by the request that takes longer
+	callsMu  sync.Mutex                              // guards calls
+	calls    map[jsonrpc2.ID]*request                // without their responses
+
 	mu      sync.Mutex // held by the method or the check that runs
-	conn    jsonrpc2.Conn
-	folders []string // the workspace, absolute
+	folders []string   // the workspace, absolute
 	open    map[string]*document
 	dirty   chan struct{} // a document has changed
 	stopped bool          // the editor has requested shutdown
@@ -55,31 +65,31 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) err
 	s.end = func(err error) { cancel(cmp.Or(err, errEnded)) }
 	s.open, s.dirty = map[string]*document{}, make(chan struct{}, 1)
 	s.Interpreter.Unsaved = map[string]string{}
-	s.conn = jsonrpc2.NewConn(jsonrpc2.NewStream(streams{in, out}))
-	s.conn.Go(ctx, s.handle)
-	var checks sync.WaitGroup
-	checks.Go(func() { s.check(ctx) })
-	defer checks.Wait()
+	s.queue, s.slot, s.calls = make(chan *request, maxRequests), make(chan struct{}, 1), map[jsonrpc2.ID]*request{}
+	s.conn = jsonrpc2.NewConn(newStream(in, out))
+	s.conn.Go(ctx, s.receive)
+	var running sync.WaitGroup
+	running.Go(func() { s.check(ctx) })
+	worked := make(chan struct{})
+	running.Go(func() { s.work(ctx); close(worked) })
+	defer running.Wait()
 	defer in.Close()
 	defer cancel(nil)
 	select {
 	case <-s.conn.Done():
-		if err := s.conn.Err(); !errors.Is(err, io.EOF) {
-			return fmt.Errorf("lsp: %w", err)
-		}
-		return errors.New("lsp: the editor closed the connection without ending the session")
+		close(s.queue)
+		<-worked // the messages before the end
 	case <-ctx.Done():
-		if err := context.Cause(ctx); err != errEnded {
-			return err
-		}
-		return nil
 	}
-}
-
-// streams are the connection to an editor.
-type streams struct {
-	io.ReadCloser
-	io.Writer
+	switch err := context.Cause(ctx); {
+	case err == errEnded:
+		return nil
+	case err != nil:
+		return err
+	case errors.Is(s.conn.Err(), io.EOF):
+		return errors.New("lsp: the editor closed the connection without ending the session")
+	}
+	return fmt.Errorf("lsp: %w", s.conn.Err())
 }
 
 var errEnded = errors.New("the editor has ended the session")
@@ -116,30 +126,29 @@ var methods = map[string]method{
 	protocol.MethodTextDocumentDefinition:             of((*Server).definition),
 	protocol.MethodTextDocumentDocumentSymbol:         of((*Server).symbols),
 	protocol.MethodTextDocumentFormatting:             of((*Server).formatting),
-	protocol.MethodCancelRequest:                      ignored, // each answer takes milliseconds
 	protocol.MethodSetTrace:                           ignored,
 }
 
 func ignored(*Server, context.Context, json.RawMessage) (any, error) { return nil, nil }
 
-// handle answers one message of the editor; messages are answered in their order. It
-// returns no errors: the library stores only one kind.
-func (s *Server) handle(ctx context.Context, reply jsonrpc2.Replier, req jsonrpc2.Request) error {
+// handle handles a message.
+func (s *Server) handle(ctx context.Context, r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := req.Method()
+	name := r.Method()
 	m, ok := methods[name]
 	var result any
 	var err error
 	switch {
 	case ctx.Err() != nil: // the session is being closed
-		return nil
+		return
 	case name == protocol.MethodExit && s.stopped:
 		s.end(nil)
-		return nil
+		return
 	case name == protocol.MethodExit:
 		s.end(errors.New("lsp: the editor ended the session without the request shutdown"))
-		return nil
+		return
+	case r.ctx.Err() != nil: // cancelled
 	case !ok:
 		err = jsonrpc2.Errorf(jsonrpc2.MethodNotFound, "unsupported method %s", name)
 	case name != protocol.MethodInitialize && s.folders == nil:
@@ -147,12 +156,13 @@ func (s *Server) handle(ctx context.Context, reply jsonrpc2.Replier, req jsonrpc
 	case s.stopped:
 		err = jsonrpc2.NewError(jsonrpc2.InvalidRequest, "the editor has requested shutdown")
 	default:
-		err = lang.Protect("lsp "+name, func() (err error) { result, err = m(s, ctx, req.Params()); return err })
+		err = lang.Protect("lsp "+name, func() (err error) { result, err = m(s, r.ctx, r.Params()); return err })
 	}
-	if err := reply(ctx, result, err); err != nil {
-		s.end(fmt.Errorf("lsp: %w", err))
+	if rest, isLater := result.(later); isLater && err == nil {
+		go s.finish(r, rest)
+		return
 	}
-	return nil
+	s.answer(r, result, err)
 }
 
 // initializeParams are the parameters of initialize that the server uses. Those of the

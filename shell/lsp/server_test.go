@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,12 +22,19 @@ import (
 // editor is a client of a server: what an editor sends and receives.
 type editor struct {
 	t        *testing.T
+	server   *Server
 	conn     jsonrpc2.Conn
 	in       io.Closer
 	dir      string // the workspace
 	texts    map[string]string
 	findings chan protocol.PublishDiagnosticsParams
 	ended    chan error
+}
+
+// streams are the connection to a server.
+type streams struct {
+	io.ReadCloser
+	io.Writer
 }
 
 // start starts a server whose workspace has files, and requests initialize.
@@ -50,6 +58,7 @@ func start(t *testing.T, files map[string]string) *editor {
 	fromServer, toEditor := io.Pipe()
 	e := &editor{t: t, in: toServer, dir: filepath.Join(dir, "ws"), texts: map[string]string{}, findings: make(chan protocol.PublishDiagnosticsParams, 1000), ended: make(chan error, 1)}
 	s := &Server{Interpreter: session.Interpreter, Library: help.Of(session.Runtime), Modules: filepath.Join(t.TempDir(), "modules"), Version: "1"}
+	e.server = s
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -174,13 +183,70 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestRubbish: what is not a message ends the session with an error.
-func TestRubbish(t *testing.T) {
-	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "Content-Length: -3\r\n\r\n", "Content-Length: 99999999999\r\n\r\n", "Content-Length: 3\r\n\r\n{}}", "Content-Length: 8\r\n\r\n{\"id\":1}", "\x00\x00"} {
+// framed returns messages with their headers.
+func framed(messages ...string) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(m), m)
+	}
+	return b.String()
+}
+
+// TestMalformed: what is not a message is answered by an error, and the next message is read.
+// Without the length of a message the session ends.
+func TestMalformed(t *testing.T) {
+	const (
+		parse   = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"malformed JSON"}}`
+		invalid = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a message of JSON-RPC 2.0; batches are not supported"}}`
+		badID   = `{"jsonrpc":"2.0","id":99999999999,"error":{"code":-32600,"message":"not a message of JSON-RPC 2.0: its id is not a string or a 32-bit integer"}}`
+		call    = `{"jsonrpc":"2.0","id":"last","method":"nothing"}`
+		answer  = `{"jsonrpc":"2.0","error":{"code":-32601,"message":"unsupported method nothing"},"id":"last"}`
+		end     = "lsp: the editor closed the connection without ending the session"
+		lost    = "; restart the server: it cannot find the next message"
+	)
+	numbered := strings.Replace(invalid, "null", "1", 1)
+	for _, x := range []struct{ input, response, err string }{
+		{framed("{}}"), parse, end},
+		{framed(`{"id":`), parse, end},
+		{framed(""), parse, end},
+		{framed("\x00\xff"), parse, end},
+		{framed(strings.Repeat("[", 100000)), parse, end},
+		{framed(strings.Repeat("[", 100000) + strings.Repeat("]", 100000)), parse, end},
+		{framed("[]"), invalid, end},
+		{framed("[" + call + "]"), invalid, end},
+		{framed("7"), invalid, end},
+		{framed(`{"jsonrpc":"2.0"}`), invalid, end},
+		{framed(`{"id":1}`), numbered, end},
+		{framed(`{"jsonrpc":"2.0","id":1}`), numbered, end},
+		{framed(`{"jsonrpc":"1.0","id":1,"method":"shutdown"}`), numbered, end},
+		{framed(`{"jsonrpc":"2.0","id":1,"method":7}`), numbered, end},
+		{framed(`{"jsonrpc":"2.0","id":1,"method":""}`), numbered, end},
+		{framed(`{"jsonrpc":"2.0","id":[1],"method":7}`), invalid, end},
+		{framed(`{"jsonrpc":"2.0","id":99999999999,"method":"shutdown"}`), badID, end},
+		{framed(`"` + strings.Repeat("x", maxMessage) + `"`), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message of 16777218 bytes, more than 16777216; send less"}}`, end},
+		{"no header\r\ncontent-length: 1\r\nX: y\r\n\r\n7", invalid, end},
+		{"GET / HTTP/1.1\r\n\r\n", "no Content-Length", "lsp: message header: no Content-Length" + lost},
+		{"\r\n", "no Content-Length", "lsp: message header: no Content-Length" + lost},
+		{"Content-Length: -3\r\n\r\n", `"-3\"`, "lsp: message header: invalid Content-Length \"-3\"" + lost},
+		{"Content-Length: x\r\n\r\n", `"x\"`, "lsp: message header: invalid Content-Length \"x\"" + lost},
+		{"Content-Length: 99999999999\r\n\r\n", `"99999999999\"`, "lsp: message header: invalid Content-Length \"99999999999\"" + lost},
+		{"Content-Length: 2\r\nContent-Length: 3\r\n\r\n", `"3\"`, "lsp: message header: invalid Content-Length \"3\"" + lost},
+		{strings.Repeat("x", 5000), "line too long", "lsp: message header: line too long" + lost},
+	} {
+		var out strings.Builder
 		s := &Server{Interpreter: newSession(t).Interpreter}
-		err := s.Serve(context.Background(), io.NopCloser(strings.NewReader(text)), io.Discard)
-		if err == nil || !strings.HasPrefix(err.Error(), "lsp: ") {
-			t.Errorf("%q: %v", text, err)
+		err := s.Serve(context.Background(), io.NopCloser(strings.NewReader(x.input+framed(call))), &out)
+		if err == nil || err.Error() != x.err {
+			t.Errorf("%.60q: got %v, want %s", x.input, err, x.err)
+		}
+		if want := framed(x.response, answer); x.err == end && out.String() != want || !strings.Contains(out.String(), x.response) {
+			t.Errorf("%.60q: got %s, want %s", x.input, out.String(), want)
+		}
+	}
+	for _, text := range []string{"Content-Length: 8\r\n\r\n{}", "Content-Length: 8\r\n", "Content-Length: 99999999\r\n\r\n{}"} {
+		err := (&Server{Interpreter: newSession(t).Interpreter}).Serve(context.Background(), io.NopCloser(strings.NewReader(text)), io.Discard)
+		if want := "lsp: read message: unexpected EOF"; err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -190,6 +256,33 @@ func TestRubbish(t *testing.T) {
 	if err := (&Server{Interpreter: newSession(t).Interpreter}).Serve(ctx, in, io.Discard); err == nil || err.Error() != "interrupted" {
 		t.Error(err)
 	}
+}
+
+// FuzzMessages: whatever the editor sends, the session ends with an error, and what it receives is
+// messages.
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte(framed(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, `{"jsonrpc":"2.0","method":"exit"}`)))
+	f.Add([]byte(framed("[]", "{")))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var out bytes.Buffer
+		in := newStream(io.NopCloser(bytes.NewReader(text)), &out)
+		for {
+			if _, _, err := in.Read(t.Context()); err != nil {
+				break
+			}
+		}
+		answers := newStream(io.NopCloser(&out), io.Discard)
+		for {
+			length, err := answers.header()
+			if err == io.EOF {
+				return
+			}
+			message := make([]byte, length)
+			if _, err := io.ReadFull(answers.in, message); err != nil || !json.Valid(message) {
+				t.Fatalf("%q: %v", message, err)
+			}
+		}
+	})
 }
 
 func newSession(t *testing.T) *builtins.Session {

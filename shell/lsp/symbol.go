@@ -2,8 +2,10 @@ package lsp
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
+	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
 	"go.starlark.net/syntax"
 
@@ -54,13 +56,30 @@ func functionsIn(block []syntax.Stmt) (list []syntax.Stmt) {
 	return list
 }
 
-// formatting returns the changes that format a document: one, of the lines between the
-// first and the last that differ, so that the editor keeps the cursor.
+// formatting formats a document, while other requests are answered: it can take seconds.
 func (s *Server) formatting(_ context.Context, p *protocol.DocumentFormattingParams) (any, error) {
 	d, err := s.document(p.TextDocument.URI)
 	if err != nil {
 		return nil, err
 	}
+	if d.tooLong {
+		return nil, fmt.Errorf("lsp: the document is longer than %d bytes", maxText)
+	}
+	was := document{path: d.path, text: d.text}
+	return later(func() (any, error) {
+		edits, err := was.formatted()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if d.text != was.text {
+			return nil, jsonrpc2.NewError(protocol.CodeContentModified, "the document has changed; format it again")
+		}
+		return edits, err
+	}), nil
+}
+
+// formatted returns the changes that format a document: one, of the lines between the
+// first and the last that differ, so that the editor keeps the cursor.
+func (d *document) formatted() ([]protocol.TextEdit, error) {
 	out, err := format.Script(d.path, []byte(d.text))
 	if err != nil {
 		return nil, err
