@@ -48,7 +48,7 @@ func TestDeclaredTypes(t *testing.T) {
 			r.run(context.Background(), "<test>", 1, code)
 		}
 	}
-	if inferred < 8 {
+	if t.Log(inferred); inferred < 8 {
 		t.Errorf("only %d were inferred", inferred)
 	}
 }
