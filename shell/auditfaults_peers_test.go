@@ -43,6 +43,7 @@ func TestIbsimFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
+	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	dir := t.TempDir()
 	base := filepath.Join(dir, "base.fab")

@@ -33,6 +33,7 @@ func TestPartitionsUnderOpenSM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
+	t.Parallel()
 	const first, second = "0x2c90300000011", "0x0002c90300000021"
 	dir := t.TempDir()
 	file, other := filepath.Join(dir, "partitions.conf"), filepath.Join(dir, "other.conf")

@@ -15,6 +15,7 @@ import (
 // TestChangeDamaged: with a damaged journal each command and each session names the file
 // and the line, nothing is written, and what is reported of the fabric was just read.
 func TestChangeDamaged(t *testing.T) {
+	t.Parallel()
 	s := serveForChange(t, "fattree:k=4")
 	file, old := filepath.Join(s.dir, "new.plan"), s.tables()
 	want := func(status string, texts []string, args ...string) {

@@ -168,6 +168,7 @@ func runs(pid int) bool {
 // side by side, of which one in four loses 5 % of all datagrams, and delays and doubles
 // others: go test -parallel 16.
 func TestChangeKilled(t *testing.T) {
+	t.Parallel()
 	subnets, kills := 1, 4
 	if os.Getenv("FABSH_SOAK") != "" {
 		subnets, kills = 16, 65

@@ -22,6 +22,7 @@ import (
 // again; also after kill -9 of the process that applies it, and of its guard. What would cut
 // off a host is refused, and so is everything without the option.
 func TestLinksBesideOpenSM(t *testing.T) {
+	t.Parallel()
 	s, sm := linksBesideOpenSM(t)
 	file, host := filepath.Join(s.dir, "link.plan"), filepath.Join(s.dir, "host.plan")
 	s.says("--plan", file, "-c", `discover(); port_disable("leaf-1/3", force=True)`)(`planned: leaf-1/3: link_up -> disabled
@@ -72,6 +73,7 @@ func TestLinksBesideStoppedOpenSM(t *testing.T) {
 	if os.Getenv("FABSH_SOAK") == "" {
 		t.Skip("half a minute: in make soak")
 	}
+	t.Parallel()
 	s, _ := linksBesideOpenSM(t)
 	file := filepath.Join(s.dir, "link.plan")
 	s.says("-q", "--plan", file, "-c", `discover(); port_disable("leaf-1/3", force=True)`)("")

@@ -18,6 +18,7 @@ import (
 // between the rounds, its own dump equals the target in the end, and it takes the change
 // back when it is told to. Beside OpenSM with another engine nothing is sent.
 func TestChangeStaged(t *testing.T) {
+	t.Parallel()
 	net := ibsimtest.FatTree(4, 2, 4)
 	dir := t.TempDir()
 	dump, target, file, state := filepath.Join(dir, "lfts.dump"), filepath.Join(dir, "target.dump"), filepath.Join(dir, "new.plan"), filepath.Join(dir, "state")

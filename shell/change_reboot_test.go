@@ -15,6 +15,7 @@ import (
 // neither LIDs nor tables. What it has is neither old nor new, so nothing is written any
 // more; which switch that is, and how far the change is, is told, until it is abandoned.
 func TestChangeReboot(t *testing.T) {
+	t.Parallel()
 	s := serveSpec(t, "ring:n=6,hosts=1", true)
 	file, levels := filepath.Join(s.dir, "new.plan"), filepath.Join(s.dir, "paths.sl")
 	want := func(text, status string, args ...string) {

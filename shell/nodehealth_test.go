@@ -24,6 +24,7 @@ func TestNodeHealth(t *testing.T) {
 	if !simrun.Supported() {
 		t.Skip("this host cannot supervise programs (Linux 5.14, seccomp user notification)")
 	}
+	t.Parallel()
 	folder, err := filepath.Abs(nodeHealth)
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +87,7 @@ func TestNodeHealthSlurmd(t *testing.T) {
 	if !simrun.Supported() {
 		t.Skip("this host cannot supervise programs (Linux 5.14, seccomp user notification)")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {

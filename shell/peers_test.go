@@ -38,6 +38,7 @@ func changed(before, after string) (lines []string) {
 // TestChangesUnderOpenSM: what OpenSM owns changes only where the user insists,
 // and then exactly as asked. The C tools say so.
 func TestChangesUnderOpenSM(t *testing.T) {
+	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	discovered := outcome(on(t, f, "-c", `
 f = discover()

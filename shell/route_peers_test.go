@@ -17,6 +17,7 @@ import (
 // loads, dumps again byte for byte, and gives the switches; ibroute sees it
 // there, and ibdmchk comes to the same verdict.
 func TestRouteUnderOpenSM(t *testing.T) {
+	t.Parallel()
 	net := ibsimtest.FatTree(4, 2, 4)
 	before := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43"}})
 	lst := filepath.Join(before.Dir, "opensm-subnet.lst")

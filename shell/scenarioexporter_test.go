@@ -52,7 +52,9 @@ type cycle struct {
 // nextCycle waits for a result of a later cycle than number.
 func (x *exporting) nextCycle(t *testing.T, number float64) (c cycle, next float64) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+	scrapes := time.NewTicker(200 * time.Millisecond) // a cycle takes a second
+	defer scrapes.Stop()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-scrapes.C {
 		before := time.Now()
 		m := x.metrics(t)
 		after := time.Now()

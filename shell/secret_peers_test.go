@@ -15,6 +15,7 @@ import (
 // its P_KeyTableRecords (osm_sa_pkey_record.c), and a wrong one closes all
 // (osm_sa_mad_ctrl.c).
 func TestSAKeyUnderOpenSM(t *testing.T) {
+	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(2, 1, 2), ibsimtest.Options{SM: "host-1-1", SMArgs: []string{"-s", "0"}, SMConf: "sa_key 0x5ec2e7\n"})
 	keys := func(text string) string {
 		path := filepath.Join(t.TempDir(), "keys")

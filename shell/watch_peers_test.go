@@ -19,6 +19,7 @@ import (
 // TestWatchOpenSM: OpenSM's engine file gives its switches, after a link has
 // failed and after it has come back, the tables that fabsh computes anew.
 func TestWatchOpenSM(t *testing.T) {
+	t.Parallel()
 	net := ibsimtest.FatTree(4, 2, 4)
 	before := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	dump := filepath.Join(t.TempDir(), "lfts.dump")
