@@ -132,6 +132,7 @@ func TestOSMTest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits half a minute for expected timeouts")
 	}
+	t.Parallel()
 	s := on(t, "fattree:k=4")
 	s.bare = true
 	out := s.sh(t, `echo sweep_on_trap FALSE >conf; opensm -F conf -e -f log >/dev/null 2>&1 & sm=$!

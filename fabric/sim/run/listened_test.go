@@ -5,7 +5,7 @@ package run_test
 import (
 	"bytes"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"os/exec"
 	"testing"
 
@@ -22,7 +22,7 @@ func listened(t *testing.T, spec string, bare bool, script string) string {
 		t.Fatal(err)
 	}
 	o.Bare = bare
-	name := fmt.Sprintf("fabsh-run-%d", os.Getpid())
+	name := fmt.Sprintf("fabsh-%016x", rand.Uint64())
 	srv, err := server.Listen(sim.New(f, o), f, server.Options{Name: name})
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ func TestStatus(t *testing.T) {
 
 // The tools of infiniband-diags print the same as with libumad2sim.
 func TestTools(t *testing.T) {
+	t.Parallel()
 	s := on(t, "fattree:k=4")
 	got := s.sh(t, tools)
 	want := listened(t, s.spec, false, tools)
@@ -53,6 +54,7 @@ true
 
 // Tables of several segments, of which libumad2sim passes on one.
 func TestTables(t *testing.T) {
+	t.Parallel()
 	s := on(t, "fattree:k=8")
 	out := s.sh(t, "saquery NR; saquery PR; saquery LR; saquery PIR")
 	for word, want := range map[string]int{"NodeDescription": 44, "dlid": 44 * 44, "ToLID": 128} {
@@ -65,6 +67,7 @@ func TestTables(t *testing.T) {
 // OpenSM brings a bare subnet up, with each of its engines, and its tables are those of
 // --listen.
 func TestEngines(t *testing.T) {
+	t.Parallel()
 	const script = `opensm -o -e -R %s -f log >out 2>&1 || cat out
 grep -c 'SUBNET UP' log; cat /sys/class/infiniband/ibsim0/ports/1/state 2>/dev/null || echo '4: ACTIVE'
 for tool in dump_fts 'dump_fts -M' ibnetdiscover; do $tool 2>/dev/null | grep -v generated; done`
@@ -149,6 +152,7 @@ func TestIbdiagnet(t *testing.T) {
 
 // An adapter's ports are all there, and the adapters of a host.
 func TestAdapters(t *testing.T) {
+	t.Parallel()
 	net := filepath.Join(t.TempDir(), "net")
 	const text = `vendid=0x2c9
 devid=0xd2f0
