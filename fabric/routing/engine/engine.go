@@ -17,7 +17,8 @@
 //	leastloaded.go the policies by load; dmodk.go: by digits
 //	balance.go     paths to one LID after the other, the least loaded first, in several
 //	               passes; balanceswitch.go: to all LIDs of a switch; ahead.go: next hops, beforehand
-//	shift.go       the same, where that spreads the flows of shifts
+//	shift.go       the same, where that spreads the flows of shifts; shifttree.go: of tables
+//	               with detours
 //	lowlane.go     such paths that need few lanes
 //	separate.go    paths to the LIDs of one port, made disjoint
 //	keep.go        entries that stay as they were

@@ -22,6 +22,7 @@ type shifts struct {
 	flows []int32   // by channel, then shift
 	most  int64     // routes that a channel may have
 	moves int       // next hops that the present pass has replaced
+	depth []int32   // by switch: links of its path to the present LID; -1: no path. Nil: all are shortest ones
 
 	// Of the present LID, and of the switch that may get another next hop:
 	to               int32   // the place of the LID
@@ -124,10 +125,16 @@ func (x *shifts) each(ctx context.Context, do func(d int32, lid mad.LID)) error 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		x.begin(d)
+		if x.depth == nil {
+			x.begin(d)
+		}
 		for _, dest := range x.g.DestsOf(d) {
 			if x.to = x.place[dest.LID]; x.to >= 0 {
-				x.read(dest.LID)
+				if x.depth == nil {
+					x.read(dest.LID)
+				} else {
+					x.readTree(int32(d), dest.LID)
+				}
 				do(int32(d), dest.LID)
 			}
 		}
@@ -292,7 +299,7 @@ func (x *shifts) admits(s, c, d int32) bool {
 		return true
 	}
 	for t := x.child[s]; t >= 0; t = x.sibling[t] {
-		if x.flow[t] > 0 && !x.turns.Admits(x.via[t], c) {
+		if x.turning(t) && !x.turns.Admits(x.via[t], c) {
 			return false
 		}
 	}
@@ -300,13 +307,17 @@ func (x *shifts) admits(s, c, d int32) bool {
 	return to == d || x.turns.Admits(c, x.via[to])
 }
 
+// turning reports whether the turn from the next hop of switch t counts: of tables that have their
+// lanes, each.
+func (x *shifts) turning(t int32) bool { return x.depth != nil || x.flow[t] > 0 }
+
 // addTurns adds these turns.
 func (x *shifts) addTurns(s, c, d int32) {
 	if x.turns == nil {
 		return
 	}
 	for t := x.child[s]; t >= 0; t = x.sibling[t] {
-		if x.flow[t] > 0 {
+		if x.turning(t) {
 			x.turns.Add(x.via[t], c)
 		}
 	}

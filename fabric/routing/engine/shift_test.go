@@ -4,11 +4,15 @@ import (
 	"slices"
 	"testing"
 
+	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/search"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
 )
 
 // TestShifts: when next hops have been moved, loads and flows are those of the tables, the sum of
@@ -54,5 +58,63 @@ func TestShifts(t *testing.T) {
 	}
 	if moved < 10 {
 		t.Errorf("next hops moved on %d networks", moved)
+	}
+}
+
+// TestShiftsOfTables: next hops are moved in tables of searches, with detours: all pairs still have paths,
+// which close no cycle and are not longer, no load is beyond the largest before, and flows
+// are spread better. Ports of two LIDs keep their paths.
+func TestShiftsOfTables(t *testing.T) {
+	moved, gain := 0, 0.0
+	for _, net := range routingtest.SmallNets() {
+		for lmc := range 2 {
+			o := graph.Options{}
+			if lmc > 0 {
+				o.LIDs = func(p *fabric.Port) (mad.LID, int) { return p.LID() * 2, lmc * btoi(p.Node().Type() == mad.NodeTypeCA) }
+			}
+			g := routingtest.Graph(t, net, o)
+			root, ranks, err := search.EscapeRoot(t.Context(), g, nil)
+			if err != nil {
+				continue
+			}
+			connected, err := graph.AllHops(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := search.InLanes(t.Context(), g, []int{root}, ranks, connected)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := list[1]
+			before := r.Clone()
+			if err := spreadShiftsOf(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Equal(routingtest.Tables(before), routingtest.Tables(r)) {
+				continue
+			}
+			moved++
+			if lmc > 0 {
+				t.Errorf("%s: paths to ports of several LIDs are others than before", net)
+			}
+			was, is := verified(t, before, verify.Options{}), verified(t, r, verify.Options{})
+			if !is.Acyclic || is.Unreachable != was.Unreachable {
+				t.Errorf("%s: acyclic %v, unreachable %d, before %d", net, is.Acyclic, is.Unreachable, was.Unreachable)
+			}
+			far, load, err := worst(t.Context(), before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, l, err := worst(t.Context(), r); err != nil || f > far || slices.Max(l) > slices.Max(load) {
+				t.Errorf("%s: %d links, before %d, load %d, before %d, %v", net, f, far, slices.Max(l), slices.Max(load), err)
+			}
+			var a, b figure
+			a.measure(t, before)
+			b.measure(t, r)
+			gain += b.Shift/a.Shift - 1
+		}
+	}
+	if moved < 10 || gain/float64(moved) < 0.02 {
+		t.Errorf("next hops moved on %d networks, %.3f gained", moved, gain/float64(moved))
 	}
 }
