@@ -150,14 +150,15 @@ r = classes(discover(), jobs="jobs.csv", first=["urgent"])
 jobs = load_jobs("jobs.csv")
 links = [set(r.job_traffic([j for j in jobs if (j.partition == "urgent") == first]).loads) for first in [True, False]]
 print(len(links[0]), len(links[1]), len(links[0] & links[1]), r.verify().ok)
+print(catch(classes, discover(), jobs="jobs.csv", first=["urgent"], roots="center").message)
 `
 	var hosts [2][]string
 	for i := range 128 {
 		hosts[i*i/3%2] = append(hosts[i*i/3%2], fmt.Sprintf("NODE-%04d.example.com", i+1))
 	}
 	for _, tt := range []struct{ net, want string }{
-		{"fattree:k=8,levels=3", "256 254 0 True\n"},
-		{"fattree:k=8,levels=3,remove_links=3%,seed=1", "entries without a path over the spines of their class: 7\n250 269 23 True\n"},
+		{"fattree:k=8,levels=3", "256 254 0 True\nfail: two classes need two top switches; found: 1\n"},
+		{"fattree:k=8,levels=3,remove_links=3%,seed=1", "entries without a path over the spines of their class: 7\n250 269 23 True\nfail: two classes need two top switches; found: 1\n"},
 	} {
 		onSim(t, tt.net, nil, func(t *testing.T, f *fixture) {
 			write(t, f.fs, "/work/jobs.csv", "JOBID,PARTITION,NODELIST\n7,urgent,"+strings.Join(hosts[0], ",")+"\n8,batch,"+strings.Join(hosts[1], ",")+"\n")
