@@ -92,6 +92,9 @@ func (f *file) readTable(r *bufio.Reader) error {
 			}
 			return ""
 		}
+		if names[list] == "nodes" && strings.Trim(row[list], " 0123456789") == "" && row[list] != "" {
+			return fmt.Errorf("%s: NODES is the number of nodes; want a column NODELIST: squeue -o '%%i,%%j,%%u,%%T,%%N'", f.name)
+		}
 		j := Job{ID: strings.Clone(field(columns.id)), Name: strings.Clone(field(columns.name)), User: strings.Clone(field(columns.user)), Partition: strings.Clone(field(columns.partition))}
 		if err := f.add(j, []string{field(columns.state)}, strings.Clone(row[list])); err != nil {
 			return err

@@ -68,6 +68,7 @@ func TestRead(t *testing.T) {
 		{"same id", "id,nodes\n7,a\n7,b\n", `jobs.txt:3: job "7" is listed twice`},
 		{"header", "a,b\n1,2\n", `jobs.txt:1: the header "a,b" has no column of ids, or none of hosts; want the output of squeue --json, or a header such as JOBID,USER,NODELIST`},
 		{"fields", "nodes,id\na,b,7\n", `jobs.txt:2: 3 fields, and the header has 2; quote fields with a ',', or use the output of squeue --json`},
+		{"a number of nodes", "JOBID,NODES\n7,12\n", "jobs.txt:2: NODES is the number of nodes; want a column NODELIST: squeue -o '%i,%j,%u,%T,%N'"},
 		{"list", "id,nodes\n7,node[1-\n", `jobs.txt:2: job "7": host list "node[1-": a bracket is not closed`},
 		{"too many names", "id,nodes\n7,\"a[1-65536]b[1-65536]\"\n", `jobs.txt:2: job "7": host list "[1-65536]": more than 1048576 names`},
 		{"too many hosts", "id,nodes\n" + manyJobs(17), "jobs.txt:18: more than 65536 jobs, or 1048576 hosts of jobs"},
