@@ -6,7 +6,7 @@
 //	count.go     the paths over each dependency
 //	break.go     the search for cycles, and what is moved
 //	firstfit.go  path after path, each on the first layer that takes it
-//	order.go     a layer that takes paths; turns.go, one that takes turns
+//	order.go     a layer that takes paths; turns.go, one that takes turns; bitrows.go: its edges
 //	placing.go   Placing: paths beside others that keep their layers
 //	dragonfly.go the groups of a dragonfly
 //	torus.go     the directions of the links of a torus, and torusplace.go its coordinates

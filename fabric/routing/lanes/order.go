@@ -1,7 +1,7 @@
 package lanes
 
 import (
-	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -15,20 +15,28 @@ type order struct {
 	rejected []uint64 // by edge, a bit: it would close a cycle; as none is removed, it always will
 	volatile bool     // edges are removed, so that is not remembered
 	position []int32  // by vertex
-	met      []int32  // by vertex: the last search that did
-	search   int32
-	forward  []int32
-	backward []int32
-	slots    []int32
+	vertex   []int32  // by position
+	// The edges that have paths. Those out of a vertex lead to channels out of one switch, and
+	// those into it come from channels to one, so both are bits by the places of these at the switch.
+	out, in  bitRows
+	forward  frontier
+	backward frontier
+	moved    []int32
 }
 
 // newOrder is a layer without paths.
 func (l *Layering) newOrder() *order {
 	n := len(l.Net.To) * int(l.shifts)
-	o := &order{l: l, count: make([]int32, len(l.count)), rejected: make([]uint64, (len(l.count)+63)/64), position: make([]int32, n), met: make([]int32, n)}
-	for v := range o.position {
-		o.position[v] = int32(v)
+	o := &order{l: l, count: make([]int32, len(l.count)), rejected: make([]uint64, (len(l.count)+63)/64), position: make([]int32, n), vertex: make([]int32, n)}
+	for v := range int32(n) {
+		o.position[v], o.vertex[v] = v, v
 	}
+	places := func(s int32) int32 { return (l.Net.Base[s+1] - l.Net.Base[s]) * l.shifts }
+	o.out = newBitRows(n, func(v int32) int32 { return places(l.Net.To[v/l.shifts]) })
+	o.in = newBitRows(n, func(v int32) int32 { return places(l.Net.From[v/l.shifts]) })
+	o.forward.seen = newBitRows(l.Net.Switches(), places)
+	o.backward.seen = newBitRows(l.Net.Switches(), places)
+	o.forward.round, o.backward.round = make([]int32, l.Net.Switches()), make([]int32, l.Net.Switches())
 	return o
 }
 
@@ -37,15 +45,54 @@ func (o *order) add(trail []int32) bool {
 	fresh := false // some edge of the path was not there before
 	for at, e := range trail {
 		if o.count[e] == 0 && !o.try(e, fresh) {
-			for _, e := range trail[:at] {
-				o.count[e]--
-			}
+			o.remove(trail[:at])
 			return false
 		}
 		fresh = fresh || o.count[e] == 0
-		o.count[e]++
+		o.use(e)
 	}
 	return true
+}
+
+// use counts one path more over an edge.
+func (o *order) use(e int32) {
+	if o.count[e]++; o.count[e] == 1 {
+		v, w := o.ends(e)
+		o.out.set(v, o.placeOut(w))
+		o.in.set(w, o.placeIn(v))
+	}
+}
+
+// remove takes the edges of a path off.
+func (o *order) remove(trail []int32) {
+	for _, e := range trail {
+		if o.count[e]--; o.count[e] == 0 {
+			v, w := o.ends(e)
+			o.out.unset(v, o.placeOut(w))
+			o.in.unset(w, o.placeIn(v))
+		}
+	}
+}
+
+// ends are the vertices that an edge joins.
+func (o *order) ends(e int32) (v, w int32) {
+	l := o.l
+	c, _ := slices.BinarySearch(l.edges, e/l.shifts+1)
+	c-- // the last channel whose first edge is not behind
+	degree := l.edges[c+1] - l.edges[c]
+	in := e - l.edges[c]*l.shifts
+	return int32(c)*l.shifts + in/degree, l.vertex(l.Net.Base[l.Net.To[c]]+in%degree, int32(c))
+}
+
+// placeOut is the place of a vertex among those of channels out of the same switch, and placeIn
+// among those of channels into the same.
+func (o *order) placeOut(w int32) int32 {
+	return w - o.l.Net.Base[o.l.Net.From[w/o.l.shifts]]*o.l.shifts
+}
+
+func (o *order) placeIn(v int32) int32 {
+	n, c := o.l.Net, v/o.l.shifts
+	return (n.Reverse[c]-n.Base[n.To[c]])*o.l.shifts + v%o.l.shifts
 }
 
 // try reports whether an edge that is new closes no cycle. Where edges of the same path may
@@ -54,29 +101,13 @@ func (o *order) try(e int32, fresh bool) bool {
 	if o.rejected[e/64]&(1<<(e%64)) != 0 {
 		return false
 	}
-	if o.admits(e) {
+	if o.admits(o.ends(e)) {
 		return true
 	}
 	if !fresh && !o.volatile {
 		o.rejected[e/64] |= 1 << (e % 64)
 	}
 	return false
-}
-
-// next is the next vertex that v has an edge to, or -1. at begins with 0.
-func (o *order) next(v int32, at *int32) int32 {
-	l := o.l
-	c, shift := v/l.shifts, v%l.shifts
-	degree := l.edges[c+1] - l.edges[c]
-	first := l.edges[c]*l.shifts + shift*degree
-	for *at < degree {
-		k := *at
-		*at++
-		if o.count[first+k] > 0 {
-			return l.vertex(l.Net.Base[l.Net.To[c]]+k, c)
-		}
-	}
-	return -1
 }
 
 // vertex is channel d with the lane of packets that came by channel c.
@@ -87,76 +118,75 @@ func (l *Layering) vertex(d, c int32) int32 {
 	return d*2 + int32(l.Shift[c])
 }
 
-// admits reports whether an edge that is new closes no cycle, and makes room for it.
-func (o *order) admits(e int32) bool {
-	l := o.l
-	c, _ := slices.BinarySearch(l.edges, e/l.shifts+1)
-	c-- // the last channel whose first edge is not behind
-	degree := l.edges[c+1] - l.edges[c]
-	in := e - l.edges[c]*l.shifts
-	v := int32(c)*l.shifts + in/degree
-	w := l.vertex(l.Net.Base[l.Net.To[c]]+in%degree, int32(c))
+// admits reports whether an edge from v to w, which is new, closes no cycle, and makes room for it.
+func (o *order) admits(v, w int32) bool {
 	if o.position[v] < o.position[w] {
 		return true
 	}
-	o.search++
-	o.forward = append(o.forward[:0], w)
-	o.met[w] = o.search
-	for i := 0; i < len(o.forward); i++ {
-		at := int32(0)
-		for x := o.next(o.forward[i], &at); x >= 0; x = o.next(o.forward[i], &at) {
-			if x == v {
-				o.l.work -= len(o.forward)
-				return false
+	n, shifts := o.l.Net, o.l.shifts
+	forward, backward := &o.forward, &o.backward
+	forward.begin(w)
+	for i := 0; i < len(forward.met); i++ {
+		x := forward.met[i]
+		s := n.To[x/shifts]
+		edges, seen := o.out.of(x), forward.at(s)
+		for k := range edges {
+			for fresh := edges[k] &^ seen[k]; fresh != 0; fresh &= fresh - 1 {
+				y := n.Base[s]*shifts + int32(k*64+bits.TrailingZeros64(fresh))
+				if y == v {
+					o.l.work -= len(forward.met)
+					return false
+				}
+				if o.position[y] < o.position[v] {
+					forward.met = append(forward.met, y)
+				}
 			}
-			if o.met[x] != o.search && o.position[x] < o.position[v] {
-				o.met[x] = o.search
-				o.forward = append(o.forward, x)
-			}
+			seen[k] |= edges[k]
 		}
 	}
-	o.backward = append(o.backward[:0], v)
-	o.met[v] = o.search
-	for i := 0; i < len(o.backward); i++ {
-		o.before(o.backward[i], o.position[w])
+	backward.begin(v)
+	for i := 0; i < len(backward.met); i++ {
+		x := backward.met[i]
+		s := n.From[x/shifts]
+		edges, seen := o.in.of(x), backward.at(s)
+		for k := range edges {
+			for fresh := edges[k] &^ seen[k]; fresh != 0; fresh &= fresh - 1 {
+				at := int32(k*64 + bits.TrailingZeros64(fresh))
+				y := n.Reverse[n.Base[s]+at/shifts]*shifts + at%shifts
+				if o.position[y] > o.position[w] {
+					backward.met = append(backward.met, y)
+				}
+			}
+			seen[k] |= edges[k]
+		}
 	}
-	l.work -= len(o.forward) + len(o.backward)
+	o.l.work -= len(forward.met) + len(backward.met)
 	o.deal()
 	return true
 }
 
-// before adds to backward what has an edge to vertex x, and lies behind a position.
-func (o *order) before(x, behind int32) {
-	l := o.l
-	d := x / l.shifts
-	s := l.Net.From[d]
-	for out := l.Net.Base[s]; out < l.Net.Base[s+1]; out++ {
-		c := l.Net.Reverse[out]
-		if l.vertex(d, c) != x {
-			continue
-		}
-		for shift := range l.shifts {
-			y := c*l.shifts + shift
-			if o.met[y] != o.search && o.position[y] > behind && o.count[l.edge(c, shift, d)] > 0 {
-				o.met[y] = o.search
-				o.backward = append(o.backward, y)
-			}
-		}
-	}
-}
-
 // deal gives the positions of backward and forward to backward first.
 func (o *order) deal() {
-	byPosition := func(a, b int32) int { return cmp.Compare(o.position[a], o.position[b]) }
-	slices.SortFunc(o.backward, byPosition)
-	slices.SortFunc(o.forward, byPosition)
-	all := append(o.backward, o.forward...)
-	o.slots = o.slots[:0]
-	for _, x := range all {
-		o.slots = append(o.slots, o.position[x])
+	b, f := o.backward.met, o.forward.met
+	for _, list := range [][]int32{b, f} {
+		for i, x := range list {
+			list[i] = o.position[x]
+		}
+		slices.Sort(list)
 	}
-	slices.Sort(o.slots)
-	for i, x := range all {
-		o.position[x] = o.slots[i]
+	o.moved = o.moved[:0]
+	for _, list := range [][]int32{b, f} {
+		for _, p := range list {
+			o.moved = append(o.moved, o.vertex[p])
+		}
+	}
+	for _, x := range o.moved {
+		var p int32
+		if len(f) == 0 || len(b) > 0 && b[0] < f[0] {
+			p, b = b[0], b[1:]
+		} else {
+			p, f = f[0], f[1:]
+		}
+		o.position[x], o.vertex[p] = p, x
 	}
 }

@@ -1,6 +1,9 @@
 package lanes
 
-import "context"
+import (
+	"context"
+	"math/bits"
+)
 
 // Placing puts paths on the layers of others, which stay where they are. A path can be taken
 // off again.
@@ -32,9 +35,9 @@ func (l *Layering) Place(ctx context.Context, layer [][]uint8, layers int) (*Pla
 				if !l.follow(s, &l.Dests[d]) {
 					continue
 				}
-				count := p.orders[layer[s][l.Dests[d].Index]].count
+				o := p.orders[layer[s][l.Dests[d].Index]]
 				for _, e := range l.trail {
-					count[e]++
+					o.use(e)
 				}
 			}
 		}
@@ -68,38 +71,35 @@ func (p *Placing) Trail(trail []int32, s int32, dest int) ([]int32, bool) {
 func (p *Placing) Add(layer int, trail []int32) bool { return p.orders[layer].add(trail) }
 
 // Remove takes edges off again.
-func (p *Placing) Remove(layer int, trail []int32) {
-	for _, e := range trail {
-		p.orders[layer].count[e]--
-	}
-}
+func (p *Placing) Remove(layer int, trail []int32) { p.orders[layer].remove(trail) }
 
 // sort makes the positions a topological order of the edges (Kahn, "Topological sorting of
 // large networks", 1962), and reports whether there is one.
 func (o *order) sort() bool {
 	into := make([]int32, len(o.position)) // edges, by vertex
-	for v := range into {
-		at := int32(0)
-		for w := o.next(int32(v), &at); w >= 0; w = o.next(int32(v), &at) {
-			into[w]++
-		}
-	}
 	var queue []int32
-	for v, n := range into {
-		if n == 0 {
-			queue = append(queue, int32(v))
+	for v := range int32(len(into)) {
+		for _, word := range o.in.of(v) {
+			into[v] += int32(bits.OnesCount64(word))
+		}
+		if into[v] == 0 {
+			queue = append(queue, v)
 		}
 	}
+	n, shifts := o.l.Net, o.l.shifts
 	for i := 0; i < len(queue); i++ {
-		at := int32(0)
-		for w := o.next(queue[i], &at); w >= 0; w = o.next(queue[i], &at) {
-			if into[w]--; into[w] == 0 {
-				queue = append(queue, w)
+		first := n.Base[n.To[queue[i]/shifts]] * shifts
+		for k, word := range o.out.of(queue[i]) {
+			for ; word != 0; word &= word - 1 {
+				w := first + int32(k*64+bits.TrailingZeros64(word))
+				if into[w]--; into[w] == 0 {
+					queue = append(queue, w)
+				}
 			}
 		}
 	}
 	for i, v := range queue {
-		o.position[v] = int32(i)
+		o.position[v], o.vertex[i] = int32(i), v
 	}
 	return len(queue) == len(into)
 }

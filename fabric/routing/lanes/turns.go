@@ -28,7 +28,7 @@ func (t *Turns) Admits(c, d int32) bool {
 
 // Add adds the turn from channel c to channel d, unless it closes a cycle.
 func (t *Turns) Add(c, d int32) {
-	if t.Admits(c, d) {
-		t.o.count[t.l.edge(c, 0, d)] = 1
+	if e := t.l.edge(c, 0, d); t.o.count[e] == 0 && t.Admits(c, d) {
+		t.o.use(e)
 	}
 }
