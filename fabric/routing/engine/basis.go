@@ -18,6 +18,7 @@ type Basis struct {
 	Tree    *Tree          // of DModK; nil: another policy
 	Ranks   *graph.Ranks   // of up*/down* on the tree; nil: all links are allowed
 	Gaps    bool           // paths to CAs were added that Hops do not have
+	leaf    *fabric.Node   // the only root of up*/down*, where it is a leaf; nil: others
 	torus   *torusPlan     // of torus-2qos; nil: another engine
 	Missing int            // entries that lead to CAs, which search.Complete could not add
 }

@@ -21,11 +21,14 @@ var dnup = Engine{
 	Acyclic: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
-		leaves := graph.Leaves(g)
-		if leaves == nil {
+		l := graph.FindLevels(g)
+		switch {
+		case l.Height == 0:
 			return nil, &Precondition{Reason: errors.New("no switch has a CA")}
+		case l.Check() == nil:
+			return treeRoutes(ctx, g, l, o)
 		}
-		r, err := upDownRoutes(ctx, g, graph.RanksFrom(g, leaves).Reverse(), o)
-		return orCentre(ctx, g, r, err, o)
+		r, err := byRanks(ctx, g, l, l.Ranks(), o)
+		return orCentre(ctx, g, l, r, err, o)
 	},
 }

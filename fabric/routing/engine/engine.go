@@ -10,6 +10,7 @@
 //	minhop.go updn.go dnup.go ftree.go dor.go sssp.go nue.go file.go
 //	dfsssp.go lash.go dragonfly.go torus.go with virtual lanes; layer.go: lanes for any
 //	            tables
+//	oneroot.go  the roots of up*/down* on a tree
 //
 // The choice among next hops:
 //

@@ -16,7 +16,7 @@ import (
 // order meet no contention. With parts missing, only destinations that would use
 // them take another path. Levels are distances from the switches with compute
 // nodes, or from the roots given. Aggregation nodes may be on any level. Pairs
-// without a path up and then down get a path that closes no credit loop.
+// without a path up and then down get a path that closes no credit loop; see treeRoutes.
 //
 // Time: O(D*S*(S + N)/64 + S*(C + L)); where paths are missing, that of
 // complete in addition.
@@ -35,21 +35,8 @@ var ftree = Engine{
 		if err := l.Check(); err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		ranks := l.Ranks()
-		h, err := graph.UpDown(ctx, g, ranks)
+		r, err := treeRoutes(ctx, g, l, &Options{Policy: DModK, Keep: o.Keep, Adaptive: o.Adaptive})
 		if err != nil {
-			return nil, &Precondition{Reason: err}
-		}
-		r, err := assigned(ctx, g, h, l, ranks, &Options{Policy: DModK, Keep: o.Keep})
-		if err != nil {
-			return nil, err
-		}
-		if o.Adaptive {
-			if err := addChoices(ctx, r, h); err != nil {
-				return nil, err
-			}
-		}
-		if err := completed(ctx, r, h, ranks, o.Keep); err != nil {
 			return nil, err
 		}
 		if BasisOf(r).Missing > 0 {

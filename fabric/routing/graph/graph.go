@@ -12,7 +12,7 @@
 //	nexthop.go  NextHops: the next hops that distances allow; toward.go: those to one switch
 //	dijkstra.go cheapest paths
 //	roots.go    the switches at the top
-//	levels.go   Levels: the levels of what may be a fat tree; tree.go: its shape
+//	levels.go   Levels: the levels of what may be a fat tree; tops.go: its top; tree.go: its shape
 //	numbering.go the numbers and the order of LIDs for d-mod-k
 //
 // Switches are numbered as in the fabric: by GUID. A channel is one direction of a link

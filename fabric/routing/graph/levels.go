@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// levels are the levels of switches in what may be a fat tree: their distances from
-// the switches with compute nodes.
+// Levels are the levels of switches in what may be a fat tree.
 type Levels struct {
 	g      *Graph
 	Level  []int // by switch; -1: no path
@@ -19,8 +18,30 @@ type Levels struct {
 	subtree, plane [][]int32
 }
 
-// FindLevels are the distances from leaves.
-func FindLevels(g *Graph) *Levels { return LevelsOf(g, DistancesFrom(g, Leaves(g))) }
+// FindLevels are the distances from leaves; in a fat tree, counted from its tops, so that a
+// leaf without compute nodes is at level 0, too.
+func FindLevels(g *Graph) *Levels {
+	leaves := Leaves(g)
+	l := LevelsOf(g, DistancesFrom(g, leaves))
+	if l.Check() != nil {
+		return l
+	}
+	tops := l.tops()
+	if len(tops) == 0 {
+		return l
+	}
+	down := DistancesFrom(g, tops)
+	height, level := down[leaves[0]], make([]int, len(down))
+	for s, x := range down {
+		if level[s] = -1; x >= 0 {
+			level[s] = height - x
+		}
+		if level[s] < 0 && l.Level[s] >= 0 || level[s] > 0 && l.Level[s] == 0 {
+			return l // the tops are not those of one tree
+		}
+	}
+	return LevelsOf(g, level)
+}
 
 // LevelsOf makes levels of a number for each switch.
 func LevelsOf(g *Graph, level []int) *Levels {

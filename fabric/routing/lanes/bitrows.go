@@ -21,11 +21,11 @@ func (b *bitRows) of(row int32) []uint64 { return b.words[b.start[row]:b.start[r
 func (b *bitRows) set(row, bit int32)   { b.words[b.start[row]+bit/64] |= 1 << (bit % 64) }
 func (b *bitRows) unset(row, bit int32) { b.words[b.start[row]+bit/64] &^= 1 << (bit % 64) }
 
-// frontier is what a search has met. As vertices share their bits by switch, it looks at each
+// frontier is what a search has met. As vertices share their bits by switch, it reads each
 // once, however many edges lead there.
 type frontier struct {
 	met   []int32
-	seen  bitRows // by switch, and place: the vertex was looked at
+	seen  bitRows // by switch, and place: the search has read the vertex
 	round []int32 // by switch: the search that its row is of
 	now   int32
 }

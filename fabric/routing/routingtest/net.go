@@ -197,6 +197,54 @@ func WithLMC(t testing.TB, f *fabric.Fabric, lmc int) *fabric.Fabric {
 	return b.Build()
 }
 
+// WithAggregation is f with an aggregation node on each switch, and without the hosts of the
+// switches named.
+func WithAggregation(t testing.TB, f *fabric.Fabric, bare ...string) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	lid := mad.LID(0)
+	add := func(info mad.NodeInfo, name string, port int) int {
+		lid++
+		h := b.AddNode(fabric.NodeSpec{Info: info, Name: name})
+		b.SetPort(h, port, &mad.PortInfo{LID: lid, PortState: mad.PortStateActive})
+		return h
+	}
+	link := func(n, p, m, q int) {
+		if err := b.Link(n, p, m, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handles := map[*fabric.Node]int{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		info := *n.Info()
+		if !n.IsSwitch() {
+			if !slices.Contains(bare, n.Port(1).Peer().Node().Name()) {
+				handles[n] = add(info, n.Name(), 1)
+			}
+			continue
+		}
+		info.NumPorts++
+		handles[n] = add(info, n.Name(), 0)
+		guid := 1<<40 + info.NodeGUID
+		an := mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1, NodeGUID: guid, SystemImageGUID: guid, PortGUID: guid, LocalPortNum: 1}
+		link(add(an, "Aggregation Node", 1), 1, handles[n], int(info.NumPorts))
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		q := p.Peer()
+		if q == nil || q.ID() < p.ID() {
+			continue
+		}
+		n, ok := handles[p.Node()]
+		m, also := handles[q.Node()]
+		if ok && also {
+			link(n, p.Num(), m, q.Num())
+		}
+	}
+	return b.Build()
+}
+
 // UsedTime is the CPU time of this process so far, on all cores.
 func UsedTime(t testing.TB) time.Duration {
 	t.Helper()

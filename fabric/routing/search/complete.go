@@ -29,7 +29,7 @@ func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph
 	if err != nil {
 		return false, 0, err
 	}
-	if lack, all := CountPairs(r.Graph(), h, connected); lack*maxLack > all && len(r.Graph().Dests()) > manyLIDs {
+	if lack, all := CountPairs(r.Graph(), h, connected); lack*MaxLack > all && len(r.Graph().Dests()) > manyLIDs {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
 		return true, lack, nil
 	}
@@ -43,11 +43,11 @@ func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph
 	return len(a.cas) > 0, a.toCAs.missing, FillIn(ctx, r, h, connected, keep)
 }
 
-// maxLack bounds the share of pairs without a path: where more than one in so many pairs of switches with CAs lacks one, the
+// MaxLack bounds the share of pairs without a path: where more than one in so many pairs of switches with CAs lacks one, the
 // network has not the shape that the ranks suppose; and where there are more than
 // manyLIDs, no paths are added then, for the searches would take minutes.
 const (
-	maxLack  = 10
+	MaxLack  = 10
 	manyLIDs = 2000
 )
 
