@@ -26,6 +26,7 @@ import (
 func mcpCommand(p *session.Program, newRoot func(*session.Program) *cobra.Command) *cobra.Command {
 	o := mcp.Options{Datagrams: mcp.DefaultDatagrams, SweepInterval: mcp.DefaultSweepInterval, Waiting: mcp.DefaultWaiting}
 	every := session.Duration{Unit: time.Second, Units: "seconds", Value: o.SweepInterval}
+	isWorker := false
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve agents over standard input and output (Model Context Protocol), read-only",
@@ -44,6 +45,8 @@ written, and no state is kept. All tools use the fabric of -F.
 
 One call runs at a time. Each is limited in time (--deadline, default 2m), memory
 (--memory), steps of a script (--max-steps, default 200000000) and output (64 KiB).
+If one step of a script takes all memory, or minutes, the server starts again, at most
+once a minute: the call fails, and the latest sweep and the count of --datagrams are lost.
 Names and other texts of the fabric are in fabric_data of a result and nowhere else.`,
 		Example: `  fabsh -F sim mcp
   fabsh -I /srv/fabric/policies -F umad:mlx5_0/1 mcp --sweep-interval 30s`,
@@ -53,6 +56,9 @@ Names and other texts of the fabric are in fabric_data of a result and nowhere e
 			if err := checkMCP(p, o); err != nil {
 				return err
 			}
+			if !isWorker {
+				return superviseMCP(p)
+			}
 			return serveMCP(p, newRoot(p.Typed(nil)), o)
 		},
 	}
@@ -60,6 +66,8 @@ Names and other texts of the fabric are in fabric_data of a result and nowhere e
 	f.SortFlags = false
 	f.IntVar(&o.Datagrams, "datagrams", o.Datagrams, "send at most `N` datagrams per minute; a call that would exceed that is stopped")
 	f.Var(&every, "sweep-interval", "sweep the fabric at most once in `TIME`: seconds, or a duration such as 500ms; a call waits for its turn")
+	f.BoolVar(&isWorker, workerFlag, false, "serve in this process, without a supervisor")
+	f.MarkHidden(workerFlag)
 	f.IntVar(&o.Waiting, "queue", o.Waiting, "let `N` calls wait while one runs, and refuse more")
 	return c
 }
@@ -107,9 +115,6 @@ func serveMCP(p *session.Program, root *cobra.Command, o mcp.Options) error {
 	server, err := newMCP(p, root, o)
 	if err != nil {
 		return err
-	}
-	if p.StdinIsTerminal() {
-		p.Warn("mcp: this command is for MCP clients, which send JSON on standard input; see fabsh help mcp-server (Ctrl-D ends it)")
 	}
 	err = p.Interrupts.Run(func(ctx context.Context) error {
 		return server.Serve(ctx, mcp.Stdio(p.Stdin, p.Console.Out()))

@@ -21,7 +21,8 @@
 //	                sim.go, decode.go, ports.go, new.go, test.go, fmt.go, check.go, lsp.go:
 //	                the commands of these names; simrun.go, simscenario.go: sim --run,
 //	                --scenario and --log
-//	mcp.go          mcp; its tools are also beside their commands
+//	mcp.go          mcp; its tools are also beside their commands; mcpprocess.go, the process
+//	                that serves
 //	doc.go          version, doc and examples
 //	help.go         help, and the pages of commands
 package command

@@ -9,6 +9,7 @@
 //	queue.go     one call at a time; meter.go, datagrams per minute and sweeps
 //	document.go  resources; prompt.go, prompts
 //	stdio.go     the transport: a line for each message
+//	supervisor.go  Supervisor: the server as a process, which a script may end
 package mcp
 
 import (

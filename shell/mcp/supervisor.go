@@ -1,0 +1,236 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// A Process is a server that runs as a program of its own, at the other ends of its streams.
+type Process struct {
+	In  io.WriteCloser
+	Out io.Reader
+	// Wait returns the exit status when the program has ended, -1 if a signal ended it.
+	Wait func() int
+}
+
+// firstSignal is where exit statuses of programs begin that a forwarded signal has ended.
+const firstSignal = 128
+
+// Supervisor passes the messages of a client to a Process. A single step of a script can take all
+// memory, or minutes, and cannot be stopped other than by the end of the process: the supervisor
+// then answers what is in flight, and starts another process.
+type Supervisor struct {
+	Start func() (*Process, error)
+	// Apart is the shortest time between two starts after the first. A new process counts datagrams from
+	// 0, so that is also how long a client gets at most twice as many.
+	Apart time.Duration
+
+	outMu sync.Mutex // keeps lines whole
+	out   io.Writer
+
+	mu          sync.Mutex // guards the fields below
+	changed     *sync.Cond
+	process     *Process // that receives messages; nil: it is being started
+	ended       bool     // no other process will be started
+	inputEnded  bool
+	pending     map[jsonrpc.ID]string // methods of the requests without a response
+	initialize  []byte                // the client's request, for the next process
+	initialized []byte                // and its notification
+}
+
+// Serve serves a client until it closes the connection or the process ends otherwise. It returns
+// the exit status of the last process.
+func (s *Supervisor) Serve(ctx context.Context, in io.Reader, out io.Writer) (status int, err error) {
+	s.out, s.pending = out, map[jsonrpc.ID]string{}
+	s.changed = sync.NewCond(&s.mu)
+	go s.feed(in)
+	defer s.set(func() { s.ended = true })
+	var restarted time.Time
+	for {
+		p, err := s.Start()
+		if err != nil {
+			return 0, err
+		}
+		lines := bufio.NewReader(p.Out)
+		if err := s.greet(p, lines); err == nil {
+			s.set(func() { s.process = p })
+			if s.inputHasEnded() {
+				p.In.Close()
+			}
+			s.copyFrom(lines)
+		}
+		s.set(func() { s.process = nil })
+		p.In.Close()
+		status := p.Wait()
+		if status >= firstSignal || !s.answerPending() {
+			return status, nil
+		}
+		if wait := s.Apart - time.Since(restarted); !restarted.IsZero() && wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return status, nil
+			}
+		}
+		restarted = time.Now()
+	}
+}
+
+// set changes the state.
+func (s *Supervisor) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	s.changed.Broadcast()
+}
+
+func (s *Supervisor) inputHasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inputEnded
+}
+
+// feed passes the messages of the client to the process of the time.
+func (s *Supervisor) feed(in io.Reader) {
+	r := bufio.NewReader(in)
+	for {
+		text, err := readLine(r)
+		if err != nil && !errors.Is(err, errTooLong) && len(text) == 0 {
+			s.set(func() { s.inputEnded = true })
+			if p := s.current(); p != nil {
+				p.In.Close()
+			}
+			return
+		}
+		l := line{text: text}
+		if errors.Is(err, errTooLong) {
+			l = line{err: err}
+		}
+		if l.err == nil && isBlank(text) {
+			continue
+		}
+		message, refusal := decode(l)
+		if refusal != nil {
+			text, _ := json.Marshal(refusal)
+			s.write(text)
+			continue
+		}
+		p := s.current()
+		if p == nil {
+			return
+		}
+		text = append(bytes.TrimRight(text, "\r\n"), '\n')
+		s.note(message, text)
+		p.In.Write(text) // if it fails, the process has ended, and the request gets its error
+	}
+}
+
+// current waits for a process that receives messages; nil: the server ends.
+func (s *Supervisor) current() *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.process == nil && !s.ended {
+		s.changed.Wait()
+	}
+	return s.process
+}
+
+// note records what another process will need.
+func (s *Supervisor) note(m jsonrpc.Message, text []byte) {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.IsCall():
+		s.pending[r.ID] = r.Method
+		if r.Method == "initialize" && s.initialize == nil {
+			s.initialize = text
+		}
+	case r.Method == "notifications/initialized":
+		s.initialized = text
+	}
+}
+
+// greet repeats the begin of the session to a new process.
+func (s *Supervisor) greet(p *Process, lines *bufio.Reader) error {
+	s.mu.Lock()
+	initialize, initialized := s.initialize, s.initialized
+	s.mu.Unlock()
+	if initialize == nil {
+		return nil
+	}
+	if _, err := p.In.Write(initialize); err != nil {
+		return err
+	}
+	if _, err := lines.ReadBytes('\n'); err != nil { // the client has the response of the first
+		return err
+	}
+	_, err := p.In.Write(initialized)
+	return err
+}
+
+// copyFrom passes the messages of a process to the client until the process ends.
+func (s *Supervisor) copyFrom(lines *bufio.Reader) {
+	for {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			return // also a part of a message
+		}
+		text = bytes.TrimSuffix(text, []byte("\n"))
+		if m, err := jsonrpc.DecodeMessage(text); err == nil {
+			if r, isResponse := m.(*jsonrpc.Response); isResponse {
+				s.mu.Lock()
+				delete(s.pending, r.ID)
+				s.mu.Unlock()
+			}
+		}
+		if s.write(text) != nil {
+			return
+		}
+	}
+}
+
+var errRestarted = errors.New("the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory")
+
+// answerPending answers the requests that a process has left; false: all have their response, or
+// the session had not begun, or has ended.
+func (s *Supervisor) answerPending() bool {
+	s.mu.Lock()
+	pending := s.pending
+	s.pending = map[jsonrpc.ID]string{}
+	goesOn := len(pending) > 0 && !s.inputEnded && s.initialized != nil
+	s.mu.Unlock()
+	if !goesOn {
+		return false
+	}
+	for id, method := range pending {
+		response := &jsonrpc.Response{ID: id}
+		if method == "tools/call" {
+			response.Result, _ = json.Marshal(failure(errRestarted))
+		} else {
+			response.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errRestarted.Error()}
+		}
+		if text, err := jsonrpc.EncodeMessage(response); err == nil {
+			s.write(text)
+		}
+	}
+	return true
+}
+
+func (s *Supervisor) write(text []byte) error {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	_, err := s.out.Write(append(text, '\n'))
+	return err
+}

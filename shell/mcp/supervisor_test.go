@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Messages of a session.
+const (
+	initializeLine  = `{"jsonrpc":"2.0","id":1,"method":"initialize"}`
+	initializedLine = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+)
+
+// answersAs is a process that answers each request by its name and ID, and ends with a status when
+// a message has the word "end N".
+func answersAs(name string, seen *[]string) *Process {
+	in, fromSupervisor := io.Pipe()
+	toSupervisor, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		lines := bufio.NewScanner(in)
+		status := 0
+		for status == 0 && lines.Scan() {
+			*seen = append(*seen, name+" "+lines.Text())
+			var id int
+			if _, err := fmt.Sscanf(lines.Text(), `{"jsonrpc":"2.0","id":%d`, &id); err == nil && !strings.Contains(lines.Text(), "end") {
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"of":%q}}`+"\n", id, name)
+			}
+			if _, after, ok := strings.Cut(lines.Text(), "end "); ok {
+				fmt.Sscan(after, &status)
+			}
+		}
+		in.Close()
+		out.Close()
+		ended <- status
+	}()
+	return &Process{In: fromSupervisor, Out: toSupervisor, Wait: func() int { return <-ended }}
+}
+
+// supervised is a running Supervisor.
+type supervised struct {
+	t      *testing.T
+	in     io.WriteCloser
+	out    *bufio.Reader
+	seen   []string // what processes have received
+	starts []time.Duration
+	ended  chan int
+}
+
+func supervise(ctx context.Context, t *testing.T) *supervised {
+	in, toSupervisor := io.Pipe()
+	fromSupervisor, out := io.Pipe()
+	u := &supervised{t: t, in: toSupervisor, out: bufio.NewReader(fromSupervisor), ended: make(chan int, 1)}
+	began := time.Now()
+	s := &Supervisor{Apart: time.Minute, Start: func() (*Process, error) {
+		u.starts = append(u.starts, time.Since(began))
+		return answersAs(fmt.Sprint("process", len(u.starts)), &u.seen), nil
+	}}
+	go func() {
+		status, err := s.Serve(ctx, in, out)
+		if err != nil {
+			t.Error(err)
+		}
+		out.Close()
+		u.ended <- status
+	}()
+	return u
+}
+
+// send sends lines; each but a notification has a response, which is returned.
+func (u *supervised) send(lines ...string) (got string) {
+	for _, line := range lines {
+		io.WriteString(u.in, line+"\n")
+		if line != initializedLine {
+			text, _ := u.out.ReadString('\n')
+			got += text
+		}
+	}
+	return got
+}
+
+func callLine(id int, text string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"x":%q}}`, id, text)
+}
+
+// TestSupervisor: when a call ends the process, it is answered, the next process gets the begin of
+// the session and the next call, and the second restart is a minute after the first.
+func TestSupervisor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := supervise(t.Context(), t)
+		const failed = `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"{\"schema\":\"mcp_result/1\",\"status\":2,\"meaning\":\"the call did not run\",\"server\":[\"the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory\"],\"fabric_data\":{\"values\":[]}}"}],"structuredContent":{"schema":"mcp_result/1","status":2,"meaning":"the call did not run","server":["the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory"],"fabric_data":{"values":[]}},"isError":true}}` + "\n"
+		answer := func(id, process int) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"of":"process%d"}}`+"\n", id, process)
+		}
+		for _, x := range []struct{ line, want string }{
+			{initializeLine, answer(1, 1)},
+			{initializedLine, ""},
+			{"{", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"malformed JSON; send one message in each line"}}` + "\n"},
+			{callLine(2, "a"), answer(2, 1)},
+			{callLine(3, "end 2"), failed},
+			{callLine(4, "b"), answer(4, 2)},
+			{callLine(3, "end -1"), failed},
+			{callLine(5, "c"), answer(5, 3)},
+		} {
+			if diff := cmp.Diff(x.want, u.send(x.line)); diff != "" {
+				t.Errorf("%s: -want +got\n%s", x.line, diff)
+			}
+		}
+		if diff := cmp.Diff([]time.Duration{0, 0, time.Minute}, u.starts); diff != "" {
+			t.Errorf("starts: -want +got\n%s", diff)
+		}
+		u.in.Close()
+		if status := <-u.ended; status != 0 {
+			t.Errorf("status %d", status)
+		}
+		var want []string
+		for i, lines := range [][]string{{callLine(2, "a"), callLine(3, "end 2")}, {callLine(4, "b"), callLine(3, "end -1")}, {callLine(5, "c")}} {
+			for _, line := range append([]string{initializeLine, initializedLine}, lines...) {
+				want = append(want, fmt.Sprintf("process%d %s", i+1, line))
+			}
+		}
+		if diff := cmp.Diff(want, u.seen); diff != "" {
+			t.Errorf("received: -want +got\n%s", diff)
+		}
+	})
+}
+
+// TestSupervisorEnds: before the session has begun, after a signal and after the end of the input,
+// the end of the process is that of the server.
+func TestSupervisorEnds(t *testing.T) {
+	for name, x := range map[string]struct {
+		lines []string
+		want  int
+	}{
+		"at the begin": {[]string{initializeLine, callLine(2, "end 3")}, 3},
+		"a signal":     {[]string{initializeLine, initializedLine, callLine(2, "end 143")}, 143},
+		"no call":      {[]string{initializeLine, initializedLine, `{"jsonrpc":"2.0","method":"end 2"}`}, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u := supervise(t.Context(), t)
+			go u.send(x.lines...)
+			if status := <-u.ended; status != x.want || len(u.starts) != 1 {
+				t.Errorf("%s: status %d after %d starts", name, status, len(u.starts))
+			}
+			u.in.Close()
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // while it waits for the second restart
+		ctx, cancel := context.WithCancel(t.Context())
+		u := supervise(ctx, t)
+		u.send(initializeLine, initializedLine, callLine(2, "end 2"), callLine(3, "end 2"))
+		go u.send(callLine(4, "a"))
+		synctest.Wait()
+		cancel()
+		if status := <-u.ended; status != 2 || len(u.starts) != 2 {
+			t.Errorf("status %d after %d starts", status, len(u.starts))
+		}
+		u.in.Close()
+	})
+}
