@@ -53,7 +53,7 @@ var Type = &lang.ResultType{
 	Name: "job",
 	Doc:  "A job of a scheduler that runs.",
 	Members: []lang.ResultMember{
-		{Name: "id", Type: "string", Doc: "its id, as text"},
+		{Name: "id", Type: "string", Doc: "its id as squeue prints it, such as 7, or 11_3 of a task of an array"},
 		{Name: "name", Type: "string", Doc: "its name; None if the file does not have it"},
 		{Name: "user", Type: "string", Doc: "its user; None likewise"},
 		{Name: "partition", Type: "string", Doc: "its partition of the scheduler; None likewise"},
