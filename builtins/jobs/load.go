@@ -22,7 +22,7 @@ var Load = lang.Builtin{
 	Name:    "load_jobs",
 	Returns: "list of job",
 	Group:   topology.GroupFabric,
-	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the output of squeue --json, or a table with a header and a column of lists of hosts, such as squeue -o '%i,%j,%u,%T,%N' writes"}},
+	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the output of squeue --json or sacct --json, or a table with a header and a column of lists of hosts, such as squeue -o '%i,%j,%u,%T,%N' writes"}},
 	Doc: `Reads the jobs that run and have hosts from a file: a list of job.
 A table is separated by commas, |, tabs or semicolons. Columns are found by the names of squeue, without case: JOBID, NODELIST (or hosts), and if any NAME, USER, PARTITION and STATE. A list of hosts in the last column needs no quotes: 7,node[001-004,7].`,
 	Example: `

@@ -2,7 +2,7 @@
 // links that several jobs use.
 //
 //	jobs.go    Job, and the ports of its hosts
-//	read.go    Read: the output of squeue --json
+//	read.go    Read: the output of squeue --json, and of sacct --json
 //	csv.go     a table of jobs, each with a list of hosts
 //	traffic.go Measure: the traffic of jobs on links; Matrix: between ports
 //	adaptive.go the traffic where switches choose between ports

@@ -119,8 +119,8 @@ func printable(words []string) error {
 	return nil
 }
 
-// slurmJob is a job in the output of squeue --json (slurm src/plugins/data_parser, JOB_INFO).
-// Versions differ in what is a word or a list, and a number or an object.
+// slurmJob is a job in the output of squeue --json (slurm src/plugins/data_parser, JOB_INFO), or
+// of sacct --json (JOB). Versions differ in what is a word or a list, and a number or an object.
 type slurmJob struct {
 	ID        slurmNumber `json:"job_id"`
 	ArrayID   slurmNumber `json:"array_job_id"`
@@ -135,14 +135,25 @@ type slurmJob struct {
 	Resources *struct {
 		Nodes slurmNodes `json:"nodes"`
 	} `json:"job_resources"`
+
+	// Of sacct.
+	Array struct {
+		ID     slurmNumber `json:"job_id"`
+		TaskID slurmNumber `json:"task_id"`
+	} `json:"array"`
+	Account struct {
+		State slurmWords `json:"current"`
+	} `json:"state"`
+	AccountUser string `json:"user"`
 }
 
 // id is the id that squeue prints: that of a task of an array is 11_3, and that of a part of a
 // heterogeneous job is 13+1.
 func (j *slurmJob) id() string {
+	array, task := cmp.Or(j.ArrayID, j.Array.ID), cmp.Or(j.TaskID, j.Array.TaskID)
 	switch {
-	case j.ArrayID != "" && j.ArrayID != "0" && j.TaskID != "":
-		return string(j.ArrayID + "_" + j.TaskID)
+	case array != "" && array != "0" && task != "":
+		return string(array + "_" + task)
 	case j.HetID != "" && j.HetID != "0" && j.HetOffset != "":
 		return string(j.HetID + "+" + j.HetOffset)
 	}
@@ -250,7 +261,7 @@ func (f *file) readJSON(r io.Reader) error {
 			if j.Nodes == "" && j.Resources != nil {
 				j.Nodes = j.Resources.Nodes
 			}
-			if err := f.add(Job{ID: j.id(), Name: j.Name, User: j.User, Partition: j.Partition}, j.State, string(j.Nodes)); err != nil {
+			if err := f.add(Job{ID: j.id(), Name: j.Name, User: cmp.Or(j.User, j.AccountUser), Partition: j.Partition}, append(j.State, j.Account.State...), string(j.Nodes)); err != nil {
 				return err
 			}
 		}

@@ -36,6 +36,11 @@ func TestRead(t *testing.T) {
 		{"Slurm 21.08", `{"jobs": [{"job_id": 7, "name": "cfd", "user_name": "ada", "job_state": "RUNNING", "nodes": "node[1-2]", "job_resources": {"nodes": "node[1-2]", "allocated_hosts": 2, "allocated_nodes": {"0": {"cpus": 1}, "1": {"cpus": 1}}}}]}`, "7 cfd ada : node[1-2]\n"},
 		{"Slurm 23.02", `{"jobs": [{"job_id": 7, "job_state": "RUNNING", "nodes": "node1", "job_resources": {"nodes": "node1", "allocated_nodes": [{"nodename": "node1"}]}}]}`, "7   : node1\n"},
 		{"Slurm 24.05", `{"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "nodes": "node1", "job_resources": {"nodes": {"count": 1, "list": "node1", "allocation": [{"name": "node1"}]}}}]}`, "7   : node1\n"},
+		{"sacct", `{"jobs": [
+			{"job_id": 7, "name": "cfd", "user": "ada", "partition": "batch", "state": {"current": ["RUNNING"], "reason": "None"}, "nodes": "node[1-2]", "array": {"job_id": 0, "task_id": {"set": false, "number": 0}}},
+			{"job_id": 8, "state": {"current": "COMPLETED"}, "nodes": "node3"},
+			{"job_id": 9, "state": {"current": ["RUNNING"]}, "nodes": "node4", "array": {"job_id": 6, "task_id": {"set": true, "number": 2}}},
+			{"job_id": 10, "state": {"current": ["PENDING"]}, "nodes": "None assigned"}]}`, "7 cfd ada batch: node[1-2]\n6_2   : node4\n"},
 		{"arrays and heterogeneous jobs", `{"jobs": [
 			{"job_id": 12, "array_job_id": {"set": true, "number": 11}, "array_task_id": {"set": true, "number": 0}, "het_job_id": {"set": true, "number": 0}, "het_job_offset": {"set": true, "number": 0}, "nodes": "a"},
 			{"job_id": 14, "array_job_id": 11, "array_task_id": 3, "het_job_id": 0, "nodes": "b"},
