@@ -56,9 +56,13 @@ func defined(a *Attribute) []byte {
 }
 
 func TestDecodeEncode(t *testing.T) {
+	rounds := 50
+	if testing.Short() {
+		rounds = 5
+	}
 	eachLayout(t, func(t *testing.T, a *Attribute, c codec, r *rand.Rand) {
 		mask := defined(a)
-		for range 50 {
+		for range rounds {
 			data := randomBytes(r, a.Size)
 			want := make([]byte, a.Size)
 			for i := range want {

@@ -35,6 +35,9 @@ func TestCounts(t *testing.T) {
 
 // TestReadsMemory: reads of half a day take little memory, as a process that stays keeps them.
 func TestReadsMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	const ports = 1500
 	inUse := func() uint64 {
 		var m runtime.MemStats

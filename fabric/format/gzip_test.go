@@ -60,6 +60,9 @@ func TestPacked(t *testing.T) {
 
 // TestPackedBomb: a small file that unpacks to much is refused within bounded memory.
 func TestPackedBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	bomb := gzipped(t, bytes.Repeat([]byte("# comment\n"), 30<<20))
 	refused(t, "bomb.gz: expected at most 256 MB", func() error {
 		_, err := format.Load(bytes.NewReader(bomb), "bomb.gz", nil)

@@ -50,6 +50,9 @@ func TestStudy(t *testing.T) {
 		{"100 us, 16, jitter", &network{service: 100 * us, queue: 16, delay: 150 * us, jitter: 300 * us}, time.Second, 3 * time.Second, 0.94},
 		{"100 us, 16, loss 5 %", &network{service: 100 * us, queue: 16, delay: 150 * us, loss: 0.05}, time.Second, 3 * time.Second, 0.7},
 	}
+	if testing.Short() { // many goroutines with the race detector
+		paths = paths[2:]
+	}
 	if soak { // many MADs
 		paths = append(paths,
 			path{"10 us, 8", &network{service: 10 * us, queue: 8, delay: 50 * us}, 3 * time.Second, 3 * time.Second, 0.85},

@@ -150,6 +150,9 @@ func TestCorpus(t *testing.T) {
 		{random, "updn", time.Second, counts{15, 11, 13, [4]int{0, 11, 2, 0}}},
 		{random, "minhop", 0, counts{15, 0, 0, [4]int{0, 0, 0, 0}}},
 	} {
+		if testing.Short() && c.spec == random {
+			continue // takes long with the race detector
+		}
 		if n := measure(t, c.spec, c.name, c.drain); n != c.want {
 			t.Errorf("%s, %s, drain %v: %+v, expected %+v", c.spec, c.name, c.drain, n, c.want)
 		}

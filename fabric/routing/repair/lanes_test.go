@@ -170,12 +170,12 @@ func (x *repaired) otherLevels() (n int) {
 // their service levels, and in most cases the number of lanes stays. With -v it
 // prints a line for each case.
 func TestRepairLanes(t *testing.T) {
-	seeds := uint64(3)
+	seeds, nets := uint64(3), routingtest.SmallNets()
 	if testing.Short() {
-		seeds = 1
+		seeds, nets = 1, nets[9:14] // from a torus to a random one
 	}
 	cases, lanes, crowded := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, spec := range routingtest.SmallNets() {
+	for _, spec := range nets {
 		whole := damaged(t, spec)
 		g := whole.graph(t)
 		for _, name := range laneEngines {
@@ -227,7 +227,7 @@ func TestRepairLanes(t *testing.T) {
 	}
 	for _, name := range laneEngines {
 		t.Logf("%s: %d cases, %d with a lane more than before and by a full run, %d with other LIDs", name, cases[name], lanes[name], crowded[name])
-		if lanes[name]*20 > cases[name] || crowded[name]*20 > cases[name] {
+		if !testing.Short() && (lanes[name]*20 > cases[name] || crowded[name]*20 > cases[name]) {
 			t.Errorf("%s: too many", name)
 		}
 	}

@@ -273,7 +273,10 @@ func TestRepairs(t *testing.T) {
 // within 2 % of a full run's. Large trees, where repairs are not compared with one, are
 // for FABSH_SOAK.
 func TestHundredRepairs(t *testing.T) {
-	specs := []string{"pgft:m=4/4/4,w=1/4/4,p=1/1/1"}
+	specs, steps := []string{"pgft:m=4/4/4,w=1/4/4,p=1/1/1"}, 100
+	if testing.Short() {
+		steps = 20
+	}
 	if os.Getenv("FABSH_SOAK") != "" {
 		specs = append(specs, routingtest.Nets["ft5832"])
 	}
@@ -282,7 +285,7 @@ func TestHundredRepairs(t *testing.T) {
 			random := rand.New(rand.NewPCG(11, 7))
 			d := damaged(t, spec)
 			r := compute(t, d.graph(t), name, engine.Options{})
-			for step := 1; step <= 100; step++ {
+			for step := 1; step <= steps; step++ {
 				what := d.change(random)
 				g := d.graph(t)
 				var err error

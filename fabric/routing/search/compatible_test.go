@@ -19,6 +19,9 @@ import (
 // switch on by the new ones, close no credit loop with those that do not, unless drains are
 // needed; and the new tables reach all that those of the engine do.
 func TestCompatible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	nets := routingtest.SmallNets()
 	made, needed, none := 0, 0, 0
 	for i, spec := range nets {
