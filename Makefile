@@ -1,6 +1,8 @@
 # Nothing but Go, make, gcc (for the race detector) and a Debian apt-get is
 # needed; the peers are unpacked below .peers, and a missing one is a failure.
 export FABSH_PEERS_REQUIRED := 1
+# The race detector would let each process sleep for a second at its end.
+export GORACE := atexit_sleep_ms=0
 GO   := go
 # Many tests wait for OpenSM, terminals and timers: more run at a time than there are cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
