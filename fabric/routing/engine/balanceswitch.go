@@ -20,12 +20,9 @@ func (b *balancer) passSwitch(d int, again bool) {
 	if len(dests) == 0 {
 		return
 	}
-	ends := int64(0) // LIDs of CAs
+	ends := b.ends(d)
 	for _, dest := range dests {
 		b.r.Row(d)[dest.LID] = dest.Out
-		if dest.Out != 0 {
-			ends++
-		}
 	}
 	if again {
 		b.read(dests[0].LID)
@@ -43,6 +40,16 @@ func (b *balancer) passSwitch(d int, again bool) {
 			b.r.Row(int(st.Switch))[dest.LID] = ports[i%len(ports)]
 		}
 	}
+}
+
+// ends is how many LIDs of CAs are on switch d.
+func (b *balancer) ends(d int) (n int64) {
+	for _, dest := range b.g.DestsOf(d) {
+		if dest.Out != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // chooseSwitch chooses the cheapest paths to switch d, and adds their routes to the load one

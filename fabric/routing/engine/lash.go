@@ -19,10 +19,11 @@ import (
 // over parallel links, which count as one. The paths by the lowest ports, which are those of
 // dimension order where ports have that order, determine how many lanes are used at most.
 // Paths that are spread more evenly are taken if they need no more, and of these the ones
-// with the fewest lanes. In a torus of long rings even the lowest ports may need more lanes
-// than there are: then see byDatelines.
+// with the fewest lanes; on small networks, they then spread the flows of shifts, in as many. In
+// a torus of long rings even the lowest ports may need more lanes than there are: then see
+// byDatelines.
 //
-// Time: those of Hops, Assign and Layer, for each of up to four tables.
+// Time: those of Hops, Assign and Layer, for each of up to five tables.
 var lash = Engine{
 	Name:    "lash",
 	Doc:     "One shortest path from switch to switch, on virtual lanes without credit loops.",
@@ -79,8 +80,49 @@ var lash = Engine{
 		if best.r == nil {
 			return nil, first
 		}
+		spread, err := spreadLash(ctx, best.r, h)
+		if err != nil || spread == nil {
+			return best.r, err
+		}
+		switch _, err := inLanes(ctx, spread, lashLayering(g), &with); {
+		case err == nil:
+			return spread, nil
+		case !errors.As(err, new(*Precondition)):
+			return nil, err
+		}
 		return best.r, nil
 	},
+}
+
+// spreadLashSteps is the product of LIDs and channels up to which spreadLash takes tens of
+// milliseconds with the lanes for its paths. On larger networks, these often need more lanes.
+const spreadLashSteps = search.RefineSteps >> 8
+
+// spreadLash are the tables where other paths from switch to switch spread the flows of shifts.
+// Nil: the paths stay, some links are parallel, or finding lanes could take long.
+func spreadLash(ctx context.Context, from *routes.Routes, h *graph.Hops) (*routes.Routes, error) {
+	b := newBalancer(from.Clone(), h)
+	b.bySwitch(false)
+	isParallel := func(ports []uint8) bool { return len(ports) > 1 }
+	if len(b.g.Dests())*len(b.g.Channels()) > spreadLashSteps || slices.ContainsFunc(b.ports, isParallel) {
+		return nil, nil
+	}
+	for d := range b.g.Switches() {
+		b.begin(d)
+		if dests := b.g.DestsOf(d); len(dests) > 0 {
+			b.read(dests[0].LID)
+			b.count(b.ends(d))
+		}
+	}
+	if err := b.spreadShifts(ctx); err != nil {
+		return nil, err
+	}
+	for s := range b.g.Switches() {
+		if !slices.Equal(b.r.Row(s), from.Row(s)) {
+			return b.r, nil
+		}
+	}
+	return nil, nil
 }
 
 func lashLayering(g *graph.Graph) *lanes.Layering {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing/graph"
-	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
@@ -24,8 +22,12 @@ type shifts struct {
 	moves int       // next hops that the present pass has replaced
 	depth []int32   // by switch: links of its path to the present LID; -1: no path. Nil: all are shortest ones
 
-	// Of the present LID, and of the switch that may get another next hop:
-	to               int32   // the place of the LID
+	// Of the present LID, or of all on a switch, whose paths are the same (bySwitch), and of the switch that
+	// may get another next hop:
+	to               []int32 // the places of their hosts
+	lids             int64   // how many
+	pairs            int64   // the sum of the squares of flows from below, by shift
+	own              []int32 // by shift: those flows; 0 outside of collect
 	child, sibling   []int32 // by switch: the first whose path continues there, and the next such; -1: none
 	below            []int32 // places of the hosts whose paths pass through the switch
 	stack            []int32
@@ -97,7 +99,7 @@ func newShifts(b *balancer) *shifts {
 		return cmp.Or(cmp.Compare(g.Terminals()[i].Port.GUID(), g.Terminals()[j].Port.GUID()), cmp.Compare(i, j))
 	})
 	x := &shifts{
-		balancer: b, n: n, place: slices.Repeat([]int32{-1}, int(b.r.Top())+1), hosts: make([][]int32, s), flows: make([]int32, n*c),
+		balancer: b, n: n, own: make([]int32, n), place: slices.Repeat([]int32{-1}, int(b.r.Top())+1), hosts: make([][]int32, s), flows: make([]int32, n*c),
 		child: make([]int32, s), sibling: make([]int32, s), onPath: make([]bool, c),
 	}
 	for place, i := range hosts {
@@ -128,18 +130,39 @@ func (x *shifts) each(ctx context.Context, do func(d int32, lid mad.LID)) error 
 		if x.depth == nil {
 			x.begin(d)
 		}
-		for _, dest := range x.g.DestsOf(d) {
-			if x.to = x.place[dest.LID]; x.to >= 0 {
-				if x.depth == nil {
-					x.read(dest.LID)
-				} else {
-					x.readTree(int32(d), dest.LID)
-				}
-				do(int32(d), dest.LID)
+		if x.trunk != nil {
+			if x.setSwitch(d); len(x.to) > 0 {
+				lid := x.g.DestsOf(d)[0].LID
+				x.read(lid)
+				do(int32(d), lid)
 			}
+			continue
+		}
+		for _, dest := range x.g.DestsOf(d) {
+			if !x.setLID(dest.LID) {
+				continue
+			}
+			if x.depth == nil {
+				x.read(dest.LID)
+			} else {
+				x.readTree(int32(d), dest.LID)
+			}
+			do(int32(d), dest.LID)
 		}
 	}
 	return nil
+}
+
+// setLID makes lid the present one, and reports whether it is the first of a host.
+func (x *shifts) setLID(lid mad.LID) bool {
+	place := x.place[lid]
+	x.to, x.lids = append(x.to[:0], place), 1
+	return place >= 0
+}
+
+// setSwitch makes those on switch d the present LIDs.
+func (x *shifts) setSwitch(d int) {
+	x.to, x.lids = append(x.to[:0], x.hosts[d]...), x.ends(d)
 }
 
 // countPaths counts the flows to the LID.
@@ -157,7 +180,7 @@ func (x *shifts) move(d int32, lid mad.LID) {
 	x.grow(d)
 	for _, st := range x.toward.Steps {
 		s := st.Switch
-		flow := x.flow[s]
+		flow := x.flow[s] * x.lids
 		if st.Last-st.First < 2 || flow == 0 {
 			continue
 		}
@@ -194,7 +217,14 @@ func (x *shifts) move(d int32, lid mad.LID) {
 		*first = x.sibling[s]
 		x.via[s] = at
 		x.join(s)
-		x.r.Row(int(s))[lid] = x.g.Channels()[at].Port
+		port := x.g.Channels()[at].Port
+		if x.trunk == nil {
+			x.r.Row(int(s))[lid] = port
+			continue
+		}
+		for _, dest := range x.g.DestsOf(int(d)) {
+			x.r.Row(int(s))[dest.LID] = port
+		}
 	}
 }
 
@@ -218,7 +248,7 @@ func (x *shifts) join(s int32) {
 	x.sibling[s], x.child[to] = x.child[to], s
 }
 
-// collect finds the hosts below s.
+// collect finds the hosts below s, and how many of their flows have the same shift.
 func (x *shifts) collect(s int32) {
 	x.below, x.stack = x.below[:0], append(x.stack[:0], s)
 	for len(x.stack) > 0 {
@@ -229,6 +259,30 @@ func (x *shifts) collect(s int32) {
 			x.stack = append(x.stack, t)
 		}
 	}
+	if x.pairs = int64(len(x.below)); len(x.to) == 1 {
+		return
+	}
+	x.pairs = 0
+	for k := range x.below {
+		for _, to := range x.to {
+			x.own[x.shift(x.below[k], to)]++
+			x.pairs += int64(2*x.own[x.shift(x.below[k], to)] - 1)
+		}
+	}
+	for _, from := range x.below {
+		for _, to := range x.to {
+			x.own[x.shift(from, to)] = 0
+		}
+	}
+}
+
+// shift is that of a flow between two places.
+func (x *shifts) shift(from, to int32) int32 {
+	k := to - from
+	if k < 0 {
+		k += int32(x.n)
+	}
+	return k
 }
 
 // path are the channels of the path to d that begins with c.
@@ -255,7 +309,7 @@ func (x *shifts) price(flow int64) (more int64, fits bool) {
 		more += x.meeting(c)
 	}
 	for _, c := range x.was[:len(x.was)-(len(x.other)-own)] {
-		more -= x.meeting(c) - int64(len(x.below))
+		more -= x.meeting(c) - x.pairs
 	}
 	return more, true
 }
@@ -263,12 +317,10 @@ func (x *shifts) price(flow int64) (more int64, fits bool) {
 // meeting are the flows over channel c of the same shifts as those from below.
 func (x *shifts) meeting(c int32) (n int64) {
 	flows := x.flows[int(c)*x.n:][:x.n]
-	for _, from := range x.below {
-		k := x.to - from
-		if k < 0 {
-			k += int32(x.n)
+	for _, to := range x.to {
+		for _, from := range x.below {
+			n += int64(flows[x.shift(from, to)])
 		}
-		n += int64(flows[k])
 	}
 	return n
 }
@@ -276,12 +328,10 @@ func (x *shifts) meeting(c int32) (n int64) {
 // countBelow adds n to the flows over channel c from below.
 func (x *shifts) countBelow(c, n int32) {
 	flows := x.flows[int(c)*x.n:][:x.n]
-	for _, from := range x.below {
-		k := x.to - from
-		if k < 0 {
-			k += int32(x.n)
+	for _, to := range x.to {
+		for _, from := range x.below {
+			flows[x.shift(from, to)] += n
 		}
-		flows[k] += n
 	}
 }
 
@@ -324,48 +374,4 @@ func (x *shifts) addTurns(s, c, d int32) {
 	if to := x.g.ChannelTo(c); to != d {
 		x.turns.Add(c, x.via[to])
 	}
-}
-
-// shiftSquares is the sum of the squares of flows of tables with distances h; 1: there are too few
-// hosts, or too many.
-func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64, error) {
-	x := newShifts(newBalancer(r, h))
-	if x == nil {
-		return 1, nil
-	}
-	err := x.each(ctx, x.countPaths)
-	return x.squares(), err
-}
-
-// shiftBandwidth is the mean, over the flows of all shifts between switches, of 1 over the largest
-// number of flows on a channel of the path; 0: there are too few hosts, or too many.
-func shiftBandwidth(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64, error) {
-	x := newShifts(newBalancer(r, h))
-	if x == nil {
-		return 0, nil
-	}
-	if err := x.each(ctx, x.countPaths); err != nil {
-		return 0, err
-	}
-	sum, n := 0.0, 0.0
-	err := x.each(ctx, func(d int32, lid mad.LID) {
-		for _, st := range x.toward.Steps {
-			for _, from := range x.hosts[st.Switch] {
-				most, k := int32(1), (int(x.to-from)+x.n)%x.n
-				for s := st.Switch; s != d; s = x.g.ChannelTo(x.via[s]) {
-					most = max(most, x.flows[int(x.via[s])*x.n+k])
-				}
-				sum, n = sum+1/float64(most), n+1
-			}
-		}
-	})
-	return sum / max(n, 1), err
-}
-
-// squares is the sum of the squares of flows.
-func (x *shifts) squares() (sum float64) {
-	for _, n := range x.flows {
-		sum += float64(n) * float64(n)
-	}
-	return sum
 }

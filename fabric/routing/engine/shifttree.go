@@ -39,7 +39,7 @@ func spreadShiftsOf(ctx context.Context, r *routes.Routes) error {
 			if dest.Out != 0 {
 				x.count(1)
 			}
-			if x.to = x.place[dest.LID]; x.to >= 0 {
+			if x.setLID(dest.LID) {
 				x.countPaths(int32(d), dest.LID)
 			}
 		}
