@@ -16,6 +16,7 @@ import (
 
 	"fabsh/builtins/audits/run"
 	"fabsh/builtins/help"
+	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -162,8 +163,8 @@ func TestHostFaults(t *testing.T) {
 			port("mlx5_0", "gids/0", "fec0:0000:0000:0001:a088:c203:0010:0001")(h)
 			port("mlx5_4", "gids/0", "fec0:0000:0000:0001:a088:c203:0010:0021", "lid", "0x100")(h)
 		}, "critical host.dup:0xa088c20300100020/1 mlx5_4/1: LID 256 is also that of mlx5_0/1 in the same subnet\nstatus 1\n"},
-		{"GUID twice", port("mlx5_4", "gids/0", "fe80:0000:0000:0000:a088:c203:0010:0001"), "critical host.dup:0xa088c20300100020/1 mlx5_4/1: port GUID 0xa088c20300100001 is also that of mlx5_0/1\nnot judged: host.errors host.flap: mlx5_4/1: counters cannot be compared with those of an earlier run: replaced\nstatus 1\n"},
-		{"node GUID twice", adapter("mlx5_4", "node_guid", "a088:c203:0010:0000"), "critical host.dup:0xa088c20300100000 mlx5_4: node GUID 0xa088c20300100000 is that of several adapters: mlx5_0, mlx5_4\nerror host.gone:0xa088c20300100020/1 0xa088c20300100020/1: a run 60 min ago has read this port, and the host no longer has it\nnot judged: host.errors host.flap: mlx5_4/1: counters cannot be compared with those of an earlier run: replaced\nstatus 1\n"},
+		{"GUID twice", port("mlx5_4", "gids/0", "fe80:0000:0000:0000:a088:c203:0010:0001"), "critical host.dup:0xa088c20300100020/1 mlx5_4/1: port GUID 0xa088c20300100001 is also that of mlx5_0/1\nnot judged: host.errors host.flap: mlx5_4/1: counters cannot be compared with those of an earlier run: another adapter has the port\nstatus 1\n"},
+		{"node GUID twice", adapter("mlx5_4", "node_guid", "a088:c203:0010:0000"), "critical host.dup:0xa088c20300100000 mlx5_4: node GUID 0xa088c20300100000 is that of several adapters: mlx5_0, mlx5_4\nerror host.gone:0xa088c20300100020/1 0xa088c20300100020/1: a run 60 min ago has read this port, and the host no longer has it\nnot judged: host.errors host.flap: mlx5_4/1: counters cannot be compared with those of an earlier run: another adapter has the port\nstatus 1\n"},
 		{"firmware", adapter("mlx5_4", "fw_ver", "28.38.1000"), "warning host.fw:0xa088c20300100020 mlx5_4: firmware 28.38.1000; 7 adapters of the board in this host: 28.39.1002\nstatus 1\n"},
 		{"firmware, expected", expect("* 8xNDR 28.39.1002", adapter("mlx5_4", "fw_ver", "28.38.1000")), "warning host.fw:0xa088c20300100020 mlx5_4: firmware 28.38.1000; expected: 28.39.1002\nstatus 1\n"},
 		{"firmware unknown", adapter("mlx5_4", "fw_ver", ""), "not judged: host.fw: the kernel shows no firmware of mlx5_4/1\nstatus 0\n"},
@@ -315,5 +316,18 @@ func TestHostWithoutDevice(t *testing.T) {
 	report, status, err = h.report(t, t.TempDir())
 	if err != nil || !strings.Contains(lines(report, status), "error host.count:fabric fabric: node-0012: 0 InfiniBand ports; expected: 8 at 4x NDR\n") || status != 1 {
 		t.Errorf("got %v, %s", err, lines(report, status))
+	}
+}
+
+// TestHostWords: each reason that counters cannot be compared has words in the audit.
+func TestHostWords(t *testing.T) {
+	src, err := script.EmbeddedSource("@std//audit/host.star")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range audit.Whys[1:] { // the first is left out
+		if !strings.Contains(src, fmt.Sprintf("\n    %q: ", why)) {
+			t.Errorf("no words for %q", why)
+		}
 	}
 }

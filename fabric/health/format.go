@@ -25,6 +25,9 @@ type Refused struct {
 type Output struct {
 	// Drained are the nodes that Slurm has drained, with their reasons; nil: no drain is lifted.
 	Drained []Drained
+	// Subnet is the name of the subnet that was audited; "": unnamed. It is in the reasons of
+	// drains: a run of another subnet does not lift or replace them.
+	Subnet string
 	// Host is the host of an output that is about one.
 	Host string
 }

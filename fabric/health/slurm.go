@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// SlurmPrefix begins the reasons of fabsh's drains. Only these are lifted.
+// SlurmPrefix begins the reasons of fabsh's drains, of an unnamed subnet. Only these are lifted.
 const SlurmPrefix = "fabsh: "
 
 // longestReason is the maximum length of a reason, in bytes: sinfo -R should show it in a line.
@@ -21,9 +21,13 @@ const longestReason = 160
 func writeSlurm(r *Report, o *Output) (string, []Refused) {
 	var b strings.Builder
 	var refused []Refused
+	prefix := SlurmPrefix
+	if o.Subnet != "" {
+		prefix = "fabsh[" + o.Subnet + "]: "
+	}
 	lift := map[string]string{} // the checks of drains, by node; "": not to be lifted
 	for _, d := range o.Drained {
-		check := r.checkOf(d.Reason)
+		check := r.checkOf(d.Reason, prefix)
 		if before, again := lift[d.Node]; again && before != check {
 			check = ""
 		}
@@ -34,10 +38,10 @@ func writeSlurm(r *Report, o *Output) (string, []Refused) {
 		guards, change := "", ""
 		switch {
 		case h.State == Unhealthy: // sinfo prints "none" for a node without a reason
-			guards = "none|" + quoted(SlurmPrefix) + "*"
-			change = "State=DRAIN Reason=" + quoted(SlurmPrefix+plain(h.summary(), longestReason-len(SlurmPrefix)))
+			guards = "none|" + quoted(prefix) + "*"
+			change = "State=DRAIN Reason=" + quoted(prefix+plain(h.summary(), longestReason-len(prefix)))
 		case h.State == OK && lift[h.Name] != "":
-			guards = quoted(SlurmPrefix+lift[h.Name]+" ") + "*"
+			guards = quoted(prefix+lift[h.Name]+" ") + "*"
 			change = "State=UNDRAIN" // unlike RESUME, it does not change a node that is also down
 		default:
 			continue
@@ -51,11 +55,11 @@ func writeSlurm(r *Report, o *Output) (string, []Refused) {
 	return b.String(), refused
 }
 
-// checkOf returns the check in the reason of a drain, which is that of its worst finding; "": fabsh
-// did not drain the node, or some run did not do the check, and so cannot lift the drain. An audit
+// checkOf returns the check in the reason of a drain, which is that of its worst finding; "": no run
+// of fabsh whose reasons have this prefix drained the node, or some run did not do the check, and so cannot lift the drain. An audit
 // that declares no checks did those that begin with its name.
-func (r *Report) checkOf(reason string) string {
-	text, _ := strings.CutPrefix(reason, SlurmPrefix)
+func (r *Report) checkOf(reason, prefix string) string {
+	text, _ := strings.CutPrefix(reason, prefix)
 	check, _, _ := strings.Cut(text, " ")
 	audit, _, _ := strings.Cut(check, ".")
 	if text == reason || !slices.Contains(r.Judged, check) && !slices.Contains(r.Judged, audit) {

@@ -132,6 +132,41 @@ func TestSlurmDrains(t *testing.T) {
 	}
 }
 
+// TestSlurmSubnets: a run of one subnet neither lifts nor replaces the drains of another.
+func TestSlurmSubnets(t *testing.T) {
+	r := &Report{Judged: []string{"link.ber"}, Hosts: []Host{
+		{Name: "bad", State: Unhealthy, Reasons: []Reason{{State: Unhealthy, Check: "link.ber", ID: "x", Text: "too many errors"}}},
+		{Name: "good", State: OK},
+	}}
+	const own, other, unnamed = "fabsh[rail1]: link.ber x", "fabsh[rail2]: link.ber x", "fabsh: link.ber x"
+	for _, x := range []struct{ subnet, reason, want string }{
+		{"rail1", own, "[bad drain][good undrain]"},
+		{"rail1", other, ""},
+		{"rail1", unnamed, ""},
+		{"rail1", "none", "[bad drain]"},
+		{"", unnamed, "[bad drain][good undrain]"},
+		{"", own, ""},
+		{"", "none", "[bad drain]"},
+	} {
+		text, refused := slurmFormat(t).Write(r, Output{Subnet: x.subnet, Drained: []Drained{{"good", x.reason}}})
+		if len(refused) > 0 {
+			t.Fatal(refused)
+		}
+		dir := slurm(t, map[string]string{"bad": x.reason, "good": x.reason})
+		got := ""
+		for line := range strings.Lines(run(t, dir, text)) {
+			if name, ok := strings.CutPrefix(line, "NodeName="); ok {
+				got += "[" + strings.TrimSpace(name)
+			} else if state, ok := strings.CutPrefix(line, "State="); ok {
+				got += " " + strings.ToLower(strings.TrimSpace(state)) + "]"
+			}
+		}
+		if got != x.want {
+			t.Errorf("%q, a node with %q: got %s, want %s", x.subnet, x.reason, got, x.want)
+		}
+	}
+}
+
 func TestReadDrained(t *testing.T) {
 	list := []Drained{{"n1", "fabsh: link.width x"}, {"n2", "none"}, {"n-3", "bad DIMM"}}
 	for _, test := range []struct {

@@ -105,6 +105,10 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 	if n.resume == "" {
 		return nil
 	}
+	spec, _ := p.Settings.FabricSpec()
+	if kind, _, _ := strings.Cut(spec, ":"); kind == "file" || kind == "replay" {
+		return fmt.Errorf("audit: --resume: not supported with -F %s: it shows hosts as they were; use the fabric itself", kind)
+	}
 	text, err := n.readResume(p)
 	if err != nil {
 		return fmt.Errorf("audit: --resume: %w", err)
@@ -142,7 +146,7 @@ func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *au
 	if n.program == nil {
 		text, err = lang.Render(audits.WrapHealth(report, n.as), n.as)
 	} else {
-		out := health.Output{Drained: n.drained}
+		out := health.Output{Drained: n.drained, Subnet: o.subnet}
 		if n.isNPD() {
 			out.Host = n.hosts[0]
 			for _, name := range n.hosts { // the short name, if the fabric has only that
