@@ -222,15 +222,17 @@ func (d *Graph) CycleBeyond(before *Graph) []int32 {
 	for v := range component {
 		for w, at := d.Next(int32(v), 0); w >= 0; w, at = d.Next(int32(v), at) {
 			if component[v] == component[w] && !before.Has(int32(v), w) {
-				return d.path(w, int32(v))
+				return d.Path(w, int32(v))
 			}
 		}
 	}
 	return nil
 }
 
-// path is a shortest path, with both ends; or nil.
-func (d *Graph) path(from, to int32) []int32 {
+// Path is a shortest path, with both ends; or nil.
+//
+// Time: O(C*V + E).
+func (d *Graph) Path(from, to int32) []int32 {
 	before := slices.Repeat([]int32{-1}, len(d.start)-1)
 	before[from] = from
 	queue := []int32{from}

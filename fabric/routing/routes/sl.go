@@ -22,11 +22,11 @@ type SL struct {
 	Shared bool // rows of Pair may be those of several terminals
 }
 
-// Of is the service level of paths from terminal t to lid.
+// Of is the service level of paths from terminal t to lid; -1: from those of which Pair has none.
 func (l *SL) Of(t int, lid mad.LID) uint8 {
 	switch {
 	case l == nil:
-	case t < len(l.Pair) && int(lid) < len(l.Pair[t]):
+	case t >= 0 && t < len(l.Pair) && int(lid) < len(l.Pair[t]):
 		return l.Pair[t][lid]
 	case int(lid) < len(l.Dest):
 		return l.Dest[lid]

@@ -64,22 +64,28 @@ func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []i
 // adds these. It returns how many switches it has. Not whole: there is no such tree to all, or the
 // order in which it grows does not lead to it.
 func (n *nueSearch) growTree(root int) (grown int, whole bool) {
-	g := n.g
-	n.tree = slices.Repeat([]int32{graph.NoChannel}, len(g.Switches()))
-	in := make([]bool, len(g.Switches()))
+	n.tree = slices.Repeat([]int32{graph.NoChannel}, len(n.g.Switches()))
 	left := 0 // switches to which the tree must grow
-	for s := range in {
+	for s := range n.tree {
 		if n.component[s] == n.component[root] {
 			left++
 		}
 	}
-	order := []int32{int32(root)}
+	grown = len(n.grow(root, func(int32) bool { return false }))
+	return grown, grown == left
+}
+
+// grow makes a tree from root of switches that are not taken, and returns these.
+func (n *nueSearch) grow(root int, taken func(s int32) bool) (order []int32) {
+	g := n.g
+	in := make([]bool, len(g.Switches()))
+	order = []int32{int32(root)}
 	in[root] = true
 	for i := 0; i < len(order); i++ {
 		t := order[i]
 		for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
 			s := g.ChannelTo(c)
-			if in[s] {
+			if in[s] || taken(s) {
 				continue
 			}
 			n.tree[s] = g.Channels()[c].Reverse
@@ -92,7 +98,7 @@ func (n *nueSearch) growTree(root int) (grown int, whole bool) {
 			}
 		}
 	}
-	return len(order), len(order) == left
+	return order
 }
 
 // addTurns adds the turns of packets from s to its parent in the tree and back, beside those of

@@ -216,7 +216,9 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 	if err := a.moveToLanes(); err != nil || a.toCAs.missing == 0 {
 		return err
 	}
-	return a.makeRoom(ctx, lane, root)
+	cas = slices.DeleteFunc(slices.Clone(cas), func(x gap) bool { return a.lane(x.dest.LID) != lane })
+	a.restore(cas)
+	return a.makeRoom(ctx, lane, root, cas)
 }
 
 // try searches for paths beside given dependencies, and the turns of an escape tree, if

@@ -1,8 +1,12 @@
 package search
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"fabsh/fabric/plural"
@@ -13,111 +17,354 @@ import (
 	"fabsh/mad"
 )
 
-// makeRoom gives the LIDs that are open the paths of an escape tree, and keeps those of all other
-// LIDs that close no cycle with these. The rest get other paths.
+// room makes room on a lane for an escape tree. What the dependencies of the paths allow of one
+// are the trees of a forest, for of the tree that there was a few links are gone. These are
+// joined by the links for which the fewest other LIDs lose a dependency.
+type room struct {
+	*patching
+	d     *cdg.Graph
+	tree  []int32 // of the forest, by switch: the channel to its parent
+	at    []int32 // by switch: the first of its tree
+	users map[dependency][]mad.LID
+	gone  map[mad.LID]bool // LIDs that get other paths
+	cut   []dependency
+	join  int32 // the channel that is tried
+	work  int   // channels that searches may still go through
+
+	blocks, others int // that change, and LIDs beside those of the gaps
+}
+
+// dependency is an edge of the channel dependency graph.
+type dependency [2]int32
+
+// maxRoomWork bounds the searches for the best links to some seconds.
+const maxRoomWork = 1 << 27
+
+// maxLinks is how many links to join the first trees are tried.
+const maxLinks = 16
+
+// makeRoom closes all gaps on a lane, beside an escape tree that begins at root. Other LIDs whose
+// paths close a cycle with its turns get other paths from the switches that take these. Of
+// several links that make the forest a tree, it takes that by which the fewest blocks of tables change.
 //
-// Time: a cycle test for each dependency, and searches for the rest.
-func (a *patching) makeRoom(ctx context.Context, lane, root int) error {
-	g := a.r.Graph()
-	n := newNueSearch(a.r, cdg.New(g, 1), cdg.UpDownOrder(g, graph.RanksFrom(g, []int{root})))
-	n.load = slices.Clone(a.load)
-	n.addTree(root)
-	open := map[mad.LID]bool{}
-	for _, x := range a.open {
-		open[x.dest.LID] = true
-		n.takeEscape(x.d, x.dest)
+// Time: for each link between two trees of the forest, a search of the dependency graph for
+// each turn, and each dependency that is in its way; and searches as of nue, for each that is tried.
+func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) error {
+	d, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
+	if err != nil {
+		return err
 	}
-	w := walk.New(g)
-	var rest []gap
-	for d := range g.Switches() {
-		for _, dest := range g.DestsOf(d) {
-			if dest.Out == 0 || open[dest.LID] || a.lane(dest.LID) != lane {
-				continue
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			entries := a.r.Column(dest.LID)
-			w.Begin()
-			for s, endpoints := range n.endpoints {
-				if endpoints > 0 {
-					w.From(int32(s), entries, dest.Terminal)
-				}
-			}
-			fits := true
-			for _, s := range w.Order {
-				if c := w.Via[s]; c >= 0 && fits {
-					next := w.Via[g.ChannelTo(c)]
-					fits = next < 0 || n.order.TryAdd(c, next)
-				}
-			}
-			if n.order.Commit(func(v, w int32) bool { return fits }); !fits {
-				rest = append(rest, gap{d: d, dest: dest, old: entries})
+	m := room{patching: a, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
+	for _, x := range gaps {
+		m.gone[x.dest.LID] = true
+	}
+	m.findUsers(lane)
+	m.growForest(root)
+	links := m.links(maxLinks)
+	tried, failed := make([]*room, max(1, len(links))), make([]error, max(1, len(links)))
+	err = graph.Each(ctx, a.r.Graph().Workers(), len(tried), func(_, i int) {
+		t := m.clone()
+		if len(links) > 0 {
+			t.joinBy(links[i])
+		}
+		for rest := t.links(1); len(rest) > 0; rest = t.links(1) {
+			t.joinBy(rest[0])
+		}
+		tried[i], failed[i] = t, t.finish(ctx, lane, slices.Clone(gaps))
+	})
+	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+		return err
+	}
+	best := slices.MinFunc(tried, func(t, u *room) int { return cmp.Compare(t.blocks, u.blocks) })
+	for s := range a.r.Graph().Switches() {
+		copy(a.r.Row(s), best.r.Row(s))
+	}
+	a.graphs[lane], a.dropped, a.toCAs.missing = best.graphs[lane], best.dropped, 0
+	if best.others > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: other paths were needed for %s, to leave room for those of %s", plural.Count(best.others, "LID that used nothing that is gone", "LIDs that used nothing that is gone"), plural.Count(len(a.open), "other", "others")))
+	}
+	return nil
+}
+
+// clone is a copy that writes tables of its own.
+func (m *room) clone() *room {
+	a := *m.patching
+	a.r, a.graphs, a.dropped = m.r.Clone(), slices.Clone(m.graphs), slices.Clone(m.dropped)
+	t := *m
+	t.patching, t.d, t.at, t.tree = &a, m.d.Clone(), slices.Clone(m.at), slices.Clone(m.tree)
+	t.gone, t.cut = maps.Clone(m.gone), slices.Clone(m.cut)
+	return &t
+}
+
+// finish closes all gaps beside the tree, and counts what changes.
+func (m *room) finish(ctx context.Context, lane int, gaps []gap) error {
+	others := m.dropCut(gaps)
+	gaps = append(gaps, others...)
+	if err := m.close(ctx, lane, gaps); err != nil {
+		return err
+	}
+	blocks := map[[2]int]bool{}
+	for i, x := range gaps {
+		same := true
+		for s, port := range m.r.Column(x.dest.LID) {
+			if port != x.old[s] && port != routes.NoPort {
+				same, blocks[[2]int{s, int(x.dest.LID) / mad.LFTBlock}] = false, true
 			}
 		}
+		if i >= len(gaps)-len(others) && !same {
+			m.others++
+		}
 	}
-	for _, x := range rest {
+	m.blocks = len(blocks)
+	return nil
+}
+
+// close closes gaps beside the tree, so that none is left.
+func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
+	d, err := walk.Dependencies(ctx, m.r, m.onLane(lane))
+	if err != nil {
+		return err
+	}
+	n := newNueSearch(m.r, d, d.Positions())
+	n.load = slices.Clone(m.load)
+	n.setTree(m.tree)
+	for _, x := range gaps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		for s := range g.Switches() {
-			a.r.Row(s)[x.dest.LID] = routes.NoPort
+		if m.addition.close(n, x, &m.toCAs) {
+			continue
 		}
-		a.dropped = append(a.dropped, x) // switches without CAs
+		m.blank([]gap{x})
 		n.keep(x.old)
 		n.bound = nil
 		n.route(x.d, x.dest)
 	}
-	a.graphs[lane], a.toCAs.missing = n.order.Graph, 0
-	a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: other paths were needed for %s, to leave room for those of %s", plural.Count(len(rest), "LID that used nothing that is gone", "LIDs that used nothing that is gone"), plural.Count(len(open), "other", "others")))
+	m.graphs[lane], m.toCAs.missing = n.order.Graph, 0
 	return nil
 }
 
-// blank drops all packets to the LIDs of gaps, to search for paths from the start.
-func (a *patching) blank(gaps []gap) (list []gap) {
-	for _, x := range gaps {
-		x.before = slices.Repeat([]uint8{routes.NoPort}, len(x.before))
+// findUsers finds which LIDs have each dependency on a lane.
+func (m *room) findUsers(lane int) {
+	g, w := m.r.Graph(), walk.New(m.r.Graph())
+	for d := range g.Switches() {
+		for _, dest := range g.DestsOf(d) {
+			if dest.Out == 0 || m.lane(dest.LID) != lane {
+				continue
+			}
+			m.follow(w, dest, m.r.Column(dest.LID))
+			for _, s := range w.Order {
+				if c := w.Via[s]; c >= 0 && w.State[s] >= 0 {
+					if next := w.Via[g.ChannelTo(c)]; next >= 0 {
+						m.users[dependency{c, next}] = append(m.users[dependency{c, next}], dest.LID)
+					}
+				}
+			}
+		}
+	}
+}
+
+// follow walks from all switches with CAs.
+func (m *room) follow(w *walk.Walk, dest graph.Dest, entries []uint8) {
+	w.Begin()
+	for s, endpoints := range m.r.Graph().Endpoints() {
+		if endpoints > 0 {
+			w.From(int32(s), entries, dest.Terminal)
+		}
+	}
+}
+
+// growForest grows trees whose turns close no cycle with the dependencies that there are, the
+// first from root.
+func (m *room) growForest(root int) {
+	g := m.r.Graph()
+	m.at, m.tree = slices.Repeat([]int32{-1}, len(g.Switches())), slices.Repeat([]int32{graph.NoChannel}, len(g.Switches()))
+	n := newNueSearch(m.r, m.d, m.d.Positions())
+	n.tree = m.tree
+	for s := -1; s < len(g.Switches()); s++ {
+		from := s
+		if s < 0 {
+			from = root
+		}
+		if m.at[from] >= 0 {
+			continue
+		}
+		for _, t := range n.grow(from, func(s int32) bool { return m.at[s] >= 0 }) {
+			m.at[t] = int32(from)
+		}
+	}
+}
+
+// links are links between two trees, at most so many: those for which the fewest LIDs lose a
+// dependency, the best first.
+func (m *room) links(most int) (best []int32) {
+	g := m.r.Graph()
+	var users []int
+	for c := range g.Channels() {
+		ch := &g.Channels()[c]
+		if m.at[ch.From] == m.at[ch.To] || ch.Reverse < int32(c) || m.work < 0 && len(best) > 0 {
+			continue
+		}
+		limit := math.MaxInt
+		if len(users) == most {
+			limit = users[most-1]
+		}
+		n, undo := m.tryLink(int32(c), limit)
+		if n < 0 {
+			continue
+		}
+		undo()
+		at, _ := slices.BinarySearch(users, n+1)
+		users, best = slices.Insert(users, at, n), slices.Insert(best, at, int32(c))
+		users, best = users[:min(most, len(users))], best[:min(most, len(best))]
+	}
+	return best
+}
+
+// joinBy joins two trees by a link.
+func (m *room) joinBy(c int32) {
+	g := m.r.Graph()
+	cut := len(m.cut)
+	m.tryLink(c, math.MaxInt)
+	for _, e := range m.cut[cut:] {
+		for _, lid := range m.users[e] {
+			m.gone[lid] = true
+		}
+	}
+	// The tree that the link begins at gets its root there.
+	s, from := g.Channels()[c].From, m.at[g.Channels()[c].From]
+	for up := c; up >= 0; {
+		next := m.tree[s]
+		m.tree[s] = up
+		if up = next; up >= 0 {
+			s, up = g.ChannelTo(up), g.Channels()[up].Reverse
+		}
+	}
+	for s, at := range m.at {
+		if at == from {
+			m.at[s] = m.at[g.ChannelTo(c)]
+		}
+	}
+}
+
+// tryLink adds the turns of a link between two trees, and removes the dependencies in their way, of
+// fewer other LIDs than limit. It returns how many; -1: there are more.
+func (m *room) tryLink(c int32, limit int) (users int, undo func()) {
+	g := m.r.Graph()
+	m.join = c
+	cut := len(m.cut)
+	var added []dependency
+	undo = func() {
+		for _, e := range added {
+			m.d.Remove(e[0], e[1])
+		}
+		for _, e := range m.cut[cut:] {
+			m.d.Add(e[0], e[1])
+		}
+		m.cut = m.cut[:cut]
+	}
+	for _, x := range []int32{c, g.Channels()[c].Reverse} {
+		back := g.Channels()[x].Reverse
+		to := int(g.ChannelTo(x))
+		for out := g.FirstChannel(to); out < g.FirstChannel(to+1); out++ {
+			if out == back || !m.inTree(out) {
+				continue
+			}
+			for _, e := range []dependency{{x, out}, {g.Channels()[out].Reverse, back}} {
+				n := m.clear(e, limit-users)
+				if n < 0 {
+					undo()
+					return -1, nil
+				}
+				if users += n; !m.d.Has(e[0], e[1]) {
+					m.d.Add(e[0], e[1])
+					added = append(added, e)
+				}
+			}
+		}
+	}
+	return users, undo
+}
+
+// inTree reports whether a channel is one of the forest, or of the link that is tried.
+func (m *room) inTree(c int32) bool {
+	ch := &m.r.Graph().Channels()[c]
+	return c == m.join || ch.Reverse == m.join || m.tree[ch.From] == c || m.tree[ch.To] == ch.Reverse
+}
+
+// clear removes dependencies such that turn closes no cycle, and returns how many other LIDs
+// have these: fewer than limit. -1: there are more.
+func (m *room) clear(turn dependency, limit int) (users int) {
+	for {
+		path := m.d.Path(turn[1], turn[0])
+		if path == nil {
+			return users
+		}
+		m.work -= len(m.r.Graph().Channels())
+		var rarest dependency
+		fewest := math.MaxInt
+		for i := range path[1:] {
+			e := dependency{path[i], path[i+1]}
+			if m.inTree(e[0]) && m.inTree(e[1]) {
+				continue
+			}
+			n := 0
+			for _, lid := range m.users[e] {
+				if !m.gone[lid] {
+					n++
+				}
+			}
+			if n < fewest {
+				rarest, fewest = e, n
+			}
+		}
+		if users += fewest; users >= limit {
+			return -1
+		}
+		m.d.Remove(rarest[0], rarest[1])
+		m.cut = append(m.cut, rarest)
+	}
+}
+
+// dropCut drops the entries that lead to dependencies that were cut, and what comes by these, of
+// gaps and of other LIDs, which it returns.
+func (m *room) dropCut(gaps []gap) (others []gap) {
+	g, w := m.r.Graph(), walk.New(m.r.Graph())
+	byLID := map[mad.LID][]dependency{}
+	for _, e := range m.cut {
+		for _, lid := range m.users[e] {
+			byLID[lid] = append(byLID[lid], e)
+		}
+	}
+	drop := func(x gap) gap {
+		entries := slices.Clone(m.r.Column(x.dest.LID))
+		for _, e := range byLID[x.dest.LID] {
+			entries[g.Channels()[e[0]].From] = routes.NoPort
+		}
+		delete(byLID, x.dest.LID)
+		m.follow(w, x.dest, entries)
+		x.before = slices.Repeat([]uint8{routes.NoPort}, len(entries))
+		for _, s := range w.Order {
+			if w.State[s] >= 0 {
+				x.before[s] = entries[s]
+			}
+		}
 		x.before[x.d] = x.dest.Out
-		for s, port := range x.before {
-			a.r.Row(s)[x.dest.LID] = port
+		for s, port := range x.before { // that of switches without CAs is set by shortest
+			m.r.Row(s)[x.dest.LID] = port
 		}
-		list = append(list, x)
+		m.dropped = append(m.dropped, x)
+		return x
 	}
-	return list
-}
-
-// moveToLanes gives the LIDs that are open another lane, as far as these are allowed.
-func (a *patching) moveToLanes() error {
-	if a.allowed == 1 {
-		return nil
+	for i, x := range gaps {
+		gaps[i] = drop(x)
 	}
-	r := a.r
-	if r.SL == nil || r.SL.Pair != nil || !r.SL2VL.Direct() {
-		if r.SL.Any() {
-			return nil
-		}
-		r.SL = &routes.SL{}
-	}
-	r.SL2VL = routes.NewSL2VL(r.Graph())
-	r.SL.Dest = append(r.SL.Dest, make([]uint8, max(0, int(r.Top())+1-len(r.SL.Dest)))...)
-	a.toCAs.missing = 0
-	for _, x := range a.blank(a.open) {
-		var count tally
-		for lane := range a.allowed {
-			if lane == len(a.graphs) {
-				a.graphs = append(a.graphs, cdg.New(r.Graph(), 1))
+	for d := range g.Switches() {
+		for _, dest := range g.DestsOf(d) {
+			if byLID[dest.LID] != nil {
+				others = append(others, drop(gap{d: d, dest: dest, old: m.r.Column(dest.LID)}))
 			}
-			d := a.graphs[lane].Clone()
-			n := newNueSearch(r, d, d.Positions())
-			n.load = slices.Clone(a.load)
-			if count = (tally{}); a.close(n, x, &count) {
-				r.SL.Dest[x.dest.LID], a.graphs[lane] = uint8(lane), d
-				break
-			}
-			a.blank([]gap{x})
 		}
-		a.toCAs.added += count.added
-		a.toCAs.missing += count.missing
 	}
-	return nil
+	return others
 }

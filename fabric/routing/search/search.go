@@ -12,7 +12,7 @@
 //	addition.go the paths that are missing, and how often they are searched for
 //	downup.go   paths to switches that turn from down to up once
 //	patch.go    Patch: tables of which nothing is known, and those of nue, after a change;
-//	room.go     where lanes have no room for the paths that change
+//	room.go     where a lane has no room for the paths that change; move.go: on others
 //	compatible.go Compatible: tables near those of an engine that those in force can be
 //	            replaced by
 //
