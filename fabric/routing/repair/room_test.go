@@ -6,7 +6,6 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/engine"
-	"fabsh/fabric/routing/routes"
 )
 
 // switchLinks are the lower ports of links between switches.
@@ -21,45 +20,47 @@ func (d *damage) switchLinks() (ports []*fabric.Port) {
 }
 
 // TestRepairOneLane: after the loss of a link, tables of nue on one lane change in no more blocks
-// than have entries whose packets no longer arrived. Those of other LIDs change only where they
-// leave no room: without the link of the second case that is so whatever a repair does, for no path
-// to a LID whose turns close no cycle with the paths that used nothing that was lost is left.
+// than judge allows, in sum in about as many as must. Those of other LIDs change only where they
+// leave no room; in some cases that is so whatever a repair does, for no path to a LID is left
+// whose turns close no cycle with the paths that used nothing that was lost.
 func TestRepairOneLane(t *testing.T) {
-	var whole *damage
-	var links []*fabric.Port
-	var old *routes.Routes
-	spec := ""
 	for _, x := range []struct {
-		spec    string
-		link    int
-		most    int // blocks
-		crowded bool
-		without int // pairs
-	}{
-		{"torus:dims=4/4/4,hosts=1", 72, 49, false, 0},
-		{"torus:dims=4/4/4,hosts=1", 108, 38, true, 32},
-		{"torus:dims=4/4/4,hosts=1", 126, 54, false, 0},
-		{"torus:dims=4/4/4,hosts=1", 189, 28, true, 0},
-		{"torus:dims=6/6/6,hosts=1", 256, 82, true, 0},
-	} {
-		if x.spec != spec {
-			if testing.Short() && spec != "" {
-				return
+		spec  string
+		step  int     // every so many links
+		most  float64 // blocks, times those that must change
+		large bool
+	}{{"torus:dims=4/4/4,hosts=1", 18, 1.4, false}, {"torus:dims=6/6/6,hosts=1", 256, 4, true}} {
+		if x.large && testing.Short() {
+			continue
+		}
+		whole := damaged(t, x.spec)
+		links := whole.switchLinks()
+		old := compute(t, whole.graph(t), "nue", engine.Options{})
+		blocks, least, crowded, proven := 0, 0, 0, 0
+		for i := 0; i < len(links); i += x.step {
+			d := &damage{whole.f, map[*fabric.Port]bool{links[i]: true}, map[*fabric.Node]bool{}}
+			r, err := Tables(t.Context(), old, d.graph(t))
+			if err != nil {
+				t.Fatal(err)
 			}
-			spec, whole = x.spec, damaged(t, x.spec)
-			links = whole.switchLinks()
-			old = compute(t, whole.graph(t), "nue", engine.Options{})
+			got := judge(t, old, r, r)
+			if got.wrong != nil {
+				t.Errorf("%s without link %d: %q", x.spec, i, got.wrong)
+			}
+			blocks, least = blocks+got.blocks, least+got.least
+			if !x.large && got.withoutPath() > 0 {
+				proven++
+				if !got.crowded {
+					t.Errorf("%s without link %d: paths that cannot be", x.spec, i)
+				}
+			}
+			if got.crowded {
+				crowded++
+			}
 		}
-		d := &damage{whole.f, map[*fabric.Port]bool{links[x.link]: true}, map[*fabric.Node]bool{}}
-		r, err := Tables(t.Context(), old, d.graph(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := judge(t, old, r, r)
-		without := got.withoutPath()
-		t.Logf("%s without link %d: %d blocks change, %d must, paths of %d are lost; notes %q, %d pairs without a path", spec, x.link, got.blocks, got.least, got.lost, r.Notes, without)
-		if got.wrong != nil || got.blocks > x.most || got.crowded != x.crowded || without != x.without {
-			t.Errorf("%s without link %d: %q, %d blocks change, others: %t, pairs without a path: %d; want at most %d, %t, %d", spec, x.link, got.wrong, got.blocks, got.crowded, without, x.most, x.crowded, x.without)
+		t.Logf("%s: %d blocks change, %d must; other LIDs in %d cases, %d of which are proven to need it", x.spec, blocks, least, crowded, proven)
+		if float64(blocks) > x.most*float64(least) {
+			t.Errorf("%s: %d blocks change, %d must", x.spec, blocks, least)
 		}
 	}
 }

@@ -55,3 +55,8 @@ func (a *patching) moveToLanes() error {
 	}
 	return nil
 }
+
+// stillOn are those of gaps whose LIDs are on a lane.
+func (a *patching) stillOn(lane int, gaps []gap) []gap {
+	return slices.DeleteFunc(slices.Clone(gaps), func(x gap) bool { return a.lane(x.dest.LID) != lane })
+}

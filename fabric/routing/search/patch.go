@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"fabsh/fabric/plural"
@@ -104,13 +105,11 @@ func (a *patching) closeAll(ctx context.Context) (err error) {
 		return err
 	}
 	before := a.toCAs
-	for lane := range a.graphs {
-		var cas []gap
-		for _, x := range a.cas {
-			if a.lane(x.dest.LID) == lane {
-				cas = append(cas, x)
-			}
-		}
+	byLane := make([][]gap, len(a.graphs)) // now, for closeLane moves LIDs to other lanes
+	for _, x := range a.cas {
+		byLane[a.lane(x.dest.LID)] = append(byLane[a.lane(x.dest.LID)], x)
+	}
+	for lane, cas := range byLane {
 		if err := a.closeLane(ctx, lane, cas); err != nil {
 			return err
 		}
@@ -186,6 +185,10 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 	if err := a.try(ctx, lane, alone, cas, tree); err != nil || a.toCAs.missing == 0 {
 		return err
 	}
+	a.restore(cas)
+	if ok, err := a.makeRoom(ctx, lane, root, cas, 1); ok || err != nil {
+		return err
+	}
 	// All paths to the LIDs that lack some, then to all LIDs that change.
 	for _, again := range [][]gap{a.open, cas} {
 		gaps := a.blank(again)
@@ -216,9 +219,10 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 	if err := a.moveToLanes(); err != nil || a.toCAs.missing == 0 {
 		return err
 	}
-	cas = slices.DeleteFunc(slices.Clone(cas), func(x gap) bool { return a.lane(x.dest.LID) != lane })
+	cas = a.stillOn(lane, cas)
 	a.restore(cas)
-	return a.makeRoom(ctx, lane, root, cas)
+	_, err = a.makeRoom(ctx, lane, root, cas, math.MaxInt)
+	return err
 }
 
 // try searches for paths beside given dependencies, and the turns of an escape tree, if

@@ -30,6 +30,7 @@ type room struct {
 	cut   []dependency
 	join  int32 // the channel that is tried
 	work  int   // channels that searches may still go through
+	limit int   // fewer other LIDs may lose a dependency by a link
 
 	blocks, others int // that change, and LIDs beside those of the gaps
 }
@@ -46,15 +47,16 @@ const maxLinks = 16
 // makeRoom closes all gaps on a lane, beside an escape tree that begins at root. Other LIDs whose
 // paths close a cycle with its turns get other paths from the switches that take these. Of
 // several links that make the forest a tree, it takes that by which the fewest blocks of tables change.
+// False: each link takes a dependency away from limit other LIDs or more.
 //
 // Time: for each link between two trees of the forest, a search of the dependency graph for
 // each turn, and each dependency that is in its way; and searches as of nue, for each that is tried.
-func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) error {
+func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap, limit int) (ok bool, err error) {
 	d, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
-		return err
+		return false, err
 	}
-	m := room{patching: a, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
+	m := room{patching: a, limit: limit, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
 	for _, x := range gaps {
 		m.gone[x.dest.LID] = true
 	}
@@ -70,10 +72,15 @@ func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) err
 		for rest := t.links(1); len(rest) > 0; rest = t.links(1) {
 			t.joinBy(rest[0])
 		}
-		tried[i], failed[i] = t, t.finish(ctx, lane, slices.Clone(gaps))
+		if t.isWhole() {
+			tried[i], failed[i] = t, t.finish(ctx, lane, slices.Clone(gaps))
+		}
 	})
 	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
-		return err
+		return false, err
+	}
+	if tried = slices.DeleteFunc(tried, func(t *room) bool { return t == nil }); len(tried) == 0 {
+		return false, nil
 	}
 	best := slices.MinFunc(tried, func(t, u *room) int { return cmp.Compare(t.blocks, u.blocks) })
 	for s := range a.r.Graph().Switches() {
@@ -83,7 +90,17 @@ func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) err
 	if best.others > 0 {
 		a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: other paths were needed for %s, to leave room for those of %s", plural.Count(best.others, "LID that used nothing that is gone", "LIDs that used nothing that is gone"), plural.Count(len(a.open), "other", "others")))
 	}
-	return nil
+	return true, nil
+}
+
+// isWhole reports whether the forest is a tree in each component.
+func (m *room) isWhole() bool {
+	for c := range m.r.Graph().Channels() {
+		if ch := &m.r.Graph().Channels()[c]; m.at[ch.From] != m.at[ch.To] {
+			return false
+		}
+	}
+	return true
 }
 
 // clone is a copy that writes tables of its own.
@@ -205,9 +222,9 @@ func (m *room) links(most int) (best []int32) {
 		if m.at[ch.From] == m.at[ch.To] || ch.Reverse < int32(c) || m.work < 0 && len(best) > 0 {
 			continue
 		}
-		limit := math.MaxInt
+		limit := m.limit
 		if len(users) == most {
-			limit = users[most-1]
+			limit = min(limit, users[most-1])
 		}
 		n, undo := m.tryLink(int32(c), limit)
 		if n < 0 {
