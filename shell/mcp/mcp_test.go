@@ -148,10 +148,24 @@ func TestQueue(t *testing.T) {
 			t.Error("two requests run")
 		}
 		leave()
-		if leave, err = q.enter(t.Context()); err != nil {
-			t.Error(err)
-		} else {
+		for range 4 { // those that have waited take no place
+			leave, err := q.enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				leave, err := q.enter(t.Context())
+				if err != nil {
+					t.Error(err)
+					leave = nil
+				}
+				entered <- leave
+			}()
+			synctest.Wait()
 			leave()
+			if leave = <-entered; leave != nil {
+				leave()
+			}
 		}
 	})
 }

@@ -35,6 +35,7 @@ func answersAs(name string, seen *[]string) *Process {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"of":%q}}`+"\n", id, name)
 			}
 			if _, after, ok := strings.Cut(lines.Text(), "end "); ok {
+				time.Sleep(time.Second)
 				fmt.Sscan(after, &status)
 			}
 		}
@@ -114,7 +115,7 @@ func TestSupervisor(t *testing.T) {
 				t.Errorf("%s: -want +got\n%s", x.line, diff)
 			}
 		}
-		if diff := cmp.Diff([]time.Duration{0, 0, time.Minute}, u.starts); diff != "" {
+		if diff := cmp.Diff([]time.Duration{0, time.Second, time.Minute + time.Second}, u.starts); diff != "" {
 			t.Errorf("starts: -want +got\n%s", diff)
 		}
 		u.in.Close()
@@ -153,6 +154,15 @@ func TestSupervisorEnds(t *testing.T) {
 			u.in.Close()
 		})
 	}
+	synctest.Test(t, func(t *testing.T) { // the input ends before the process
+		u := supervise(t.Context(), t)
+		u.send(initializeLine, initializedLine)
+		io.WriteString(u.in, callLine(2, "end 2")+"\n")
+		u.in.Close()
+		if status := <-u.ended; status != 2 || len(u.starts) != 1 {
+			t.Errorf("status %d after %d starts", status, len(u.starts))
+		}
+	})
 	synctest.Test(t, func(t *testing.T) { // while it waits for the second restart
 		ctx, cancel := context.WithCancel(t.Context())
 		u := supervise(ctx, t)
