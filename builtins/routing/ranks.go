@@ -9,13 +9,14 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/search"
 )
 
 // rootsMethod is graph.find_roots().
 var rootsMethod = lang.Builtin{
 	Name:    "find_roots",
 	Returns: "list of node",
-	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": switches without a link to one farther from compute nodes; "farthest": those farthest from compute nodes; "histogram": as in OpenSM; "center": those nearest to all others`}},
+	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": the highest that join leaves which no lower switch joins; "farthest": those farthest from compute nodes; "histogram": as in OpenSM; "center": those nearest to all others`}},
 	Doc: `Returns the switches at the top of a tree.
 All methods but "center" fail if there is no top, with the reason.`,
 	Example: `
@@ -113,6 +114,35 @@ Tables filled in from them have no credit loops; check with verify() whether all
 			return nil, computeError(c, err)
 		}
 		return &hopsValue{h: h, graph: v}, nil
+	}),
+}
+
+// completeMethod is routes.complete(): paths where up*/down* has none.
+var completeMethod = lang.Builtin{
+	Name: "complete",
+	Params: []lang.Param{
+		{Name: "hops", Kind: kindHops, Doc: "the distances that the tables were assigned by, from graph.updown()"},
+	},
+	Doc: `Adds the paths that up*/down* does not have, as the engine updn does.
+Without roots that all switches go up to, some pairs have no path that goes up and then down: those of hosts and aggregation nodes on top switches, or of switches with links missing. They get paths that close no credit loop with those of the tables; notes has how many, and how many pairs are left without a path.`,
+	Example: `
+> g = discover().graph(); hops = g.updown(g.ranks(g.find_roots()))
+> t = g.routes()
+> t.assign(hops); t.complete(hops)
+> t.verify().ok
+True
+`,
+	Run: editing(func(c *lang.Call, v *Routes, a *struct{ Hops *hopsValue }) (starlark.Value, error) {
+		switch {
+		case !a.Hops.h.IsOf(v.graph.g):
+			return nil, lang.ParamError("hops", "the distances are those of another graph")
+		case !a.Hops.h.IsUpDown():
+			return nil, lang.ParamError("hops", "got distances of graph.hops(), want those of graph.updown()")
+		}
+		if _, _, err := search.Complete(c.Fiber().Context, v.Tables, a.Hops.h, a.Hops.h.Ranks(), nil); err != nil {
+			return nil, computeError(c, err)
+		}
+		return starlark.None, nil
 	}),
 }
 

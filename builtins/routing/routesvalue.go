@@ -46,6 +46,7 @@ func init() {
 		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "number of virtual lanes that paths can use, from VL 0, by their service levels", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
 		lang.Member[*Routes]{Name: "adaptive_lids", Type: "tuple of int", Doc: "the LIDs of end ports to which some switch routes packets adaptively, in order", Get: adaptiveLIDs},
 		lang.Member[*Routes]{Method: &assignMethod},
+		lang.Member[*Routes]{Method: &completeMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
 		lang.Member[*Routes]{Method: &nueMethod},
 		lang.Member[*Routes]{Method: &layerMethod},
