@@ -275,3 +275,17 @@ func TestAgentKeys(t *testing.T) {
 		t.Error("no key was hidden")
 	}
 }
+
+// TestAgentRenewed: nothing of an earlier call remains, such as a module that has changed.
+func TestAgentRenewed(t *testing.T) {
+	dir := t.TempDir()
+	a := startAgent(t, nil, nil, "-F", "sim:ring:n=2", "-I", dir)
+	for _, want := range []string{"1", "2"} {
+		if err := os.WriteFile(filepath.Join(dir, "lib.star"), []byte("x = "+want+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := shownBy(a.run("load(\"lib.star\", \"x\")\nx")); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
