@@ -134,8 +134,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 		return nil, err
 	}
 	best, err := mostEven(ctx, slices.Concat(inLanes, distant, others), limit)
-	// On trees with parts missing, more losses would leave pairs without a path in a repair.
-	if err == nil && best.SL == nil && graph.FindLevels(g).Check() != nil {
+	if err == nil && best.SL == nil {
 		err = spreadShiftsOf(ctx, best)
 	}
 	return best, err
