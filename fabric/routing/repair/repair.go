@@ -148,16 +148,43 @@ func gained(old, g *graph.Graph) bool {
 	return false
 }
 
-// patchLIDs is search.PatchLIDs where that leaves no gaps, else nil.
+// patchLIDs is search.PatchLIDs where the verifier finds no gaps and no credit loop, else nil.
 func patchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	t, whole, err := search.PatchLIDs(ctx, r, g, max(1, engine.BasisOf(r).On(g).MaxVLs))
 	if err != nil || !whole {
 		return nil, err
 	}
-	if v, err := verify.Tables(ctx, t, verify.Options{}); err != nil || v.Loops > 0 || !v.Acyclic {
+	parted, err := partedPairs(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := verify.Tables(ctx, t, verify.Options{}); err != nil || v.Unreachable > parted || v.Loops > 0 || !v.Acyclic {
 		return nil, err
 	}
 	return t, nil
+}
+
+// partedPairs counts the pairs of an endpoint and a LID of another that no path connects.
+func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
+	h, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return 0, err
+	}
+	endpoints := g.Endpoints()
+	for d := range g.Switches() {
+		lids := int64(0)
+		for _, dest := range g.DestsOf(d) {
+			if dest.Out > 0 {
+				lids++
+			}
+		}
+		for s := range endpoints {
+			if h.Distance(s, d) < 0 {
+				n += endpoints[s] * lids
+			}
+		}
+	}
+	return n, nil
 }
 
 // fewEntries is the number of entries up to which a full run takes little time, and each

@@ -185,9 +185,18 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 	if err := a.try(ctx, lane, alone, cas, tree); err != nil || a.toCAs.missing == 0 {
 		return err
 	}
+	found := make([][]uint8, len(cas))
+	for i, x := range cas {
+		found[i] = a.r.Column(x.dest.LID)
+	}
 	a.restore(cas)
 	if ok, err := a.makeRoom(ctx, lane, root, cas, 1); ok || err != nil {
 		return err
+	}
+	for i, x := range cas { // what was found stays, beside other paths to the rest
+		for s, port := range found[i] {
+			a.r.Row(s)[x.dest.LID] = port
+		}
 	}
 	// All paths to the LIDs that lack some, then to all LIDs that change.
 	for _, again := range [][]gap{a.open, cas} {
