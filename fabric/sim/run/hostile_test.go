@@ -113,7 +113,7 @@ SIM_HOST=leaf-1 cat /sys/class/infiniband/ibsim0/node_type /sys/class/infiniband
 func TestFailover(t *testing.T) {
 	s := on(t, "fattree:k=4")
 	s.bare = true
-	out := s.sh(t, `conf() { printf 'sminfo_polling_timeout 500\npolling_retry_number 2\n' >conf; }
+	out := s.sh(t, `conf() { printf 'sminfo_polling_timeout 500\npolling_retry_number 4\n' >conf; }
 conf; state() { SIM_HOST="node-0003 HCA-1" cat /sys/class/infiniband/ibsim0/ports/1/$1; }
 OSM_TMP_DIR=$PWD OSM_CACHE_DIR=$PWD opensm -F conf -e -p 10 -f log1 >/dev/null 2>&1 & one=$!
 until [ "$(state state)" = '4: ACTIVE' ]; do sleep .1; done

@@ -86,7 +86,7 @@ func TestOpenSM(t *testing.T) {
 func TestFailOver(t *testing.T) {
 	s := serve(t, "fattree:k=4,levels=2", true)
 	f := s.peers(t)
-	const conf = "sminfo_polling_timeout 200\npolling_retry_number 2\nsweep_interval 1\nsm_priority %d\n"
+	const conf = "sminfo_polling_timeout 500\npolling_retry_number 4\nsweep_interval 1\nsm_priority %d\n"
 	low := f.StartSM(t, ibsimtest.Options{SM: "node-0001 HCA-1", SMConf: fmt.Sprintf(conf, 3)})
 	low.Wait(t, "SUBNET UP")
 	high := f.StartSM(t, ibsimtest.Options{SM: "node-0005 HCA-1", SMConf: fmt.Sprintf(conf, 9)})
