@@ -170,17 +170,17 @@ func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	endpoints := g.Endpoints()
+	endpoints := walk.SelectEndpoints(g, 0)
 	for d := range g.Switches() {
 		lids := int64(0)
 		for _, dest := range g.DestsOf(d) {
-			if dest.Out > 0 {
+			if endpoints.Wanted[dest.LID] {
 				lids++
 			}
 		}
-		for s := range endpoints {
-			if h.Distance(s, d) < 0 {
-				n += endpoints[s] * lids
+		for _, s := range endpoints.Sources {
+			if h.Distance(int(s), d) < 0 {
+				n += int64(endpoints.On[s]) * lids
 			}
 		}
 	}

@@ -362,3 +362,65 @@ func TestRepairShares(t *testing.T) {
 		t.Errorf("%d entries of the newer tables changed", d.Entries)
 	}
 }
+
+// TestRepairWithoutLID: a switch to which nothing is routed, for it has no LID and no hosts that have
+// one, may have the same next hops as the next.
+func TestRepairWithoutLID(t *testing.T) {
+	f := routingtest.Topology(t, "fattree:k=4,levels=3")
+	lids := map[*fabric.Node]mad.LID{}
+	for i := range f.Nodes() {
+		lids[&f.Nodes()[i]] = mad.LID(i + 1)
+	}
+	for _, without := range routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{}).Switches() {
+		o := graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+			if n := p.Node(); n.GUID() == without.GUID() || !n.IsSwitch() && p.Peer().Node().GUID() == without.GUID() {
+				return 0, 0
+			}
+			return lids[p.Node()], 0
+		}}
+		g, err := graph.New(f, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := compute(t, g, "ftree", engine.Options{})
+		for c := range g.Channels() {
+			cut := g.ChannelPort(c)
+			o.Exclude = func(p *fabric.Port) bool { return p == cut }
+			less, err := graph.New(f, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Tables(t.Context(), old, less)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := verified(t, r, verify.Options{}); v.Wrong() {
+				t.Errorf("no LID on %s, lost %s: %d pairs are unreachable, acyclic: %v", without.Name(), cut.Label(), v.Unreachable, v.Acyclic)
+			}
+		}
+	}
+}
+
+// TestPartedPairs: hosts without a LID are no endpoints.
+func TestPartedPairs(t *testing.T) {
+	f := routingtest.Topology(t, "mesh:dims=4,hosts=2")
+	g := routingtest.Graph(t, "mesh:dims=4,hosts=2", graph.Options{})
+	cut := g.ChannelPort(0) // between the first switch and the others
+	lid := mad.LID(0)
+	parts, err := graph.New(f, graph.Options{
+		Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == cut.Node().GUID() && p.Num() == cut.Num() },
+		LIDs: func(p *fabric.Port) (mad.LID, int) {
+			if lid++; p.Node().Name() == "node-0001 HCA-1" {
+				return 0, 0
+			}
+			return lid, 0
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := partedPairs(t.Context(), parts)
+	if v := verified(t, compute(t, parts, "minhop", engine.Options{}), verify.Options{}); err != nil || n != 2*1*6 || v.Unreachable != n {
+		t.Errorf("%d pairs, %v; the verdict has %d", n, err, v.Unreachable)
+	}
+}

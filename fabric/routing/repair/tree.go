@@ -176,6 +176,10 @@ func (x *repair) choose(ctx context.Context, t *engine.Tree) ([][2]int32, error)
 			}
 		}
 		for _, d := range list {
+			from, to := g.FirstDest(int(d)), g.FirstDest(int(d+1))
+			if from == to { // its next hops are not those that the next destination may have, too
+				continue
+			}
 			var ports []uint8
 			same := false
 			if x.whole[s] {
@@ -183,8 +187,7 @@ func (x *repair) choose(ctx context.Context, t *engine.Tree) ([][2]int32, error)
 			} else if s != int(d) {
 				ports = next.Find(x.h, s, int(d))
 			}
-			switch from, to := g.FirstDest(int(d)), g.FirstDest(int(d+1)); {
-			case from == to:
+			switch {
 			case s == int(d):
 				for _, dest := range g.Dests()[from:to] {
 					set(dest.LID, dest.Out)
