@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 
 	"fabsh/fabric/routing/graph"
@@ -31,6 +32,21 @@ func TestNueRoots(t *testing.T) {
 		}
 		if load > x.mostRoutes {
 			t.Errorf("%s on %d lanes: %d routes on a channel, want %d at most", x.net, x.lanes, load, x.mostRoutes)
+		}
+	}
+}
+
+// TestNueShifts: next hops that spread the flows of shifts close no credit loop, also where several turns
+// close none each by itself, but one together.
+func TestNueShifts(t *testing.T) {
+	nets := []string{"hyperx:dims=4/3,hosts=1,remove_links=36%,seed=97"}
+	for seed := range 8 {
+		nets = append(nets, fmt.Sprintf("hyperx:dims=4/3,hosts=1,remove_links=30%%,seed=%d", seed), fmt.Sprintf("torus:dims=3/4/3,hosts=1,remove_switches=4,remove_links=12,seed=%d", seed))
+	}
+	for _, net := range nets {
+		r := compute(t, routingtest.Graph(t, net, graph.Options{}), "nue", Options{})
+		if v := verified(t, r, verify.Options{}); !v.Acyclic {
+			t.Errorf("%s: a credit loop:\n%s", net, verify.FormatCycle(v.Cycle))
 		}
 	}
 }

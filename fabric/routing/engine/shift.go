@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/routing/lanes"
 	"fabsh/mad"
 )
 
@@ -31,8 +32,9 @@ type shifts struct {
 	child, sibling   []int32 // by switch: the first whose path continues there, and the next such; -1: none
 	below            []int32 // places of the hosts whose paths pass through the switch
 	stack            []int32
-	was, other, best []int32 // channels of its path: now, with another next hop, and with the best
-	onPath           []bool  // by channel: it is in was
+	was, other, best []int32      // channels of its path: now, with another next hop, and with the best
+	onPath           []bool       // by channel: it is in was
+	turn             []lanes.Turn // memory of turnsBy
 }
 
 // mostFlows bounds the memory of shifts, in counters, and so the time, to less than a second.
@@ -207,7 +209,9 @@ func (x *shifts) move(d int32, lid mad.LID) {
 			continue
 		}
 		x.moves++
-		x.addTurns(s, at, d)
+		if x.turns != nil {
+			x.turns.AddAll(x.turnsBy(s, at, d))
+		}
 		x.send(x.was, -1, flow)
 		x.send(x.best, 1, flow)
 		first := &x.child[x.g.ChannelTo(x.via[s])]
@@ -345,33 +349,23 @@ func (x *shifts) send(path []int32, n int32, flow int64) {
 
 // admits reports whether the turns of paths that leave s over channel c close no cycle.
 func (x *shifts) admits(s, c, d int32) bool {
-	if x.turns == nil {
-		return true
-	}
+	return x.turns == nil || x.turns.AdmitsAll(x.turnsBy(s, c, d))
+}
+
+// turnsBy are these turns.
+func (x *shifts) turnsBy(s, c, d int32) []lanes.Turn {
+	x.turn = x.turn[:0]
 	for t := x.child[s]; t >= 0; t = x.sibling[t] {
-		if x.turning(t) && !x.turns.Admits(x.via[t], c) {
-			return false
+		if x.turning(t) {
+			x.turn = append(x.turn, lanes.Turn{From: x.via[t], To: c})
 		}
 	}
-	to := x.g.ChannelTo(c)
-	return to == d || x.turns.Admits(c, x.via[to])
+	if to := x.g.ChannelTo(c); to != d {
+		x.turn = append(x.turn, lanes.Turn{From: c, To: x.via[to]})
+	}
+	return x.turn
 }
 
 // turning reports whether the turn from the next hop of switch t counts: of tables that have their
 // lanes, each.
 func (x *shifts) turning(t int32) bool { return x.depth != nil || x.flow[t] > 0 }
-
-// addTurns adds these turns.
-func (x *shifts) addTurns(s, c, d int32) {
-	if x.turns == nil {
-		return
-	}
-	for t := x.child[s]; t >= 0; t = x.sibling[t] {
-		if x.turning(t) {
-			x.turns.Add(x.via[t], c)
-		}
-	}
-	if to := x.g.ChannelTo(c); to != d {
-		x.turns.Add(c, x.via[to])
-	}
-}

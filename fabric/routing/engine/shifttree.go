@@ -100,11 +100,8 @@ func (x *shifts) readTree(d int32, lid mad.LID) {
 func (x *shifts) addAllTurns(d int32) bool {
 	for _, st := range x.toward.Steps {
 		c := x.via[st.Switch]
-		if to := x.g.ChannelTo(c); to != d {
-			if !x.turns.Admits(c, x.via[to]) {
-				return false
-			}
-			x.turns.Add(c, x.via[to])
+		if to := x.g.ChannelTo(c); to != d && !x.turns.Add(c, x.via[to]) {
+			return false
 		}
 	}
 	return true
