@@ -164,23 +164,29 @@ func patchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 	return t, nil
 }
 
-// partedPairs counts the pairs of an endpoint and a LID of another that no path connects.
+// partedPairs counts the pairs of an endpoint and a LID of another that no path connects, those of
+// endpoints on no switch included, as the verifier does.
 func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
 	h, err := graph.AllHops(ctx, g)
 	if err != nil {
 		return 0, err
 	}
 	endpoints := walk.SelectEndpoints(g, 0)
+	for _, wanted := range endpoints.Wanted {
+		if wanted {
+			n += int64(endpoints.All - 1)
+		}
+	}
 	for d := range g.Switches() {
-		lids := int64(0)
-		for _, dest := range g.DestsOf(d) {
-			if endpoints.Wanted[dest.LID] {
-				lids++
+		others := int64(-1)
+		for _, s := range endpoints.Sources {
+			if h.Distance(int(s), d) >= 0 {
+				others += int64(endpoints.On[s])
 			}
 		}
-		for _, s := range endpoints.Sources {
-			if h.Distance(int(s), d) < 0 {
-				n += int64(endpoints.On[s]) * lids
+		for _, dest := range g.DestsOf(d) {
+			if endpoints.Wanted[dest.LID] {
+				n -= others
 			}
 		}
 	}

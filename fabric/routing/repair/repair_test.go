@@ -401,26 +401,37 @@ func TestRepairWithoutLID(t *testing.T) {
 	}
 }
 
-// TestPartedPairs: hosts without a LID are no endpoints.
+// TestPartedPairs: hosts without a LID are no endpoints, and those on no switch are.
 func TestPartedPairs(t *testing.T) {
 	f := routingtest.Topology(t, "mesh:dims=4,hosts=2")
-	g := routingtest.Graph(t, "mesh:dims=4,hosts=2", graph.Options{})
-	cut := g.ChannelPort(0) // between the first switch and the others
-	lid := mad.LID(0)
-	parts, err := graph.New(f, graph.Options{
-		Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == cut.Node().GUID() && p.Num() == cut.Num() },
-		LIDs: func(p *fabric.Port) (mad.LID, int) {
-			if lid++; p.Node().Name() == "node-0001 HCA-1" {
-				return 0, 0
-			}
-			return lid, 0
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := partedPairs(t.Context(), parts)
-	if v := verified(t, compute(t, parts, "minhop", engine.Options{}), verify.Options{}); err != nil || n != 2*1*6 || v.Unreachable != n {
-		t.Errorf("%d pairs, %v; the verdict has %d", n, err, v.Unreachable)
+	first := routingtest.Graph(t, "mesh:dims=4,hosts=2", graph.Options{}).ChannelPort(0) // to the other switches
+	for _, x := range []struct {
+		without, alone string
+		want           int64
+	}{
+		{"", "", 2 * 2 * 6},
+		{"node-0001 HCA-1", "", 2 * 1 * 6},
+		{"", "node-0003 HCA-1", 2*2*5 + 2*7},
+		{"node-0001 HCA-1", "node-0003 HCA-1", 2*1*5 + 2*6},
+	} {
+		lid := mad.LID(0)
+		g, err := graph.New(f, graph.Options{
+			Exclude: func(p *fabric.Port) bool {
+				return p.Node().GUID() == first.Node().GUID() && p.Num() == first.Num() || p.Node().Name() == x.alone
+			},
+			LIDs: func(p *fabric.Port) (mad.LID, int) {
+				if lid++; p.Node().Name() == x.without {
+					return 0, 0
+				}
+				return lid, 0
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := partedPairs(t.Context(), g)
+		if v := verified(t, compute(t, g, "minhop", engine.Options{}), verify.Options{}); err != nil || n != x.want || v.Unreachable != n {
+			t.Errorf("no LID on %q, %q on no switch: %d pairs, want %d, %v; the verdict has %d", x.without, x.alone, n, x.want, err, v.Unreachable)
+		}
 	}
 }
