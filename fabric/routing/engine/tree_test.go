@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,5 +138,29 @@ func TestSwitchWithoutLinks(t *testing.T) {
 	g = routingtest.Graph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.Options{Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == g.Switches()[alone].GUID() }})
 	if v := verified(t, compute(t, g, "ftree", Options{}), verify.Options{}); !v.OK() {
 		t.Errorf("unreachable %d, %q", v.Unreachable, v.Notes)
+	}
+}
+
+// TestCompletedWithoutHosts: paths that up*/down* does not have may pass through switches without
+// hosts. From there they take entries that no packet took before, so the dependencies of these count, too.
+func TestCompletedWithoutHosts(t *testing.T) {
+	for _, x := range []struct{ net, bare string }{
+		{"hyperx:dims=2/4,hosts=2,remove_links=35%,seed=125", "switch-2-1 switch-2-4"},
+		{"fattree:k=6,levels=3,remove_links=23%,seed=784", "leaf-2 leaf-6 leaf-8 leaf-9 leaf-17"},
+	} {
+		g := routingtest.Graph(t, x.net, graph.Options{Exclude: func(p *fabric.Port) bool {
+			return !p.Node().IsSwitch() && slices.Contains(strings.Fields(x.bare), p.Peer().Node().Name())
+		}})
+		for _, name := range []string{"updn", "dnup", "ftree"} {
+			r, err := Compute(t.Context(), g, name, Options{})
+			if errors.As(err, new(*Precondition)) {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if v := verified(t, r, verify.Options{}); !v.Acyclic {
+				t.Errorf("%s, no hosts on %s, %s: a credit loop:\n%s", x.net, x.bare, name, verify.FormatCycle(v.Cycle))
+			}
+		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"fabsh/fabric/routing/walk"
 )
 
-// resume starts the search for a LID with the switches settled that have a path to
-// it already, and returns which these are.
+// resume starts the search for a LID with the switches settled by which packets of CAs arrive
+// already, and returns which these are. Entries that none of these packets take have dependencies that
+// were not tested.
 func (n *nueSearch) resume(x gap) []bool {
 	n.begin(x.d)
 	n.queue = n.queue[:0]
@@ -18,8 +19,10 @@ func (n *nueSearch) resume(x gap) []bool {
 	}
 	w := n.walk
 	w.Begin()
-	for s := range x.before {
-		w.From(int32(s), x.before, x.dest.Terminal)
+	for s, endpoints := range n.endpoints {
+		if endpoints > 0 {
+			w.From(int32(s), x.before, x.dest.Terminal)
+		}
 	}
 	for _, s := range w.Order {
 		if w.State[s] >= 0 {
