@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
 func TestTree(t *testing.T) {
@@ -142,24 +143,34 @@ func TestSwitchWithoutLinks(t *testing.T) {
 }
 
 // TestCompletedWithoutHosts: paths that up*/down* does not have may pass through switches without
-// hosts. From there they take entries that no packet took before, so the dependencies of these count, too.
+// hosts, or without any that have a LID. From there they take entries that no packet took before, so the
+// dependencies of these count, too.
 func TestCompletedWithoutHosts(t *testing.T) {
 	for _, x := range []struct{ net, bare string }{
 		{"hyperx:dims=2/4,hosts=2,remove_links=35%,seed=125", "switch-2-1 switch-2-4"},
 		{"fattree:k=6,levels=3,remove_links=23%,seed=784", "leaf-2 leaf-6 leaf-8 leaf-9 leaf-17"},
 	} {
-		g := routingtest.Graph(t, x.net, graph.Options{Exclude: func(p *fabric.Port) bool {
+		isBare := func(p *fabric.Port) bool {
 			return !p.Node().IsSwitch() && slices.Contains(strings.Fields(x.bare), p.Peer().Node().Name())
-		}})
-		for _, name := range []string{"updn", "dnup", "ftree"} {
-			r, err := Compute(t.Context(), g, name, Options{})
-			if errors.As(err, new(*Precondition)) {
-				continue
-			} else if err != nil {
-				t.Fatal(err)
+		}
+		lid := mad.LID(0)
+		for _, o := range []graph.Options{{Exclude: isBare}, {LIDs: func(p *fabric.Port) (mad.LID, int) {
+			if lid++; isBare(p) {
+				return 0, 0
 			}
-			if v := verified(t, r, verify.Options{}); !v.Acyclic {
-				t.Errorf("%s, no hosts on %s, %s: a credit loop:\n%s", x.net, x.bare, name, verify.FormatCycle(v.Cycle))
+			return lid, 0
+		}}} {
+			g := routingtest.Graph(t, x.net, o)
+			for _, name := range []string{"updn", "dnup", "ftree"} {
+				r, err := Compute(t.Context(), g, name, Options{})
+				if errors.As(err, new(*Precondition)) {
+					continue
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if v := verified(t, r, verify.Options{}); !v.Acyclic {
+					t.Errorf("%s, no hosts on %s, or no LIDs: %v, %s: a credit loop:\n%s", x.net, x.bare, o.LIDs != nil, name, verify.FormatCycle(v.Cycle))
+				}
 			}
 		}
 	}
