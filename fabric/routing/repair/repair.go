@@ -15,8 +15,10 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
@@ -86,7 +88,25 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	if err != nil || t == full {
 		return t, err
 	}
+	if less, err := reachesLess(ctx, t, full); less || err != nil {
+		return full, err
+	}
 	return t, evenOut(ctx, t, full)
+}
+
+// reachesLess reports whether t, tables of up*/down*, lack more of the paths that up*/down* does not have
+// than full does: which of these can be added depends on the entries that stay.
+func reachesLess(ctx context.Context, t, full *routes.Routes) (bool, error) {
+	b := engine.BasisOf(t)
+	if b == nil || b.UpDownRanks() == nil || !slices.ContainsFunc(walk.SelectEndpoints(t.Graph(), 0).Sources, func(s int32) bool { return b.Hops.NextUnreachable(int(s), 0) >= 0 }) {
+		return false, nil
+	}
+	v, err := verify.Tables(ctx, t, verify.Options{})
+	if err != nil {
+		return false, err
+	}
+	w, err := verify.Tables(ctx, full, verify.Options{})
+	return err == nil && cmp.Or(cmp.Compare(v.Unreachable, w.Unreachable), cmp.Compare(v.UnreachableSwitches(), w.UnreachableSwitches())) > 0, err
 }
 
 // repairChoices repairs tables with choices of adaptive routing: those of an engine get them

@@ -435,3 +435,43 @@ func TestPartedPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestRepairReachesAll: where paths were added to up*/down*, fewer can be beside the entries that stay; then
+// the tables are those of a full run.
+func TestRepairReachesAll(t *testing.T) {
+	for _, x := range []struct {
+		net, engine string
+		seeds       []uint64
+	}{
+		{"torus:dims=3/4/3,hosts=1", "dnup", []uint64{27}},
+		{"pgft:m=3/4/2,w=1/3/1,p=1/1/2,remove_links=30%", "updn", []uint64{51}},
+		{"fattree:k=6,levels=3,remove_links=23%", "dnup", []uint64{0, 12, 44}},
+	} {
+		for _, seed := range x.seeds {
+			random := rand.New(rand.NewPCG(seed, 5))
+			d := damaged(t, fmt.Sprintf("%s,seed=%d", x.net, seed))
+			for i := range d.f.Nodes() {
+				if n := &d.f.Nodes()[i]; !n.IsSwitch() && random.IntN(3) == 0 {
+					d.nodes[n] = true
+				}
+			}
+			g := d.graph(t)
+			r := compute(t, g, x.engine, engine.Options{})
+			for range 3 {
+				p := g.ChannelPort(random.IntN(len(g.Channels())))
+				i := slices.IndexFunc(d.f.Nodes(), func(n fabric.Node) bool { return n.GUID() == p.Node().GUID() })
+				d.ports[d.f.Nodes()[i].Port(p.Num())] = true
+			}
+			g = d.graph(t)
+			full := compute(t, g, x.engine, engine.Options{})
+			r, err := Tables(t.Context(), r, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, w := verified(t, r, verify.Options{}), verified(t, full, verify.Options{})
+			if v.Unreachable > w.Unreachable || v.UnreachableSwitches() > w.UnreachableSwitches() {
+				t.Errorf("%s, seed %d: %d pairs unreachable, and %d of switches; by a full run %d and %d", x.net, seed, v.Unreachable, v.UnreachableSwitches(), w.Unreachable, w.UnreachableSwitches())
+			}
+		}
+	}
+}
