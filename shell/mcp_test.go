@@ -24,6 +24,7 @@ type mcpProgram struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
+	from io.Closer // what out reads
 	errs bytes.Buffer
 }
 
@@ -39,7 +40,7 @@ func startMCP(t *testing.T, words ...string) *mcpProgram {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.in, m.out, m.cmd.Stderr = in, bufio.NewReader(out), &m.errs
+	m.in, m.out, m.from, m.cmd.Stderr = in, bufio.NewReader(out), out, &m.errs
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +156,7 @@ func TestMCPLines(t *testing.T) {
 	}
 }
 
-// TestMCPSignals: Ctrl-C and SIGTERM end the server, while a call runs too; so does a client that
-// no longer reads.
+// TestMCPSignals: Ctrl-C and SIGTERM end the server, while a call runs too.
 func TestMCPSignals(t *testing.T) {
 	t.Parallel()
 	for sig, want := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
@@ -175,6 +175,20 @@ func TestMCPSignals(t *testing.T) {
 				t.Errorf("%v, %q: status %d, want %d; %s", sig, script, status, want, m.errs.String())
 			}
 		}
+	}
+}
+
+// TestMCPClosed: a client that closes its end ends the server, also while that has more to write.
+func TestMCPClosed(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, "-F", "sim:ring:n=2", "mcp")
+	m.greet()
+	m.from.Close()
+	for id := range 4 {
+		io.WriteString(m.in, callOf(id, "\"x\" * 60000")+"\n")
+	}
+	if status := m.ends(); status != 141 {
+		t.Errorf("status %d; %s", status, m.errs.String())
 	}
 }
 

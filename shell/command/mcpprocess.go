@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -19,6 +20,10 @@ const workerFlag = "worker"
 // restartsApart is the shortest time between two restarts of the server.
 const restartsApart = time.Minute
 
+// endsWithin is how long the server may go on after a signal: the process ends within 5 s, and a
+// write to a client that does not read never does.
+const endsWithin = 6 * time.Second
+
 // superviseMCP runs the server as a process of its own, which a script may end.
 func superviseMCP(p *session.Program) error {
 	if p.StdinIsTerminal() {
@@ -36,7 +41,7 @@ func superviseMCP(p *session.Program) error {
 	defer cancel()
 	var mu sync.Mutex // guards the next two
 	var running *os.Process
-	var ended syscall.Signal // between two processes
+	var ended syscall.Signal // the signal that ends the server
 	supervisor := &mcp.Supervisor{
 		Start: func() (*mcp.Process, error) {
 			c := exec.Command(program, append(words[:len(words):len(words)], "--"+workerFlag)...)
@@ -51,6 +56,9 @@ func superviseMCP(p *session.Program) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			if err := c.Start(); err != nil {
 				return nil, err
 			}
@@ -69,18 +77,27 @@ func superviseMCP(p *session.Program) error {
 	p.Interrupts.Forward(func(sig os.Signal) {
 		mu.Lock()
 		defer mu.Unlock()
-		if running == nil {
-			ended, _ = sig.(syscall.Signal)
-			cancel()
-		} else if sig != syscall.SIGINT || !session.InForeground() { // else it has got that from the terminal
+		if sig == syscall.SIGPIPE { // the client has closed its end; the process cannot notice that
+			ended, sig = syscall.SIGPIPE, syscall.SIGTERM
+		}
+		if running != nil && (sig != syscall.SIGINT || !session.InForeground()) { // else it has got that from the terminal
 			running.Signal(sig)
 		}
+		switch sig {
+		case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+			ended = cmp.Or(ended, sig.(syscall.Signal))
+			cancel()
+			status := 128 + int(ended)
+			time.AfterFunc(endsWithin, func() { p.Interrupts.Force(func() {}, status) })
+		}
 	}, func() { status, err = supervisor.Serve(ctx, p.Stdin, p.Console.Out()) })
+	mu.Lock()
+	defer mu.Unlock()
 	switch {
-	case err != nil:
-		return err
 	case ended != 0:
 		status = 128 + int(ended)
+	case err != nil:
+		return err
 	}
 	return session.Exit(status)
 }

@@ -16,7 +16,7 @@ import (
 // A Process is a server that runs as a program of its own, at the other ends of its streams.
 type Process struct {
 	In  io.WriteCloser
-	Out io.Reader
+	Out io.ReadCloser
 	// Wait returns the exit status when the program has ended, -1 if a signal ended it.
 	Wait func() int
 }
@@ -40,16 +40,16 @@ type Supervisor struct {
 	changed     *sync.Cond
 	process     *Process // that receives messages; nil: it is being started
 	ended       bool     // no other process will be started
-	inputEnded  bool
+	inputEnded  chan struct{}
 	pending     map[jsonrpc.ID]string // methods of the requests without a response
 	initialize  []byte                // the client's request, for the next process
 	initialized []byte                // and its notification
 }
 
-// Serve serves a client until it closes the connection or the process ends otherwise. It returns
-// the exit status of the last process.
+// Serve serves a client until it closes the connection or the process ends otherwise; after ctx has
+// ended, no other process is started. It returns the exit status of the last process.
 func (s *Supervisor) Serve(ctx context.Context, in io.Reader, out io.Writer) (status int, err error) {
-	s.out, s.pending = out, map[jsonrpc.ID]string{}
+	s.out, s.pending, s.inputEnded = out, map[jsonrpc.ID]string{}, make(chan struct{})
 	s.changed = sync.NewCond(&s.mu)
 	go s.feed(in)
 	defer s.set(func() { s.ended = true })
@@ -69,13 +69,16 @@ func (s *Supervisor) Serve(ctx context.Context, in io.Reader, out io.Writer) (st
 		}
 		s.set(func() { s.process = nil })
 		p.In.Close()
+		p.Out.Close() // if the client has closed its end, the process must not wait for a reader
 		status := p.Wait()
-		if status >= firstSignal || !s.answerPending() {
+		if status >= firstSignal || ctx.Err() != nil || !s.answerPending() {
 			return status, nil
 		}
 		if wait := s.Apart - time.Since(restarted); !restarted.IsZero() && wait > 0 {
 			select {
 			case <-time.After(wait):
+			case <-s.inputEnded:
+				return status, nil
 			case <-ctx.Done():
 				return status, nil
 			}
@@ -93,9 +96,12 @@ func (s *Supervisor) set(change func()) {
 }
 
 func (s *Supervisor) inputHasEnded() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.inputEnded
+	select {
+	case <-s.inputEnded:
+		return true
+	default:
+		return false
+	}
 }
 
 // feed passes the messages of the client to the process of the time.
@@ -104,8 +110,8 @@ func (s *Supervisor) feed(in io.Reader) {
 	for {
 		text, err := readLine(r)
 		if err != nil && !errors.Is(err, errTooLong) && len(text) == 0 {
-			s.set(func() { s.inputEnded = true })
-			if p := s.current(); p != nil {
+			close(s.inputEnded)
+			if p := s.current(nil); p != nil {
 				p.In.Close()
 			}
 			return
@@ -123,34 +129,35 @@ func (s *Supervisor) feed(in io.Reader) {
 			s.write(text)
 			continue
 		}
-		p := s.current()
+		text = append(bytes.TrimRight(text, "\r\n"), '\n')
+		p := s.current(func() { s.note(message, text) })
 		if p == nil {
 			return
 		}
-		text = append(bytes.TrimRight(text, "\r\n"), '\n')
-		s.note(message, text)
 		p.In.Write(text) // if it fails, the process has ended, and the request gets its error
 	}
 }
 
-// current waits for a process that receives messages; nil: the server ends.
-func (s *Supervisor) current() *Process {
+// current waits for a process that receives messages, and then calls note, if any, before that
+// process can be found to have ended; nil: the server ends.
+func (s *Supervisor) current(note func()) *Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.process == nil && !s.ended {
 		s.changed.Wait()
 	}
+	if s.process != nil && note != nil {
+		note()
+	}
 	return s.process
 }
 
-// note records what another process will need.
+// note records what another process will need. s.mu is held.
 func (s *Supervisor) note(m jsonrpc.Message, text []byte) {
 	r, ok := m.(*jsonrpc.Request)
 	if !ok {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
 	case r.IsCall():
 		s.pending[r.ID] = r.Method
@@ -209,7 +216,7 @@ func (s *Supervisor) answerPending() bool {
 	s.mu.Lock()
 	pending := s.pending
 	s.pending = map[jsonrpc.ID]string{}
-	goesOn := len(pending) > 0 && !s.inputEnded && s.initialized != nil
+	goesOn := len(pending) > 0 && !s.inputHasEnded() && s.initialized != nil
 	s.mu.Unlock()
 	if !goesOn {
 		return false

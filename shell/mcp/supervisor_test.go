@@ -51,7 +51,8 @@ type supervised struct {
 	t      *testing.T
 	in     io.WriteCloser
 	out    *bufio.Reader
-	seen   []string // what processes have received
+	from   io.Closer // what out reads
+	seen   []string  // what processes have received
 	starts []time.Duration
 	ended  chan int
 }
@@ -59,7 +60,7 @@ type supervised struct {
 func supervise(ctx context.Context, t *testing.T) *supervised {
 	in, toSupervisor := io.Pipe()
 	fromSupervisor, out := io.Pipe()
-	u := &supervised{t: t, in: toSupervisor, out: bufio.NewReader(fromSupervisor), ended: make(chan int, 1)}
+	u := &supervised{t: t, in: toSupervisor, out: bufio.NewReader(fromSupervisor), from: fromSupervisor, ended: make(chan int, 1)}
 	began := time.Now()
 	s := &Supervisor{Apart: time.Minute, Start: func() (*Process, error) {
 		u.starts = append(u.starts, time.Since(began))
@@ -163,7 +164,23 @@ func TestSupervisorEnds(t *testing.T) {
 			t.Errorf("status %d after %d starts", status, len(u.starts))
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // while it waits for the second restart
+	for name, end := range map[string]func(u *supervised, cancel func()){ // while it waits for the second restart
+		"a signal":         func(_ *supervised, cancel func()) { cancel() },
+		"end of the input": func(u *supervised, _ func()) { u.in.Close() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			u := supervise(ctx, t)
+			u.send(initializeLine, initializedLine, callLine(2, "end 2"), callLine(3, "end 2"))
+			began := time.Now()
+			end(u, cancel)
+			if status := <-u.ended; status != 2 || len(u.starts) != 2 || time.Since(began) > 0 {
+				t.Errorf("%s: status %d after %d starts and %v", name, status, len(u.starts), time.Since(began))
+			}
+			u.in.Close()
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // a message waits for the second restart
 		ctx, cancel := context.WithCancel(t.Context())
 		u := supervise(ctx, t)
 		u.send(initializeLine, initializedLine, callLine(2, "end 2"), callLine(3, "end 2"))
@@ -171,6 +188,27 @@ func TestSupervisorEnds(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if status := <-u.ended; status != 2 || len(u.starts) != 2 {
+			t.Errorf("status %d after %d starts", status, len(u.starts))
+		}
+		u.in.Close()
+	})
+	synctest.Test(t, func(t *testing.T) { // a signal ends the process like a failure
+		ctx, cancel := context.WithCancel(t.Context())
+		u := supervise(ctx, t)
+		u.send(initializeLine, initializedLine)
+		io.WriteString(u.in, callLine(2, "end 2")+"\n")
+		cancel()
+		if status := <-u.ended; status != 2 || len(u.starts) != 1 {
+			t.Errorf("status %d after %d starts", status, len(u.starts))
+		}
+		u.in.Close()
+	})
+	synctest.Test(t, func(t *testing.T) { // the client closes its end, and the process has more to write
+		u := supervise(t.Context(), t)
+		u.send(initializeLine, initializedLine)
+		u.from.Close()
+		go u.send(callLine(2, "a"), callLine(3, "b"), callLine(4, "c"))
+		if status := <-u.ended; status != 0 || len(u.starts) != 1 {
 			t.Errorf("status %d after %d starts", status, len(u.starts))
 		}
 		u.in.Close()
