@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -98,6 +99,8 @@ func superviseMCP(p *session.Program) error {
 		status = 128 + int(ended)
 	case err != nil:
 		return err
+	case status < 0:
+		return errors.New("mcp: a signal has ended the process that serves, such as for lack of memory; start the server again")
 	}
 	return session.Exit(status)
 }

@@ -17,7 +17,7 @@ import (
 type Process struct {
 	In  io.WriteCloser
 	Out io.ReadCloser
-	// Wait returns the exit status when the program has ended, -1 if a signal ended it.
+	// Wait returns the exit status when the program has ended; -1: a signal ended it.
 	Wait func() int
 }
 
@@ -41,15 +41,21 @@ type Supervisor struct {
 	process     *Process // that receives messages; nil: it is being started
 	ended       bool     // no other process will be started
 	inputEnded  chan struct{}
-	pending     map[jsonrpc.ID]string // methods of the requests without a response
-	initialize  []byte                // the client's request, for the next process
-	initialized []byte                // and its notification
+	pending     map[jsonrpc.ID]request
+	initialize  []byte // the client's request that was accepted, for the next process
+	initialized []byte // and its notification
+}
+
+// request is a request without a response.
+type request struct {
+	method string
+	text   []byte // of initialize
 }
 
 // Serve serves a client until it closes the connection or the process ends otherwise; after ctx has
 // ended, no other process is started. It returns the exit status of the last process.
 func (s *Supervisor) Serve(ctx context.Context, in io.Reader, out io.Writer) (status int, err error) {
-	s.out, s.pending, s.inputEnded = out, map[jsonrpc.ID]string{}, make(chan struct{})
+	s.out, s.pending, s.inputEnded = out, map[jsonrpc.ID]request{}, make(chan struct{})
 	s.changed = sync.NewCond(&s.mu)
 	go s.feed(in)
 	defer s.set(func() { s.ended = true })
@@ -77,8 +83,8 @@ func (s *Supervisor) Serve(ctx context.Context, in io.Reader, out io.Writer) (st
 		if wait := s.Apart - time.Since(restarted); !restarted.IsZero() && wait > 0 {
 			select {
 			case <-time.After(wait):
-			case <-s.inputEnded:
-				return status, nil
+			case <-s.inputEnded: // all requests have their response
+				return 0, nil
 			case <-ctx.Done():
 				return status, nil
 			}
@@ -159,11 +165,10 @@ func (s *Supervisor) note(m jsonrpc.Message, text []byte) {
 		return
 	}
 	switch {
+	case r.IsCall() && r.Method == "initialize":
+		s.pending[r.ID] = request{r.Method, text}
 	case r.IsCall():
-		s.pending[r.ID] = r.Method
-		if r.Method == "initialize" && s.initialize == nil {
-			s.initialize = text
-		}
+		s.pending[r.ID] = request{method: r.Method}
 	case r.Method == "notifications/initialized":
 		s.initialized = text
 	}
@@ -197,15 +202,23 @@ func (s *Supervisor) copyFrom(lines *bufio.Reader) {
 		text = bytes.TrimSuffix(text, []byte("\n"))
 		if m, err := jsonrpc.DecodeMessage(text); err == nil {
 			if r, isResponse := m.(*jsonrpc.Response); isResponse {
-				s.mu.Lock()
-				delete(s.pending, r.ID)
-				s.mu.Unlock()
+				s.responded(r)
 			}
 		}
 		if s.write(text) != nil {
 			return
 		}
 	}
+}
+
+// responded records the response of a process.
+func (s *Supervisor) responded(r *jsonrpc.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text := s.pending[r.ID].text; text != nil && r.Error == nil {
+		s.initialize = text
+	}
+	delete(s.pending, r.ID)
 }
 
 var errRestarted = errors.New("the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory")
@@ -215,15 +228,15 @@ var errRestarted = errors.New("the server has started again, because a call took
 func (s *Supervisor) answerPending() bool {
 	s.mu.Lock()
 	pending := s.pending
-	s.pending = map[jsonrpc.ID]string{}
-	goesOn := len(pending) > 0 && !s.inputHasEnded() && s.initialized != nil
+	s.pending = map[jsonrpc.ID]request{}
+	goesOn := len(pending) > 0 && !s.inputHasEnded() && s.initialize != nil && s.initialized != nil
 	s.mu.Unlock()
 	if !goesOn {
 		return false
 	}
-	for id, method := range pending {
+	for id, request := range pending {
 		response := &jsonrpc.Response{ID: id}
-		if method == "tools/call" {
+		if request.method == "tools/call" {
 			response.Result, _ = json.Marshal(failure(errRestarted))
 		} else {
 			response.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errRestarted.Error()}

@@ -19,7 +19,7 @@ const (
 	initializedLine = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-// answersAs is a process that answers each request by its name and ID, and ends with a status when
+// answersAs is a process that answers each request by its name and ID, or refuses it, and ends with a status when
 // a message has the word "end N".
 func answersAs(name string, seen *[]string) *Process {
 	in, fromSupervisor := io.Pipe()
@@ -31,7 +31,9 @@ func answersAs(name string, seen *[]string) *Process {
 		for status == 0 && lines.Scan() {
 			*seen = append(*seen, name+" "+lines.Text())
 			var id int
-			if _, err := fmt.Sscanf(lines.Text(), `{"jsonrpc":"2.0","id":%d`, &id); err == nil && !strings.Contains(lines.Text(), "end") {
+			if _, err := fmt.Sscanf(lines.Text(), `{"jsonrpc":"2.0","id":%d`, &id); err == nil && strings.Contains(lines.Text(), "refuse") {
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"error":{"code":-32600,"message":"refused"}}`+"\n", id)
+			} else if err == nil && !strings.Contains(lines.Text(), "end") {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"of":%q}}`+"\n", id, name)
 			}
 			if _, after, ok := strings.Cut(lines.Text(), "end "); ok {
@@ -164,9 +166,9 @@ func TestSupervisorEnds(t *testing.T) {
 			t.Errorf("status %d after %d starts", status, len(u.starts))
 		}
 	})
-	for name, end := range map[string]func(u *supervised, cancel func()){ // while it waits for the second restart
-		"a signal":         func(_ *supervised, cancel func()) { cancel() },
-		"end of the input": func(u *supervised, _ func()) { u.in.Close() },
+	for want, end := range map[int]func(u *supervised, cancel func()){ // while it waits for the second restart
+		2: func(_ *supervised, cancel func()) { cancel() },
+		0: func(u *supervised, _ func()) { u.in.Close() },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -174,8 +176,8 @@ func TestSupervisorEnds(t *testing.T) {
 			u.send(initializeLine, initializedLine, callLine(2, "end 2"), callLine(3, "end 2"))
 			began := time.Now()
 			end(u, cancel)
-			if status := <-u.ended; status != 2 || len(u.starts) != 2 || time.Since(began) > 0 {
-				t.Errorf("%s: status %d after %d starts and %v", name, status, len(u.starts), time.Since(began))
+			if status := <-u.ended; status != want || len(u.starts) != 2 || time.Since(began) > 0 {
+				t.Errorf("status %d, want %d, after %d starts and %v", status, want, len(u.starts), time.Since(began))
 			}
 			u.in.Close()
 		})
@@ -212,5 +214,21 @@ func TestSupervisorEnds(t *testing.T) {
 			t.Errorf("status %d after %d starts", status, len(u.starts))
 		}
 		u.in.Close()
+	})
+}
+
+// TestSupervisorRefused: the next process gets the request initialize that was accepted.
+func TestSupervisorRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := supervise(t.Context(), t)
+		u.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":"refuse"}`, initializeLine, initializedLine, callLine(2, "end 2"), callLine(3, "a"))
+		u.in.Close()
+		if status := <-u.ended; status != 0 {
+			t.Errorf("status %d", status)
+		}
+		want := []string{"process2 " + initializeLine, "process2 " + initializedLine, "process2 " + callLine(3, "a")}
+		if diff := cmp.Diff(want, u.seen[len(u.seen)-len(want):]); diff != "" {
+			t.Errorf("received: -want +got\n%s", diff)
+		}
 	})
 }
