@@ -47,7 +47,7 @@ func Read(r io.Reader, name string) ([]Job, error) {
 			continue
 		}
 		in.UnreadByte()
-		if c == '{' {
+		if c == '{' || c == '[' {
 			err = f.readJSON(in)
 		} else {
 			err = f.readTable(in)
@@ -81,6 +81,9 @@ func (f *file) add(j Job, states []string, list string) error {
 	}
 	if j.ID == "" {
 		return fmt.Errorf("%s: a job without an id on %.60q", f.name, list)
+	}
+	if of, _, dotted := strings.Cut(j.ID, "."); dotted && f.seen[of] {
+		return nil // a step of the job: sacct lists 7.batch and 7.0 below 7
 	}
 	if f.seen[j.ID] {
 		return fmt.Errorf("%s: job %.60q is listed twice", f.name, j.ID)
@@ -231,8 +234,10 @@ func (f *file) readJSON(r io.Reader) error {
 		}
 		return fmt.Errorf("%s: byte %d: %w", f.name, d.InputOffset(), err)
 	}
-	if _, err := d.Token(); err != nil {
+	if open, err := d.Token(); err != nil {
 		return fail(err)
+	} else if open != json.Delim('{') {
+		return fmt.Errorf(`%s: a JSON list; want the output of squeue --json, an object with the list "jobs"`, f.name)
 	}
 	found := false
 	for d.More() {
