@@ -65,19 +65,20 @@ func (s *Supervisor) Serve(ctx context.Context, in io.Reader, out io.Writer) (st
 		if err != nil {
 			return 0, err
 		}
+		reads := true // the client
 		lines := bufio.NewReader(p.Out)
 		if err := s.greet(p, lines); err == nil {
 			s.set(func() { s.process = p })
 			if s.inputHasEnded() {
 				p.In.Close()
 			}
-			s.copyFrom(lines)
+			reads = s.copyFrom(lines) == nil
 		}
 		s.set(func() { s.process = nil })
 		p.In.Close()
 		p.Out.Close() // if the client has closed its end, the process must not wait for a reader
 		status := p.Wait()
-		if status >= firstSignal || ctx.Err() != nil || !s.answerPending() {
+		if status >= firstSignal || ctx.Err() != nil || !reads || !s.answerPending() {
 			return status, nil
 		}
 		if wait := s.Apart - time.Since(restarted); !restarted.IsZero() && wait > 0 {
@@ -192,12 +193,13 @@ func (s *Supervisor) greet(p *Process, lines *bufio.Reader) error {
 	return err
 }
 
-// copyFrom passes the messages of a process to the client until the process ends.
-func (s *Supervisor) copyFrom(lines *bufio.Reader) {
+// copyFrom passes the messages of a process to the client until the process ends. The error is
+// that of writing to the client.
+func (s *Supervisor) copyFrom(lines *bufio.Reader) error {
 	for {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
-			return // also a part of a message
+			return nil // also a part of a message
 		}
 		text = bytes.TrimSuffix(text, []byte("\n"))
 		if m, err := jsonrpc.DecodeMessage(text); err == nil {
@@ -205,8 +207,8 @@ func (s *Supervisor) copyFrom(lines *bufio.Reader) {
 				s.responded(r)
 			}
 		}
-		if s.write(text) != nil {
-			return
+		if err := s.write(text); err != nil {
+			return err
 		}
 	}
 }
