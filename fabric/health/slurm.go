@@ -1,7 +1,6 @@
 package health
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -55,9 +54,9 @@ func writeSlurm(r *Report, o *Output) (string, []Refused) {
 	return b.String(), refused
 }
 
-// checkOf returns the check in the reason of a drain, which is that of its worst finding; "": no run
-// of fabsh whose reasons have this prefix drained the node, or some run did not do the check, and so cannot lift the drain. An audit
-// that declares no checks did those that begin with its name.
+// checkOf returns the check in the reason of a drain, which is that of its worst finding. It is "" if
+// the reason has another prefix, or if some run did not do the check, and so cannot lift the drain.
+// An audit that declares no checks did those that begin with its name.
 func (r *Report) checkOf(reason, prefix string) string {
 	text, _ := strings.CutPrefix(reason, prefix)
 	check, _, _ := strings.Cut(text, " ")
@@ -85,16 +84,17 @@ func ReadDrained(text []byte) ([]Drained, error) {
 		return readDrainedJSON(text)
 	}
 	var list []Drained
-	scan := bufio.NewScanner(bytes.NewReader(text))
-	scan.Buffer(nil, 1<<20)
-	for n := 1; scan.Scan(); n++ {
-		node, reason, ok := strings.Cut(scan.Text(), " ")
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		node, reason, ok := strings.Cut(line, " ")
 		if !ok || node == "" || strings.ContainsAny(node, "[],") {
-			return nil, fmt.Errorf("line %d: want NODE REASON, got %.60q; use sinfo -a -h -N -o '%%N %%E', or scontrol show node --json", n, scan.Text())
+			return nil, fmt.Errorf("line %d: want NODE REASON, got %.60q; use sinfo -a -h -N -o '%%N %%E', or scontrol show node --json", n, line)
 		}
 		list = append(list, Drained{node, strings.TrimLeft(reason, " ")})
 	}
-	return list, scan.Err()
+	return list, nil
 }
 
 func readDrainedJSON(text []byte) ([]Drained, error) {

@@ -179,6 +179,7 @@ func TestReadDrained(t *testing.T) {
 		{`{"nodes": []}`, nil, ""},
 		{"", nil, ""},
 		{"n[1-3] none\n", nil, `line 1: want NODE REASON, got "n[1-3] none"; use sinfo -a -h -N -o '%N %E', or scontrol show node --json`},
+		{strings.Repeat("n", 2<<20), nil, `line 1: want NODE REASON, got "` + strings.Repeat("n", 60) + `"; use sinfo -a -h -N -o '%N %E', or scontrol show node --json`},
 		{"n1 none\nREASON\n", nil, `line 2: want NODE REASON, got "REASON"; use sinfo -a -h -N -o '%N %E', or scontrol show node --json`},
 		{`{"jobs": []}`, nil, `JSON without "nodes"; use scontrol show node --json`},
 		{`{"nodes": [`, nil, "invalid JSON: unexpected end of JSON input"},
