@@ -42,7 +42,7 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 		r.Replace(full)
 		return nil
 	}
-	e := evening{r: r, full: full, load: load, on: g.Endpoints(), walk: walk.New(g), taken: make([]bool, int(g.Top())+1)}
+	e := evening{r: r, full: full, load: load, on: walk.SelectEndpoints(g, 0).On, walk: walk.New(g), taken: make([]bool, int(g.Top())+1)}
 	for ctx.Err() == nil {
 		busiest := traffic.DistributionOf(load)
 		if busiest.Max <= most || !e.relieve(g.Channels()[busiest.Busiest]) {
@@ -68,7 +68,7 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 type evening struct {
 	r, full *routes.Routes
 	load    []int64
-	on      []int64 // ports of CAs and routers, by switch
+	on      []uint32 // endpoints, by switch
 	walk    *walk.Walk
 	flow    []int64
 	taken   []bool // by LID: its entries are those of full
@@ -121,7 +121,7 @@ func (e *evening) count(r *routes.Routes, lid int, sign int64) {
 	for s, n := range e.on {
 		if n > 0 {
 			w.From(int32(s), ports, t)
-			e.flow[s] = n
+			e.flow[s] = int64(n)
 		}
 	}
 	for _, s := range slices.Backward(w.Order) {
