@@ -28,18 +28,24 @@ func treeRoutes(ctx context.Context, g *graph.Graph, l *graph.Levels, o *Options
 	}
 	byTops := func() (*routes.Routes, error) { return upDownRoutes(ctx, g, l, h, o) }
 	byLeaf := func() (*routes.Routes, error) {
-		leaf, err := rootLeaf(ctx, g, l, connected, o.Keep)
+		leaves := leavesOf(l)
+		leaf, err := rootLeaf(ctx, g, leaves, connected, o.Keep)
 		if err != nil || leaf < 0 {
 			return nil, err
 		}
-		r, err := byRoots(ctx, g, l, []int{leaf}, o)
+		roots := oneInEach(leaf, leaves, connected)
+		r, err := byRoots(ctx, g, l, roots, o)
 		if err != nil {
 			return nil, err
 		}
 		b := *BasisOf(r)
 		b.leaf = g.Switches()[leaf]
 		r.SetOrigin(&b)
-		r.Notes = append(r.Notes, fmt.Sprintf("some pairs have no path up to a top and then down; the only root is a leaf, %s", g.Switches()[leaf].Label()))
+		which := "the only root is a leaf,"
+		if len(roots) > 1 {
+			which = "the only root of each part of the network is a leaf, such as"
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("some pairs have no path up to a top and then down; %s %s", which, g.Switches()[leaf].Label()))
 		return r, nil
 	}
 	ways := []func() (*routes.Routes, error){byTops, byLeaf}
@@ -80,15 +86,30 @@ const (
 	rootSlack   = 1.1 // how much more load than with the best leaf, for one before it
 )
 
-// rootLeaf is a leaf with which as the only root the load is low at first sight: that of the tables
-// to be kept, if they have one. -1: with none all pairs have a path.
-func rootLeaf(ctx context.Context, g *graph.Graph, l *graph.Levels, connected *graph.Hops, keep *routes.Routes) (int, error) {
-	var leaves []int
+// leavesOf are the switches of level 0.
+func leavesOf(l *graph.Levels) (leaves []int) {
 	for s, level := range l.Level {
 		if level == 0 {
 			leaves = append(leaves, s)
 		}
 	}
+	return leaves
+}
+
+// oneInEach are leaf and, of each part of the network that is not connected to it, the first leaf.
+func oneInEach(leaf int, leaves []int, connected *graph.Hops) []int {
+	roots := []int{leaf}
+	for _, s := range leaves {
+		if !slices.ContainsFunc(roots, func(r int) bool { return connected.Distance(r, s) >= 0 }) {
+			roots = append(roots, s)
+		}
+	}
+	return roots
+}
+
+// rootLeaf is a leaf with which as the only root, in its part of the network, the load is low at
+// first sight: that of the tables to be kept, if they have one. -1: with none all pairs have a path.
+func rootLeaf(ctx context.Context, g *graph.Graph, leaves []int, connected *graph.Hops, keep *routes.Routes) (int, error) {
 	list := make([]int, min(leavesTried, len(leaves)))
 	for i := range list {
 		list[i] = leaves[i*len(leaves)/len(list)]
@@ -101,7 +122,7 @@ func rootLeaf(ctx context.Context, g *graph.Graph, l *graph.Levels, connected *g
 	}
 	tried, loads := []int(nil), []int64(nil)
 	for _, s := range list {
-		h, err := graph.UpDown(ctx, g, graph.RanksFrom(g, []int{s}))
+		h, err := graph.UpDown(ctx, g, graph.RanksFrom(g, oneInEach(s, leaves, connected)))
 		if err != nil {
 			return -1, &Precondition{Reason: err}
 		}

@@ -175,3 +175,25 @@ func TestCompletedWithoutHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestPartedTree: trees of which so much is missing that they have several parts, and pairs within a
+// part no path up and then down under the tops.
+func TestPartedTree(t *testing.T) {
+	for spec, parted := range map[string]int64{
+		"fattree:k=4,levels=4,seed=272,remove_links=28%,remove_switches=3": 512,
+		"fattree:k=4,levels=4,seed=543,remove_links=23%":                   328,
+		"fattree:k=4,levels=4,seed=774,remove_links=30%":                   424,
+		"fattree:k=4,levels=4,seed=546,remove_links=28%":                   224,
+	} {
+		g := routingtest.Graph(t, spec, graph.Options{})
+		for _, engine := range []string{"updn", "dnup"} {
+			v, err := verify.Tables(t.Context(), compute(t, g, engine, Options{}), verify.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Unreachable != parted || !v.Acyclic {
+				t.Errorf("%s on %s: unreachable %d, want %d; acyclic %v", engine, spec, v.Unreachable, parted, v.Acyclic)
+			}
+		}
+	}
+}
