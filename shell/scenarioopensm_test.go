@@ -24,7 +24,6 @@ func TestScenarioOpenSM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than half a minute")
 	}
-	t.Parallel()
 	dir := t.TempDir()
 	name, log, script := fmt.Sprintf("fabsh-%016x", rand.Uint64()), filepath.Join(dir, "log"), filepath.Join(dir, "x.star")
 	err := os.WriteFile(script, []byte(`def scenario(sim):
