@@ -6,27 +6,25 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/topological"
 )
 
 // Order keeps the channels of a dependency graph without cycles in topological
-// order while edges are added, and rejects edges that would close a cycle (Pearce
-// and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
-// 2006). An order stays valid when edges are removed.
+// order while edges are added, and rejects edges that would close a cycle. An order stays
+// valid when edges are removed.
 //
 // Time: O(1) for an edge that agrees with the order; otherwise O(A*log A), where A
 // is the number of channels, and edges of these, that lead to or from it and have
 // positions between those of its ends.
 type Order struct {
 	*Graph
-	position  []int32 // by channel
-	channel   []int32 // by position
+	sorted    topological.Sort
 	first     []int32 // by channel: the position at the beginning
 	mark      []int32 // by channel: the last search that has met it
 	search    int32   // number of the present search
 	forward   []int32 // met by the search forward, and by the one backward
 	backward  []int32
 	stack     []int32
-	moved     []int32    // channels that get other positions
 	parent    []int32    // by channel: the one before it in the search forward
 	added     [][2]int32 // tentative edges: those added since the last commit
 	tentative *Graph     // the same
@@ -41,11 +39,7 @@ type Order struct {
 // NewOrder begins with the edges of d, which must all lead to a later position. There is one of
 // each position from 0 up.
 func NewOrder(d *Graph, position []int32) *Order {
-	channel := make([]int32, len(position))
-	for c, p := range position {
-		channel[p] = int32(c)
-	}
-	return &Order{channel: channel, Graph: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: New(d.g, d.vls), rejected: New(d.g, d.vls)}
+	return &Order{Graph: d, sorted: topological.New(position), first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: New(d.g, d.vls), rejected: New(d.g, d.vls)}
 }
 
 // UpDownOrder are positions in which all dependencies of up*/down* lead forward.
@@ -109,7 +103,7 @@ func (d *Graph) Positions() []int32 {
 }
 
 // Positions are those of the channels in the order.
-func (o *Order) Positions() []int32 { return o.position }
+func (o *Order) Positions() []int32 { return o.sorted.Position }
 
 // Expects reports whether the edge from v to w is there, or agrees with the first order.
 func (o *Order) Expects(v, w int32) bool {
@@ -118,7 +112,7 @@ func (o *Order) Expects(v, w int32) bool {
 
 // Agrees reports whether the edge from v to w agrees with the order, as those do that are there:
 // then TryAdd needs no search.
-func (o *Order) Agrees(v, w int32) bool { return o.position[v] < o.position[w] }
+func (o *Order) Agrees(v, w int32) bool { return o.sorted.Position[v] < o.sorted.Position[w] }
 
 // TryAdd adds the edge from v to w unless that closes a cycle, and reports whether the
 // edge is there now.
@@ -126,7 +120,7 @@ func (o *Order) TryAdd(v, w int32) bool {
 	if o.Has(v, w) {
 		return true
 	}
-	if o.position[v] >= o.position[w] {
+	if o.sorted.Position[v] >= o.sorted.Position[w] {
 		if o.Budget < 0 || o.rejected.Has(v, w) {
 			return false
 		}
@@ -155,7 +149,7 @@ func (o *Order) reorder(v, w int32) bool {
 		}()
 	}
 	// Forward from w, as far as v.
-	last := o.position[v]
+	last := o.sorted.Position[v]
 	o.mark[w] = o.search
 	o.stack = append(o.stack[:0], w)
 	for len(o.stack) > 0 {
@@ -172,7 +166,7 @@ func (o *Order) reorder(v, w int32) bool {
 					}
 					return false
 				}
-				if o.mark[y] != o.search && o.position[y] < last {
+				if o.mark[y] != o.search && o.sorted.Position[y] < last {
 					o.mark[y], o.parent[y] = o.search, x
 					o.stack = append(o.stack, y)
 				}
@@ -190,42 +184,14 @@ func (o *Order) reorder(v, w int32) bool {
 		from := o.g.Channels()[x].From
 		for c := o.g.FirstChannel(int(from)); c < o.g.FirstChannel(int(from+1)); c++ {
 			y := o.g.Channels()[c].Reverse
-			if o.mark[y] != o.search && o.position[y] > o.position[w] && o.Has(y, x) {
+			if o.mark[y] != o.search && o.sorted.Position[y] > o.sorted.Position[w] && o.Has(y, x) {
 				o.mark[y] = o.search
 				o.stack = append(o.stack, y)
 			}
 		}
 	}
-	o.assign()
+	o.sorted.Exchange(o.backward, o.forward)
 	return true
-}
-
-// assign gives the channels of backward, and then those of forward, the same positions again,
-// each in the order that they had.
-func (o *Order) assign() {
-	for _, list := range [][]int32{o.backward, o.forward} {
-		for i, x := range list {
-			list[i] = o.position[x]
-		}
-		slices.Sort(list)
-	}
-	o.moved = o.moved[:0]
-	for _, p := range o.backward {
-		o.moved = append(o.moved, o.channel[p])
-	}
-	for _, p := range o.forward {
-		o.moved = append(o.moved, o.channel[p])
-	}
-	b, f := o.backward, o.forward
-	for _, x := range o.moved {
-		var p int32
-		if len(f) == 0 || len(b) > 0 && b[0] < f[0] {
-			p, b = b[0], b[1:]
-		} else {
-			p, f = f[0], f[1:]
-		}
-		o.position[x], o.channel[p] = p, x
-	}
 }
 
 // overTentative reports whether there is a tentative edge on the path from w that the

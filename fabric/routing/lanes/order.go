@@ -3,34 +3,34 @@ package lanes
 import (
 	"math/bits"
 	"slices"
+
+	"fabsh/fabric/routing/topological"
 )
 
 // order is a layer to which paths are added, with a topological order of its vertices,
-// which is changed as edges are added (Pearce, Kelly, "A dynamic topological sort
-// algorithm for directed acyclic graphs", 2006). A vertex is a channel and its lane in
-// the layer.
+// which is changed as edges are added. A vertex is a channel and its lane in the layer.
 type order struct {
 	l        *Layering
 	count    []int32  // by edge: its paths
 	rejected []uint64 // by edge, a bit: it would close a cycle; as none is removed, it always will
 	volatile bool     // edges are removed, so that is not remembered
-	position []int32  // by vertex
-	vertex   []int32  // by position
+	sorted   topological.Sort
 	// The edges that have paths. Those out of a vertex lead to channels out of one switch, and
 	// those into it come from channels to one, so both are bits by the places of these at the switch.
 	out, in  bitRows
 	forward  frontier
 	backward frontier
-	moved    []int32
 }
 
 // newOrder is a layer without paths.
 func (l *Layering) newOrder() *order {
 	n := len(l.Net.To) * int(l.shifts)
-	o := &order{l: l, count: make([]int32, len(l.count)), rejected: make([]uint64, (len(l.count)+63)/64), position: make([]int32, n), vertex: make([]int32, n)}
-	for v := range int32(n) {
-		o.position[v], o.vertex[v] = v, v
+	o := &order{l: l, count: make([]int32, len(l.count)), rejected: make([]uint64, (len(l.count)+63)/64)}
+	position := make([]int32, n)
+	for v := range position {
+		position[v] = int32(v)
 	}
+	o.sorted = topological.New(position)
 	places := func(s int32) int32 { return (l.Net.Base[s+1] - l.Net.Base[s]) * l.shifts }
 	o.out = newBitRows(n, func(v int32) int32 { return places(l.Net.To[v/l.shifts]) })
 	o.in = newBitRows(n, func(v int32) int32 { return places(l.Net.From[v/l.shifts]) })
@@ -120,7 +120,7 @@ func (l *Layering) vertex(d, c int32) int32 {
 
 // admits reports whether an edge from v to w, which is new, closes no cycle, and makes room for it.
 func (o *order) admits(v, w int32) bool {
-	if o.position[v] < o.position[w] {
+	if o.sorted.Position[v] < o.sorted.Position[w] {
 		return true
 	}
 	n, shifts := o.l.Net, o.l.shifts
@@ -137,7 +137,7 @@ func (o *order) admits(v, w int32) bool {
 					o.l.work -= len(forward.met)
 					return false
 				}
-				if o.position[y] < o.position[v] {
+				if o.sorted.Position[y] < o.sorted.Position[v] {
 					forward.met = append(forward.met, y)
 				}
 			}
@@ -153,7 +153,7 @@ func (o *order) admits(v, w int32) bool {
 			for fresh := edges[k] &^ seen[k]; fresh != 0; fresh &= fresh - 1 {
 				at := int32(k*64 + bits.TrailingZeros64(fresh))
 				y := n.Reverse[n.Base[s]+at/shifts]*shifts + at%shifts
-				if o.position[y] > o.position[w] {
+				if o.sorted.Position[y] > o.sorted.Position[w] {
 					backward.met = append(backward.met, y)
 				}
 			}
@@ -161,32 +161,6 @@ func (o *order) admits(v, w int32) bool {
 		}
 	}
 	o.l.work -= len(forward.met) + len(backward.met)
-	o.deal()
+	o.sorted.Exchange(backward.met, forward.met)
 	return true
-}
-
-// deal gives the positions of backward and forward to backward first.
-func (o *order) deal() {
-	b, f := o.backward.met, o.forward.met
-	for _, list := range [][]int32{b, f} {
-		for i, x := range list {
-			list[i] = o.position[x]
-		}
-		slices.Sort(list)
-	}
-	o.moved = o.moved[:0]
-	for _, list := range [][]int32{b, f} {
-		for _, p := range list {
-			o.moved = append(o.moved, o.vertex[p])
-		}
-	}
-	for _, x := range o.moved {
-		var p int32
-		if len(f) == 0 || len(b) > 0 && b[0] < f[0] {
-			p, b = b[0], b[1:]
-		} else {
-			p, f = f[0], f[1:]
-		}
-		o.position[x], o.vertex[p] = p, x
-	}
 }

@@ -95,14 +95,14 @@ func TestOrder(t *testing.T) {
 				added = append(added, e)
 			}
 			for x := range edges {
-				if o.position[x[0]] >= o.position[x[1]] || o.vertex[o.position[x[0]]] != x[0] {
+				if o.sorted.Position[x[0]] >= o.sorted.Position[x[1]] || o.sorted.Vertex[o.sorted.Position[x[0]]] != x[0] {
 					t.Fatalf("seed %d: the edge from %d to %d leads backward", seed, x[0], x[1])
 				}
 			}
 		}
 		var found int
-		for v := range int32(len(o.position)) {
-			for w := range int32(len(o.position)) {
+		for v := range int32(len(o.sorted.Position)) {
+			for w := range int32(len(o.sorted.Position)) {
 				if n.To[v/l.shifts] != n.From[w/l.shifts] {
 					continue
 				}

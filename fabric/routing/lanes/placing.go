@@ -76,7 +76,7 @@ func (p *Placing) Remove(layer int, trail []int32) { p.orders[layer].remove(trai
 // sort makes the positions a topological order of the edges (Kahn, "Topological sorting of
 // large networks", 1962), and reports whether there is one.
 func (o *order) sort() bool {
-	into := make([]int32, len(o.position)) // edges, by vertex
+	into := make([]int32, len(o.sorted.Position)) // edges, by vertex
 	var queue []int32
 	for v := range int32(len(into)) {
 		for _, word := range o.in.of(v) {
@@ -99,7 +99,7 @@ func (o *order) sort() bool {
 		}
 	}
 	for i, v := range queue {
-		o.position[v], o.vertex[i] = int32(i), v
+		o.sorted.Position[v], o.sorted.Vertex[i] = int32(i), v
 	}
 	return len(queue) == len(into)
 }
