@@ -74,8 +74,8 @@ func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
 func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
 	var list []int
 	if v == starlark.None {
-		for i, t := range g.Terminals() {
-			if !t.Port.Node().IsSwitch() {
+		for i := range g.Terminals() {
+			if g.Terminals()[i].IsEndpoint(0) {
 				list = append(list, i)
 			}
 		}
@@ -89,7 +89,7 @@ func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
 		before := len(list)
 		for i := range g.Terminals() {
 			p := g.Terminals()[i].Port
-			if p.Node() == t.Node && (t.Port == topology.NoPortGiven || t.Node.IsSwitch() || p.Num() == t.Port) {
+			if g.Terminals()[i].Count > 0 && p.Node() == t.Node && (t.Port == topology.NoPortGiven || t.Node.IsSwitch() || p.Num() == t.Port) {
 				list = append(list, i)
 			}
 		}

@@ -40,7 +40,7 @@ func shortName(name string) string {
 func portsOf(g *graph.Graph) *hostPorts {
 	terminals := map[string][]graph.Terminal{}
 	for _, t := range g.Terminals() {
-		if t.Switch < 0 || t.Port.Node().IsSwitch() || t.Class&graph.ClassAN != 0 {
+		if t.Switch < 0 || !t.IsEndpoint(0) || t.Class&graph.ClassAN != 0 {
 			continue
 		}
 		if host, ok := fabric.HostName(t.Port.Node().Name()); ok {

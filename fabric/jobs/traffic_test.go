@@ -10,11 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
+	"fabsh/mad"
 )
 
 func tables(t testing.TB, net, name string) *routes.Routes {
@@ -136,6 +138,29 @@ worst 0
 	}
 	if _, err := Measure(t.Context(), r, list, "gather"); fmt.Sprint(err) != `unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails` {
 		t.Error(err)
+	}
+}
+
+// TestMeasureWithoutLID: a host that has no LID yet is missing.
+func TestMeasureWithoutLID(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+		if strings.HasPrefix(p.Node().Name(), "node-0003 ") {
+			return 0, 0
+		}
+		return mad.LID(p.ID() + 1), 0
+	}})
+	r, err := engine.Compute(t.Context(), g, "ftree", engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range Patterns() {
+		m, err := Measure(t.Context(), r, []Job{{ID: "a", Hosts: []string{"node-0001", "node-0003", "node-0005"}}}, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := m.Jobs[0]; !slices.Equal(j.Missing, []string{"node-0003"}) || j.Ports != 2 {
+			t.Errorf("%s: %+v", pattern, j)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func (b *Baseline) vanished(g *graph.Graph, d *Difference) {
 	gone := make([]bool, len(before))
 	for i := range before {
 		t := &before[i]
-		if t.LID == 0 || t.Port.Node().IsSwitch() {
+		if !t.IsEndpoint(0) {
 			continue
 		}
 		now := g.TerminalByLID(t.LID)
@@ -115,7 +115,7 @@ func (b *Baseline) vanished(g *graph.Graph, d *Difference) {
 	}
 	for i := range before {
 		for j := range before {
-			if i == j || !gone[i] && !gone[j] || before[i].LID == 0 || before[j].LID == 0 || before[i].Port.Node().IsSwitch() || before[j].Port.Node().IsSwitch() {
+			if i == j || !gone[i] && !gone[j] || !before[i].IsEndpoint(0) || !before[j].IsEndpoint(0) {
 				continue
 			}
 			if b.connects(before[i].LID, before[j].LID) {

@@ -89,7 +89,7 @@ func newShifts(b *balancer) *shifts {
 	g := b.g
 	var hosts []int // terminals
 	for i, t := range g.Terminals() {
-		if t.Switch >= 0 && t.Out > 0 && t.Count > 0 {
+		if t.Switch >= 0 && t.IsEndpoint(0) {
 			hosts = append(hosts, i)
 		}
 	}

@@ -4,7 +4,7 @@
 //	graph.go    Graph: the network as a value; build.go makes it
 //	target.go   Target: what a port of a switch leads to
 //	variant.go  graphs with other weights, and parallel channels
-//	class.go    what terminals are for: cn io an gateway sm
+//	class.go    what terminals are for: cn io an gateway sm; endpoint.go: which are endpoints
 //	hops.go     Hops: the distances between all switches, found by breadth-first search,
 //	            with weights by buckets
 //	update.go   distances after a small change
@@ -88,11 +88,11 @@ type Graph struct {
 	portBase []int32
 }
 
-// Terminal is where paths begin and end: a port that has LIDs.
+// Terminal is where paths begin and end: port 0 of a switch, or a port of a CA or router with a cable.
 type Terminal struct {
 	Port   *fabric.Port
-	LID    mad.LID // the first
-	Count  int     // of LIDs, 1<<LMC
+	LID    mad.LID // the first; 0: none yet
+	Count  int     // of LIDs, 1<<LMC; 0: it is no endpoint
 	Switch int     // the switch it is on, or -1 if its cable leads to none
 	Out    uint8   // that switch's port to it; 0: it is port 0 of the switch itself
 	Class  Class
@@ -341,17 +341,6 @@ func (g *Graph) note(format string, args ...any) {
 // verdict.
 func (g *Graph) leaveOut(format string, args ...any) {
 	g.leftOut = append(g.leftOut, fmt.Sprintf(format, args...))
-}
-
-// Endpoints counts the ports of CAs and routers, by the switch they are on.
-func (g *Graph) Endpoints() []int64 {
-	on := make([]int64, len(g.switches))
-	for _, t := range g.terminals {
-		if t.Switch >= 0 && t.Out > 0 {
-			on[t.Switch]++
-		}
-	}
-	return on
 }
 
 // Each calls do for 0..n-1 on so many goroutines. Each worker has a number, for memory

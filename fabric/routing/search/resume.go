@@ -9,18 +9,20 @@ import (
 
 // resume starts the search for a LID with the switches settled by which packets of CAs arrive
 // already, and returns which these are. Entries that none of these packets take have dependencies that
-// were not tested; nor those of CAs without LIDs.
+// were not tested.
 func (n *nueSearch) resume(x gap) []bool {
 	n.begin(x.d)
 	n.queue = n.queue[:0]
 	n.keep(x.old)
 	if n.walk == nil {
-		n.walk, n.sources = walk.New(n.g), walk.SelectEndpoints(n.g, 0).Sources
+		n.walk = walk.New(n.g)
 	}
 	w := n.walk
 	w.Begin()
-	for _, s := range n.sources {
-		w.From(s, x.before, x.dest.Terminal)
+	for s, endpoints := range n.endpoints {
+		if endpoints > 0 {
+			w.From(int32(s), x.before, x.dest.Terminal)
+		}
 	}
 	for _, s := range w.Order {
 		if w.State[s] >= 0 {

@@ -58,7 +58,6 @@ type nueSearch struct {
 	done     []int32    // switches that have a path, nearest first
 	flow     []int64    // by switch: CAs and routers whose packets pass through
 	walk     *walk.Walk // of tables that there are already
-	sources  []int32    // of walk: switches with CAs that have LIDs
 	kept     []int32    // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
 	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
 	levels              // without cycle tests

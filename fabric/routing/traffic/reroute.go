@@ -65,7 +65,7 @@ func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
 		if p := before(g.Terminals()[t].Port); p != nil {
 			x.terminals[t] = int32(o.TerminalOf(p))
 		}
-		if e := &g.Terminals()[t]; e.Switch >= 0 && e.Out > 0 && x.terminals[t] >= 0 {
+		if e := &g.Terminals()[t]; e.Switch >= 0 && e.IsEndpoint(0) && x.terminals[t] >= 0 && o.Terminals()[x.terminals[t]].IsEndpoint(0) {
 			x.on[e.Switch]++
 		}
 	}

@@ -25,12 +25,7 @@ func ShortGroups(ctx context.Context, r *routes.Routes) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &shortGroups{g: g, hops: hops, hosts: make([]bool, len(g.Switches())), switches: routes.ActiveSwitches(r)}
-	for i := range g.Terminals() {
-		if t := &g.Terminals()[i]; t.Switch >= 0 && t.Out > 0 {
-			x.hosts[t.Switch] = true
-		}
-	}
+	x := &shortGroups{g: g, hops: hops, hosts: g.Endpoints(), switches: routes.ActiveSwitches(r)}
 	uses := make([][]similarGroup, len(x.switches))
 	if err := graph.Each(ctx, g.Workers(), len(x.switches), func(_, s int) { uses[s] = x.of(s) }); err != nil {
 		return nil, err
@@ -93,7 +88,7 @@ type similarGroup struct {
 type shortGroups struct {
 	g        *graph.Graph
 	hops     *graph.Hops
-	hosts    []bool             // by switch: it has hosts
+	hosts    []int64            // by switch: its ports of hosts
 	switches []*adaptive.Switch // nil: static
 }
 
@@ -137,7 +132,7 @@ func (x *shortGroups) of(s int) (list []similarGroup) {
 			if !ok {
 				i = len(list)
 				places[u] = i
-				list = append(list, similarGroup{at, similarity{x.g.Switches()[s].NumPorts(), x.hosts[s], u.distance}, size, 0})
+				list = append(list, similarGroup{at, similarity{x.g.Switches()[s].NumPorts(), x.hosts[s] > 0, u.distance}, size, 0})
 			}
 			list[i].lids++
 		}

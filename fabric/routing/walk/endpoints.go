@@ -17,8 +17,8 @@ type Endpoints struct {
 	Detached int      // of these, those on no switch
 }
 
-// SelectEndpoints finds the terminals of class, and where they are; 0: all ports of CAs
-// and routers, aggregation nodes included.
+// SelectEndpoints finds the endpoints of class, as graph.Terminal.IsEndpoint has it, and where they
+// are.
 func SelectEndpoints(g *graph.Graph, class graph.Class) *Endpoints {
 	e := &Endpoints{
 		Is: make([]bool, len(g.Terminals())), Wanted: make([]bool, int(g.Top())+1),
@@ -26,7 +26,7 @@ func SelectEndpoints(g *graph.Graph, class graph.Class) *Endpoints {
 	}
 	for i := range g.Terminals() {
 		t := &g.Terminals()[i]
-		if t.Count == 0 || class == 0 && t.Class&graph.ClassSwitch != 0 || class != 0 && t.Class&class == 0 {
+		if !t.IsEndpoint(class) {
 			continue
 		}
 		e.Is[i] = true
