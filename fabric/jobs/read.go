@@ -144,6 +144,10 @@ type slurmJob struct {
 		ID     slurmNumber `json:"job_id"`
 		TaskID slurmNumber `json:"task_id"`
 	} `json:"array"`
+	Het struct {
+		ID     slurmNumber `json:"job_id"`
+		Offset slurmNumber `json:"job_offset"`
+	} `json:"het"`
 	Account struct {
 		State slurmWords `json:"current"`
 	} `json:"state"`
@@ -154,11 +158,12 @@ type slurmJob struct {
 // heterogeneous job is 13+1.
 func (j *slurmJob) id() string {
 	array, task := cmp.Or(j.ArrayID, j.Array.ID), cmp.Or(j.TaskID, j.Array.TaskID)
+	het, offset := cmp.Or(j.HetID, j.Het.ID), cmp.Or(j.HetOffset, j.Het.Offset)
 	switch {
 	case array != "" && array != "0" && task != "":
 		return string(array + "_" + task)
-	case j.HetID != "" && j.HetID != "0" && j.HetOffset != "":
-		return string(j.HetID + "+" + j.HetOffset)
+	case het != "" && het != "0" && offset != "":
+		return string(het + "+" + offset)
 	}
 	return string(j.ID)
 }

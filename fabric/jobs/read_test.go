@@ -40,7 +40,8 @@ func TestRead(t *testing.T) {
 			{"job_id": 7, "name": "cfd", "user": "ada", "partition": "batch", "state": {"current": ["RUNNING"], "reason": "None"}, "nodes": "node[1-2]", "array": {"job_id": 0, "task_id": {"set": false, "number": 0}}},
 			{"job_id": 8, "state": {"current": "COMPLETED"}, "nodes": "node3"},
 			{"job_id": 9, "state": {"current": ["RUNNING"]}, "nodes": "node4", "array": {"job_id": 6, "task_id": {"set": true, "number": 2}}},
-			{"job_id": 10, "state": {"current": ["PENDING"]}, "nodes": "None assigned"}]}`, "7 cfd ada batch: node[1-2]\n6_2   : node4\n"},
+			{"job_id": 10, "state": {"current": ["PENDING"]}, "nodes": "None assigned"},
+			{"job_id": 14, "state": {"current": ["RUNNING"]}, "nodes": "node5", "het": {"job_id": 13, "job_offset": {"set": true, "number": 1}}}]}`, "7 cfd ada batch: node[1-2]\n6_2   : node4\n13+1   : node5\n"},
 		{"arrays and heterogeneous jobs", `{"jobs": [
 			{"job_id": 12, "array_job_id": {"set": true, "number": 11}, "array_task_id": {"set": true, "number": 0}, "het_job_id": {"set": true, "number": 0}, "het_job_offset": {"set": true, "number": 0}, "nodes": "a"},
 			{"job_id": 14, "array_job_id": 11, "array_task_id": 3, "het_job_id": 0, "nodes": "b"},
