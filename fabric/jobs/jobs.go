@@ -36,7 +36,7 @@ func shortName(name string) string {
 	return strings.ToLower(name)
 }
 
-// portsOf returns the ports of the hosts of g that are at switches.
+// portsOf returns the ports of the hosts of g that are at switches and have LIDs of their own.
 func portsOf(g *graph.Graph) *hostPorts {
 	terminals := map[string][]graph.Terminal{}
 	for _, t := range g.Terminals() {

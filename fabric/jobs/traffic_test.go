@@ -141,25 +141,33 @@ worst 0
 	}
 }
 
-// TestMeasureWithoutLID: a host that has no LID yet is missing.
-func TestMeasureWithoutLID(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
-		if strings.HasPrefix(p.Node().Name(), "node-0003 ") {
+// TestMeasureWithoutLIDs: a host whose ports have no LID, or that of another port, is missing.
+func TestMeasureWithoutLIDs(t *testing.T) {
+	lids := func(p *fabric.Port) (mad.LID, int) {
+		switch p.Node().Name() {
+		case "node-0001 HCA-1":
 			return 0, 0
+		case "node-0002 HCA-1", "node-0003 HCA-1":
+			return 1000, 0
 		}
 		return mad.LID(p.ID() + 1), 0
-	}})
-	r, err := engine.Compute(t.Context(), g, "ftree", engine.Options{})
+	}
+	r, err := engine.Compute(t.Context(), routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{LIDs: lids}), "minhop", engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	list := []Job{{ID: "a", Hosts: []string{"node-0001", "node-0002", "node-0003", "node-0005"}}}
 	for _, pattern := range Patterns() {
-		m, err := Measure(t.Context(), r, []Job{{ID: "a", Hosts: []string{"node-0001", "node-0003", "node-0005"}}}, pattern)
+		m, err := Measure(t.Context(), r, list, pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j := m.Jobs[0]; !slices.Equal(j.Missing, []string{"node-0003"}) || j.Ports != 2 {
-			t.Errorf("%s: %+v", pattern, j)
+		if j := m.Jobs[0]; fmt.Sprint(j.Missing, j.Ports, j.Lost) != "[node-0001 node-0003] 2 0" {
+			t.Errorf("%s: missing %v, %d ports, lost %d", pattern, j.Missing, j.Ports, j.Lost)
+		}
+		flows, err := Matrix(r.Graph(), list, pattern)
+		if err != nil || len(flows) != 2 {
+			t.Errorf("%s: %v, %v", pattern, flows, err)
 		}
 	}
 }
