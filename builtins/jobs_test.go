@@ -74,6 +74,31 @@ fail: no job of admin runs
 	})
 }
 
+// TestLoadsOfNamesakes: the loads of switches of the same name are kept apart.
+func TestLoadsOfNamesakes(t *testing.T) {
+	onSim(t, "ring:n=4,hosts=2", nil, func(t *testing.T, f *fixture) {
+		write(t, f.fs, "/work/jobs.csv", "JOBID,NODELIST\n1,node-[0001-0004]\n2,node-[0005,0007]\n")
+		out, explained, status := f.run(`
+text = discover().dump()
+for n in range(1, 5):
+    text = text.replace('"switch-%d"' % n, '"SwitchX"')
+fs.write("/work/twins.topo", text)
+r = load_fabric("twins.topo").graph().route("updn")
+jobs = load_jobs("jobs.csv")
+print(sorted(r.job_traffic(jobs, "ring").loads.items()))
+print(sorted(r.congestion(r.job_matrix(jobs, "ring")).loads.items()))
+print(len(r.balance().routes), len(r.balance().lids))
+`)
+		want := `[("0x0002c90300100000/4", {"1": 1.0}), ("0x0002c90300100010/3", {"1": 1.0}), ("0x0002c90300100020/4", {"2": 1.0}), ("0x0002c90300100030/3", {"2": 1.0})]
+[("0x0002c90300100000/4", 1.0), ("0x0002c90300100010/3", 1.0), ("0x0002c90300100020/4", 1.0), ("0x0002c90300100030/3", 1.0)]
+8 8
+`
+		if diff := cmp.Diff(want, out+explained); diff != "" || status != 0 {
+			t.Errorf("status %d, %s", status, diff)
+		}
+	})
+}
+
 // TestReportJobs: the three tables of the report, and what it refuses.
 func TestReportJobs(t *testing.T) {
 	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
@@ -95,7 +120,7 @@ node-0005 HCA-1/1        1.875e+09  10    leaf-2/1   0x0002c90310000040    1
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric: 1: node-0099
+hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 ports that waited: 4
@@ -104,7 +129,7 @@ port  wait_per_second  jobs  to  guid  num
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric: 1: node-0099
+hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 ports that waited: 0
@@ -116,7 +141,7 @@ job  name  user  hosts  leaves  least_leaves  pods  least_pods  shared  slowdown
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric: 1: node-0099
+hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 [exit status 0]
@@ -125,7 +150,7 @@ leaf-1/5        2  7 8   spine-1/1  0x0002c90300100000    5
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric: 1: node-0099
+hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 [exit status 0]

@@ -23,7 +23,7 @@ var TrafficType = &lang.ResultType{
 		{Name: "adaptive", Doc: "True if switches choose between ports: these share the traffic evenly here, and by load in the network"},
 		{Name: "jobs", Type: "list of job_load", Doc: "for each job, its hosts and its traffic", Long: true},
 		{Name: "shared", Type: "list of shared_link", Doc: "the links that several jobs use, the most traffic first", Long: true},
-		{Name: "loads", Type: "dict", Doc: "a dict of the name of a port to a dict of id of a job to its outgoing traffic, for ports with traffic", Long: true},
+		{Name: "loads", Type: "dict", Doc: "a dict of the name of a port to a dict of id of a job to its outgoing traffic, for ports with traffic; GUID/NUMBER of ports of switches with the same name", Long: true},
 	},
 }
 
@@ -34,7 +34,7 @@ var LoadType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "id", Doc: "the job's id"},
 		{Name: "hosts", Doc: "number of its hosts in the fabric"},
-		{Name: "missing", Doc: "names of its hosts that are not in the fabric"},
+		{Name: "missing", Doc: "names of its hosts that are not in the fabric, or have no port with a LID at a switch"},
 		{Name: "ports", Doc: "number of ports of its hosts"},
 		{Name: "leaves", Doc: "number of leaves that its hosts are at, or of groups of leaves that serve the same hosts; None if unknown"},
 		{Name: "least_leaves", Doc: "the smallest number of leaves that have room for them"},
@@ -142,7 +142,7 @@ func wrapTraffic(v *routing.Routes, list []jobs.Job, pattern string, t *jobs.Tra
 			known(s.Leaves), known(s.LeastLeaves), known(s.Pods), known(s.LeastPods),
 			starlark.Float(j.Alone), starlark.Float(j.Together), starlark.Float(j.Slowdown()), starlark.MakeInt(j.Shared), starlark.MakeInt64(j.Lost))
 		for _, l := range j.Loads {
-			port := starlark.String(g.ChannelPort(int(l.Channel)).Name())
+			port := routing.PortKey(g.ChannelPort(int(l.Channel)))
 			of, found, _ := links.Get(port)
 			if !found {
 				of = new(starlark.Dict)

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
 )
@@ -79,7 +80,17 @@ func adaptiveLoad(c *lang.Call, v *Routes, measure measureAdaptive) (load, reaso
 		starlark.MakeInt64(l.Lost), port(l.Ideal.At), port(l.Worst.At), v.loadsByPort(l.IdealLoads), v.loadsByPort(l.WorstLoads)), starlark.None, nil
 }
 
-// loadsByPort returns a dict of port name to load, for ports with load; None: loads is nil.
+// PortKey returns the key of a port in a dict of loads: its name, or its GUID and number where
+// several nodes have the name, as those of unnamed switches.
+func PortKey(p *fabric.Port) starlark.String {
+	n := p.Node()
+	if len(n.Fabric().NodeByName(n.Name())) > 1 {
+		return starlark.String(fmt.Sprintf("%v/%d", n.GUID(), p.Num()))
+	}
+	return starlark.String(p.Name())
+}
+
+// loadsByPort returns a dict of [PortKey] to load, for ports with load; None: loads is nil.
 func (v *Routes) loadsByPort(loads []float64) starlark.Value {
 	if loads == nil {
 		return starlark.None
@@ -87,7 +98,7 @@ func (v *Routes) loadsByPort(loads []float64) starlark.Value {
 	d := new(starlark.Dict)
 	for ch, load := range loads {
 		if load > 0 {
-			d.SetKey(starlark.String(v.graph.g.ChannelPort(ch).Name()), starlark.Float(load))
+			d.SetKey(PortKey(v.graph.g.ChannelPort(ch)), starlark.Float(load))
 		}
 	}
 	return d

@@ -23,8 +23,8 @@ var BalanceType = &lang.ResultType{
 		{Name: "lids_mean", Doc: "the mean"},
 		{Name: "lids_min", Doc: "the fewest"},
 		{Name: "busiest", Doc: "a port with the most outgoing routes, None without links"},
-		{Name: "routes", Doc: "a dict of port name to its routes", Long: true},
-		{Name: "lids", Doc: "a dict of port name to its LIDs", Long: true},
+		{Name: "routes", Doc: "a dict of port name to its routes; GUID/NUMBER of ports of switches with the same name", Long: true},
+		{Name: "lids", Doc: "a dict of port name to its LIDs, likewise", Long: true},
 		adaptiveMember, adaptiveReasonMember,
 	},
 }
@@ -65,7 +65,7 @@ All figures are of static ports. Where switches choose among ports, as with adap
 		}
 		routes, lids := new(starlark.Dict), new(starlark.Dict)
 		for ch := range b.PerChannel {
-			name := starlark.String(v.graph.g.ChannelPort(ch).Name())
+			name := PortKey(v.graph.g.ChannelPort(ch))
 			routes.SetKey(name, starlark.MakeInt64(b.PerChannel[ch]))
 			lids.SetKey(name, starlark.MakeInt64(b.DLIDs[ch]))
 		}

@@ -29,7 +29,7 @@ var CongestionType = &lang.ResultType{
 		{Name: "lost", Doc: "flows that do not arrive"},
 		{Name: "worst", Doc: "the first sample with the largest number: the distance of a shift, else the number of the sample; None if no link has a flow"},
 		{Name: "port", Doc: "a port whose outgoing link has the largest number of flows, or the largest traffic; None without flows"},
-		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic; else None", Long: true},
+		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic (GUID/NUMBER of ports of switches with the same name); else None", Long: true},
 		adaptiveMember, adaptiveReasonMember,
 	},
 }
