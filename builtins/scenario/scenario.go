@@ -29,7 +29,7 @@ const Entry = "scenario"
 // Action is a change that a scenario, or a call of another program, has made or tried.
 type Action struct {
 	At     float64        `json:"at"`     // seconds since the scenario began, or since the subnet is served
-	Time   time.Time      `json:"time"`   // by the clock of the session
+	Time   time.Time      `json:"time"`   // by the clock of the session; nothing has changed before it
 	Action string         `json:"action"` // the method of sim
 	Args   map[string]any `json:"args"`
 	Peer   *control.Peer  `json:"peer,omitempty"`  // the program that called; nil: the scenario
@@ -85,8 +85,8 @@ func of(c *lang.Call) (*Scenario, error) {
 }
 
 // acted logs a change.
-func (s *Scenario) acted(method string, args map[string]any, err error) {
-	a := Action{At: s.now.Seconds(), Time: s.in.Runtime.Clock.Now(), Action: method, Args: args}
+func (s *Scenario) acted(since time.Time, method string, args map[string]any, err error) {
+	a := Action{At: s.now.Seconds(), Time: since, Action: method, Args: args}
 	if err != nil {
 		a.Error = err.Error()
 	}

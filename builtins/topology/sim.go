@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -21,9 +22,9 @@ type Sim struct {
 	// Remote calls a method of the subnet that another process serves. Its arguments and
 	// result are JSON.
 	Remote func(method string, args []byte) (result []byte, err error)
-	// Acted receives each change that a method has made or tried, with its arguments. Nil:
-	// it is discarded.
-	Acted func(method string, args map[string]any, err error)
+	// Acted receives each change that a method has made or tried since a time, with its
+	// arguments. Nil: it is discarded.
+	Acted func(since time.Time, method string, args map[string]any, err error)
 
 	names map[string][]mad.GUID // nodes by name; nil: names are looked up in the subnet
 }
@@ -92,9 +93,10 @@ func alter(c *lang.Call, do func() error) (starlark.Value, error) {
 	if _, err := MayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err
 	}
+	since := c.Runtime().Clock.Now()
 	err := do()
 	if s := c.Recv.(*Sim); s.Acted != nil {
-		s.Acted(c.Name, actionArguments(c.Arguments()), err)
+		s.Acted(since, c.Name, actionArguments(c.Arguments()), err)
 	}
 	if err != nil {
 		return nil, lang.Errorf("%w", err)

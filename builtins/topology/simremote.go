@@ -62,10 +62,10 @@ func remoteMethod(b *lang.Builtin) *lang.Builtin {
 // Execute calls a method of sim with arguments in JSON, for another process. Acted also
 // receives a call that fails before it changes anything.
 func (s *Sim) Execute(t *starlark.Thread, method string, args []byte) (starlark.Value, error) {
-	acted := false
-	report := func(method string, args map[string]any, err error) {
+	since, acted := lang.FiberOf(t).Runtime.Clock.Now(), false
+	report := func(_ time.Time, method string, args map[string]any, err error) {
 		if acted = true; s.Acted != nil {
-			s.Acted(method, placesByName(args, sync.OnceValue(s.NodeNames)).(map[string]any), err)
+			s.Acted(since, method, placesByName(args, sync.OnceValue(s.NodeNames)).(map[string]any), err)
 		}
 	}
 	fn, err := SimType.Attr(&Sim{Subnet: s.Subnet, Acted: report}, method)
@@ -87,7 +87,7 @@ func (s *Sim) Execute(t *starlark.Thread, method string, args []byte) (starlark.
 		for _, kv := range given.Items() {
 			args[string(kv[0].(starlark.String))] = kv[1]
 		}
-		report(method, actionArguments(args), errors.New(strings.TrimPrefix(err.Error(), method+": ")))
+		report(since, method, actionArguments(args), errors.New(strings.TrimPrefix(err.Error(), method+": ")))
 	}
 	return v, err
 }

@@ -70,8 +70,8 @@ func (c *simControl) call(ctx context.Context, log *actionLog) control.Handler {
 	in := c.Interpreter.Beside()
 	*topology.EnvOf(in.Runtime) = *c.Env
 	return func(from control.Peer, method string, args []byte) (result []byte, err error) {
-		observed := &topology.Sim{Subnet: c.sim.Subnet, Acted: func(method string, args map[string]any, err error) {
-			log.call(&from, method, args, err)
+		observed := &topology.Sim{Subnet: c.sim.Subnet, Acted: func(since time.Time, method string, args map[string]any, err error) {
+			log.call(&from, since, method, args, err)
 		}}
 		err = in.Runtime.Evaluate(ctx, method, func(t *starlark.Thread) error {
 			v, err := observed.Execute(t, method, args)
@@ -218,9 +218,8 @@ func (l *actionLog) add(a scenario.Action) {
 }
 
 // call writes a change that a call of another program has made or tried.
-func (l *actionLog) call(from *control.Peer, method string, args map[string]any, err error) {
-	now := time.Now()
-	a := scenario.Action{At: now.Sub(l.begin).Seconds(), Time: now, Action: method, Args: args, Peer: from}
+func (l *actionLog) call(from *control.Peer, since time.Time, method string, args map[string]any, err error) {
+	a := scenario.Action{At: since.Sub(l.begin).Seconds(), Time: since, Action: method, Args: args, Peer: from}
 	if err != nil {
 		a.Error = err.Error()
 	}

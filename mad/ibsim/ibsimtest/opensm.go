@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,11 @@ func (f *Fixture) launchSM(t testing.TB, o Options, dir string) *SM {
 	t.Cleanup(func() { out.Close() })
 	sm.cmd.Stdout, sm.cmd.Stderr = out, out
 	start(t, sm.cmd, os.Interrupt)
+	t.Cleanup(func() {
+		if lines := slices.Collect(strings.Lines(sm.Log())); t.Failed() {
+			t.Logf("the end of the log of OpenSM on %q:\n%s", o.SM, strings.Join(lines[max(0, len(lines)-100):], ""))
+		}
+	})
 	return sm
 }
 
