@@ -19,6 +19,7 @@ var layerMethod = lang.Builtin{
 	Returns: "int",
 	Params: []lang.Param{
 		{Name: "max_vls", Kind: lang.KindInt, Default: "8", Keyword: true, Doc: "maximum number of virtual lanes, 1..15"},
+		{Name: "effort", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "how long to search, as a multiple of the default, which is some seconds, 1..1000"},
 	},
 	Doc: `Assigns service levels to the paths between CAs and routers, each with a virtual lane of its own, so that there is no credit loop; returns the number of lanes used.
 The tables do not change: paths are moved to another lane where they close a cycle of dependencies. Paths from one switch to a LID are on one lane. If one lane is enough, all paths have SL 0. It is an error if max_vls lanes are not enough.`,
@@ -29,11 +30,14 @@ The tables do not change: paths are moved to another lane where they close a cyc
 > t.verify().ok, t.lanes
 (True, 1)
 `,
-	Run: editing(func(c *lang.Call, v *Routes, a *struct{ MaxVLs int }) (starlark.Value, error) {
+	Run: editing(func(c *lang.Call, v *Routes, a *struct{ MaxVLs, Effort int }) (starlark.Value, error) {
 		if a.MaxVLs < 1 || a.MaxVLs > lanes.Max {
 			return nil, lang.ParamError("max_vls", "got %d, want 1..%d", a.MaxVLs, lanes.Max)
 		}
-		if err := engine.Layer(c.Fiber().Context, v.Tables, a.MaxVLs); err != nil {
+		if a.Effort < 1 || a.Effort > engine.MaxEffort {
+			return nil, lang.ParamError("effort", "got %d, want 1..%d", a.Effort, engine.MaxEffort)
+		}
+		if err := engine.Layer(c.Fiber().Context, v.Tables, a.MaxVLs, a.Effort); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.MakeInt(v.Tables.Lanes()), nil

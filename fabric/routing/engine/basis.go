@@ -57,7 +57,7 @@ func madeBy(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
 		b = *before
 	}
 	b.Engine, b.options = e.Name, *o
-	b.options.Keep = nil
+	b.options.Keep, b.options.search = nil, nil
 	for _, s := range o.Roots {
 		b.roots = append(b.roots, g.Switches()[s])
 	}

@@ -21,7 +21,7 @@ var dragonfly = Engine{
 	Name:    "dragonfly",
 	Doc:     "Dragonfly and dragonfly+: over a single link between groups where one exists, then on the next virtual lane.",
 	Lanes:   true,
-	Options: []Option{maxVLsOption},
+	Options: []Option{maxVLsOption, effortOption},
 	Acyclic: true,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 		groups, err := network(g).Dragonfly(g.Endpoints())

@@ -29,6 +29,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*ro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	o.Keep = o.Keep.SeenOn(g)
+	o.Keep, o.search = o.Keep.SeenOn(g), cmp.Or(o.search, &laneSearch{work: lanes.DefaultWork})
 	r, err := e.compute(ctx, g, &o)
 	if err != nil && ctx.Err() != nil { // not that the engine does not apply
 		return nil, context.Cause(ctx)
@@ -175,9 +176,13 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*ro
 	if p := new(Precondition); errors.As(err, &p) {
 		p.Engine = engine
 	}
+	if few := new(TooFewLanes); errors.As(err, &few) {
+		few.GaveUp = o.search.gaveUp()
+	}
 	if err != nil {
 		return nil, err
 	}
+	o.search.note(r)
 	r.Engine, r.RunInOpenSM = engine, e.runInOpenSM()
 	madeBy(r, g, &e, &o)
 	return r, nil

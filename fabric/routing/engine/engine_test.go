@@ -55,6 +55,9 @@ func TestOptions(t *testing.T) {
 	at := map[any]string{} // pointers to fields
 	declared := map[string]int{}
 	for field, value := range reflect.ValueOf(&o).Elem().Fields() {
+		if !field.IsExported() {
+			continue
+		}
 		at[value.Addr().Interface()] = plain(field.Name)
 		declared[plain(field.Name)] = 0
 		if _, switches := value.Interface().([]int); switches && field.Name != "Roots" {

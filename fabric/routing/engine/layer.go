@@ -20,18 +20,45 @@ const DefaultLanes = 8
 // TooFewLanes reports that no solution was found with so many lanes.
 type TooFewLanes struct {
 	Max    int
-	GaveUp time.Duration // after which the search ended early; 0: it did not
+	GaveUp time.Duration // after which searches ended early; 0: they did not
 }
 
 func (e *TooFewLanes) Error() string {
 	more := ""
 	if e.GaveUp > 0 {
-		more = fmt.Sprintf("gave up after %.0f s; --effort raises it; ", max(1, e.GaveUp.Seconds()))
+		more = gaveUpText(e.GaveUp) + "; "
 	}
 	if e.Max < lanes.Max {
 		more += fmt.Sprintf("allow more with max_vls, up to %d, if the links have them; ", lanes.Max)
 	}
 	return fmt.Sprintf("no solution found with %s; %supdn, ftree and nue find paths on one lane", plural.Count(e.Max, "virtual lane", "virtual lanes"), more)
+}
+
+// gaveUpText reports that searches ended early.
+func gaveUpText(after time.Duration) string {
+	return fmt.Sprintf("gave up after %.0f s; --effort raises it", max(1, after.Seconds()))
+}
+
+// laneSearch is about all searches for lanes of a run.
+type laneSearch struct {
+	work  int // of each, with Effort 1
+	took  time.Duration
+	early bool // one ended early
+}
+
+// gaveUp is the time after which they ended early; 0: they did not.
+func (s *laneSearch) gaveUp() time.Duration {
+	if !s.early {
+		return 0
+	}
+	return s.took
+}
+
+// note adds to r, their result, that fewer lanes may be possible.
+func (s *laneSearch) note(r *routes.Routes) {
+	if s.early && r.Lanes() > 2 { // on one, paths have credit loops
+		r.Notes = append(r.Notes, "search for fewer virtual lanes: "+gaveUpText(s.took))
+	}
 }
 
 // Layer gives the paths between CAs and routers service levels, each with a virtual
@@ -41,11 +68,11 @@ func (e *TooFewLanes) Error() string {
 // oblivious routing for arbitrary topologies", 2011). All paths from the ports of one
 // switch to one LID are on one lane. Where one lane is enough, no path gets a
 // service level. The error is a *TooFewLanes where max lanes are not enough; 0:
-// DefaultLanes.
+// DefaultLanes. effort is as Options.Effort, at least 1.
 //
 // Time: that of lanes.Layering, O(S*L*D) and what has to be moved.
-func Layer(ctx context.Context, r *routes.Routes, max int) error {
-	return layer(ctx, r, &lanes.Layering{}, max)
+func Layer(ctx context.Context, r *routes.Routes, max, effort int) error {
+	return layer(ctx, r, &lanes.Layering{Work: lanes.DefaultWork * effort}, max)
 }
 
 // checkLanes returns an error if a link cannot have max lanes; 0: DefaultLanes.
@@ -160,8 +187,11 @@ func SetLayers(r *routes.Routes, l *lanes.Layering, layer [][]uint8) {
 // inLanes is r with the lanes of a layering. That they are not enough is a condition
 // that does not hold.
 func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
-	l.Work = lanes.DefaultWork * max(1, o.Effort)
+	l.Work = o.search.work * max(1, o.Effort)
+	begin := time.Now()
 	err := layer(ctx, r, l, o.MaxVLs)
+	o.search.took += time.Since(begin)
+	o.search.early = o.search.early || l.GaveUp
 	if few := new(TooFewLanes); errors.As(err, &few) {
 		return nil, &Precondition{Reason: err}
 	}

@@ -117,7 +117,7 @@ func TestLayers(t *testing.T) {
 				}
 				cyclic += btoi(!acyclic)
 				before := r.Clone()
-				if err := Layer(t.Context(), r, 0); err != nil {
+				if err := Layer(t.Context(), r, 0, 1); err != nil {
 					t.Errorf("%s, %s: %v", spec, engine, err)
 					continue
 				}
@@ -224,15 +224,15 @@ func TestDragonflyPlus(t *testing.T) {
 func TestLayerRefuses(t *testing.T) {
 	r := compute(t, routingtest.Graph(t, "torus:dims=4/4,hosts=2", graph.Options{}), "minhop", Options{})
 	few := new(TooFewLanes)
-	if err := Layer(t.Context(), r, 1); !errors.As(err, &few) || r.SL != nil {
+	if err := Layer(t.Context(), r, 1, 1); !errors.As(err, &few) || r.SL != nil {
 		t.Error(err)
 	}
-	if err := Layer(t.Context(), r, 16); err == nil || err.Error() != "layer: 16 virtual lanes: a link has from 1 to 15 for data" {
+	if err := Layer(t.Context(), r, 16, 1); err == nil || err.Error() != "layer: 16 virtual lanes: a link has from 1 to 15 for data" {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Layer(ctx, r, 8); !errors.Is(err, context.Canceled) {
+	if err := Layer(ctx, r, 8, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	_, err := Compute(t.Context(), r.Graph(), "dfsssp", Options{MaxVLs: 1})

@@ -20,11 +20,15 @@ type Options struct {
 	Given  *routes.Routes // the tables that the engine file takes
 	// Adaptive lets switches choose among all ports that keep what the engine promises.
 	Adaptive bool
-	MaxVLs   int // virtual lanes that may be used; 0: the engine's default
-	Effort   int // how long to search for lanes: a multiple of the default; 0: 1
+	MaxVLs   int         // virtual lanes that may be used; 0: the engine's default
+	Effort   int         // how long to search for lanes: a multiple of the default; 0: 1
+	search   *laneSearch // nil: Compute makes it
 	// TorusConfig has the shape, and where it begins; nil: torus-2qos finds that.
 	TorusConfig *format.TorusConfig
 }
+
+// MaxEffort is the largest Effort.
+const MaxEffort = 1000
 
 // Option declares an option of engines, each of which lists those that it takes. From it
 // come the parameter of graph.route() in scripts, the flag of the policy that fabsh route
@@ -107,7 +111,7 @@ var (
 		Doc:     "how long to search for lanes, as a multiple of the default, which is some seconds",
 		Default: 1,
 		Min:     1,
-		Max:     1000,
+		Max:     MaxEffort,
 		Field:   func(o *Options) any { return &o.Effort },
 	}
 	torusConfigOption = Option{
