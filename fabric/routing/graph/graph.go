@@ -92,7 +92,7 @@ type Graph struct {
 type Terminal struct {
 	Port   *fabric.Port
 	LID    mad.LID // the first; 0: none yet
-	Count  int     // of LIDs, 1<<LMC; 0: it is no endpoint
+	Count  int     // of LIDs, 1<<LMC; 0: not an endpoint
 	Switch int     // the switch it is on, or -1 if its cable leads to none
 	Out    uint8   // that switch's port to it; 0: it is port 0 of the switch itself
 	Class  Class
