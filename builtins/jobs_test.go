@@ -78,11 +78,12 @@ fail: no job of admin runs
 func TestLoadsOfNamesakes(t *testing.T) {
 	onSim(t, "ring:n=4,hosts=2", nil, func(t *testing.T, f *fixture) {
 		write(t, f.fs, "/work/jobs.csv", "JOBID,NODELIST\n1,node-[0001-0004]\n2,node-[0005,0007]\n")
+		dump, _, _ := f.run("print(discover().dump())")
+		for n := range 4 {
+			dump = strings.ReplaceAll(dump, fmt.Sprintf(`"switch-%d"`, n+1), `"SwitchX"`)
+		}
+		write(t, f.fs, "/work/twins.topo", dump)
 		out, explained, status := f.run(`
-text = discover().dump()
-for n in range(1, 5):
-    text = text.replace('"switch-%d"' % n, '"SwitchX"')
-fs.write("/work/twins.topo", text)
 r = load_fabric("twins.topo").graph().route("updn")
 jobs = load_jobs("jobs.csv")
 print(sorted(r.job_traffic(jobs, "ring").loads.items()))
