@@ -100,6 +100,24 @@ print(len(r.balance().routes), len(r.balance().lids))
 	})
 }
 
+// TestJobClassesAggregation: where all switches have aggregation nodes, jobs of two classes share no link,
+// no entry for a host leaves its class, and the aggregation nodes reach each other.
+func TestJobClassesAggregation(t *testing.T) {
+	onSim(t, "pgft:m=4/4/4,w=1/4/4,p=1/1/1,aggregation=yes", nil, func(t *testing.T, f *fixture) {
+		write(t, f.fs, "/work/jobs.csv", jobsFile)
+		out, explained, status := f.run(`
+load("@examples//job_classes.star", classes="route")
+f = discover()
+t = classes(f, jobs="jobs.csv", first=["urgent"])
+v = t.verify()
+print(t.job_traffic(load_jobs("jobs.csv"), "all-to-all").num_shared, v.ok, v.unreachable, v.unreachable_switches)
+`)
+		if diff := cmp.Diff("0 True 0 0\n", out+explained); diff != "" || status != 0 {
+			t.Errorf("status %d, %s", status, diff)
+		}
+	})
+}
+
 // TestReportJobs: the three tables of the report, and what it refuses.
 func TestReportJobs(t *testing.T) {
 	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {

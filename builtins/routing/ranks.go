@@ -124,7 +124,7 @@ var completeMethod = lang.Builtin{
 		{Name: "hops", Kind: kindHops, Doc: "the distances that the tables were assigned by, from graph.updown()"},
 	},
 	Doc: `Adds the paths that up*/down* does not have, as the engine updn does.
-Without roots that all switches go up to, some pairs have no path that goes up and then down: those of hosts and aggregation nodes on top switches, or of switches with links missing. They get paths that close no credit loop with those of the tables; notes has how many, and how many pairs are left without a path.`,
+Without roots that all switches go up to, some pairs have no path that goes up and then down: those of hosts and aggregation nodes on top switches, or of switches with links missing. They get paths that close no credit loop with those of the tables; notes has how many, how many LIDs are reached along a spanning tree because no other paths do, and how many entries are left without a path.`,
 	Example: `
 > g = discover().graph(); hops = g.updown(g.ranks(g.find_roots()))
 > t = g.routes()

@@ -276,9 +276,24 @@ func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, e
 	return most, float64(most)*float64(len(load)) > skew*float64(sum), nil
 }
 
+// manyLIDs is from how many LIDs on no paths are added to tables that lack many: an engine that has
+// another way is faster.
+const manyLIDs = 2000
+
 // completed adds to r, tables of up*/down* under ranks, the paths that are missing, and
 // notes that in its basis.
 func completed(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) error {
+	if g := r.Graph(); len(g.Dests()) > manyLIDs && !reachesAll(g, h) {
+		connected, err := graph.AllHops(ctx, g)
+		if err != nil {
+			return err
+		}
+		if lack, all := search.CountPairs(g, h, connected); lack*search.MaxLack > all {
+			r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
+			AddGaps(r, lack)
+			return nil
+		}
+	}
 	gaps, missing, err := search.Complete(ctx, r, h, ranks, keep)
 	if gaps {
 		AddGaps(r, missing)

@@ -29,6 +29,7 @@ type gap struct {
 	dest   graph.Dest
 	before []uint8 // entries of all switches
 	old    []uint8 // of Patch: those of the tables before, which are changed last; nil: none
+	left   int     // entries that toEach and closeRest could not add
 }
 
 // findGaps finds the gaps.
@@ -70,6 +71,40 @@ func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
 	}
 	n.finish(x.dest)
 	return all
+}
+
+// closeRest searches for the paths to LIDs of switches that byTurning left, with few cycle tests. Where
+// that leaves some out, the LID takes the paths of an escape tree whose turns are in d; nil: it does not.
+func (a *addition) closeRest(ctx context.Context, d *cdg.Graph, tree []int32) (escaped int, err error) {
+	n := newNueSearch(a.r, d, d.Positions())
+	n.tree = tree
+	n.order.Budget = testsOfLast * len(n.g.Channels())
+	for _, x := range a.switches {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		before := a.toSwitches.missing
+		if !a.close(n, x, &a.toSwitches) && tree != nil {
+			x.left = a.toSwitches.missing - before
+			a.escape(n, x, &a.toSwitches)
+		}
+	}
+	return n.escaped, nil
+}
+
+// escape gives a LID that lacks paths those of the escape tree, if it is in the same part of the network.
+// Switches that no packet of CAs passes keep their entries, which lead to others.
+func (a *addition) escape(n *nueSearch, x gap, count *tally) {
+	if !n.inTree(x.d) {
+		return
+	}
+	n.takeEscape(x.d, x.dest)
+	count.added, count.missing = count.added+x.left, count.missing-x.left
+	for s, port := range x.before {
+		if entry := &a.r.Row(s)[x.dest.LID]; *entry == routes.NoPort {
+			*entry = port
+		}
+	}
 }
 
 // restore takes all entries back that were added.
@@ -129,9 +164,11 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
+			before := count.missing
 			if a.close(n, x, count) {
 				closed = append(closed, x)
 			} else {
+				x.left = count.missing - before
 				open = append(open, x)
 			}
 		}

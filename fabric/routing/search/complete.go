@@ -2,9 +2,9 @@ package search
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -21,7 +21,8 @@ import (
 // describe what was added. gaps reports whether paths to CAs were missing, and missing is how
 // many entries that lead to CAs could not be added.
 //
-// Time: up to maxAttempts searches as of nue for each LID of a CA with missing paths;
+// Time: up to twice maxAttempts searches as of nue for each LID of a CA with missing paths, and the
+// growth of maxRoots trees;
 // for those of switches up to maxTurns searches of the dependency graph, O(C + E)
 // each for E dependencies, and the length of the paths.
 func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) (gaps bool, missing int, err error) {
@@ -29,13 +30,10 @@ func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph
 	if err != nil {
 		return false, 0, err
 	}
-	if lack, all := CountPairs(r.Graph(), h, connected); lack*MaxLack > all && len(r.Graph().Dests()) > manyLIDs {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
-		return true, lack, nil
-	}
 	a := addition{r: r, connected: connected}
 	a.findGaps(h)
-	if err := a.addPaths(ctx, ranks); err != nil {
+	lack, all := CountPairs(r.Graph(), h, connected)
+	if err := a.addPaths(ctx, ranks, lack*MaxLack > all); err != nil {
 		return false, 0, err
 	}
 	a.note("", a.toCAs)
@@ -43,13 +41,9 @@ func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph
 	return len(a.cas) > 0, a.toCAs.missing, FillIn(ctx, r, h, connected, keep)
 }
 
-// MaxLack bounds the share of pairs without a path: where more than one in so many pairs of switches with CAs lacks one, the
-// network has not the shape that the ranks suppose; and where there are more than
-// manyLIDs, no paths are added then, for the searches would take minutes.
-const (
-	MaxLack  = 10
-	manyLIDs = 2000
-)
+// MaxLack bounds the share of pairs without a path: where more than one in so many pairs of switches
+// with CAs lacks one, the network has not the shape that the ranks suppose.
+const MaxLack = 10
 
 // CountPairs counts the pairs of switches with CAs that are connected, and those that
 // lack a path in h.
@@ -69,11 +63,10 @@ func CountPairs(g *graph.Graph, h, connected *graph.Hops) (lack, all int) {
 }
 
 // addPaths is the part of Complete for switches with CAs.
-func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
+func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, many bool) error {
 	if len(a.cas)+len(a.switches) == 0 {
 		return nil
 	}
-	g := a.r.Graph()
 	if len(a.cas) == 0 {
 		if err := a.byTurning(ctx, newStaticDownUp(a.r, ranks)); err != nil || len(a.switches) == 0 {
 			return err
@@ -83,16 +76,9 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	if err != nil {
 		return err
 	}
+	var tree []int32
 	if len(a.cas) > 0 {
-		load, err := walk.CountAllRoutes(ctx, a.r)
-		if err != nil {
-			return err
-		}
-		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			n := newNueSearch(a.r, graph.Clone(), cdg.UpDownOrder(g, ranks))
-			n.load = slices.Clone(load)
-			return n
-		}); err != nil {
+		if graph, tree, err = a.toEndpoints(ctx, ranks, graph, many); err != nil {
 			return err
 		}
 	}
@@ -105,12 +91,52 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks) error {
 	if err := a.byTurning(ctx, newDownUp(a.r, graph)); err != nil || len(a.switches) == 0 {
 		return err
 	}
-	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
-		n := newNueSearch(a.r, graph, graph.Positions())
-		n.order.Budget = testsOfLast * len(g.Channels())
-		return n
-	})
+	_, err = a.closeRest(ctx, graph, tree)
 	return err
+}
+
+// toEndpoints is the part for LIDs of CAs. It returns the dependencies with those of the new paths. Where
+// searches block each other, as between the tops of several trees that only leaves join, or many paths
+// are missing, the turns of an escape tree, which it returns, come first; and LIDs that lack paths even
+// so take those of the tree.
+func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *cdg.Graph, many bool) (d *cdg.Graph, tree []int32, err error) {
+	load, err := walk.CountAllRoutes(ctx, a.r)
+	if err != nil {
+		return nil, nil, err
+	}
+	try := func() error {
+		a.toCAs = tally{}
+		d, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
+			n := newNueSearch(a.r, given.Clone(), cdg.UpDownOrder(a.r.Graph(), ranks))
+			n.load = slices.Clone(load)
+			n.setTree(tree)
+			return n
+		})
+		return err
+	}
+	if !many {
+		if err := try(); err != nil || a.toCAs.missing == 0 {
+			return d, nil, err
+		}
+	}
+	if tree, _, err = findTree(ctx, a.r, given); err != nil {
+		return nil, nil, err
+	}
+	if tree != nil || many {
+		a.restore(a.cas)
+		if err := try(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if tree != nil && a.toCAs.missing > 0 {
+		n := newNueSearch(a.r, d, d.Positions())
+		n.tree = tree
+		for _, x := range a.open {
+			a.escape(n, x, &a.toCAs)
+		}
+		a.r.Notes = append(a.r.Notes, plural.Count(n.escaped, "LID is", "LIDs are")+" reached along a spanning tree: other paths to some switches would close a credit loop")
+	}
+	return d, tree, nil
 }
 
 // FillIn is the part of Complete for switches without CAs, with shortest paths as

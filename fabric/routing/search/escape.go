@@ -235,6 +235,15 @@ func (n *nueSearch) route(d int, dest graph.Dest) bool {
 	return true
 }
 
+// inTree reports whether switch s is in the escape tree: it has a parent, or a child.
+func (n *nueSearch) inTree(s int) bool {
+	in := n.tree[s] >= 0
+	for c := n.g.FirstChannel(s); c < n.g.FirstChannel(s+1) && !in; c++ {
+		in = n.tree[n.g.ChannelTo(c)] == n.g.Channels()[c].Reverse
+	}
+	return in
+}
+
 // takeEscape gives all switches the paths of the escape tree to a LID.
 func (n *nueSearch) takeEscape(d int, dest graph.Dest) {
 	for s := range n.g.Switches() {

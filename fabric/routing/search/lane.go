@@ -133,20 +133,8 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error
 	if err := a.byTurning(ctx, newDownUp(n.routes, graph)); err != nil || len(a.switches) == 0 {
 		return err
 	}
-	last := newNueSearch(n.routes, graph, graph.Positions())
-	last.tree = n.tree
-	last.order.Budget = testsOfLast * len(n.g.Channels())
-	for _, x := range a.switches {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !a.close(last, x, &a.toSwitches) && n.tree != nil {
-			last.takeEscape(x.d, x.dest)
-		}
-	}
-	if n.tree == nil {
-		a.note(ofSwitches, tally{missing: a.toSwitches.missing})
-	}
-	n.escaped += last.escaped
-	return nil
+	escaped, err := a.closeRest(ctx, graph, n.tree)
+	a.note(ofSwitches, tally{missing: a.toSwitches.missing})
+	n.escaped += escaped
+	return err
 }

@@ -1,0 +1,68 @@
+package search_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/search"
+	"fabsh/fabric/routing/verify"
+)
+
+// TestComplete: where each switch has an aggregation node, a third of the pairs of switches and more have
+// no path up and then down, as in director switches of which only leaves join the parts. All get one, and
+// all LIDs of switches, without a credit loop; paths to the other LIDs stay.
+func TestComplete(t *testing.T) {
+	for _, x := range []struct {
+		net   string
+		roots []int // nil: the tops
+		tree  bool  // some LIDs are reached along a spanning tree only
+	}{
+		{"pgft:m=4/4/4,w=1/4/4,p=1/1/1", nil, false},
+		{"pgft:m=4/4/4,w=1/4/4,p=1/1/1,remove_links=25%,seed=4", nil, false},
+		{"pgft:m=2/4/2,w=1/4/2,p=1/1/2,remove_links=10%,seed=1", nil, false},
+		{"fattree:k=6,levels=3,remove_switches=2,seed=2", nil, false},
+		{"pgft:m=2/3/3,w=1/2/3,p=1/1/2", []int{1, 6, 9, 12, 19}, true},
+		{"torus:dims=4/4,hosts=1", []int{1, 6, 9}, true},
+	} {
+		g := routingtest.Graph(t, x.net+",aggregation=yes", graph.Options{})
+		if x.roots == nil {
+			var err error
+			if x.roots, err = graph.FindRoots(t.Context(), g, "color"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, err := graph.UpDown(t.Context(), g, graph.RanksFrom(g, x.roots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := routes.New(g, 0)
+		if err := engine.Assign(t.Context(), r, h, engine.AssignOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		before := r.Clone()
+		gaps, missing, err := search.Complete(t.Context(), r, h, h.Ranks(), nil)
+		v := verified(t, r, verify.Options{})
+		if err != nil || !gaps || missing > 0 || !v.OK() || v.UnreachableSwitches() > 0 {
+			t.Errorf("%s: gaps %v, missing %d (%v), unreachable %d, to switches %d, acyclic %v", x.net, gaps, missing, err, v.Unreachable, v.UnreachableSwitches(), v.Acyclic)
+		}
+		if tree := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "spanning tree") }); tree != x.tree {
+			t.Errorf("%s: %q", x.net, r.Notes)
+		}
+		for d := range g.Switches() {
+			whole := true
+			for s := range g.Switches() {
+				whole = whole && h.Distance(s, d) >= 0
+			}
+			for _, dest := range g.DestsOf(d) {
+				if whole && !slices.Equal(r.Column(dest.LID), before.Column(dest.LID)) {
+					t.Errorf("%s: other paths to LID %d, which had all", x.net, dest.LID)
+				}
+			}
+		}
+	}
+}
