@@ -29,7 +29,7 @@ func TestComponents(t *testing.T) {
 		info.TrapNumber = uint16(128 + i)
 		r.inform(r.conn, info, 0)
 		c := saCall(mad.MethodSet, mad.AttrServiceRecord, 0, 1<<64-1, encode(&mad.ServiceRecord{
-			ServiceID: 7 + i, ServiceGID: r.state.SM.GID(), ServicePKey: mad.DefaultPKey, ServiceName: [64]byte{'a' + byte(i)}, ServiceLease: 5,
+			ServiceID: 7 + i, ServiceGID: r.state.SM.GID(), ServicePKey: mad.DefaultPKey, ServiceName: [64]byte{'a' + byte(i)}, ServiceLease: 3600,
 			ServiceData8: [16]uint8{9: uint8(i)}, ServiceData32: [4]uint32{uint32(i), 1},
 		}), r.state.SM.LID)
 		if !r.conn.ask(t, c) || c.Header().Status != 0 {
