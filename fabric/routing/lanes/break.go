@@ -116,16 +116,22 @@ func (l *Layering) breakCycle(cycle []frame) {
 		}
 	}
 	a, b := cycle[weakest], cycle[(weakest+1)%len(cycle)]
-	from, to := l.Net.From[a.channel], l.Net.To[a.channel]
-	ofA, ofB := l.portsOf(from, a.channel), l.portsOf(to, b.channel)
-	rowA, rowB := l.Rows[from], l.Rows[to]
 	l.work -= len(l.Dests)
+	l.eachThrough(a.channel, b.channel, func(i int32) bool {
+		l.moveThrough(l.Net.From[a.channel], i, a.edge)
+		return l.count[a.edge] > 0
+	})
+}
+
+// eachThrough calls found for the destinations, by place, to which packets go from a to b, channels or
+// their classes, until it returns false.
+func (l *Layering) eachThrough(a, b int32, found func(dest int32) bool) {
+	from, to := l.Net.From[a], l.Net.To[a]
+	ofA, ofB := l.portsOf(from, a), l.portsOf(to, b)
+	rowA, rowB := l.Rows[from], l.Rows[to]
 	for i := range l.Dests {
-		if d := &l.Dests[i]; ofA[rowA[d.Index]] && ofB[rowB[d.Index]] {
-			l.moveThrough(from, int32(i), a.edge)
-			if l.count[a.edge] == 0 {
-				return
-			}
+		if d := &l.Dests[i]; ofA[rowA[d.Index]] && ofB[rowB[d.Index]] && !found(int32(i)) {
+			return
 		}
 	}
 }
@@ -142,6 +148,20 @@ func (l *Layering) portsOf(s, c int32) (ports [256]bool) {
 // moveThrough moves the paths of the present layer to a destination that come by
 // switch s and take edge e.
 func (l *Layering) moveThrough(s int32, dest int32, e int32) {
+	d := &l.Dests[dest]
+	l.upstream(s, dest, func(s int32) {
+		if l.source[s] < 0 || l.layer[s][d.Index] != l.now || !l.follow(s, d) || !slices.Contains(l.trail, e) {
+			return
+		}
+		l.move(s, dest)
+		if back := l.source[s]; l.Both && l.layer[d.Home][l.Dests[back].Index] == l.now && l.follow(d.Home, &l.Dests[back]) {
+			l.move(d.Home, back)
+		}
+	})
+}
+
+// upstream calls found for the switches whose packets to a destination come by s, and for s.
+func (l *Layering) upstream(s int32, dest int32, found func(s int32)) {
 	n, d := l.Net, &l.Dests[dest]
 	l.searches++
 	l.seen[s] = l.searches
@@ -150,12 +170,7 @@ func (l *Layering) moveThrough(s int32, dest int32, e int32) {
 		s := l.todo[len(l.todo)-1]
 		l.todo = l.todo[:len(l.todo)-1]
 		l.work -= int(n.Base[s+1] - n.Base[s])
-		if l.source[s] >= 0 && l.layer[s][d.Index] == l.now && l.follow(s, d) && slices.Contains(l.trail, e) {
-			l.move(s, dest)
-			if back := l.source[s]; l.Both && l.layer[d.Home][l.Dests[back].Index] == l.now && l.follow(d.Home, &l.Dests[back]) {
-				l.move(d.Home, back)
-			}
-		}
+		found(s)
 		for c := n.Base[s]; c < n.Base[s+1]; c++ {
 			if to := n.To[c]; l.seen[to] != l.searches && l.leads(to, n.Reverse[c], d) {
 				l.seen[to] = l.searches

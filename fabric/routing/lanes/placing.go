@@ -3,6 +3,7 @@ package lanes
 import (
 	"context"
 	"math/bits"
+	"slices"
 )
 
 // Placing puts paths on the layers of others, which stay where they are. A path can be taken
@@ -35,6 +36,7 @@ func (l *Layering) Place(ctx context.Context, layer [][]uint8, layers int) (*Pla
 				if !l.follow(s, &l.Dests[d]) {
 					continue
 				}
+				l.work -= len(l.trail)
 				o := p.orders[layer[s][l.Dests[d].Index]]
 				for _, e := range l.trail {
 					o.use(e)
@@ -64,11 +66,40 @@ func (p *Placing) Grow() {
 // reports whether it arrives.
 func (p *Placing) Trail(trail []int32, s int32, dest int) ([]int32, bool) {
 	arrives := p.l.follow(s, &p.l.Dests[dest])
+	p.l.work -= len(p.l.trail)
 	return append(trail, p.l.trail...), arrives
 }
 
 // Add puts edges on a layer, or none of them if they close a cycle.
-func (p *Placing) Add(layer int, trail []int32) bool { return p.orders[layer].add(trail) }
+func (p *Placing) Add(layer int, trail []int32) bool {
+	p.l.work -= len(trail)
+	return p.orders[layer].add(trail)
+}
+
+// Blocking are the edges of a layer that close a cycle with those of a path, without those that
+// the path has too. Nil: none does so, or the path alone.
+func (p *Placing) Blocking(layer int, trail []int32) []int32 { return p.orders[layer].blocking(trail) }
+
+// Paths counts those over an edge of a layer.
+func (p *Placing) Paths(layer int, edge int32) int { return int(p.orders[layer].count[edge]) }
+
+// Through calls found for the paths over an edge, by source and place in Dests, whatever their layer.
+func (p *Placing) Through(edge int32, found func(s int32, dest int)) {
+	l := p.l
+	v, w := p.orders[0].ends(edge)
+	a, b := v/l.shifts, w/l.shifts
+	l.eachThrough(a, b, func(i int32) bool {
+		l.upstream(l.Net.From[a], i, func(s int32) {
+			if l.source[s] >= 0 && l.follow(s, &l.Dests[i]) && slices.Contains(l.trail, edge) {
+				found(s, int(i))
+			}
+		})
+		return true
+	})
+}
+
+// Work is how many edges of paths were added or followed, and vertices searches went through, so far.
+func (p *Placing) Work() int { return -p.l.work }
 
 // Remove takes edges off again.
 func (p *Placing) Remove(layer int, trail []int32) { p.orders[layer].remove(trail) }
@@ -102,4 +133,50 @@ func (o *order) sort() bool {
 		o.sorted.Position[v], o.sorted.Vertex[i] = int32(i), v
 	}
 	return len(queue) == len(into)
+}
+
+// blocking is Blocking of this layer.
+func (o *order) blocking(trail []int32) (edges []int32) {
+	for at, e := range trail {
+		if o.count[e] == 0 && !o.try(e, true) {
+			v, w := o.ends(e)
+			edges = slices.DeleteFunc(o.path(w, v), func(e int32) bool { return slices.Contains(trail, e) })
+			o.remove(trail[:at])
+			return edges
+		}
+		o.use(e)
+	}
+	o.remove(trail)
+	return nil
+}
+
+// path are the edges of a shortest path from one vertex to another, which there is.
+func (o *order) path(from, to int32) (edges []int32) {
+	l := o.l
+	n, shifts := l.Net, l.shifts
+	before := map[int32]int32{}
+	o.forward.begin(from)
+	for i := 0; ; i++ {
+		x := o.forward.met[i]
+		s := n.To[x/shifts]
+		out, seen := o.out.of(x), o.forward.at(s)
+		for k := range out {
+			for fresh := out[k] &^ seen[k]; fresh != 0; fresh &= fresh - 1 {
+				y := n.Base[s]*shifts + int32(k*64+bits.TrailingZeros64(fresh))
+				before[y] = x
+				if y == to {
+					l.work -= len(o.forward.met)
+					for ; y != from; y = before[y] {
+						x := before[y]
+						edges = append(edges, l.edge(x/shifts, x%shifts, y/shifts))
+					}
+					return edges
+				}
+				if o.sorted.Position[y] < o.sorted.Position[to] {
+					o.forward.met = append(o.forward.met, y)
+				}
+			}
+			seen[k] |= out[k]
+		}
+	}
 }
