@@ -18,12 +18,14 @@ import (
 
 // keepLanes is r for g, where an engine of shortest paths on lanes made it. Only entries that
 // do not lead along shortest paths are replaced. Only paths that come by these are put on a lane
-// again: on that which they had if it closes no credit loop, or on another that is in use, or
-// on one more. Nil: more lanes are needed than are allowed, or r has service levels that the
-// engine does not make.
+// again: on that which they had if it closes no credit loop, or on another that is in use. Where
+// that is impossible, rearrange moves a few others, or there is a lane more: between two switches
+// may be one shortest path now, which closes a credit loop on each lane with the paths that stay.
+// Nil: more lanes are needed than are allowed, or r has service levels that the engine does not
+// make.
 //
-// Time: those of Hops, lanes.Place and verify.Tables, and O(P) for each path that changes and
-// each port that it may leave the broken entry by.
+// Time: those of Hops, lanes.Place and verify.Tables, O(P) for each path that changes and
+// each port that it may leave the broken entry by, and that of rearrange.
 func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	x, err := newLayered(ctx, r, g)
 	if x == nil || err != nil {
@@ -41,6 +43,7 @@ func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 	if x.p, err = x.l.Place(ctx, x.layer, x.used); x.p == nil {
 		return nil, err
 	}
+	x.edges = x.p.Work()
 	if ok, err := x.placeAll(ctx); !ok {
 		return nil, err
 	}
@@ -92,6 +95,7 @@ type layered struct {
 	extra   []entries         // those that change beside broken ones, as they were
 	blocks  map[blockKey]bool // that change
 	spare   int               // as many others may
+	edges   int               // of all paths
 
 	// Of the present unit:
 	order  []int32   // switches, nearest first
@@ -107,6 +111,8 @@ type unit struct {
 	home   int
 	dests  []graph.Dest
 	broken []int32 // switches whose entries must change
+	// affected are the switches, by number, whose packets came by these.
+	affected []bool
 }
 
 // pair is a switch and a place among the destinations.
@@ -119,7 +125,10 @@ type pair struct {
 type path struct {
 	layer, was int
 	trail      []int32 // on layer at present
-	given      []int32 // that which stays, of the path back
+	given      []int32 // what was on layer was before, and stays there until it is put elsewhere
+	stays      bool    // it used nothing that was lost
+	displaced  int     // others, so often
+	off        bool    // its lane, for a while
 }
 
 // newLayered begins with r on g. Nil: lanes depend on more than the level.
@@ -327,4 +336,5 @@ func (x *layered) write() {
 	if moved > 0 {
 		x.t.Notes = append(x.t.Notes, fmt.Sprintf("repair: %s another service level; hosts read path records again", plural.Count(moved, "path between switches has", "paths between switches have")))
 	}
+	x.noteMoved()
 }

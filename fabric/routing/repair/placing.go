@@ -8,39 +8,41 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// maxOrders is how often placeAll tries another order of units.
-const maxOrders = 8
-
 // placeAll chooses the entries that are broken, and the lanes of the paths that come by them.
-// Where some fit on no lane, their LIDs go first in the next attempt. False: more lanes are
-// needed than are allowed.
+// False: more lanes are needed than are allowed.
 func (x *layered) placeAll(ctx context.Context) (bool, error) {
 	load := slices.Clone(x.load)
 	x.countBlocks()
-	for attempt := 1; ; attempt++ {
-		var open []pair
-		var bad, good []unit
-		for i := range x.units {
-			if ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			u := &x.units[i]
-			left := x.chooseAll(u)
-			if open = append(open, left...); len(left) > 0 {
-				bad = append(bad, *u)
-			} else {
-				good = append(good, *u)
-			}
-		}
-		if len(open) == 0 {
-			return true, nil
-		}
-		if attempt == maxOrders {
-			return x.placeOpen(open), nil
-		}
-		x.restart(load)
-		x.units = append(bad, good...)
+	if open, err := x.chooseUnits(ctx); len(open) == 0 || err != nil {
+		return err == nil, err
 	}
+	if done, err := x.rearrange(ctx); done || err != nil {
+		return done, err
+	}
+	x.restart(load)
+	x.spare = 0 // there is a lane for them
+	open, err := x.chooseUnits(ctx)
+	return err == nil && x.placeOpen(open), err
+}
+
+// chooseUnits chooses the entries of all units, and returns the paths that fit on no lane. Their
+// units are the first afterwards.
+func (x *layered) chooseUnits(ctx context.Context) (open []pair, err error) {
+	var bad, good []unit
+	for i := range x.units {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		u := &x.units[i]
+		left := x.chooseAll(u)
+		if open = append(open, left...); len(left) > 0 {
+			bad = append(bad, *u)
+		} else {
+			good = append(good, *u)
+		}
+	}
+	x.units = append(bad, good...)
+	return open, nil
 }
 
 // restart takes back all that chooseAll did.
@@ -56,9 +58,7 @@ func (x *layered) restart(load []int64) {
 	x.touched = x.touched[:0]
 	clear(x.paths)
 	for _, e := range slices.Backward(x.extra) {
-		for i, dest := range e.dests {
-			x.t.Row(int(e.s))[dest.LID] = e.ports[i]
-		}
+		x.putBack(e)
 	}
 	x.extra = x.extra[:0]
 	x.countBlocks()
@@ -92,6 +92,7 @@ func (x *layered) chooseAll(u *unit) (open []pair) {
 	for _, s := range u.broken {
 		x.broken[s] = true
 	}
+	u.affected = make([]bool, len(x.first))
 	for _, s := range x.order {
 		x.behind[s] = x.behind[s][:0]
 		switch {
@@ -102,6 +103,7 @@ func (x *layered) chooseAll(u *unit) (open []pair) {
 		default:
 			x.first[s] = x.first[x.leadsTo(int(s), x.t.Row(int(s))[u.dests[0].LID])]
 		}
+		u.affected[s] = x.first[s] >= 0
 		switch {
 		case int(s) == u.home || u.at < 0 || x.place[s] < 0: // no path begins here
 		case x.first[s] >= 0:

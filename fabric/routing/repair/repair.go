@@ -6,6 +6,7 @@
 //	evenout.go no link gets many more routes than by a full run
 //	layered.go shortest paths on lanes: what a change breaks, and the lanes of the others;
 //	placing.go other entries and lanes; split.go, for more paths than must
+//	rearrange.go lanes in use for paths that fit on none; reroute.go: by other entries
 //	keep.go    ComputeKeeping: a full run that stays close to the tables in force
 //
 // The functions use all cores, and may run at the same time on the same tables, which must

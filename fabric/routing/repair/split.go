@@ -33,26 +33,39 @@ func (x *layered) split(u *unit, s int32, open []pair) (left []pair) {
 	return left
 }
 
-// mayChange reports whether s may choose another entry for a unit: it has a choice, and not
-// more than twice as many blocks change as must.
+// mayChange reports whether s may choose another entry for a unit, and notes that it does.
 func (x *layered) mayChange(u *unit, s int32) bool {
-	if len(x.h.Next(int(s), u.home)) < 2 {
+	if !x.canChange(u, s) {
 		return false
 	}
-	more := 0
+	x.noteChange(u, s)
+	return true
+}
+
+// canChange reports whether s may choose another entry for a unit: it has a choice, and not
+// more than twice as many blocks change as must.
+func (x *layered) canChange(u *unit, s int32) bool {
+	return len(x.h.Next(int(s), u.home)) > 1 && x.moreBlocks(u, s) <= x.spare
+}
+
+// moreBlocks is how many blocks change if s chooses another entry for a unit.
+func (x *layered) moreBlocks(u *unit, s int32) (more int) {
+	last := -1
 	for _, dest := range u.dests {
-		if !x.blocks[blockOf(s, dest.LID)] {
+		if b := blockOf(s, dest.LID); b.i != last && !x.blocks[b] {
 			more++
+			last = b.i
 		}
 	}
-	if more > x.spare {
-		return false
-	}
-	x.spare -= more
+	return more
+}
+
+// noteChange notes that s chooses another entry for a unit.
+func (x *layered) noteChange(u *unit, s int32) {
+	x.spare -= x.moreBlocks(u, s)
 	for _, dest := range u.dests {
 		x.blocks[blockOf(s, dest.LID)] = true
 	}
-	return true
 }
 
 // passes reports whether packets of a unit from a switch pass through s.
@@ -92,6 +105,13 @@ type entries struct {
 	dests []graph.Dest
 	s     int32
 	ports []uint8
+}
+
+// putBack makes a switch use entries again.
+func (x *layered) putBack(e entries) {
+	for i, dest := range e.dests {
+		x.t.Row(int(e.s))[dest.LID] = e.ports[i]
+	}
 }
 
 // blockKey is a block of a switch.

@@ -1,0 +1,301 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"fabsh/fabric/routing/lanes"
+)
+
+// rearrangement finds lanes, among those in use, for paths that fit on none beside the others. Each
+// goes where it costs the least: to a lane, off which it displaces those in its way, and these are put
+// on lanes again; or it comes by another entry. A path costs more each time it displaces others, so
+// that the same ones do not displace one another for ever (Blöchliger, Zufferey, "A graph coloring
+// heuristic using partial solutions and a reactive tabu scheme", 2008; costs that rise are those of
+// McMurchie, Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", 1995).
+type rearrangement struct {
+	x       *layered
+	price   int              // to displace a path that used nothing that was lost; 0: it may not move
+	over    map[int32][]pair // by edge: the paths on lanes which are known by now
+	open    []pair           // on no lane
+	changes map[pair]int     // of the entry of a switch for a unit, so far
+	units   map[int]*unit    // by place
+	walked  int              // switches
+}
+
+// phases are those of a rearrangement: at first only paths that must change move, then a few others
+// too, then more. The work is for each edge of a path; all of it takes about as long as a full run.
+var phases = []struct{ price, work int }{{0, 5}, {8, 35}, {1, 60}}
+
+// maxMoved is how many paths that used nothing that was lost may move for each that must change. As
+// for blocks, that is three times as many in all. A lane more is the lesser evil then, if it is allowed.
+const maxMoved = 2
+
+// rearrange reports whether it put all paths on lanes that are in use. If not, restart takes back
+// what it did.
+func (x *layered) rearrange(ctx context.Context) (bool, error) {
+	m := &rearrangement{x: x, over: map[int32][]pair{}, changes: map[pair]int{}, units: map[int]*unit{}}
+	for i := range x.units {
+		if u := &x.units[i]; u.at >= 0 {
+			m.units[u.at] = u
+		}
+	}
+	own := len(x.touched)
+	for _, k := range x.touched {
+		if p := x.paths[k]; slices.Equal(x.trailOf(k), p.trail) {
+			m.index(k)
+		} else {
+			m.remove(k)
+		}
+	}
+	for _, phase := range phases {
+		if phase.price > 0 && x.p.Layers() == 1 {
+			break // no lane to move to
+		}
+		m.price = phase.price
+		done, err := m.run(ctx, phase.work*min(x.edges, lanes.DefaultWork/100))
+		if err != nil {
+			return false, err
+		}
+		if done {
+			x.restore()
+			return x.moved() <= maxMoved*own || x.p.Layers() == x.limit, nil
+		}
+	}
+	return false, nil
+}
+
+// moved counts the paths on another lane that used nothing that was lost.
+func (x *layered) moved() (n int) {
+	for _, k := range x.touched {
+		if p := x.paths[k]; p.stays && p.layer != p.was {
+			n++
+		}
+	}
+	return n
+}
+
+// noteMoved notes that paths moved which used nothing that was lost.
+func (x *layered) noteMoved() {
+	if n := x.moved(); n > 0 {
+		x.t.Notes = append(x.t.Notes, fmt.Sprintf("repair: %d of these paths used nothing that was lost; moved to make room on the virtual lanes in use", n))
+	}
+}
+
+// restore puts paths back on the lanes that they had, as far as they fit there.
+func (x *layered) restore() {
+	for again := true; again; {
+		again = false
+		for _, stays := range []bool{true, false} {
+			for _, k := range x.touched {
+				p := x.paths[k]
+				if p.layer == p.was || p.stays != stays {
+					continue
+				}
+				if x.p.Remove(p.layer, p.trail); x.p.Add(p.was, p.trail) {
+					p.layer, again = p.was, true
+				} else {
+					x.p.Add(p.layer, p.trail)
+				}
+			}
+		}
+	}
+}
+
+// trailOf are the edges of a path, with Both together with those of the path back.
+func (x *layered) trailOf(k pair) (trail []int32) {
+	for _, k := range x.both(k) {
+		trail, _ = x.p.Trail(trail, k.from, k.to)
+	}
+	return trail
+}
+
+// run reports whether it put the open paths on lanes. If not, the work was not enough, or there is no
+// way for any of them.
+func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
+	x := m.x
+	limit := x.p.Work() + m.walked + work
+	for stuck := 0; len(m.open) > 0; {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if stuck == len(m.open) || x.p.Work()+m.walked > limit {
+			return false, nil
+		}
+		k := m.open[0]
+		m.open = m.open[1:]
+		if m.settle(k) {
+			stuck = 0
+		} else {
+			m.open = append(m.open, k)
+			stuck++
+		}
+	}
+	return true, nil
+}
+
+// settle puts an open path on a lane, or changes an entry by which it comes. False: neither is
+// possible.
+func (m *rearrangement) settle(k pair) bool {
+	trail := m.x.trailOf(k)
+	best, lane := math.MaxInt, -1
+	for _, layer := range m.lanesOf(m.x.paths[k]) {
+		if cost := m.costOn(layer, trail, best); cost < best {
+			best, lane = cost, layer
+		}
+		if best == 0 {
+			m.put(k, lane, trail)
+			return true
+		}
+	}
+	if m.changeEntry(k, best) {
+		return true
+	}
+	if lane < 0 {
+		return false
+	}
+	m.x.paths[k].displaced++
+	for !m.put(k, lane, trail) {
+		users, _ := m.cheapest(lane, trail)
+		for _, u := range users {
+			m.remove(u)
+		}
+	}
+	return true
+}
+
+// lanesOf are all lanes, that first which a path had last; if it used nothing that was lost, that
+// which it had before.
+func (m *rearrangement) lanesOf(p *path) []int {
+	first := p.layer
+	if p.stays {
+		first = p.was
+	}
+	list := []int{first}
+	for layer := range m.x.p.Layers() {
+		if layer != first {
+			list = append(list, layer)
+		}
+	}
+	return list
+}
+
+// costOn is what it costs to put a path on a lane, or most: it is not less, or paths are in the way
+// that may not move.
+func (m *rearrangement) costOn(layer int, trail []int32, most int) (cost int) {
+	x := m.x
+	var off []pair
+	for cost < most && !x.p.Add(layer, trail) {
+		users, price := m.cheapest(layer, trail)
+		if cost += price; users == nil {
+			cost = most
+		}
+		for _, u := range users {
+			p := x.paths[u]
+			x.p.Remove(layer, p.trail)
+			p.off = true
+		}
+		off = append(off, users...)
+	}
+	if cost < most {
+		x.p.Remove(layer, trail)
+	}
+	for _, u := range off {
+		p := x.paths[u]
+		p.off = false
+		x.p.Add(layer, p.trail)
+	}
+	return min(cost, most)
+}
+
+// cheapest are the paths over an edge of a cycle that a path closes on a lane: those that cost the
+// least to displace. Nil: over each edge are some that may not move.
+func (m *rearrangement) cheapest(layer int, trail []int32) (users []pair, price int) {
+	best := int32(-1)
+	for _, e := range m.x.p.Blocking(layer, trail) {
+		if cost, ok := m.costOver(layer, e); ok && (best < 0 || cost < price) {
+			best, price = e, cost
+		}
+	}
+	if best < 0 {
+		return nil, 0
+	}
+	return m.usersOf(layer, best), price
+}
+
+// costOver is what it costs to displace all paths over an edge of a lane, and reports whether all may
+// move.
+func (m *rearrangement) costOver(layer int, e int32) (cost int, ok bool) {
+	others := m.x.p.Paths(layer, e)
+	for _, k := range m.over[e] {
+		if p := m.x.paths[k]; p.layer == layer && !p.off {
+			others--
+			cost += m.priceOf(p)
+		}
+	}
+	return cost + others*m.price, others == 0 || m.price > 0
+}
+
+// priceOf is what it costs to displace a path.
+func (m *rearrangement) priceOf(p *path) int {
+	if p.stays && p.layer == p.was {
+		return m.price + p.displaced
+	}
+	return 1 + p.displaced
+}
+
+// usersOf are the paths over an edge of a lane, all of which may move.
+func (m *rearrangement) usersOf(layer int, e int32) (users []pair) {
+	x := m.x
+	for _, k := range m.over[e] {
+		if p := x.paths[k]; p.layer == layer && !p.off {
+			users = append(users, k)
+		}
+	}
+	if len(users) == x.p.Paths(layer, e) {
+		return users
+	}
+	x.p.Through(e, func(s int32, to int) {
+		k := x.pairOf(s, to)
+		if x.paths[k] != nil || x.layer[s] == nil || int(x.layer[s][x.l.Dests[to].Index]) != layer {
+			return
+		}
+		trail := x.trailOf(k)
+		x.paths[k] = &path{layer: layer, was: layer, trail: trail, given: trail, stays: true}
+		x.touched = append(x.touched, k)
+		m.index(k)
+		users = append(users, k)
+	})
+	return users
+}
+
+// put puts a path on a lane, if it fits there.
+func (m *rearrangement) put(k pair, layer int, trail []int32) bool {
+	if !m.x.p.Add(layer, trail) {
+		return false
+	}
+	p := m.x.paths[k]
+	p.layer, p.trail = layer, trail
+	m.index(k)
+	return true
+}
+
+// index notes the edges of a path that is on a lane.
+func (m *rearrangement) index(k pair) {
+	for _, e := range m.x.paths[k].trail {
+		m.over[e] = append(m.over[e], k)
+	}
+}
+
+// remove takes a path off its lane: it is open.
+func (m *rearrangement) remove(k pair) {
+	p := m.x.paths[k]
+	m.x.p.Remove(p.layer, p.trail)
+	for _, e := range p.trail {
+		m.over[e] = slices.DeleteFunc(m.over[e], func(l pair) bool { return l == k })
+	}
+	p.trail = nil
+	m.open = append(m.open, k)
+}
