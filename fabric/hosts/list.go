@@ -103,7 +103,7 @@ func ranges(list []uint64, width int) string {
 }
 
 // Expand are the names that a list in Slurm's notation stands for, in its order. A name
-// may have ranges in several places, as in rack[1-2]node[01-18].
+// may have ranges in several places, as in rack[1-2]node[01-18]. Spaces around commas are ignored.
 func Expand(list string) ([]string, error) {
 	var names []string
 	for len(list) > 0 {
@@ -112,7 +112,7 @@ func Expand(list string) ([]string, error) {
 			return nil, err
 		}
 		list = rest
-		if names, err = expandItem(names, item); err != nil {
+		if names, err = expandItem(names, strings.TrimSpace(item)); err != nil {
 			return nil, err
 		}
 	}

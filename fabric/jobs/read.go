@@ -89,7 +89,7 @@ func (f *file) add(j Job, states []string, list string) error {
 		return fmt.Errorf("%s: job %.60q is listed twice", f.name, j.ID)
 	}
 	f.seen[j.ID] = true
-	names, err := hosts.Expand(strings.ReplaceAll(list, ", ", ","))
+	names, err := hosts.Expand(list)
 	if err != nil {
 		return fmt.Errorf("%s: job %.60q: %w", f.name, j.ID, err)
 	}
