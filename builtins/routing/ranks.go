@@ -123,7 +123,7 @@ var completeMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "hops", Kind: kindHops, Doc: "the distances that the tables were assigned by, from graph.updown()"},
 	},
-	Doc: `Adds the paths that up*/down* does not have, as the engine updn does.
+	Doc: `Adds the paths that up*/down* does not have.
 Without roots that all switches go up to, some pairs have no path that goes up and then down: those of hosts and aggregation nodes on top switches, or of switches with links missing. They get paths that close no credit loop with those of the tables; notes has how many, how many LIDs are reached along a spanning tree because no other paths do, and how many entries are left without a path.`,
 	Example: `
 > g = discover().graph(); hops = g.updown(g.ranks(g.find_roots()))
@@ -139,7 +139,7 @@ True
 		case !a.Hops.h.IsUpDown():
 			return nil, lang.ParamError("hops", "got distances of graph.hops(), want those of graph.updown()")
 		}
-		if _, _, err := search.Complete(c.Fiber().Context, v.Tables, a.Hops.h, a.Hops.h.Ranks(), nil); err != nil {
+		if err := search.CompleteAll(c.Fiber().Context, v.Tables, a.Hops.h, a.Hops.h.Ranks()); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.None, nil

@@ -21,19 +21,36 @@ import (
 // describe what was added. gaps reports whether paths to CAs were missing, and missing is how
 // many entries that lead to CAs could not be added.
 //
-// Time: up to twice maxAttempts searches as of nue for each LID of a CA with missing paths, and the
-// growth of maxRoots trees;
+// Time: up to maxAttempts searches as of nue for each LID of a CA with missing paths;
 // for those of switches up to maxTurns searches of the dependency graph, O(C + E)
 // each for E dependencies, and the length of the paths.
 func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) (gaps bool, missing int, err error) {
+	return complete(ctx, r, h, ranks, keep, false)
+}
+
+// CompleteAll is Complete where no other tables are an alternative: what searches leave out, for each
+// takes turns away from the next, is found beside an escape tree. So all is, where such a tree exists.
+//
+// Time: up to twice that of Complete, and the growth of maxRoots trees.
+func CompleteAll(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks) error {
+	_, _, err := complete(ctx, r, h, ranks, nil, true)
+	return err
+}
+
+func complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes, all bool) (gaps bool, missing int, err error) {
 	connected, err := graph.AllHops(ctx, r.Graph())
 	if err != nil {
 		return false, 0, err
 	}
 	a := addition{r: r, connected: connected}
 	a.findGaps(h)
-	lack, all := CountPairs(r.Graph(), h, connected)
-	if err := a.addPaths(ctx, ranks, lack*MaxLack > all); err != nil {
+	how := plain
+	if lack, pairs := CountPairs(r.Graph(), h, connected); all && lack*MaxLack > pairs {
+		how = byTree
+	} else if all {
+		how = plainOrTree
+	}
+	if err := a.addPaths(ctx, ranks, how); err != nil {
 		return false, 0, err
 	}
 	a.note("", a.toCAs)
@@ -63,7 +80,7 @@ func CountPairs(g *graph.Graph, h, connected *graph.Hops) (lack, all int) {
 }
 
 // addPaths is the part of Complete for switches with CAs.
-func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, many bool) error {
+func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, how way) error {
 	if len(a.cas)+len(a.switches) == 0 {
 		return nil
 	}
@@ -78,7 +95,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, many bool) 
 	}
 	var tree []int32
 	if len(a.cas) > 0 {
-		if graph, tree, err = a.toEndpoints(ctx, ranks, graph, many); err != nil {
+		if graph, tree, err = a.toEndpoints(ctx, ranks, graph, how); err != nil {
 			return err
 		}
 	}
@@ -95,14 +112,28 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, many bool) 
 	return err
 }
 
-// toEndpoints is the part for LIDs of CAs. It returns the dependencies with those of the new paths. Where
-// searches block each other, as between the tops of several trees that only leaves join, or many paths
-// are missing, the turns of an escape tree, which it returns, come first; and LIDs that lack paths even
-// so take those of the tree.
-func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *cdg.Graph, many bool) (d *cdg.Graph, tree []int32, err error) {
+// way is how toEndpoints searches.
+type way int
+
+const (
+	plain       way = iota // as many paths as searches find
+	plainOrTree            // beside an escape tree where these leave some out
+	byTree                 // beside one at once: many paths are missing, and most attempts without fail
+)
+
+// toEndpoints is the part for LIDs of CAs. It returns the dependencies with those of the new paths, and
+// the escape tree, if one was used: its turns come first, and LIDs that lack paths even so take those of
+// the tree. It helps where searches block each other, as between the tops of several trees that only
+// leaves join. Then there is room beside the packets to switches, too.
+func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *cdg.Graph, how way) (d *cdg.Graph, tree []int32, err error) {
 	load, err := walk.CountAllRoutes(ctx, a.r)
 	if err != nil {
 		return nil, nil, err
+	}
+	if how != plain {
+		if given, err = walk.WithSwitches(ctx, a.r, given); err != nil {
+			return nil, nil, err
+		}
 	}
 	try := func() error {
 		a.toCAs = tally{}
@@ -114,19 +145,17 @@ func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *c
 		})
 		return err
 	}
-	if !many {
-		if err := try(); err != nil || a.toCAs.missing == 0 {
+	if how != byTree {
+		if err := try(); err != nil || a.toCAs.missing == 0 || how == plain {
 			return d, nil, err
 		}
+		a.restore(a.cas)
 	}
 	if tree, _, err = findTree(ctx, a.r, given); err != nil {
 		return nil, nil, err
 	}
-	if tree != nil || many {
-		a.restore(a.cas)
-		if err := try(); err != nil {
-			return nil, nil, err
-		}
+	if err := try(); err != nil {
+		return nil, nil, err
 	}
 	if tree != nil && a.toCAs.missing > 0 {
 		n := newNueSearch(a.r, d, d.Positions())
