@@ -54,36 +54,37 @@ func unavoidable(t *testing.T, r *routes.Routes, g *graph.Graph) bool {
 			}
 		}
 	}
-	// each calls found with each choice of entries on the ways of pairs.
-	var each func(ways []pair, found func())
-	each = func(ways []pair, found func()) {
+	// each calls found with each choice of entries on the ways of pairs, until it returns false.
+	var each func(ways []pair, found func() bool) bool
+	each = func(ways []pair, found func() bool) bool {
 		if len(ways) == 0 {
-			found()
-			return
+			return found()
 		}
 		k, rest := ways[0], ways[1:]
 		for k.from != x.l.Dests[k.to].Home && !affected(k.from, k.to) {
 			k.from = x.leadsTo(int(k.from), x.t.Row(int(k.from))[x.l.Dests[k.to].Index])
 		}
 		if k.from == x.l.Dests[k.to].Home {
-			each(rest, found)
-			return
+			return each(rest, found)
 		}
 		u := units[k.to]
 		before := entries{u.dests, k.from, x.column(u, k.from)}
+		defer x.putBack(before)
 		for _, ports := range x.candidates(u, k.from) {
 			x.clear(u, k.from)
 			x.set(int(k.from), u, ports)
-			each(append([]pair{{x.leadsTo(int(k.from), ports[0]), k.to}}, rest...), found)
+			if !each(append([]pair{{x.leadsTo(int(k.from), ports[0]), k.to}}, rest...), found) {
+				return false
+			}
 		}
-		x.putBack(before)
+		return true
 	}
 	for placed := true; placed; {
 		placed = false
 		var rest []pair
 		for _, k := range change {
 			var fits []path
-			each(x.both(k), func() {
+			each(x.both(k), func() bool {
 				trail := x.trailOf(k)
 				for layer := range x.p.Layers() {
 					if len(fits) < 2 && x.p.Add(layer, trail) {
@@ -91,6 +92,7 @@ func unavoidable(t *testing.T, r *routes.Routes, g *graph.Graph) bool {
 						fits = append(fits, path{layer: layer, trail: trail})
 					}
 				}
+				return len(fits) < 2
 			})
 			switch len(fits) {
 			case 0:
