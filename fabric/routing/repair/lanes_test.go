@@ -190,7 +190,7 @@ func (x *repaired) otherLevels() int {
 
 // TestRepairLanes: after random losses, of tables with lanes only those destinations change that
 // used what was lost (by nue, in most cases), in no more than three times the blocks that must; paths that stay keep
-// their service levels, and in most cases the number of lanes stays. With -v it
+// their service levels, but for those that a note counts, and in most cases the number of lanes stays. With -v it
 // prints a line for each case.
 func TestRepairLanes(t *testing.T) {
 	seeds, nets := uint64(3), routingtest.SmallNets()

@@ -36,8 +36,8 @@ import (
 // What the engine that made r promises holds for the new tables too: they reach the
 // same pairs, and close no credit loop. Their balance is that of a run of the engine,
 // or up to maxWorse worse; for this, entries of other LIDs may change. Engines that search for
-// lanes, or for paths that need few, keep all other entries instead, and their lanes, and after
-// a loss whatever balance results. Where the origin of r is unknown, as of tables from a
+// lanes, or for paths that need few, keep all other entries instead, and their lanes, but for
+// those that a note counts, and after a loss whatever balance results. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
 // ones that close no credit loop, if r closes none. Choices of adaptive routing come from the
 // engine that made them; others are left out, with a note.
