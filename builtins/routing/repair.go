@@ -15,7 +15,7 @@ import (
 var repairMethod = lang.Builtin{
 	Name:    "repair",
 	Returns: "routes",
-	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back (default: the session's)"}},
+	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back (default: discovered again)"}},
 	Doc: `Returns tables for the current fabric with as few changes as possible.
 Entries change only for destinations whose paths used a lost part, or get shorter with a part that came back. The guarantees of the engine that made the tables still hold: the same pairs are reached, and there is no credit loop if it allows none.
 Engines without virtual lanes also keep the load: no link has more than 2% more routes than after a new run (checked except on large fat trees); where that requires it, entries of other destinations change too.
@@ -29,9 +29,12 @@ In tables from a file, or edited ones, all paths that arrive are kept, and the o
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Fabric *topology.Fabric }) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
-		f, err := fabricOr(c, a.Fabric)
-		if err != nil {
-			return nil, err
+		f := a.Fabric
+		if f == nil {
+			var err error
+			if f, err = topology.PresentFabric(c.Thread); err != nil {
+				return nil, err
+			}
 		}
 		g, err := v.Tables.Graph().For(f.Fabric)
 		if err != nil {

@@ -228,6 +228,14 @@ func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 	return Sweep(t)
 }
 
+// PresentFabric discovers the whole fabric again; of a session that reads a file, it is the file's.
+func PresentFabric(t *starlark.Thread) (*Fabric, error) {
+	if e := EnvOf(lang.FiberOf(t).Runtime); e.Engine == nil && e.Loaded != nil {
+		return e.Current, nil
+	}
+	return Sweep(t)
+}
+
 // Sweep discovers the whole fabric again.
 func Sweep(t *starlark.Thread) (f *Fabric, err error) {
 	err = lang.Operate(t, "discover", func(c *lang.Call) (err error) {
