@@ -164,7 +164,8 @@ func (x *repaired) arrivals() func(s int, dest graph.Dest) bool {
 }
 
 // otherLevels counts the paths from a switch to a LID, by lash of pairs of switches, with another
-// service level, of which neither the path there nor that back has changed.
+// service level, of which neither the path there nor that back has changed. By nue, the paths to a LID
+// that must change may all move to another lane.
 func (x *repaired) otherLevels() int {
 	g := x.r.Graph()
 	same := func(from, to int) bool {
@@ -175,7 +176,7 @@ func (x *repaired) otherLevels() int {
 	paths := map[[2]int]bool{}
 	for from, s := range g.Terminals() {
 		for to, d := range g.Terminals() {
-			if s.Out == 0 || d.Out == 0 || x.old.SL.Of(from, d.LID) == x.r.SL.Of(from, d.LID) || !same(from, to) || !same(to, from) {
+			if s.Out == 0 || d.Out == 0 || x.r.Engine == "nue" && x.used[d.LID] || x.old.SL.Of(from, d.LID) == x.r.SL.Of(from, d.LID) || !same(from, to) || !same(to, from) {
 				continue
 			}
 			if x.r.Engine == "lash" {

@@ -70,6 +70,9 @@ func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
 		}
 	}
 	n.finish(x.dest)
+	if n.changed != nil {
+		n.changed.addChanged(a.r, []gap{x})
+	}
 	return all
 }
 

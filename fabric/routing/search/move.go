@@ -1,11 +1,114 @@
 package search
 
 import (
+	"context"
 	"slices"
 
 	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/walk"
+	"fabsh/mad"
 )
+
+// place gives the LIDs of gaps, which are on one lane, paths from the start by which few blocks
+// change: beside the others there, or on another lane, as far as these are allowed. False: it found
+// none for some. With escape, there are some on their own lane if an escape tree fits beside the others.
+//
+// Time: a search as of nue for each LID and lane.
+func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool) (all bool, err error) {
+	gaps = a.blank(gaps)
+	own, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
+	if err != nil {
+		return false, err
+	}
+	var tree []int32
+	if escape {
+		if tree, _, err = findTree(ctx, a.r, own); err != nil {
+			return false, err
+		}
+	}
+	n := newNueSearch(a.r, own, own.Positions())
+	n.setTree(tree)
+	a.graphs[lane] = n.order.Graph
+	lanes := []int{lane}
+	for other := range a.graphs {
+		if other != lane && a.canMove() {
+			lanes = append(lanes, other)
+		}
+	}
+	for _, x := range gaps {
+		n, to, err := a.bestLane(ctx, lanes, x)
+		if err != nil {
+			return false, err
+		}
+		if n == nil && len(a.graphs) < a.allowed && a.canMove() {
+			lanes, a.graphs = append(lanes, len(a.graphs)), append(a.graphs, cdg.New(a.r.Graph(), 1))
+			if n, to, err = a.bestLane(ctx, lanes[len(lanes)-1:], x); err != nil {
+				return false, err
+			}
+		}
+		switch {
+		case n != nil:
+			n.finish(x.dest)
+		case tree != nil:
+			n, to = a.searchOn(lane), lane
+			n.tree = tree
+			n.takeEscape(x.d, x.dest)
+		default:
+			return false, nil
+		}
+		a.graphs[to] = n.order.Graph
+		a.changed.addChanged(a.r, []gap{x})
+		a.setLane(x.dest.LID, to)
+	}
+	return true, nil
+}
+
+// bestLane searches for all paths to a LID on some lanes, and returns the search by which the fewest
+// blocks change, or that on the first of them where it leaves these few. Nil: none found all.
+func (a *patching) bestLane(ctx context.Context, lanes []int, x gap) (best *nueSearch, lane int, err error) {
+	found, blocks := make([]*nueSearch, len(lanes)), make([]int, len(lanes))
+	err = graph.Each(ctx, a.r.Graph().Workers(), len(lanes), func(_, i int) {
+		n := a.searchOn(lanes[i])
+		n.keep(x)
+		n.begin(x.d)
+		if n.search(); n.left == 0 {
+			found[i], blocks[i] = n, n.countChanges(x)
+		}
+	})
+	at := -1
+	for i, n := range found {
+		if n != nil && (at < 0 || blocks[i] < blocks[at]) {
+			at = i
+		}
+		if i == 0 && n != nil && a.changed.size+blocks[0] <= fewBlocks*a.least {
+			break
+		}
+	}
+	if at < 0 || err != nil {
+		return nil, 0, err
+	}
+	return found[at], lanes[at], nil
+}
+
+// searchOn begins a search beside the paths on a lane.
+func (a *patching) searchOn(lane int) *nueSearch {
+	d := a.graphs[lane].Clone()
+	n := newNueSearch(a.r, d, d.Positions())
+	n.load, n.changed = slices.Clone(a.load), a.changed
+	return n
+}
+
+// countChanges counts the blocks that change by the paths that were found, beside those that do anyway.
+func (n *nueSearch) countChanges(x gap) (blocks int) {
+	for s, via := range n.via {
+		if via >= 0 && n.g.Channels()[via].Port != x.old[s] && !n.changed.has(s, x.dest.LID) {
+			blocks++
+		}
+	}
+	return blocks
+}
 
 // blank drops all packets to the LIDs of gaps, to search for paths from the start.
 func (a *patching) blank(gaps []gap) (list []gap) {
@@ -20,43 +123,28 @@ func (a *patching) blank(gaps []gap) (list []gap) {
 	return list
 }
 
-// moveToLanes gives the LIDs that are open another lane, as far as these are allowed.
-func (a *patching) moveToLanes() error {
-	if a.allowed == 1 {
-		return nil
-	}
-	r := a.r
-	if r.SL == nil || r.SL.Pair != nil || !r.SL2VL.Direct() {
-		if r.SL.Any() {
-			return nil
-		}
-		r.SL = &routes.SL{}
-	}
-	r.SL2VL = routes.NewSL2VL(r.Graph())
-	r.SL.Dest = append(r.SL.Dest, make([]uint8, max(0, int(r.Top())+1-len(r.SL.Dest)))...)
-	a.toCAs.missing = 0
-	for _, x := range a.blank(a.open) {
-		var count tally
-		for lane := range a.allowed {
-			if lane == len(a.graphs) {
-				a.graphs = append(a.graphs, cdg.New(r.Graph(), 1))
-			}
-			d := a.graphs[lane].Clone()
-			n := newNueSearch(r, d, d.Positions())
-			n.load = slices.Clone(a.load)
-			if count = (tally{}); a.close(n, x, &count) {
-				r.SL.Dest[x.dest.LID], a.graphs[lane] = uint8(lane), d
-				break
-			}
-			a.blank([]gap{x})
-		}
-		a.toCAs.added += count.added
-		a.toCAs.missing += count.missing
-	}
-	return nil
+// canMove reports whether LIDs may get another lane.
+func (a *patching) canMove() bool {
+	sl := a.r.SL
+	return a.allowed > 1 && (!sl.Any() || sl.Pair == nil && a.r.SL2VL.Direct())
 }
 
-// stillOn are those of gaps whose LIDs are on a lane.
-func (a *patching) stillOn(lane int, gaps []gap) []gap {
-	return slices.DeleteFunc(slices.Clone(gaps), func(x gap) bool { return a.lane(x.dest.LID) != lane })
+// setLane gives a LID a lane.
+func (a *patching) setLane(lid mad.LID, lane int) {
+	r := a.r
+	if a.lane(lid) == lane {
+		return
+	}
+	if !r.SL.Any() {
+		r.SL, r.SL2VL = &routes.SL{}, routes.NewSL2VL(r.Graph())
+	}
+	r.SL.Dest = append(r.SL.Dest, make([]uint8, max(0, int(r.Top())+1-len(r.SL.Dest)))...)
+	r.SL.Dest[lid] = uint8(lane)
+}
+
+// clone is a copy that writes tables of its own.
+func (a *patching) clone() *patching {
+	c := *a
+	c.r, c.graphs, c.dropped, c.changed = a.r.Clone(), slices.Clone(a.graphs), slices.Clone(a.dropped), a.changed.clone()
+	return &c
 }

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"fabsh/fabric/plural"
@@ -41,9 +40,17 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		return nil, false, err
 	}
 	a := patching{addition: addition{r: t, connected: connected}, allowed: lanes}
+	if lanes > 0 {
+		if err := a.countLeast(ctx, r.Graph()); err != nil {
+			return nil, false, err
+		}
+	}
 	if err := a.findBroken(ctx, r.Graph()); err != nil {
 		return nil, false, err
 	}
+	a.changed = newBlockSet(t)
+	a.changed.addLost(&a.addition, a.dropped)
+	a.least = max(a.least, a.changed.size)
 	loop := false
 	for lane := range a.lanes() {
 		d, err := walk.Dependencies(ctx, t, a.onLane(lane))
@@ -64,6 +71,8 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 // patching is the state of patch.
 type patching struct {
 	addition
+	changed *blockSet // blocks of tables that change
+	least   int
 	allowed int          // lanes that LIDs may change to; 0: they change no path that arrives
 	graphs  []*cdg.Graph // by lane: the dependencies of paths to CAs
 	load    []int64      // routes, by channel
@@ -126,6 +135,7 @@ func (a *patching) closeAll(ctx context.Context) (err error) {
 	}
 	if graph, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
 		n := newNueSearch(t, graph, graph.Positions())
+		n.changed = a.changed
 		n.order.Budget = testsOfLast * len(t.Graph().Channels())
 		return n
 	}); err != nil || a.toSwitches.missing == 0 || a.allowed == 0 {
@@ -148,104 +158,6 @@ func (a *patching) closeAll(ctx context.Context) (err error) {
 		t.Notes = append(t.Notes, fmt.Sprintf("repair: %s to LIDs of switches, which management packets take, may close a credit loop with others", plural.Count(left, "path", "paths")))
 	}
 	return nil
-}
-
-// closeLane searches for the paths on one lane.
-func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
-	if a.toCAs = (tally{}); len(cas) == 0 {
-		return nil
-	}
-	// With the dependencies of packets to switches, or, where that leaves some out, without.
-	given := []*cdg.Graph{a.graphs[lane]}
-	if lane == 0 {
-		both, err := walk.WithSwitches(ctx, a.r, a.graphs[0])
-		if err != nil {
-			return err
-		}
-		given = []*cdg.Graph{both, a.graphs[0]}
-	}
-	for i, with := range given {
-		if i > 0 {
-			a.restore(cas)
-		}
-		if err := a.try(ctx, lane, with, cas, nil); err != nil || a.toCAs.missing == 0 {
-			return err
-		}
-	}
-	if a.allowed == 0 {
-		return nil
-	}
-	// Beside the turns of an escape tree, so that it leaves no LID without paths.
-	a.restore(cas)
-	alone := given[len(given)-1]
-	tree, root, err := findTree(ctx, a.r, alone)
-	if err != nil {
-		return err
-	}
-	if err := a.try(ctx, lane, alone, cas, tree); err != nil || a.toCAs.missing == 0 {
-		return err
-	}
-	found := make([][]uint8, len(cas))
-	for i, x := range cas {
-		found[i] = a.r.Column(x.dest.LID)
-	}
-	a.restore(cas)
-	if ok, err := a.makeRoom(ctx, lane, root, cas, 1); ok || err != nil {
-		return err
-	}
-	for i, x := range cas { // what was found stays, beside other paths to the rest
-		for s, port := range found[i] {
-			a.r.Row(s)[x.dest.LID] = port
-		}
-	}
-	// All paths to the LIDs that lack some, then to all LIDs that change.
-	for _, again := range [][]gap{a.open, cas} {
-		gaps := a.blank(again)
-		set := make([]bool, int(a.r.Top())+1)
-		for _, x := range gaps {
-			set[x.dest.LID] = true
-		}
-		others, err := walk.Dependencies(ctx, a.r, a.onLane(lane).Without(set))
-		if err != nil {
-			return err
-		}
-		if tree, root, err = findTree(ctx, a.r, others); err != nil {
-			return err
-		}
-		if err := a.try(ctx, lane, others, gaps, tree); err != nil || a.toCAs.missing == 0 {
-			return err
-		}
-		if tree != nil {
-			n := newNueSearch(a.r, a.graphs[lane], a.graphs[lane].Positions())
-			n.setTree(tree)
-			for _, x := range a.open {
-				n.takeEscape(x.d, x.dest)
-			}
-			a.toCAs.missing = 0
-			return nil
-		}
-	}
-	if err := a.moveToLanes(); err != nil || a.toCAs.missing == 0 {
-		return err
-	}
-	cas = a.stillOn(lane, cas)
-	a.restore(cas)
-	_, err = a.makeRoom(ctx, lane, root, cas, math.MaxInt)
-	return err
-}
-
-// try searches for paths beside given dependencies, and the turns of an escape tree, if
-// tree is not nil.
-func (a *patching) try(ctx context.Context, lane int, given *cdg.Graph, gaps []gap, tree []int32) (err error) {
-	a.toCAs = tally{}
-	a.graphs[lane], err = a.toEach(ctx, &a.toCAs, gaps, maxAttempts, func() *nueSearch {
-		d := given.Clone()
-		n := newNueSearch(a.r, d, d.Positions())
-		n.load = slices.Clone(a.load)
-		n.setTree(tree)
-		return n
-	})
-	return err
 }
 
 // findBroken drops the entries for packets that do not arrive, of all switches, and
@@ -313,27 +225,37 @@ func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 func (a *patching) shortest(ctx context.Context, all bool) error {
 	g := a.r.Graph()
 	endpoints := g.Endpoints()
-	var queue []int32
+	var queue graph.CostHeap
+	var behind []int32
 	for _, x := range a.dropped {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		behind = linksBehind(g, x, behind)
 		queue = queue[:0]
-		for s := range g.Switches() {
-			if a.r.Row(s)[x.dest.LID] != routes.NoPort && a.connected.Distance(s, x.d) >= 0 {
-				queue = append(queue, int32(s))
+		from := func(t int32) {
+			for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
+				s, back := g.ChannelTo(c), g.Channels()[c].Reverse
+				if a.r.Row(int(s))[x.dest.LID] != routes.NoPort || !(all || endpoints[s] == 0 || a.allowed > 0 && x.dest.Out == 0) {
+					continue
+				}
+				item := graph.CostItem{Channel: back, Bound: int32(a.connected.Distance(int(t), x.d))}
+				if x.old[s] != g.Channels()[back].Port {
+					item.Cost = int64(1 + behind[s])
+				}
+				queue.Push(item)
 			}
 		}
-		for _, asBefore := range []bool{true, false} {
-			for i := 0; i < len(queue); i++ {
-				t := queue[i]
-				for c := g.FirstChannel(int(t)); c < g.FirstChannel(int(t+1)); c++ {
-					s, port := g.ChannelTo(c), g.Channels()[c].PeerPort
-					if entry := &a.r.Row(int(s))[x.dest.LID]; *entry == routes.NoPort && (all || endpoints[s] == 0 || a.allowed > 0 && x.dest.Out == 0) && (!asBefore || x.old[s] == port) {
-						*entry = port
-						queue = append(queue, s)
-					}
-				}
+		for s := range g.Switches() {
+			if a.r.Row(s)[x.dest.LID] != routes.NoPort && a.connected.Distance(s, x.d) >= 0 {
+				from(int32(s))
+			}
+		}
+		for len(queue) > 0 {
+			ch := &g.Channels()[queue.Pop().Channel]
+			if entry := &a.r.Row(int(ch.From))[x.dest.LID]; *entry == routes.NoPort {
+				*entry = ch.Port
+				from(ch.From)
 			}
 		}
 	}

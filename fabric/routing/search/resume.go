@@ -11,9 +11,9 @@ import (
 // already, and returns which these are. Entries that none of these packets take have dependencies that
 // were not tested.
 func (n *nueSearch) resume(x gap) []bool {
-	n.begin(x.d)
-	n.queue = n.queue[:0]
-	n.keep(x.old)
+	n.prepare(x.d)
+	n.fix(int32(x.d), graph.NoChannel, 0)
+	n.keep(x)
 	if n.walk == nil {
 		n.walk = walk.New(n.g)
 	}
@@ -45,16 +45,54 @@ func (n *nueSearch) resume(x gap) []bool {
 	return had
 }
 
-// keep makes it cost more to change those of the entries that still lead to a switch; nil: it
-// does not matter.
-func (n *nueSearch) keep(entries []uint8) {
-	n.kept = n.kept[:0]
-	for s, port := range entries {
-		n.kept = append(n.kept, max(graph.NoChannel, n.g.Target(int32(s), port).Channel()))
-	}
-	if entries == nil {
+// keep makes it cost more to change those of the entries before that still lead to a switch, unless
+// their block changes anyway: the more, the farther away from what is lost, so that packets from
+// there come by the same way again. Without entries before, as for Complete, it does not matter.
+func (n *nueSearch) keep(x gap) {
+	if n.kept = n.kept[:0]; x.old == nil {
 		n.kept = nil
+		return
 	}
+	for s, port := range x.old {
+		c := int32(graph.NoChannel)
+		if !n.changed.has(s, x.dest.LID) {
+			c = max(c, n.g.Target(int32(s), port).Channel())
+		}
+		n.kept = append(n.kept, c)
+	}
+	n.behind = linksBehind(n.g, x, n.behind)
+}
+
+// linksBehind is, by switch, how many links packets took by the entries before to one from which
+// these lead nowhere now; 0: they come to none. It uses the memory of list.
+func linksBehind(g *graph.Graph, x gap, list []int32) []int32 {
+	list = append(list[:0], make([]int32, len(x.old))...)
+	list[x.d] = -1
+	var path []int32
+	for s := range list {
+		at := int32(s)
+		for path = path[:0]; list[at] == 0; {
+			path = append(path, at)
+			list[at] = -1 // a loop ends there
+			c := g.Target(at, x.old[at]).Channel()
+			if c < 0 {
+				list[at] = 1
+				path = path[:len(path)-1]
+				break
+			}
+			at = g.ChannelTo(c)
+		}
+		for _, t := range slices.Backward(path) {
+			if list[t] = list[at]; list[t] > 0 {
+				list[t]++
+			}
+			at = t
+		}
+	}
+	for s, n := range list { // 1 is where they lead nowhere
+		list[s] = max(0, n-1)
+	}
+	return list
 }
 
 // siblingCost is what a channel costs a search for the LID of a port, where the path to

@@ -30,9 +30,8 @@ type room struct {
 	cut   []dependency
 	join  int32 // the channel that is tried
 	work  int   // channels that searches may still go through
-	limit int   // fewer other LIDs may lose a dependency by a link
 
-	blocks, others int // that change, and LIDs beside those of the gaps
+	others int // LIDs beside those of the gaps that change
 }
 
 // dependency is an edge of the channel dependency graph.
@@ -47,16 +46,16 @@ const maxLinks = 16
 // makeRoom closes all gaps on a lane, beside an escape tree that begins at root. Other LIDs whose
 // paths close a cycle with its turns get other paths from the switches that take these. Of
 // several links that make the forest a tree, it takes that by which the fewest blocks of tables change.
-// False: each link takes a dependency away from limit other LIDs or more.
+// False: no links make it one.
 //
 // Time: for each link between two trees of the forest, a search of the dependency graph for
 // each turn, and each dependency that is in its way; and searches as of nue, for each that is tried.
-func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap, limit int) (ok bool, err error) {
+func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) (ok bool, err error) {
 	d, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
 		return false, err
 	}
-	m := room{patching: a, limit: limit, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
+	m := room{patching: a, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
 	for _, x := range gaps {
 		m.gone[x.dest.LID] = true
 	}
@@ -82,13 +81,13 @@ func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap, lim
 	if tried = slices.DeleteFunc(tried, func(t *room) bool { return t == nil }); len(tried) == 0 {
 		return false, nil
 	}
-	best := slices.MinFunc(tried, func(t, u *room) int { return cmp.Compare(t.blocks, u.blocks) })
+	best := slices.MinFunc(tried, func(t, u *room) int { return cmp.Compare(t.changed.size, u.changed.size) })
 	for s := range a.r.Graph().Switches() {
 		copy(a.r.Row(s), best.r.Row(s))
 	}
-	a.graphs[lane], a.dropped, a.toCAs.missing = best.graphs[lane], best.dropped, 0
+	a.graphs[lane], a.dropped, a.changed, a.toCAs.missing = best.graphs[lane], best.dropped, best.changed, 0
 	if best.others > 0 {
-		a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: other paths were needed for %s, to leave room for those of %s", plural.Count(best.others, "LID that used nothing that is gone", "LIDs that used nothing that is gone"), plural.Count(len(a.open), "other", "others")))
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: other paths were needed for %s, to leave room for those of %s", plural.Count(best.others, "LID that used nothing that is gone", "LIDs that used nothing that is gone"), plural.Count(len(gaps), "other", "others")))
 	}
 	return true, nil
 }
@@ -105,10 +104,8 @@ func (m *room) isWhole() bool {
 
 // clone is a copy that writes tables of its own.
 func (m *room) clone() *room {
-	a := *m.patching
-	a.r, a.graphs, a.dropped = m.r.Clone(), slices.Clone(m.graphs), slices.Clone(m.dropped)
 	t := *m
-	t.patching, t.d, t.at, t.tree = &a, m.d.Clone(), slices.Clone(m.at), slices.Clone(m.tree)
+	t.patching, t.d, t.at, t.tree = m.patching.clone(), m.d.Clone(), slices.Clone(m.at), slices.Clone(m.tree)
 	t.gone, t.cut = maps.Clone(m.gone), slices.Clone(m.cut)
 	return &t
 }
@@ -120,19 +117,15 @@ func (m *room) finish(ctx context.Context, lane int, gaps []gap) error {
 	if err := m.close(ctx, lane, gaps); err != nil {
 		return err
 	}
-	blocks := map[[2]int]bool{}
-	for i, x := range gaps {
-		same := true
+	m.changed.addChanged(m.r, gaps)
+	for _, x := range others {
 		for s, port := range m.r.Column(x.dest.LID) {
 			if port != x.old[s] && port != routes.NoPort {
-				same, blocks[[2]int{s, int(x.dest.LID) / mad.LFTBlock}] = false, true
+				m.others++
+				break
 			}
 		}
-		if i >= len(gaps)-len(others) && !same {
-			m.others++
-		}
 	}
-	m.blocks = len(blocks)
 	return nil
 }
 
@@ -143,7 +136,7 @@ func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
 		return err
 	}
 	n := newNueSearch(m.r, d, d.Positions())
-	n.load = slices.Clone(m.load)
+	n.load, n.changed = slices.Clone(m.load), m.changed
 	n.setTree(m.tree)
 	for _, x := range gaps {
 		if ctx.Err() != nil {
@@ -153,9 +146,10 @@ func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
 			continue
 		}
 		m.blank([]gap{x})
-		n.keep(x.old)
+		n.keep(x)
 		n.bound = nil
 		n.route(x.d, x.dest)
+		m.changed.addChanged(m.r, []gap{x})
 	}
 	m.graphs[lane], m.toCAs.missing = n.order.Graph, 0
 	return nil
@@ -222,9 +216,9 @@ func (m *room) links(most int) (best []int32) {
 		if m.at[ch.From] == m.at[ch.To] || ch.Reverse < int32(c) || m.work < 0 && len(best) > 0 {
 			continue
 		}
-		limit := m.limit
+		limit := math.MaxInt
 		if len(users) == most {
-			limit = min(limit, users[most-1])
+			limit = users[most-1]
 		}
 		n, undo := m.tryLink(int32(c), limit)
 		if n < 0 {

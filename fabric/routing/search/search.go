@@ -12,6 +12,7 @@
 //	addition.go the paths that are missing, and how often they are searched for
 //	downup.go   paths to switches that turn from down to up once
 //	patch.go    Patch: tables of which nothing is known, and those of nue, after a change;
+//	ways.go     in the way by which the fewest blocks change; blocks.go: which these are
 //	room.go     where a lane has no room for the paths that change; move.go: on others
 //	compatible.go Compatible: tables near those of an engine that those in force can be
 //	            replaced by
@@ -59,6 +60,8 @@ type nueSearch struct {
 	flow     []int64    // by switch: CAs and routers whose packets pass through
 	walk     *walk.Walk // of tables that there are already
 	kept     []int32    // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
+	behind   []int32    // by switch: see linksBehind; with kept
+	changed  *blockSet  // where entries change already
 	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
 	levels              // without cycle tests
 }
@@ -67,9 +70,9 @@ type nueSearch struct {
 // a short path goes before one with few routes.
 const hopCost = graph.MaxWeight
 
-// changeCost is what it costs to change an entry in force that may stay: detours of a few hops are
+// changeCost is what it costs to change an entry in force that may stay: detours of some hops are
 // better.
-const changeCost = 3 * hopCost
+const changeCost = 8 * hopCost
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
@@ -85,13 +88,18 @@ func newNueSearch(r *routes.Routes, d *cdg.Graph, position []int32) *nueSearch {
 
 // begin starts the search for a LID on switch home.
 func (n *nueSearch) begin(home int) {
+	n.prepare(home)
+	n.settle(int32(home), graph.NoChannel, 0)
+}
+
+// prepare forgets the search before.
+func (n *nueSearch) prepare(home int) {
 	n.reset(home)
 	n.queue = n.queue[:0]
 	for _, c := range n.rejected {
 		n.blocked[c] = false
 	}
 	n.rejected, n.patient = n.rejected[:0], true
-	n.settle(int32(home), graph.NoChannel, 0)
 }
 
 // reset forgets all paths.
@@ -138,15 +146,21 @@ func (n *nueSearch) item(c int32) graph.CostItem {
 // the switch that c begins at. beyond is the cost of the rest of the path.
 func (n *nueSearch) relax(c int32, beyond int64) {
 	s := n.g.Channels()[c].From
-	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c]
-	if n.kept != nil && n.kept[s] >= 0 && n.kept[s] != c {
-		cost += changeCost
-	}
+	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c] + n.change(s, c)
 	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost || n.waits(s, c) {
 		return
 	}
 	n.cost[s] = cost
 	n.queue.Push(n.item(c))
+}
+
+// change is what it costs that the entry of s leads to channel c. It counts once, when s is
+// settled: what is behind s, as before, does not change.
+func (n *nueSearch) change(s, c int32) int64 {
+	if n.kept == nil || n.kept[s] < 0 || n.kept[s] == c {
+		return 0
+	}
+	return changeCost * int64(1+n.behind[s])
 }
 
 // waits reports whether the path from s over channel c must wait: see search.
@@ -179,7 +193,7 @@ func (n *nueSearch) search() {
 				continue
 			}
 			if next := n.via[n.g.ChannelTo(item.Channel)]; (next < 0 || n.order.TryAdd(item.Channel, next)) && n.takesOlder(item.Channel) {
-				n.settle(s, item.Channel, n.cost[s])
+				n.settle(s, item.Channel, n.cost[s]-n.change(s, item.Channel))
 				continue
 			}
 			n.blocked[item.Channel] = true
