@@ -172,6 +172,7 @@ var dumpRoutesMethod = lang.Builtin{
 	Returns: "string",
 	Params:  []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"opensm-lfts"`, Doc: format.TablesHelp()}},
 	Doc: `Returns the tables as the text of a file.
+Service levels and virtual lanes are in files of their own, path-sl and opensm-sl2vl, which load_routes(path, sl=, sl2vl=) reads; the other kinds, a snapshot too, have none.
 fabsh route POLICY --out FILE writes one without holding it in memory.`,
 	Example: `
 > discover().graph().route("ftree").dump().splitlines()[0]

@@ -64,6 +64,11 @@ func madeBy(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
 	r.SetOrigin(&b)
 }
 
+// AsIf is a basis as of tables that an engine made with up to so many lanes.
+func AsIf(engine string, lanes int) *Basis {
+	return &Basis{Engine: engine, options: Options{MaxVLs: lanes}}
+}
+
 // On are the options on another graph: without roots that it does not have.
 func (b *Basis) On(g *graph.Graph) Options {
 	o := b.options

@@ -7,6 +7,7 @@
 //	layered.go shortest paths on lanes: what a change breaks, and the lanes of the others;
 //	placing.go other entries and lanes; split.go, for more paths than must
 //	rearrange.go lanes in use for paths that fit on none; reroute.go: by other entries
+//	unknown.go the same for tables of unknown origin
 //	keep.go    ComputeKeeping: a full run that stays close to the tables in force
 //
 // The functions use all cores, and may run at the same time on the same tables, which must
@@ -39,7 +40,8 @@ import (
 // lanes, or for paths that need few, keep all other entries instead, and their lanes, but for
 // those that a note counts, and after a loss whatever balance results. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
-// ones that close no credit loop, if r closes none. Choices of adaptive routing come from the
+// ones that close no credit loop, if r closes none; shortest paths by shortest ones, where they are on
+// several lanes, and none is added. Choices of adaptive routing come from the
 // engine that made them; others are left out, with a note.
 //
 // Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
@@ -53,6 +55,9 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	}
 	b := engine.BasisOf(r)
 	if b == nil {
+		if t, err := keepUnknown(ctx, r, g); t != nil || err != nil {
+			return t, err
+		}
 		return search.Patch(ctx, r, g)
 	}
 	if b.Tree != nil && !b.Gaps {

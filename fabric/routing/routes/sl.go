@@ -248,6 +248,46 @@ func (v *SL2VL) Direct() bool {
 	return true
 }
 
+// DirectFor is Direct for service levels, a bit each, on links.
+func (v *SL2VL) DirectFor(used uint16) bool {
+	if v == nil {
+		return used == 1
+	}
+	for s, t := range v.tables {
+		ports := v.graph.Switches()[s].NumPorts() + 1
+		for i, vl := range t {
+			if sl := i % 16; used>>sl&1 != 0 && int(vl) != sl && i/16%ports > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ByLID are the service levels of paths from CAs and routers, without Pair. Nil: those to some LID
+// differ. The level to a LID of the source itself does not matter.
+func (l *SL) ByLID(g *graph.Graph) *SL {
+	if l == nil || l.Pair == nil {
+		return l
+	}
+	by := &SL{}
+	for lid := range int(g.Top()) + 1 {
+		to, known, level := g.TerminalByLID(mad.LID(lid)), false, uint8(0)
+		for t := range g.Terminals() {
+			if x := &g.Terminals()[t]; t == to || to < 0 || x.Out == 0 || !x.IsEndpoint(0) {
+				continue
+			}
+			sl := l.Of(t, mad.LID(lid))
+			if known && sl != level {
+				return nil
+			}
+			known, level = true, sl
+		}
+		by.Dest = append(by.Dest, level)
+	}
+	return by
+}
+
 // SetSL gives the paths from terminals to LIDs a service level. Without any lanes so
 // far, SL n gets VL n.
 func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {

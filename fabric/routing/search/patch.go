@@ -39,6 +39,12 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 	if err != nil {
 		return nil, false, err
 	}
+	if sl, sl2vl := t.SL, t.SL2VL; lanes == 0 && sl.Any() && sl2vl.DirectFor(sl.Used()) {
+		if byLID := sl.ByLID(g); byLID != nil { // no lane changes
+			t.SL, t.SL2VL = byLID, routes.NewSL2VL(g)
+			defer func(t *routes.Routes) { t.SL, t.SL2VL = sl, sl2vl }(t)
+		}
+	}
 	a := patching{addition: addition{r: t, connected: connected}, allowed: lanes}
 	if lanes > 0 {
 		if err := a.countLeast(ctx, r.Graph()); err != nil {
@@ -60,7 +66,9 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		a.graphs = append(a.graphs, d)
 		loop = loop || !d.Acyclic()
 	}
-	if loop {
+	if loop && a.lanes() == 1 && t.SL.Any() {
+		t.Notes = append(t.Notes, "repair: virtual lanes that depend on more than the destination are not judged, so the new paths are the shortest ones, which may close a credit loop")
+	} else if loop {
 		t.Notes = append(t.Notes, "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones")
 	} else if err := a.closeAll(ctx); err != nil {
 		return nil, false, err
