@@ -142,6 +142,37 @@ func judge(t *testing.T, old, r, full *routes.Routes) repaired {
 	return x
 }
 
+// TestRepairHostBack: by lash, a host that comes back gets the service levels of the others on its switch,
+// and no other path gets another, whatever its LID.
+func TestRepairHostBack(t *testing.T) {
+	whole := damaged(t, "torus:dims=4/4,hosts=2")
+	for _, name := range []string{"node-0001 HCA-1", "node-0011 HCA-1", "node-0012 HCA-1"} {
+		host := whole.f.NodeByName(name)[0]
+		d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{host: true}}
+		old := compute(t, d.graph(t), "lash", engine.Options{})
+		r, err := Tables(t.Context(), old, whole.graph(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := r.Graph()
+		for i, from := range g.Terminals() {
+			for j, to := range g.Terminals() {
+				if from.Out == 0 || to.Out == 0 || i == j {
+					continue
+				}
+				if there, back := r.SL.Of(i, to.LID), r.SL.Of(j, from.LID); there != back {
+					t.Fatalf("%s back: from LID %d to %d SL %d, back %d", name, from.LID, to.LID, there, back)
+				}
+				o := old.Graph()
+				a, b := o.TerminalByLID(from.LID), o.TerminalByLID(to.LID)
+				if a >= 0 && b >= 0 && old.SL.Of(a, to.LID) != r.SL.Of(i, to.LID) {
+					t.Fatalf("%s back: from LID %d to %d SL %d, before %d", name, from.LID, to.LID, r.SL.Of(i, to.LID), old.SL.Of(a, to.LID))
+				}
+			}
+		}
+	}
+}
+
 // distinct is how many different blocks are in list.
 func distinct(list []int) int {
 	slices.Sort(list)

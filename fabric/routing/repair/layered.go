@@ -125,10 +125,10 @@ type pair struct {
 type path struct {
 	layer, was int
 	trail      []int32 // on layer at present
-	given      []int32 // what was on layer was before, and stays there until it is put elsewhere
+	given      []int32 // its edges on layer was before the repair; they stay there until it is put elsewhere
 	stays      bool    // it used nothing that was lost
-	displaced  int     // others, so often
-	off        bool    // its lane, for a while
+	displaced  int     // how often it displaced others
+	off        bool    // taken off its lane while a cost is computed
 }
 
 // newLayered begins with r on g. Nil: lanes depend on more than the level.
@@ -181,7 +181,29 @@ func (x *layered) readLayers(r *routes.Routes) bool {
 			x.used = max(x.used, int(x.layer[s][lid])+1)
 		}
 	}
+	if x.l.Both {
+		x.representOld(old)
+	}
 	return true
+}
+
+// representOld gives the LIDs that stand for all of their switch the layers of one that it had before:
+// they may be those of hosts that are new.
+func (x *layered) representOld(old *graph.Graph) {
+	for _, d := range x.l.Dests {
+		known := slices.IndexFunc(x.g.DestsOf(int(d.Home)), func(dest graph.Dest) bool {
+			t := old.TerminalByLID(dest.LID)
+			return dest.Out > 0 && t >= 0 && old.Terminals()[t].Switch >= 0 && x.g.SwitchByGUID(old.Switches()[old.Terminals()[t].Switch].GUID()) == int(d.Home)
+		})
+		if known < 0 {
+			continue
+		}
+		for _, layer := range x.layer {
+			if layer != nil {
+				layer[d.Index] = layer[x.g.DestsOf(int(d.Home))[known].LID]
+			}
+		}
+	}
 }
 
 // findBroken finds the entries that do not lead along shortest paths, and makes them drop packets until others
@@ -257,7 +279,7 @@ func (x *layered) findBroken(ctx context.Context, old *graph.Graph) error {
 	return nil
 }
 
-// samePorts are the switches that the ports of s lead to, if they did so before, else -1.
+// portsBefore returns the switches that the ports of s led to, by port; -1: none that is left.
 func (x *layered) portsBefore(old *graph.Graph, s int, was []int32) *[256]int32 {
 	to := new([256]int32)
 	for p := range to {
