@@ -181,7 +181,7 @@ func expandItem(names []string, item string) ([]string, error) {
 func expandRanges(inner string) ([]string, error) {
 	var out []string
 	for part := range strings.SplitSeq(inner, ",") {
-		from, to, isRange := strings.Cut(part, "-")
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
 		if !isRange {
 			to = from
 		}

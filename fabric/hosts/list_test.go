@@ -33,7 +33,7 @@ func TestFold(t *testing.T) {
 func TestExpand(t *testing.T) {
 	for _, test := range []struct{ list, want string }{
 		{"", ""},
-		{"a,b", "a b"}, {" a, b ,n[1-2], c d", "a b n1 n2 c d"}, {"a, ,b", "error"},
+		{"a,b", "a b"}, {" a, b ,n[1-2], c d", "a b n1 n2 c d"}, {"a, ,b", "error"}, {"n[1, 3-4 ,6],m", "n1 n3 n4 n6 m"}, {"n[1, ]", "error"},
 		{"node[1-3,5]", "node1 node2 node3 node5"},
 		{"node[08-10]-ib", "node08-ib node09-ib node10-ib"},
 		{"r[1-2]n[1-2]", "r1n1 r1n2 r2n1 r2n2"},
