@@ -12,7 +12,7 @@ import (
 // rearrangement finds lanes, among those in use, for paths that fit on none beside the others. Each
 // goes where it costs the least: to a lane, off which it displaces those in its way, and these are put
 // on lanes again; or it comes by another entry. A path costs more each time it displaces others, so
-// that the same ones do not displace one another for ever (Blöchliger, Zufferey, "A graph coloring
+// that the same ones do not displace each other forever (Blöchliger, Zufferey, "A graph coloring
 // heuristic using partial solutions and a reactive tabu scheme", 2008; costs that rise are those of
 // McMurchie, Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", 1995).
 type rearrangement struct {
@@ -30,7 +30,8 @@ type rearrangement struct {
 var phases = []struct{ price, work int }{{0, 5}, {8, 35}, {1, 60}}
 
 // maxMoved is how many paths that used nothing that was lost may move for each that must change. As
-// for blocks, that is three times as many in all. A lane more is the lesser evil then, if it is allowed.
+// for blocks, that is three times as many in all. If more would have to, a lane is added where that is
+// allowed.
 const maxMoved = 2
 
 // rearrange reports whether it put all paths on lanes that are in use. If not, restart takes back

@@ -9,8 +9,8 @@ import (
 
 // TestRepairKeepsLanes: after the loss of a link, the tables of lash and dfsssp have as many lanes as
 // before, where that is possible, in nearly all cases. In those that are proven not to be possible for
-// paths that must change alone, a few others move. In a mesh, there is no other lane to move to: a lane
-// more it is, and then no more blocks change than must.
+// paths that must change alone, a few others move. A mesh has no other lane to move to: one is added,
+// and no more blocks change than must.
 func TestRepairKeepsLanes(t *testing.T) {
 	for _, x := range []struct {
 		engine, spec  string
