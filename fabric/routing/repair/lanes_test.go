@@ -173,6 +173,52 @@ func TestRepairHostBack(t *testing.T) {
 	}
 }
 
+// TestRepairMovedHosts: by lash, where two hosts, the only ones of their switches, have changed places,
+// paths there and back are on one lane, and no lane has a credit loop.
+func TestRepairMovedHosts(t *testing.T) {
+	whole := damaged(t, "torus:dims=4/4,hosts=1")
+	old := compute(t, whole.graph(t), "lash", engine.Options{})
+	one, two := whole.f.NodeByName("node-0001 HCA-1")[0], whole.f.NodeByName("node-0002 HCA-1")[0]
+	b := fabric.NewBuilder()
+	for i := range whole.f.Nodes() {
+		n := &whole.f.Nodes()[i]
+		switch n {
+		case one:
+			n = two
+		case two:
+			n = one
+		}
+		b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name()})
+		for num := range n.NumPorts() + 1 {
+			if p := n.Port(num); p != nil && p.Info() != nil {
+				b.SetPort(i, num, p.Info())
+			}
+		}
+	}
+	for i := range whole.f.Ports() {
+		if p := &whole.f.Ports()[i]; p.Peer() != nil && p.ID() < p.Peer().ID() {
+			if err := b.Link(p.Node().ID(), p.Num(), p.Peer().Node().ID(), p.Peer().Num()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	g := (&damage{f: b.Build()}).graph(t)
+	r, err := Tables(t.Context(), old, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verified(t, r, verify.Options{}); !v.OK() {
+		t.Errorf("unreachable %d, loops %d, acyclic %t", v.Unreachable, v.Loops, v.Acyclic)
+	}
+	for i, from := range g.Terminals() {
+		for j, to := range g.Terminals() {
+			if there, back := r.SL.Of(i, to.LID), r.SL.Of(j, from.LID); from.Out > 0 && to.Out > 0 && i != j && there != back {
+				t.Fatalf("from LID %d to %d SL %d, back %d", from.LID, to.LID, there, back)
+			}
+		}
+	}
+}
+
 // distinct is how many different blocks are in list.
 func distinct(list []int) int {
 	slices.Sort(list)

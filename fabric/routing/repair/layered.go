@@ -195,7 +195,8 @@ func (x *layered) representOld(old *graph.Graph) {
 			t := old.TerminalByLID(dest.LID)
 			return dest.Out > 0 && t >= 0 && old.Terminals()[t].Switch >= 0 && x.g.SwitchByGUID(old.Switches()[old.Terminals()[t].Switch].GUID()) == int(d.Home)
 		})
-		if known < 0 {
+		if known < 0 { // all its hosts are new, so its paths are too
+			x.layer[d.Home] = nil
 			continue
 		}
 		for _, layer := range x.layer {
