@@ -35,7 +35,7 @@ print(t.loads["leaf-1/5"], r.congestion(r.job_matrix(jobs, "ring")).max)
 two = classes(f, jobs="jobs.csv", first=["urgent"])
 print(two.job_traffic(jobs, "ring").num_shared, two.verify().ok, two.diff(r).entries > classes(f, jobs="jobs.csv", first=["urgent"], keep=True).diff(r).entries)
 print(r.job_traffic({"a": ["node-0001"], "b": "node-0001, node-0002"}, "rails").jobs.select(lambda j: j.missing or j.slowdown > 1))
-for bad in [lambda: r.job_traffic([1]), lambda: r.job_traffic({1: "a"}), lambda: r.job_traffic({"a": "a[1-"}), lambda: r.job_traffic({"a": [1]}), lambda: r.job_traffic({"a": 1}), lambda: r.job_traffic(5),
+for bad in [lambda: r.job_traffic([1]), lambda: r.job_traffic(jobs + jobs), lambda: r.job_traffic({1: "a"}), lambda: r.job_traffic({"a": "a[1-"}), lambda: r.job_traffic({"a": [1]}), lambda: r.job_traffic({"a": 1}), lambda: r.job_traffic(5),
     lambda: r.job_traffic({}, "gather"), lambda: r.job_matrix({}, "gather"), lambda: load_jobs("none.csv"), lambda: classes(f), lambda: classes(f, jobs="jobs.csv", first=["admin"])]:
     print(catch(bad).message)
 `)
@@ -57,6 +57,7 @@ leaf-1/5  spine-1/1        2  ["7", "8"]
 0 True True
 []
 job_traffic: for parameter jobs: element 0: got int, want job
+job_traffic: for parameter jobs: element 3: job "7" is listed twice
 job_traffic: for parameter jobs: got the key 1, want the id of a job as a string
 job_traffic: for parameter jobs: job "a": host list "a[1-": a bracket is not closed
 job_traffic: for parameter jobs: job "a": got int, want the name of a host

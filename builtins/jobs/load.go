@@ -93,11 +93,16 @@ func toJobs(v starlark.Value) (any, error) {
 		}
 		return list, nil
 	case starlark.Iterable:
+		seen := map[string]bool{} // results are by id
 		for i, x := range lang.Collect(v) {
 			j, ok := x.(*Job)
 			if !ok {
 				return nil, fmt.Errorf("element %d: got %s, want job", i, x.Type())
 			}
+			if seen[j.Job.ID] {
+				return nil, fmt.Errorf("element %d: job %q is listed twice", i, j.Job.ID)
+			}
+			seen[j.Job.ID] = true
 			list = append(list, j.Job)
 		}
 		return list, nil
