@@ -162,7 +162,7 @@ func (x *layered) readLayers(r *routes.Routes) bool {
 	old := r.Graph()
 	from := make([]int, len(x.g.Switches()))
 	for i, t := range old.Terminals() {
-		if t.Switch < 0 || t.Out == 0 {
+		if t.Switch < 0 || !t.IsEndpoint(0) {
 			continue
 		}
 		s := x.g.SwitchByGUID(old.Switches()[t.Switch].GUID())
@@ -170,7 +170,7 @@ func (x *layered) readLayers(r *routes.Routes) bool {
 		case s < 0:
 			continue
 		case x.layer[s] != nil:
-			if !r.SL.SameFrom(from[s], i) {
+			if !r.SL.SameFrom(from[s], i) && !sameBetween(r, from[s], i) {
 				return false
 			}
 			continue
@@ -205,6 +205,15 @@ func (x *layered) representOld(old *graph.Graph) {
 			}
 		}
 	}
+}
+
+// sameBetween reports whether the paths from two ports of a switch to others have the same levels.
+// Those between ports of one switch take no link.
+func sameBetween(r *routes.Routes, t, u int) bool {
+	g := r.Graph()
+	return !slices.ContainsFunc(g.Dests(), func(d graph.Dest) bool {
+		return g.Terminals()[d.Terminal].Switch != g.Terminals()[t].Switch && r.SL.Of(t, d.LID) != r.SL.Of(u, d.LID)
+	})
 }
 
 // findBroken finds the entries that do not lead along shortest paths, and makes them drop packets until others

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -16,7 +17,8 @@ import (
 //
 // Time: that of keepLanes, and of Hops on the graph of r.
 func keepUnknown(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
-	if used := r.SL.Used(); !r.SL.Any() || !r.SL2VL.DirectFor(used) {
+	upTo := uint16(1)<<bits.Len16(r.SL.Used()) - 1 // paths may move to any level below the highest
+	if !r.SL.Any() || !r.SL2VL.DirectFor(upTo) {
 		return nil, nil
 	}
 	if shortest, err := allShortest(ctx, r); !shortest || err != nil {

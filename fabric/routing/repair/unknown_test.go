@@ -3,13 +3,18 @@ package repair
 import (
 	"bytes"
 	"io"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
 // reread is r as read from the files that it is written to: what made it is unknown.
@@ -65,4 +70,119 @@ func TestRepairUnknown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// withoutLIDs is a graph of f in which the ports of late CAs, by number, have no LID.
+func withoutLIDs(t *testing.T, f *fabric.Fabric, late map[int]bool) *graph.Graph {
+	t.Helper()
+	g, err := graph.New(f, graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+		if late[p.Node().ID()] {
+			return 0, 0
+		}
+		return p.LID(), 0
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// lateCAs are a share of the CAs.
+func lateCAs(f *fabric.Fabric, random *rand.Rand, share float64) map[int]bool {
+	late := map[int]bool{}
+	for i := range f.Nodes() {
+		if !f.Nodes()[i].IsSwitch() && random.Float64() < share {
+			late[i] = true
+		}
+	}
+	return late
+}
+
+// bySource are the tables with levels for each source, of unknown origin.
+func bySource(r *routes.Routes) *routes.Routes {
+	r = r.Clone()
+	r.ForgetOrigin()
+	if r.SL == nil {
+		return r
+	}
+	sl := &routes.SL{Pair: make([][]uint8, len(r.Graph().Terminals()))}
+	for i := range sl.Pair {
+		for lid := range r.Top() + 1 {
+			sl.Pair[i] = append(sl.Pair[i], r.SL.Of(i, lid))
+		}
+	}
+	r.SL = sl
+	return r
+}
+
+// isWhole reports problems of tables that have to reach all pairs, on judged lanes without a credit loop.
+func isWhole(t *testing.T, what string, r *routes.Routes) {
+	t.Helper()
+	v := verified(t, r, verify.Options{})
+	if v.Unreachable > 0 || !v.Acyclic || slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "judged") }) {
+		t.Errorf("%s: unreachable %d, acyclic %v, %q", what, v.Unreachable, v.Acyclic, r.Notes)
+	}
+}
+
+// TestRepairLevelsBetween: of tables from files no path gets a level that none had before: the lane of
+// such a level is that of others here.
+func TestRepairLevelsBetween(t *testing.T) {
+	whole := damaged(t, "torus:dims=4/4,hosts=2")
+	r := bySource(compute(t, whole.graph(t), "lash", engine.Options{}))
+	if r.Lanes() != 2 {
+		t.Fatal(r.Lanes())
+	}
+	for _, row := range r.SL.Pair {
+		for lid := range row {
+			row[lid] *= 2
+		}
+	}
+	for s, n := range r.Graph().Switches() {
+		for in := range n.NumPorts() + 1 {
+			for out := range n.NumPorts() + 1 {
+				if err := r.SL2VL.Set(s, uint8(in), uint8(out), [16]uint8{2: 2}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for i, p := range whole.switchLinks() {
+		d := &damage{whole.f, map[*fabric.Port]bool{p: true}, map[*fabric.Node]bool{}}
+		got, err := Tables(t.Context(), r, d.graph(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.SL.Used()&^r.SL.Used() != 0 {
+			t.Errorf("without link %d: levels %b, before %b", i, got.SL.Used(), r.SL.Used())
+		}
+	}
+}
+
+// TestRepairHostsWithoutLID: the levels of ports of a switch that have no LID, and to LIDs of their own
+// switch, do not matter.
+func TestRepairHostsWithoutLID(t *testing.T) {
+	whole := damaged(t, "torus:dims=5/5,hosts=2")
+	late := lateCAs(whole.f, rand.New(rand.NewPCG(1, 1)), 0.2)
+	r := bySource(compute(t, withoutLIDs(t, whole.f, late), "dfsssp", engine.Options{}))
+	g := r.Graph()
+	for i, term := range g.Terminals() {
+		if r.SL.Pair[i][term.LID] = 1; term.Count == 0 {
+			r.SL.Pair[i] = nil
+		}
+	}
+	gone := whole.switchLinks()[7]
+	less, err := graph.New(whole.f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == gone || p.Peer() == gone }, LIDs: func(p *fabric.Port) (mad.LID, int) {
+		if late[p.Node().ID()] {
+			return 0, 0
+		}
+		return p.LID(), 0
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Tables(t.Context(), r, less)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isWhole(t, "dfsssp", got)
 }
