@@ -25,6 +25,21 @@ func OlderNumbers(g, o *Graph) (was []int32, same bool) {
 	return was, same
 }
 
+// Gained lists the channels of g that o does not have between the same switches, from the same port.
+func (g *Graph) Gained(o *Graph) (list []int32) {
+	was, _ := OlderNumbers(g, o)
+	for i, c := range g.channels {
+		from, to := was[c.From], was[c.To]
+		if from >= 0 && to >= 0 {
+			if before := o.Target(from, c.Port).Channel(); before >= 0 && o.ChannelTo(before) == to {
+				continue
+			}
+		}
+		list = append(list, int32(i))
+	}
+	return list
+}
+
 // HopsUpdate makes distances for a graph of those of another, whose links differ a
 // little. Neither has weights.
 type HopsUpdate struct {

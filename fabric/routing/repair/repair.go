@@ -137,7 +137,7 @@ func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*rout
 // than one in maxWorse routes more on a link.
 func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error)) (*routes.Routes, error) {
 	t, err := keep(ctx, r, g)
-	if err != nil || t != nil && !gained(r.Graph(), g) {
+	if err != nil || t != nil && len(g.Gained(r.Graph())) == 0 {
 		return t, err
 	}
 	b := engine.BasisOf(r)
@@ -157,21 +157,6 @@ func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ct
 		return full, nil
 	}
 	return t, nil
-}
-
-// gained reports whether some link between switches was not there before.
-func gained(old, g *graph.Graph) bool {
-	was, _ := graph.OlderNumbers(g, old)
-	for _, c := range g.Channels() {
-		a, b := was[c.From], was[c.To]
-		if a < 0 || b < 0 {
-			return true
-		}
-		if before := old.Target(a, c.Port).Channel(); before < 0 || old.ChannelTo(before) != b {
-			return true
-		}
-	}
-	return false
 }
 
 // patchLIDs is search.PatchLIDs where the verifier finds no gaps and no credit loop, else nil.

@@ -186,3 +186,24 @@ func TestRepairHostsWithoutLID(t *testing.T) {
 	}
 	isWhole(t, "dfsssp", got)
 }
+
+// TestRepairUnjudged: notes say why credit loops were not looked for: lanes that depend on the switch, or
+// a credit loop on the one lane that there is without a file of lanes.
+func TestRepairUnjudged(t *testing.T) {
+	for _, x := range []struct{ engine, spec, note string }{
+		{"dragonfly", "dragonfly:a=4,p=2,h=2", "repair: virtual lanes that depend on more than the destination are not judged, so the new paths are the shortest ones, which may close a credit loop"},
+		{"dfsssp", "torus:dims=4/4,hosts=2", "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones"},
+	} {
+		whole := damaged(t, x.spec)
+		r := compute(t, whole.graph(t), x.engine, engine.Options{})
+		r.ForgetOrigin()
+		if x.engine == "dfsssp" {
+			r.SL2VL = nil
+		}
+		d := &damage{whole.f, map[*fabric.Port]bool{whole.switchLinks()[0]: true}, map[*fabric.Node]bool{}}
+		got, err := Tables(t.Context(), r, d.graph(t))
+		if err != nil || !slices.Equal(got.Notes, []string{x.note}) {
+			t.Errorf("%s: %q, %v", x.engine, got.Notes, err)
+		}
+	}
+}

@@ -265,16 +265,27 @@ func (v *SL2VL) DirectFor(used uint16) bool {
 }
 
 // ByLID are the service levels of paths from CAs and routers, without Pair. Nil: those to some LID
-// differ. The level to a LID of the source itself does not matter.
-func (l *SL) ByLID(g *graph.Graph) *SL {
+// differ. The level to a LID of the source itself does not matter; ports that are not in the older
+// graph get the levels of the others.
+func (l *SL) ByLID(g, older *graph.Graph) *SL {
 	if l == nil || l.Pair == nil {
 		return l
+	}
+	var sources, fresh []int // terminals
+	for t := range g.Terminals() {
+		switch x := &g.Terminals()[t]; {
+		case x.Out == 0 || !x.IsEndpoint(0):
+		case older.TerminalByLID(x.LID) < 0:
+			fresh = append(fresh, t)
+		default:
+			sources = append(sources, t)
+		}
 	}
 	by := &SL{}
 	for lid := range int(g.Top()) + 1 {
 		to, known, level := g.TerminalByLID(mad.LID(lid)), false, uint8(0)
-		for t := range g.Terminals() {
-			if x := &g.Terminals()[t]; t == to || to < 0 || x.Out == 0 || !x.IsEndpoint(0) {
+		for _, t := range sources {
+			if t == to || to < 0 {
 				continue
 			}
 			sl := l.Of(t, mad.LID(lid))
@@ -284,6 +295,9 @@ func (l *SL) ByLID(g *graph.Graph) *SL {
 			known, level = true, sl
 		}
 		by.Dest = append(by.Dest, level)
+	}
+	for _, t := range fresh {
+		l.Pair[t] = slices.Clone(by.Dest)
 	}
 	return by
 }

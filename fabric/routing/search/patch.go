@@ -40,7 +40,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		return nil, false, err
 	}
 	if sl, sl2vl := t.SL, t.SL2VL; lanes == 0 && sl.Any() && sl2vl.DirectFor(sl.Used()) {
-		if byLID := sl.ByLID(g); byLID != nil { // no lane changes
+		if byLID := sl.ByLID(g, r.Graph()); byLID != nil { // no lane changes
 			t.SL, t.SL2VL = byLID, routes.NewSL2VL(g)
 			defer func(t *routes.Routes) { t.SL, t.SL2VL = sl, sl2vl }(t)
 		}
@@ -51,22 +51,15 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 			return nil, false, err
 		}
 	}
-	if err := a.findBroken(ctx, r.Graph()); err != nil {
+	judged := a.lanes() > 1 || t.Lanes() == 1
+	loop, err := a.begin(ctx, r.Graph())
+	if err == nil && loop && judged && a.dropStale(r.Graph()) {
+		loop, err = a.begin(ctx, r.Graph())
+	}
+	if err != nil {
 		return nil, false, err
 	}
-	a.changed = newBlockSet(t)
-	a.changed.addLost(&a.addition, a.dropped)
-	a.least = max(a.least, a.changed.size)
-	loop := false
-	for lane := range a.lanes() {
-		d, err := walk.Dependencies(ctx, t, a.onLane(lane))
-		if err != nil {
-			return nil, false, err
-		}
-		a.graphs = append(a.graphs, d)
-		loop = loop || !d.Acyclic()
-	}
-	if loop && a.lanes() == 1 && t.SL.Any() {
+	if loop && !judged {
 		t.Notes = append(t.Notes, "repair: virtual lanes that depend on more than the destination are not judged, so the new paths are the shortest ones, which may close a credit loop")
 	} else if loop {
 		t.Notes = append(t.Notes, "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones")
@@ -74,6 +67,54 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		return nil, false, err
 	}
 	return t, !loop && a.toCAs.missing+a.toSwitches.missing == 0, a.shortest(ctx, loop)
+}
+
+// begin finds the paths that do not arrive, and reports whether the others close a credit loop.
+func (a *patching) begin(ctx context.Context, old *graph.Graph) (loop bool, err error) {
+	a.cas, a.switches, a.dropped, a.graphs = nil, nil, nil, nil
+	if err := a.findBroken(ctx, old); err != nil {
+		return false, err
+	}
+	a.changed = newBlockSet(a.r)
+	a.changed.addLost(&a.addition, a.dropped)
+	a.least = max(a.least, a.changed.size)
+	for lane := range a.lanes() {
+		d, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
+		if err != nil {
+			return false, err
+		}
+		a.graphs = append(a.graphs, d)
+		loop = loop || !d.Acyclic()
+	}
+	return loop, nil
+}
+
+// dropStale drops the packets to LIDs and over links that the older graph does not have, and reports
+// whether there were any. Entries for these are from before they were lost; other paths may have been
+// found since that close a credit loop with theirs.
+func (a *patching) dropStale(old *graph.Graph) (any bool) {
+	g := a.r.Graph()
+	drop := func(s int32, lid mad.LID) {
+		entry := &a.r.Row(int(s))[lid]
+		any = any || *entry != routes.NoPort
+		*entry = routes.NoPort
+	}
+	for _, d := range g.Dests() {
+		for s := range int32(len(g.Switches())) {
+			if old.TerminalByLID(d.LID) < 0 {
+				drop(s, d.LID)
+			}
+		}
+	}
+	for _, c := range g.Gained(old) {
+		ch := &g.Channels()[c]
+		for lid, port := range a.r.Row(int(ch.From)) {
+			if port == ch.Port {
+				drop(ch.From, mad.LID(lid))
+			}
+		}
+	}
+	return any
 }
 
 // patching is the state of patch.
@@ -192,12 +233,14 @@ func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 			dropped, ofCAs := false, false
 			w.Begin()
 			for _, withCAs := range []bool{true, false} {
+				for s, n := range fresh {
+					if !withCAs && n > 0 && s != d && w.State[s] == walk.Unknown {
+						entries[s] = routes.NoPort
+					}
+				}
 				for s, n := range endpoints {
 					if (n > 0 && fresh[s] == 0) != withCAs {
 						continue
-					}
-					if fresh[s] > 0 && s != d && w.State[s] == walk.Unknown {
-						entries[s] = routes.NoPort
 					}
 					if w.From(int32(s), entries, dest.Terminal); w.State[s] < 0 {
 						lost := a.connected.Distance(s, d) >= 0
