@@ -64,7 +64,7 @@ func madeBy(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
 	r.SetOrigin(&b)
 }
 
-// AsIf is a basis as of tables that an engine made with up to so many lanes.
+// AsIf returns the basis of tables that an engine would have made with up to so many lanes.
 func AsIf(engine string, lanes int) *Basis {
 	return &Basis{Engine: engine, options: Options{MaxVLs: lanes}}
 }

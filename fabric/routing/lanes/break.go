@@ -123,8 +123,8 @@ func (l *Layering) breakCycle(cycle []frame) {
 	})
 }
 
-// eachThrough calls found for the destinations, by place, to which packets go from a to b, channels or
-// their classes, until it returns false.
+// eachThrough calls found for the destinations, by place, to which packets pass from channel a to
+// channel b, or from class to class, until it returns false.
 func (l *Layering) eachThrough(a, b int32, found func(dest int32) bool) {
 	from, to := l.Net.From[a], l.Net.To[a]
 	ofA, ofB := l.portsOf(from, a), l.portsOf(to, b)
@@ -160,7 +160,7 @@ func (l *Layering) moveThrough(s int32, dest int32, e int32) {
 	})
 }
 
-// upstream calls found for the switches whose packets to a destination come by s, and for s.
+// upstream calls found for s, and for the switches whose packets to a destination pass through s.
 func (l *Layering) upstream(s int32, dest int32, found func(s int32)) {
 	n, d := l.Net, &l.Dests[dest]
 	l.searches++

@@ -76,8 +76,8 @@ func (p *Placing) Add(layer int, trail []int32) bool {
 	return p.orders[layer].add(trail)
 }
 
-// Blocking are the edges of a layer that close a cycle with those of a path, without those that
-// the path has too. Nil: none does so, or the path alone.
+// Blocking returns the edges of a layer that close a cycle with those of a path, without those that
+// the path has too. Nil: there is no cycle, or the path alone closes one.
 func (p *Placing) Blocking(layer int, trail []int32) []int32 { return p.orders[layer].blocking(trail) }
 
 // Paths counts those over an edge of a layer.
@@ -98,7 +98,8 @@ func (p *Placing) Through(edge int32, found func(s int32, dest int)) {
 	})
 }
 
-// Work is how many edges of paths were added or followed, and vertices searches went through, so far.
+// Work returns the number of edges of paths that were added or followed so far, and of vertices that
+// searches went through.
 func (p *Placing) Work() int { return -p.l.work }
 
 // Remove takes edges off again.
@@ -135,7 +136,7 @@ func (o *order) sort() bool {
 	return len(queue) == len(into)
 }
 
-// blocking is Blocking of this layer.
+// blocking is Blocking for this layer.
 func (o *order) blocking(trail []int32) (edges []int32) {
 	for at, e := range trail {
 		if o.count[e] == 0 && !o.try(e, true) {
@@ -150,7 +151,7 @@ func (o *order) blocking(trail []int32) (edges []int32) {
 	return nil
 }
 
-// path are the edges of a shortest path from one vertex to another, which there is.
+// path returns the edges of a shortest path from one vertex to another, which must exist.
 func (o *order) path(from, to int32) (edges []int32) {
 	l := o.l
 	n, shifts := l.Net, l.shifts

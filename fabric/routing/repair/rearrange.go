@@ -113,8 +113,8 @@ func (x *layered) trailOf(k pair) (trail []int32) {
 	return trail
 }
 
-// run reports whether it put the open paths on lanes. If not, the work was not enough, or there is no
-// way for any of them.
+// run puts the open paths on lanes, and reports whether it could: the work may not be enough, or there
+// is no way for any of them. It always ends, as each step costs some of the work.
 func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 	x := m.x
 	limit := x.p.Work() + m.walked + work
@@ -137,8 +137,7 @@ func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 	return true, nil
 }
 
-// settle puts an open path on a lane, or changes an entry by which it comes. False: neither is
-// possible.
+// settle puts an open path on a lane, or changes an entry on its way. It reports whether it could.
 func (m *rearrangement) settle(k pair) bool {
 	trail := m.x.trailOf(k)
 	best, lane := math.MaxInt, -1
@@ -167,8 +166,8 @@ func (m *rearrangement) settle(k pair) bool {
 	return true
 }
 
-// lanesOf are all lanes, that first which a path had last; if it used nothing that was lost, that
-// which it had before.
+// lanesOf returns all lanes. The first is that which a path had last, or, if it used nothing that was
+// lost, that which it had before the repair.
 func (m *rearrangement) lanesOf(p *path) []int {
 	first := p.layer
 	if p.stays {
@@ -183,8 +182,8 @@ func (m *rearrangement) lanesOf(p *path) []int {
 	return list
 }
 
-// costOn is what it costs to put a path on a lane, or most: it is not less, or paths are in the way
-// that may not move.
+// costOn returns the cost to put a path on a lane; most: it is not less, or paths that may not move
+// are in the way.
 func (m *rearrangement) costOn(layer int, trail []int32, most int) (cost int) {
 	x := m.x
 	var off []pair
@@ -211,8 +210,8 @@ func (m *rearrangement) costOn(layer int, trail []int32, most int) (cost int) {
 	return min(cost, most)
 }
 
-// cheapest are the paths over an edge of a cycle that a path closes on a lane: those that cost the
-// least to displace. Nil: over each edge are some that may not move.
+// cheapest returns the paths over one edge of a cycle that a path closes on a lane: the edge whose paths
+// cost the least to displace. Nil: each edge has some that may not move.
 func (m *rearrangement) cheapest(layer int, trail []int32) (users []pair, price int) {
 	best := int32(-1)
 	for _, e := range m.x.p.Blocking(layer, trail) {
@@ -226,8 +225,7 @@ func (m *rearrangement) cheapest(layer int, trail []int32) (users []pair, price 
 	return m.usersOf(layer, best), price
 }
 
-// costOver is what it costs to displace all paths over an edge of a lane, and reports whether all may
-// move.
+// costOver returns the cost to displace all paths over an edge of a lane, and whether all may move.
 func (m *rearrangement) costOver(layer int, e int32) (cost int, ok bool) {
 	others := m.x.p.Paths(layer, e)
 	for _, k := range m.over[e] {
@@ -239,7 +237,7 @@ func (m *rearrangement) costOver(layer int, e int32) (cost int, ok bool) {
 	return cost + others*m.price, others == 0 || m.price > 0
 }
 
-// priceOf is what it costs to displace a path.
+// priceOf returns the cost to displace a path.
 func (m *rearrangement) priceOf(p *path) int {
 	if p.stays && p.layer == p.was {
 		return m.price + p.displaced
@@ -247,7 +245,7 @@ func (m *rearrangement) priceOf(p *path) int {
 	return 1 + p.displaced
 }
 
-// usersOf are the paths over an edge of a lane, all of which may move.
+// usersOf returns the paths over an edge of a lane, all of which may move.
 func (m *rearrangement) usersOf(layer int, e int32) (users []pair) {
 	x := m.x
 	for _, k := range m.over[e] {

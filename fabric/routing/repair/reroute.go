@@ -2,8 +2,8 @@ package repair
 
 import "slices"
 
-// changeEntry changes an entry by which a path comes, there or back: that after which the paths that
-// come by it fit on lanes best, if that costs less than most. Those that do not fit are open.
+// changeEntry changes an entry on the way of a path, there or back: the one with which the paths that
+// use it fit on lanes best, if that costs less than most. Paths that do not fit are open afterwards.
 func (m *rearrangement) changeEntry(k pair, most int) bool {
 	x := m.x
 	var best entries
@@ -69,8 +69,8 @@ func (m *rearrangement) change(u *unit, s int32, ports []uint8) {
 	}
 }
 
-// costBy is what it costs if a switch sends a unit over other ports: the paths of switches behind it
-// that fit on no lane then.
+// costBy returns the cost if a switch sends a unit over other ports: that of the paths behind it that
+// then fit on no lane.
 func (m *rearrangement) costBy(u *unit, s int32, ports []uint8, behind []int32) (cost int) {
 	x := m.x
 	for _, from := range behind {
@@ -102,7 +102,7 @@ func (m *rearrangement) costBy(u *unit, s int32, ports []uint8, behind []int32) 
 	return cost
 }
 
-// behind are the switches whose paths to a unit come by s.
+// behind returns the switches whose paths to a unit pass through s.
 func (m *rearrangement) behind(u *unit, s int32) (list []int32) {
 	x := m.x
 	m.walked += len(x.l.Sources)
