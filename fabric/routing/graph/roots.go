@@ -27,7 +27,7 @@ func FindRoots(ctx context.Context, g *Graph, method string) ([]int, error) {
 		l := FindLevels(g)
 		if err := l.Check(); err != nil {
 			if l.Height > 0 {
-				err = fmt.Errorf("%w; where hosts are on tops, find roots by histogram", err)
+				err = fmt.Errorf("%w; where hosts are on top switches, find roots by histogram", err)
 			}
 			return nil, fmt.Errorf("roots by %s: %w", method, err)
 		}
