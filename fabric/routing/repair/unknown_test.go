@@ -191,7 +191,7 @@ func TestRepairHostsWithoutLID(t *testing.T) {
 // a credit loop on the one lane that there is without a file of lanes.
 func TestRepairUnjudged(t *testing.T) {
 	for _, x := range []struct{ engine, spec, note string }{
-		{"dragonfly", "dragonfly:a=4,p=2,h=2", "repair: virtual lanes that depend on more than the destination are not judged, so the new paths are the shortest ones, which may close a credit loop"},
+		{"dragonfly", "dragonfly:a=4,p=2,h=2", "repair: no paths without a credit loop were found on the virtual lanes in use, which depend on more than the destination; the new paths are the shortest ones, and may close one"},
 		{"dfsssp", "torus:dims=4/4,hosts=2", "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones"},
 	} {
 		whole := damaged(t, x.spec)

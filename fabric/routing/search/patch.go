@@ -60,7 +60,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		return nil, false, err
 	}
 	if loop && !judged {
-		t.Notes = append(t.Notes, "repair: virtual lanes that depend on more than the destination are not judged, so the new paths are the shortest ones, which may close a credit loop")
+		t.Notes = append(t.Notes, "repair: no paths without a credit loop were found on the virtual lanes in use, which depend on more than the destination; the new paths are the shortest ones, and may close one")
 	} else if loop {
 		t.Notes = append(t.Notes, "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones")
 	} else if err := a.closeAll(ctx); err != nil {
