@@ -61,22 +61,22 @@ func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) (ok
 	}
 	m.findUsers(lane)
 	m.growForest(root)
-	links := m.links(maxLinks)
+	links := m.links(ctx, maxLinks)
 	tried, failed := make([]*room, max(1, len(links))), make([]error, max(1, len(links)))
 	err = graph.Each(ctx, a.r.Graph().Workers(), len(tried), func(_, i int) {
 		t := m.clone()
 		if len(links) > 0 {
 			t.joinBy(links[i])
 		}
-		for rest := t.links(1); len(rest) > 0; rest = t.links(1) {
+		for rest := t.links(ctx, 1); len(rest) > 0; rest = t.links(ctx, 1) {
 			t.joinBy(rest[0])
 		}
 		if t.isWhole() {
 			tried[i], failed[i] = t, t.finish(ctx, lane, slices.Clone(gaps))
 		}
 	})
-	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
-		return false, err
+	if err = cmp.Or(err, errors.Join(failed...)); err != nil || ctx.Err() != nil {
+		return false, cmp.Or(err, context.Cause(ctx))
 	}
 	if tried = slices.DeleteFunc(tried, func(t *room) bool { return t == nil }); len(tried) == 0 {
 		return false, nil
@@ -207,12 +207,15 @@ func (m *room) growForest(root int) {
 }
 
 // links are links between two trees, at most so many: those for which the fewest LIDs lose a
-// dependency, the best first.
-func (m *room) links(most int) (best []int32) {
+// dependency, the best first. When ctx ends, there are none.
+func (m *room) links(ctx context.Context, most int) (best []int32) {
 	g := m.r.Graph()
 	var users []int
 	for c := range g.Channels() {
 		ch := &g.Channels()[c]
+		if ctx.Err() != nil {
+			return nil
+		}
 		if m.at[ch.From] == m.at[ch.To] || ch.Reverse < int32(c) || m.work < 0 && len(best) > 0 {
 			continue
 		}
