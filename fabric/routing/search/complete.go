@@ -163,7 +163,9 @@ func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *c
 		for _, x := range a.open {
 			a.escape(n, x, &a.toCAs)
 		}
-		a.r.Notes = append(a.r.Notes, plural.Count(n.escaped, "LID is", "LIDs are")+" reached along a spanning tree: other paths to some switches would close a credit loop")
+		if n.escaped > 0 {
+			a.r.Notes = append(a.r.Notes, plural.Count(n.escaped, "LID is", "LIDs are")+" reached along a spanning tree: other paths to some switches would close a credit loop")
+		}
 	}
 	return d, tree, nil
 }

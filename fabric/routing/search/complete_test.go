@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/fabric"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -72,5 +73,32 @@ func TestCompleteAll(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestCompleteAllParted: where the network is not connected, each part gets all its paths.
+func TestCompleteAllParted(t *testing.T) {
+	between := func(p *fabric.Port) bool { // layers, the last of three numbers of a switch
+		q := p.Peer()
+		return q != nil && q.Node().IsSwitch() && p.Node().IsSwitch() && p.Node().Name()[len("switch-1-1-"):] != q.Node().Name()[len("switch-1-1-"):]
+	}
+	g := routingtest.Graph(t, "torus:dims=4/4/2,hosts=1,aggregation=yes", graph.Options{Exclude: between})
+	var roots []int
+	for s, n := range g.Switches() {
+		if at := n.Name()[:len("switch-1-1")]; at == "switch-1-2" || at == "switch-2-3" || at == "switch-3-2" {
+			roots = append(roots, s)
+		}
+	}
+	h, err := graph.UpDown(t.Context(), g, graph.RanksFrom(g, roots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := routes.New(g, 0)
+	if err := engine.Assign(t.Context(), r, h, engine.AssignOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = search.CompleteAll(t.Context(), r, h, h.Ranks())
+	if v := verified(t, r, verify.Options{}); err != nil || v.Unreachable != 2*32*32 || !v.Acyclic {
+		t.Errorf("%v, unreachable %d, acyclic %v, %q", err, v.Unreachable, v.Acyclic, r.Notes)
 	}
 }

@@ -30,7 +30,8 @@ func EscapeRoot(ctx context.Context, g *graph.Graph, roots []int) (int, *graph.R
 const maxRoots = 64
 
 // findTree finds an escape tree whose turns close no cycle with given dependencies: by switch, the
-// channel to its parent. Nil: none was found. Tables of nue leave one, unless what has been lost
+// channel to its parent; if the network is not connected, in other parts too, as far as one is found there.
+// Nil: none was found. Tables of nue leave one, unless what has been lost
 // was part of it. best is the root from which a tree grew to most switches.
 func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []int32, best int, err error) {
 	g := r.Graph()
@@ -51,6 +52,7 @@ func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []i
 		n := newNueSearch(r, given.Clone(), slices.Clone(position))
 		grown, whole := n.growTree(root)
 		if whole {
+			n.growOthers(root)
 			return n.tree, root, nil
 		}
 		if grown > most {
@@ -73,6 +75,25 @@ func (n *nueSearch) growTree(root int) (grown int, whole bool) {
 	}
 	grown = len(n.grow(root, func(int32) bool { return false }))
 	return grown, grown == left
+}
+
+// growOthers makes trees in the other parts of the network than that of root. Where one does not get
+// to all switches, there is none.
+func (n *nueSearch) growOthers(root int) {
+	size := map[int32]int{}
+	for _, c := range n.component {
+		size[c]++
+	}
+	for s, c := range n.component {
+		if int(c) != s || c == n.component[root] {
+			continue
+		}
+		if order := n.grow(s, func(int32) bool { return false }); len(order) < size[c] {
+			for _, t := range order {
+				n.tree[t] = graph.NoChannel
+			}
+		}
+	}
 }
 
 // grow makes a tree from root of switches that are not taken, and returns these.

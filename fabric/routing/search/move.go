@@ -53,7 +53,9 @@ func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool)
 			n.finish(x.dest)
 		case tree != nil:
 			n, to = a.searchOn(lane), lane
-			n.tree = tree
+			if n.tree = tree; !n.inTree(x.d) {
+				return false, nil
+			}
 			n.takeEscape(x.d, x.dest)
 		default:
 			return false, nil
