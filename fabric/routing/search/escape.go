@@ -77,8 +77,8 @@ func (n *nueSearch) growTree(root int) (grown int, whole bool) {
 	return grown, grown == left
 }
 
-// growOthers makes trees in the other parts of the network than that of root. Where one does not get
-// to all switches, there is none.
+// growOthers makes trees in the other parts of the network than that of root. One that does not get
+// to all switches is left out.
 func (n *nueSearch) growOthers(root int) {
 	size := map[int32]int{}
 	for _, c := range n.component {

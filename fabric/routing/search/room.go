@@ -207,7 +207,7 @@ func (m *room) growForest(root int) {
 }
 
 // links are links between two trees, at most so many: those for which the fewest LIDs lose a
-// dependency, the best first. When ctx ends, there are none.
+// dependency, the best first. When ctx ends, the list is empty.
 func (m *room) links(ctx context.Context, most int) (best []int32) {
 	g := m.r.Graph()
 	var users []int
