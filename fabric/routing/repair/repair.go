@@ -40,7 +40,8 @@ import (
 // lanes, or for paths that need few, keep all other entries instead, and their lanes, but for
 // those that a note counts, and after a loss whatever balance results. Where the origin of r is unknown, as of tables from a
 // file or changed by hand, all paths that arrive stay, and the others are replaced by
-// ones that close no credit loop, if r closes none; shortest paths by shortest ones, where they are on
+// ones that close no credit loop, if r closes none; shortest paths by shortest ones, also where a link
+// that is back makes others shorter, where they are on
 // several lanes, and none is added. Choices of adaptive routing come from the
 // engine that made them; others are left out, with a note.
 //
