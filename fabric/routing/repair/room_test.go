@@ -1,11 +1,13 @@
 package repair
 
 import (
+	"fmt"
 	"testing"
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/routes"
 )
 
 // switchLinks are the lower ports of links between switches.
@@ -59,6 +61,9 @@ func TestRepairOneLink(t *testing.T) {
 			if got.blocks > 3*got.least && !(x.large && x.lanes > 1) || r.Lanes() > old.Lanes() {
 				t.Errorf("%s, %d lanes, without link %d: %d blocks change, %d must; %d lanes", x.spec, x.lanes, i, got.blocks, got.least, r.Lanes())
 			}
+			if moved, noted := movedLIDs(old, r); moved != noted {
+				t.Errorf("%s, %d lanes, without link %d: %d LIDs have another service level, notes count %d", x.spec, x.lanes, i, moved, noted)
+			}
 			blocks, least = blocks+got.blocks, least+got.least
 			if !x.large && x.lanes == 1 && got.withoutPath() > 0 {
 				proven++
@@ -75,6 +80,19 @@ func TestRepairOneLink(t *testing.T) {
 			t.Errorf("%s, %d lanes: %d blocks change, %d must", x.spec, x.lanes, blocks, least)
 		}
 	}
+}
+
+// movedLIDs counts the LIDs of CAs with another service level, and those that a note counts.
+func movedLIDs(old, r *routes.Routes) (moved, noted int) {
+	for _, x := range r.Graph().Terminals() {
+		if x.Out > 0 && r.SL.Of(-1, x.LID) != old.SL.Of(-1, x.LID) {
+			moved++
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Sscanf(note, "repair: paths to %d", &noted)
+	}
+	return moved, noted
 }
 
 // withoutPath counts the pairs of a switch with CAs and a LID that must change, between which

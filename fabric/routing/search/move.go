@@ -2,8 +2,10 @@ package search
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -142,6 +144,21 @@ func (a *patching) setLane(lid mad.LID, lane int) {
 	}
 	r.SL.Dest = append(r.SL.Dest, make([]uint8, max(0, int(r.Top())+1-len(r.SL.Dest)))...)
 	r.SL.Dest[lid] = uint8(lane)
+}
+
+// noteMoved notes how many LIDs have another lane than in the tables before.
+func (a *patching) noteMoved(old *routes.Routes) {
+	moved := 0
+	for d := range a.r.Graph().Switches() {
+		for _, dest := range a.r.Graph().DestsOf(d) {
+			if dest.Out > 0 && old.Graph().TerminalByLID(dest.LID) >= 0 && a.r.SL.Of(-1, dest.LID) != old.SL.Of(-1, dest.LID) {
+				moved++
+			}
+		}
+	}
+	if moved > 0 && a.allowed > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: paths to %s another service level; hosts read path records again", plural.Count(moved, "LID have", "LIDs have")))
+	}
 }
 
 // clone is a copy that writes tables of its own.

@@ -66,6 +66,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 	} else if err := a.closeAll(ctx); err != nil {
 		return nil, false, err
 	}
+	a.noteMoved(r)
 	return t, !loop && a.toCAs.missing+a.toSwitches.missing == 0, a.shortest(ctx, loop)
 }
 
