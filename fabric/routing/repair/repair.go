@@ -38,12 +38,13 @@ import (
 // same pairs, and close no credit loop. Their balance is that of a run of the engine,
 // or up to maxWorse worse; for this, entries of other LIDs may change. Engines that search for
 // lanes, or for paths that need few, keep all other entries instead, and their lanes, but for
-// those that a note counts, and after a loss whatever balance results. Where the origin of r is unknown, as of tables from a
-// file or changed by hand, all paths that arrive stay, and the others are replaced by
-// ones that close no credit loop, if r closes none; shortest paths by shortest ones, also where a link
-// that is back makes others shorter, where they are on
-// several lanes, and none is added. Choices of adaptive routing come from the
-// engine that made them; others are left out, with a note.
+// those that a note counts, and after a loss whatever balance results. Choices of adaptive
+// routing come from the engine that made them; others are left out, with a note.
+//
+// Where the origin of r is unknown, as of tables from a file or changed by hand, paths that arrive
+// stay, but for a few to LIDs that lack others, and the others are replaced by ones that close no
+// credit loop, if r closes none. Shortest paths on several lanes are replaced by shortest ones, also
+// where a link that is back makes them shorter, and no lane is added.
 //
 // Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
 // that of the engine, twice, and of traffic.MeasureBalance.

@@ -1,40 +1,19 @@
 package repair
 
 import (
-	"bytes"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/format"
 	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
-
-// reread is r as read from the files that it is written to: what made it is unknown.
-func reread(t *testing.T, f *fabric.Fabric, r *routes.Routes) *routes.Routes {
-	t.Helper()
-	texts := map[string]string{}
-	for _, kind := range []format.Kind{format.KindLFTs, format.KindPathSL, format.KindSL2VL} {
-		var b bytes.Buffer
-		if err := r.Write(t.Context(), &b, kind); err != nil {
-			t.Fatal(err)
-		}
-		texts[string(kind)] = b.String()
-	}
-	open := func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(texts[name])), nil }
-	back, err := routes.Load(f, routes.Files{LFTs: string(format.KindLFTs), SL: string(format.KindPathSL), SL2VL: string(format.KindSL2VL)}, open)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return back
-}
 
 // TestRepairUnknown: tables with lanes that were read from files are repaired as by the engine that
 // made them: without a credit loop, with no lane more, and only where paths used what was lost. A second
@@ -46,7 +25,7 @@ func TestRepairUnknown(t *testing.T) {
 	}{{"dfsssp", "torus:dims=5/5,hosts=2", 0}, {"dfsssp", "dragonfly:a=4,p=2,h=2", 0}, {"lash", "torus:dims=5/5,hosts=2", 0}, {"lash", "random:n=24,degree=4,hosts=2", 0}, {"nue", "torus:dims=4/4,hosts=1", 3}} {
 		whole := damaged(t, x.spec)
 		links := whole.switchLinks()
-		old := reread(t, whole.f, compute(t, whole.graph(t), x.engine, engine.Options{MaxVLs: x.maxVLs}))
+		old := routingtest.Reread(t, whole.f, compute(t, whole.graph(t), x.engine, engine.Options{MaxVLs: x.maxVLs}))
 		if old.Lanes() < 2 || engine.BasisOf(old) != nil {
 			t.Fatalf("%s %s: %d lanes, basis %v", x.engine, x.spec, old.Lanes(), engine.BasisOf(old))
 		}
@@ -185,6 +164,36 @@ func TestRepairHostsWithoutLID(t *testing.T) {
 		t.Fatal(err)
 	}
 	isWhole(t, "dfsssp", got)
+}
+
+// TestRepairBackInFile: a host that comes back gets the service levels of the others in tables of nue that
+// were read from files, so that each LID still has one lane.
+func TestRepairBackInFile(t *testing.T) {
+	whole := damaged(t, "torus:dims=4/4,hosts=2")
+	host := whole.f.NodeByName("node-0011 HCA-1")[0]
+	d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{host: true}}
+	less := d.graph(t)
+	old := routingtest.Reread(t, less.Fabric(), compute(t, less, "nue", engine.Options{MaxVLs: 3}))
+	r, err := Tables(t.Context(), old, whole.graph(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.Graph()
+	back, other := g.TerminalByLID(host.Port(1).LID()), g.TerminalByLID(whole.f.NodeByName("node-0001 HCA-1")[0].Port(1).LID())
+	levels := map[uint8]bool{}
+	for _, x := range g.Terminals() {
+		if x.Out == 0 || x.LID == g.Terminals()[back].LID || x.LID == g.Terminals()[other].LID {
+			continue
+		}
+		level := r.SL.Of(back, x.LID)
+		levels[level] = true
+		if want := r.SL.Of(other, x.LID); level != want {
+			t.Errorf("to LID %d: SL %d, of another host %d", x.LID, level, want)
+		}
+	}
+	if len(levels) < 2 {
+		t.Error("all levels are the same")
+	}
 }
 
 // TestRepairUnjudged: notes say why credit loops were not looked for: lanes that depend on the switch, or

@@ -1,13 +1,10 @@
 package routes_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"testing"
 
 	"fabsh/fabric"
@@ -59,19 +56,7 @@ func TestWriteLoad(t *testing.T) {
 	if err := r.SL2VL.Set(1, 1, 2, vls); err != nil {
 		t.Fatal(err)
 	}
-	texts := map[string]string{}
-	for _, kind := range []format.Kind{format.KindLFTs, format.KindPathSL, format.KindSL2VL} {
-		var b bytes.Buffer
-		if err := r.Write(t.Context(), &b, kind); err != nil {
-			t.Fatal(err)
-		}
-		texts[string(kind)] = b.String()
-	}
-	open := func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(texts[name])), nil }
-	back, err := routes.Load(f, routes.Files{LFTs: string(format.KindLFTs), SL: string(format.KindPathSL), SL2VL: string(format.KindSL2VL)}, open)
-	if err != nil || len(back.ReadNotes) > 0 {
-		t.Fatal(err, back.ReadNotes)
-	}
+	back := routingtest.Reread(t, f, r)
 	if d := back.Diff(r); d.Entries > 0 {
 		t.Errorf("%+v", d)
 	}

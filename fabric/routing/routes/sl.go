@@ -264,22 +264,11 @@ func (v *SL2VL) DirectFor(used uint16) bool {
 	return true
 }
 
-// ByLID are the service levels of paths from CAs and routers, without Pair. Nil: those to some LID
-// differ. The level to a LID of the source itself does not matter; ports that are not in the older
-// graph get the levels of the others.
-func (l *SL) ByLID(g, older *graph.Graph) *SL {
+// ByLID are the service levels of paths from terminals that begin some, without Pair. Nil: those to some
+// LID differ. The level to a LID of the source itself does not matter.
+func (l *SL) ByLID(g *graph.Graph, sources []int) *SL {
 	if l == nil || l.Pair == nil {
 		return l
-	}
-	var sources, fresh []int // terminals
-	for t := range g.Terminals() {
-		switch x := &g.Terminals()[t]; {
-		case x.Out == 0 || !x.IsEndpoint(0):
-		case older.TerminalByLID(x.LID) < 0:
-			fresh = append(fresh, t)
-		default:
-			sources = append(sources, t)
-		}
 	}
 	by := &SL{}
 	for lid := range int(g.Top()) + 1 {
@@ -295,9 +284,6 @@ func (l *SL) ByLID(g, older *graph.Graph) *SL {
 			known, level = true, sl
 		}
 		by.Dest = append(by.Dest, level)
-	}
-	for _, t := range fresh {
-		l.Pair[t] = slices.Clone(by.Dest)
 	}
 	return by
 }

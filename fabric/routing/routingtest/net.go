@@ -1,4 +1,7 @@
-// Package routingtest has networks for the tests of routing.
+// Package routingtest has what tests of routing share.
+//
+//	net.go    networks
+//	reread.go tables that are written to files and read back
 package routingtest
 
 import (

@@ -30,9 +30,9 @@ func EscapeRoot(ctx context.Context, g *graph.Graph, roots []int) (int, *graph.R
 const maxRoots = 64
 
 // findTree finds an escape tree whose turns close no cycle with given dependencies: by switch, the
-// channel to its parent; if the network is not connected, in other parts too, as far as one is found there.
-// Nil: none was found. Tables of nue leave one, unless what has been lost
-// was part of it. best is the root from which a tree grew to most switches.
+// channel to its parent; if the network is not connected, in other parts too, as far as one is found
+// there. Nil: none was found. Tables of nue leave one, unless what has been lost was part of it. best
+// is the root from which a tree grew to most switches.
 func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []int32, best int, err error) {
 	g := r.Graph()
 	first, _, err := EscapeRoot(ctx, g, nil)

@@ -26,8 +26,7 @@ func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Route
 
 // PatchLIDs is Patch, but LIDs with a path that does not arrive may change altogether where
 // nothing else will do, and their lanes, of which so many are allowed; and others, where these
-// have no room. whole: no credit loop is
-// in the tables, and all switches with CAs have all paths.
+// have no room. whole: no credit loop is in the tables, and all switches with CAs have all paths.
 func PatchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t *routes.Routes, whole bool, err error) {
 	return patch(ctx, r, g, lanes)
 }
@@ -40,7 +39,7 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		return nil, false, err
 	}
 	if sl, sl2vl := t.SL, t.SL2VL; lanes == 0 && sl.Any() && sl2vl.DirectFor(sl.Used()) {
-		if byLID := sl.ByLID(g, r.Graph()); byLID != nil { // no lane changes
+		if byLID := levelByLID(t, r.Graph()); byLID != nil { // no lane changes
 			t.SL, t.SL2VL = byLID, routes.NewSL2VL(g)
 			defer func(t *routes.Routes) { t.SL, t.SL2VL = sl, sl2vl }(t)
 		}
@@ -68,6 +67,29 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 	}
 	a.noteMoved(r)
 	return t, !loop && a.toCAs.missing+a.toSwitches.missing == 0, a.shortest(ctx, loop)
+}
+
+// levelByLID are the service levels of tables with one for all paths to a LID; nil: there are several.
+// Ports that the older graph does not have get the same ones.
+func levelByLID(t *routes.Routes, old *graph.Graph) *routes.SL {
+	g := t.Graph()
+	var known, fresh []int // terminals
+	for i := range g.Terminals() {
+		switch x := &g.Terminals()[i]; {
+		case !x.IsEndpoint(0):
+		case old.TerminalByLID(x.LID) < 0:
+			fresh = append(fresh, i)
+		default:
+			known = append(known, i)
+		}
+	}
+	by := t.SL.ByLID(g, known)
+	if by != nil && t.SL.Pair != nil {
+		for _, i := range fresh {
+			t.SL.Pair[i] = slices.Clone(by.Dest)
+		}
+	}
+	return by
 }
 
 // begin finds the paths that do not arrive, and reports whether the others close a credit loop.

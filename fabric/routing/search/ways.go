@@ -123,8 +123,8 @@ func (w *ways) findTree(ctx context.Context, a *patching) (err error) {
 	return err
 }
 
-// beside adds the paths that are missing, beside given dependencies. LIDs that lack some still get others
-// altogether.
+// beside adds the paths that are missing, beside given dependencies. LIDs that lack some still get
+// others altogether.
 func (w *ways) beside(given *cdg.Graph) laneWay {
 	return func(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error) {
 		return a.patchOrPlace(ctx, lane, given, gaps, nil)
@@ -152,8 +152,8 @@ func (w *ways) again(ctx context.Context, a *patching, lane int, gaps []gap) (bo
 	return a.place(ctx, lane, gaps, true)
 }
 
-// patchOrPlace adds the paths that are missing, beside given dependencies and the turns of a tree; then it places the LIDs
-// that lack some.
+// patchOrPlace adds the paths that are missing, beside given dependencies and the turns of a tree; then
+// it places the LIDs that lack some.
 func (a *patching) patchOrPlace(ctx context.Context, lane int, given *cdg.Graph, gaps []gap, tree []int32) (bool, error) {
 	if err := a.try(ctx, lane, given, gaps, tree); err != nil {
 		return false, err
