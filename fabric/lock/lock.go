@@ -64,6 +64,9 @@ func Acquire(path string) (*Lock, error) {
 // file stays: to remove it would let two processes in.
 func (l *Lock) Release() {
 	if l != nil {
+		// A child between fork(2) and execve(2) has the file open too: Close alone would
+		// leave it locked.
+		syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN)
 		l.f.Close()
 	}
 }

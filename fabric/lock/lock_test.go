@@ -26,10 +26,19 @@ func TestLock(t *testing.T) {
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", st.Mode(), err)
 	}
+	child, err := syscall.Dup(int(held.f.Fd())) // as a process has that is just starting
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(child)
 	held.Release()
 	again, err := Acquire(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	held.Release() // does nothing
+	if _, err := Acquire(path); !errors.Is(err, ErrHeld) {
+		t.Errorf("released twice: %v", err)
 	}
 	again.Release()
 }

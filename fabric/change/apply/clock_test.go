@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,8 @@ func TestClockOfChange(t *testing.T) {
 					other, endOther := r.run(dir)
 					defer endOther()
 					start := time.Now()
-					go func() {
+					var confirmer sync.WaitGroup // it has the lock until after the end
+					confirmer.Go(func() {
 						time.Sleep(30 * time.Second)
 						now.by.Store(int64(x.by))
 						time.Sleep(10 * time.Second)
@@ -62,7 +64,7 @@ func TestClockOfChange(t *testing.T) {
 								t.Error(outcome, err)
 							}
 						}
-					}()
+					})
 					f := r.sweep(run)
 					sm, err := run.Host.SA.FindSM(t.Context(), f)
 					if err != nil {
@@ -72,6 +74,7 @@ func TestClockOfChange(t *testing.T) {
 					b.Within = time.Minute
 					outcome, err := run.Apply(t.Context(), f, sm, b)
 					took := time.Since(start)
+					confirmer.Wait()
 					switch {
 					case confirm && (outcome != apply.Confirmed || err != nil || !r.are(after)):
 						t.Errorf("confirmed: %v, %v", outcome, err)

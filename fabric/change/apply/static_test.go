@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,12 +122,13 @@ func TestAdaptiveRevert(t *testing.T) {
 			defer r.guards.Wait()
 			other, endOther := r.run(dir)
 			defer endOther()
-			go func() {
+			var confirmer sync.WaitGroup // it has the lock until after the end
+			confirmer.Go(func() {
 				time.Sleep(20 * time.Second)
 				if outcome, err := other.Confirm(t.Context(), false); outcome != apply.Confirmed {
 					t.Error(outcome, err)
 				}
-			}()
+			})
 			f := r.sweep(run)
 			sm, err := run.Host.SA.FindSM(t.Context(), f)
 			if err != nil {
@@ -140,6 +142,7 @@ func TestAdaptiveRevert(t *testing.T) {
 			if outcome, err := run.Apply(t.Context(), f, sm, b); outcome != apply.Confirmed || err != nil || !r.are(after) {
 				t.Fatal(outcome, err)
 			}
+			confirmer.Wait()
 			if again {
 				conn, err := r.subnet.Attach(r.node, 1)
 				if err != nil {

@@ -192,9 +192,7 @@ func (s *supervisor) endClosed() {
 
 // hungUp reports whether the other end is closed: an empty message looks like it.
 func hungUp(fd int) bool {
-	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-	n, err := unix.Poll(p, 0)
-	return err == nil && n > 0 && p[0].Revents != 0
+	return notify.Events(fd, unix.POLLRDHUP) != 0
 }
 
 // freeNumber is a free number among the supervised descriptors of a process, at least

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"fabsh/fabric/sim/run/notify"
 	"fabsh/mad"
 )
 
@@ -84,10 +86,14 @@ func (p probed) read(size int) string {
 // poll returns the events of the file, after a wait for those to be read.
 func (p probed) poll(wait int) string {
 	fds := []unix.PollFd{{Fd: int32(p), Events: unix.POLLIN}}
-	unix.Poll(fds, wait)
-	fds[0].Events |= unix.POLLOUT
-	unix.Poll(fds, 0)
-	return fmt.Sprintf("%#x", fds[0].Revents)
+	// Signals of the Go runtime end a poll early.
+	for end := time.Now().Add(time.Duration(wait) * time.Millisecond); ; {
+		n, err := unix.Poll(fds, int(max(0, time.Until(end).Milliseconds())))
+		if n > 0 || err != unix.EINTR && !time.Now().Before(end) {
+			break
+		}
+	}
+	return fmt.Sprintf("%#x", notify.Events(int(p), unix.POLLIN|unix.POLLOUT))
 }
 
 // probe makes calls of umad and issm files, and prints what they return.

@@ -7,6 +7,7 @@
 //	filter.go      which system calls are reported
 //	install.go     the filter of this thread
 //	listener.go    the calls that come, and their answers
+//	events.go      the events of a file
 //	memory.go      the caller's memory
 //	calls_*.go     the numbers of calls, by architecture
 //

@@ -90,9 +90,7 @@ func (l *Listener) Serve(handle func(*Call)) {
 
 // deserted reports whether no program is left that could make a call.
 func (l *Listener) deserted() bool {
-	p := []unix.PollFd{{Fd: int32(l.fd)}}
-	n, err := unix.Poll(p, 0)
-	return n > 0 && err == nil && p[0].Revents&unix.POLLHUP != 0
+	return Events(l.fd, 0)&unix.POLLHUP != 0
 }
 
 // Close ends Serve. Calls that come later fail with ENOSYS.
