@@ -100,22 +100,26 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	}
 	defer end()
 	os.Setenv(session.ControlVariable, name)
-	r, err := run.Start(run.Options{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
+	status := 0
+	var r *run.Running
+	started := make(chan struct{})
+	p.Interrupts.Forward(func(sig os.Signal) {
+		<-started
+		// What the terminal sends, the command has got from it.
+		if s, ok := sig.(syscall.Signal); ok && r != nil && !((s == syscall.SIGINT || s == syscall.SIGQUIT) && session.InForeground()) {
+			r.Signal(s)
+		}
+	}, func() { // also Start: the command may be signalled as soon as it runs
+		r, err = run.Start(run.Options{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
+		close(started)
+		if err == nil {
+			defer context.AfterFunc(ctx, func() { r.Signal(syscall.SIGTERM) })()
+			status, err = r.Wait()
+		}
+	})
 	if _, ok := errors.AsType[*run.NodeError](err); ok {
 		return fmt.Errorf("sim: --host: %w", err)
 	}
-	if err != nil {
-		return &session.HostError{Err: fmt.Errorf("sim: --run: %w", err)}
-	}
-	stop := context.AfterFunc(ctx, func() { r.Signal(syscall.SIGTERM) })
-	defer stop()
-	status := 0
-	p.Interrupts.Forward(func(sig os.Signal) {
-		// What the terminal sends, the command has got from it.
-		if s, ok := sig.(syscall.Signal); ok && !((s == syscall.SIGINT || s == syscall.SIGQUIT) && session.InForeground()) {
-			r.Signal(s)
-		}
-	}, func() { status, err = r.Wait() })
 	switch {
 	case err != nil:
 		return &session.HostError{Err: fmt.Errorf("sim: --run: %w", err)}

@@ -64,6 +64,8 @@ func supervise(spec string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGTERM) // before the command runs, which may have the test send one
 	r, err := run.Start(run.Options{
 		Subnet: sim.New(f, o), Fabric: f, Node: os.Getenv(nodeVariable), Program: os.Args[0], Path: path, Args: os.Args[1:],
 		Log: func(text string) { fmt.Fprintln(os.Stderr, text) },
@@ -74,8 +76,6 @@ func supervise(spec string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGTERM)
 	go func() {
 		for s := range ch {
 			r.Signal(s.(syscall.Signal))
