@@ -16,6 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/lock"
+	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // TestJobLocked: of two runs of a job at a time the second says so, and ends with 3.
@@ -45,13 +46,14 @@ func TestJobLocked(t *testing.T) {
 // TestJobsAtOneTime: while a run is under way on a live fabric another job runs, and the same
 // one is refused.
 func TestJobsAtOneTime(t *testing.T) {
-	serveSim(t, "jobs", "ring:n=2")
+	name := fmt.Sprintf("fabsh-%016x", rand.Uint64())
+	serveSim(t, name, "ring:n=2")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "wait.star"), []byte("def audit(fabric):\n    sleep('5m')\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	run := func(words ...string) *exec.Cmd {
-		c := exec.Command("fabsh", append([]string{"-q", "-F", "ibsim:jobs", "--state", dir, "audit"}, words...)...)
+		c := exec.Command("fabsh", append([]string{"-q", "-F", "ibsim:" + name, "--state", dir, "audit"}, words...)...)
 		c.Env = testEnv(t)
 		return c
 	}
@@ -60,10 +62,10 @@ func TestJobsAtOneTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { first.Process.Kill(); first.Wait() }()
-	var locks []string
-	for began := time.Now(); len(locks) == 0 && time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
-		locks, _ = filepath.Glob(filepath.Join(dir, "sm-*", "*lock"))
-	}
+	ibsimtest.Poll(t, "the lock of the first run", func() bool { // written once it is held
+		holder, _ := os.ReadFile(filepath.Join(dir, "sm-0x0002c90310000001", "a.run.lock"))
+		return string(holder) == fmt.Sprintln(first.Process.Pid)
+	})
 	for job, want := range map[string]int{"a": 3, "b": 0} {
 		out, _ := run("links", "--job", job).CombinedOutput()
 		held := fmt.Sprintf("fabsh: audit: another run is in progress: process %d holds %s/sm-0x0002c90310000001/a.run.lock\n", first.Process.Pid, dir)

@@ -154,12 +154,16 @@ func serveSim(t testing.TB, name, spec string, flags ...string) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := bufio.NewScanner(stderr)
-	for out.Scan() && !strings.HasPrefix(out.Text(), "attach with") {
-	}
-	go io.Copy(io.Discard, stderr)
 	stop = sync.OnceFunc(func() { c.Process.Kill(); c.Wait(); in.Close() })
 	t.Cleanup(stop)
+	out, said := bufio.NewScanner(stderr), ""
+	for !strings.HasPrefix(out.Text(), "attach with") {
+		if !out.Scan() {
+			t.Fatalf("fabsh sim does not serve %s:\n%s", name, said)
+		}
+		said += out.Text() + "\n"
+	}
+	go io.Copy(io.Discard, stderr)
 	return stop
 }
 

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,9 +43,10 @@ func TestRemedyCron(t *testing.T) {
 // isolated ports are kept.
 func TestRemedyWithoutLog(t *testing.T) {
 	dir := t.TempDir()
-	serveSim(t, "remedy-log", "fattree:k=4", "--no-sm")
+	name := fmt.Sprintf("fabsh-%016x", rand.Uint64())
+	serveSim(t, name, "fattree:k=4", "--no-sm")
 	run := func(words ...string) (string, int) {
-		c := exec.Command("fabsh", append([]string{"-F", "ibsim:remedy-log", "--state=state", "-q", "remedy", "isolate", "--audits", "links", "--out", "x.plan"}, words...)...)
+		c := exec.Command("fabsh", append([]string{"-F", "ibsim:" + name, "--state=state", "-q", "remedy", "isolate", "--audits", "links", "--out", "x.plan"}, words...)...)
 		c.Env, c.Dir = testEnv(t), dir
 		out, _ := c.CombinedOutput()
 		return string(out), c.ProcessState.ExitCode()

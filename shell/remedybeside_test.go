@@ -3,6 +3,7 @@ package shell
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,9 +32,10 @@ func TestRemedyBesideManager(t *testing.T) {
     p = [n for n in fabric.nodes if n.name == "leaf-2"][0].ports[3]
     return [isolate(p, "bad") if to == "isolate" else restore(p, "repaired")]
 `)
-	serveSim(t, "remedy-beside", "fattree:k=4")
+	name := fmt.Sprintf("fabsh-%016x", rand.Uint64())
+	serveSim(t, name, "fattree:k=4")
 	fabsh := func(words ...string) *exec.Cmd {
-		c := exec.Command("fabsh", append([]string{"-F", "ibsim:remedy-beside", "--state", "state"}, words...)...)
+		c := exec.Command("fabsh", append([]string{"-F", "ibsim:" + name, "--state", "state"}, words...)...)
 		c.Env, c.Dir = testEnv(t), dir
 		return c
 	}
