@@ -22,7 +22,7 @@ func TestAuditOutage(t *testing.T) {
 	t.Parallel()
 	name, dir := fmt.Sprintf("fabsh-%016x", rand.Uint64()), t.TempDir()
 	serveSim(t, name, "fattree:k=4,levels=2")
-	varying := regexp.MustCompile(`until [0-9-]+|up \d+s ago`)
+	varying := regexp.MustCompile(`until [0-9-]+|up [0-9hms]+ ago`)
 	ack := func(id, reason string) []string {
 		return []string{"audit", "ack", id, "--by", "me", "--reason", reason}
 	}

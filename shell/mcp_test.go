@@ -82,7 +82,7 @@ func (m *mcpProgram) ends() int {
 	go func() { m.cmd.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		m.t.Fatal("the program does not end")
 	}
 	return m.cmd.ProcessState.ExitCode()
