@@ -5,6 +5,7 @@ package shell
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -20,11 +21,25 @@ func TestTerminalPager(t *testing.T) {
 	s.expect("rw> ")
 	s.send("f = discover()\r")
 	s.expect("rw> ")
-	s.send("sleep('1s'); f.ports\r")
-	s.expect("f.ports\r\n")
-	s.send("6*") // for the prompt, in two parts
-	s.send("7\r")
-	s.expect(":\x1b[K") // less waits for a command
+	// page types keys while a statement runs whose value is paged; the terminal echoes them.
+	page := func(keys ...string) {
+		t.Helper()
+		s.send("print('runs'); x = [sleep('10ms') for _ in range(6000) if not fs.exists('typed')]; f.ports\r")
+		s.expect("\nruns\r\n")
+		for _, k := range keys {
+			s.send(k)
+			s.expect(strings.TrimSuffix(k, "\r"))
+		}
+		typed := filepath.Join(home, "typed")
+		if err := os.WriteFile(typed, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.expect(":\x1b[K") // less waits for a command
+		if err := os.Remove(typed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page("6*", "7\r") // for the prompt, in two parts
 	for _, key := range []string{"!", "sowned\r", "v", "|"} {
 		s.send(key)
 		if seen := s.expect(" not available"); strings.Contains(seen, "42") {
@@ -37,10 +52,7 @@ func TestTerminalPager(t *testing.T) {
 	s.expect("\n42\r\n")
 	s.expect("> ")
 	// Half a line is for the prompt too.
-	s.send("sleep('1s'); f.ports\r")
-	s.expect("f.ports\r\n")
-	s.send("8*")
-	s.expect(":\x1b[K")
+	page("8*")
 	s.send("q")
 	s.expect("> ")
 	s.send("9\r")

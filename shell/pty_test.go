@@ -139,6 +139,31 @@ func (s *screen) expect(text string) string {
 	}
 }
 
+// interrupts sends Ctrl-C until it has an effect: before the command runs that the prompt has
+// read, it has none.
+func (s *screen) interrupts() {
+	s.t.Helper()
+	again := time.NewTicker(10 * time.Second)
+	defer again.Stop()
+	limit := time.After(time.Minute)
+	for s.send(ctrlC); !strings.Contains(s.text, "interrupted\r\n"); {
+		select {
+		case c, ok := <-s.chunks:
+			if !ok {
+				s.t.Fatalf("ended by Ctrl-C; wrote %q", s.text)
+			}
+			s.text += c
+		case <-again.C:
+			s.send(ctrlC)
+		case <-limit:
+			s.t.Fatalf("Ctrl-C has no effect in %q", s.text)
+		}
+	}
+	if seen := s.expect("interrupted\r\n"); strings.Contains(seen, "still busy") {
+		s.t.Errorf("the first Ctrl-C had no effect: %q", seen)
+	}
+}
+
 func (s *screen) send(keys string) {
 	s.t.Helper()
 	if _, err := s.master.WriteString(keys); err != nil {

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +34,28 @@ func machineMemory() ByteSize {
 		return maxMemory
 	}
 	return ByteSize(info.Totalram) * ByteSize(info.Unit)
+}
+
+// readTyped reads what was typed at the terminal f. It fails with EAGAIN instead of waiting;
+// of other files it reads as f does. O_NONBLOCK would be for all programs that have f, so it
+// opens the terminal again.
+func readTyped(f *os.File, p []byte) (int, error) {
+	if !isTerminal(f) {
+		return f.Read(p)
+	}
+	again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil { // a terminal of another user, or /proc is missing
+		return f.Read(p)
+	}
+	defer unix.Close(again)
+	switch n, err := unix.Read(again, p); {
+	case err != nil:
+		return 0, &os.PathError{Op: "read", Path: f.Name(), Err: err}
+	case n == 0:
+		return 0, io.EOF
+	default:
+		return n, nil
+	}
 }
 
 // InForeground reports whether the terminal sends its signals, such as that of Ctrl-C, to

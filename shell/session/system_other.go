@@ -3,6 +3,7 @@
 package session
 
 import (
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,9 @@ func uptime() (boot string, up time.Duration) { return "", 0 }
 
 // machineMemory is unknown.
 func machineMemory() ByteSize { return maxMemory }
+
+// readTyped reads what was typed at the terminal f.
+func readTyped(f *os.File, p []byte) (int, error) { return f.Read(p) }
 
 // InForeground reports whether the terminal sends its signals to this process. It is used
 // on Linux only.

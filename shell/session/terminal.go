@@ -48,7 +48,8 @@ func NewKeyboard(ctx context.Context, f *os.File) *Keyboard { return &Keyboard{f
 // keyboardChecks is the interval of checks for the end of a keyboard, in milliseconds.
 const keyboardChecks = 100
 
-// Read waits for input with poll(2), because a read cannot be interrupted.
+// Read waits for input with poll(2), because a read cannot be interrupted. Ctrl-C discards
+// what was typed, also between poll and read, so the read does not wait either.
 func (k *Keyboard) Read(p []byte) (int, error) {
 	fds := []unix.PollFd{{Fd: int32(k.Fd()), Events: unix.POLLIN}}
 	for {
@@ -57,7 +58,9 @@ func (k *Keyboard) Read(p []byte) (int, error) {
 		case k.ctx.Err() != nil:
 			return 0, context.Cause(k.ctx)
 		case n != 0 && !errors.Is(err, unix.EINTR): // input, its end, or no poll for such files
-			return k.File.Read(p)
+			if n, err := readTyped(k.File, p); !errors.Is(err, unix.EAGAIN) {
+				return n, err
+			}
 		}
 	}
 }
