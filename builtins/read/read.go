@@ -1,7 +1,7 @@
 // Package read reads the fabric, its tables and its counters for commands written in Go: with
 // the warnings, the counts of unanswered requests and the error texts that scripts get.
 //
-//	read.go      the fabric, rates, routes, and what audits read
+//	read.go      the fabric, rates, routes, lanes, and what audits read
 //	adaptive.go  metrics of adaptive routing
 package read
 
@@ -48,6 +48,14 @@ func Routes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive boo
 	t, release := r.Thread(ctx, "command")
 	defer release()
 	return values.ReadRoutes(t, f, adaptive)
+}
+
+// Lanes gives r, tables that were just read, the virtual lanes of the switches, or of the snapshot
+// that the session reads.
+func Lanes(ctx context.Context, rt *lang.Runtime, r *routes.Routes) error {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	return lang.Operate(t, "verify", func(c *lang.Call) error { return values.ReadSL2VL(c, r) })
 }
 
 // maxWarned is how many requests without an answer are in warnings.

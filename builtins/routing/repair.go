@@ -31,7 +31,7 @@ nue: LIDs whose paths change may move to another virtual lane with all their pat
 
 dragonfly: the engine is always run again, and everything may change.
 
-Tables from a file, or edited ones: paths that arrive are kept, and the others are replaced by paths that close no credit loop. Two kinds of paths that arrive may change: to a destination that lacks others, and over a part that came back, if they close a credit loop. Notes list the destinations without such a path. Virtual lanes are kept where service level n is on lane n and all paths are shortest ones, as with dfsssp and lash (OpenSM's too), or all paths to a LID have one service level, as with nue. For other lanes, or if the lanes in use are not enough, a note states that new paths may close a credit loop.`,
+Tables from a file, or edited ones: paths that arrive are kept, and the others are replaced by paths that close no credit loop. Two kinds of paths that arrive may change: to a destination that lacks others, and over a part that came back, if they close a credit loop. Notes list the destinations without such a path. Virtual lanes are kept where service level n is on lane n and all paths are shortest ones, as with dfsssp and lash (OpenSM's too), or all paths to a LID have one service level, as with nue. For other lanes, as those of torus-2QoS, which depend on ports of switches, or if the lanes in use are not enough, service levels stay, and a note reports if the new paths close a credit loop. load_routes(path, sl=, sl2vl=) and get_routes(lanes=True) read service levels and virtual lanes.`,
 	Example: `
 > f = discover()
 > t = f.graph().route("ftree")

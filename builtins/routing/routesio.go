@@ -28,7 +28,7 @@ var LoadRoutes = lang.Builtin{
 		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot"},
 		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "their fabric (default: the session's)"},
 		{Name: "sl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the service levels of paths"},
-		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl"},
+		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, output of smpquery sl2vl, or a snapshot made with --all"},
 		{Name: "far", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of adaptive routing: ibdiagnet2.far"},
 	},
 	Doc: `Reads forwarding tables from a file: routes.
@@ -78,10 +78,12 @@ var GetRoutes = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the fabric whose switches are read (default: the session's)"},
 		{Name: "adaptive", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "whether the tables of adaptive routing are read, where it is on"},
+		{Name: "lanes", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "whether the virtual lanes and service levels of paths are read too"},
 	},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
 The tables of a fabric from a snapshot that has them come from that file. Otherwise all switches are read at once, each up to the block of LinearFDBTop. For a switch that did not answer there is a note and a warning on stderr, and the exit status is 3.
-Where a switch routes adaptively, packets do not follow its forwarding table, which may be out of date. adaptive=True reads what they follow: one request for 16 LIDs and one for two sub-groups of each such switch, whose number is shown first. An entry is then the static port, and routes.choices() has all ports. get_ar explains how the tables are read and checked.`,
+Where a switch routes adaptively, packets do not follow its forwarding table, which may be out of date. adaptive=True reads what they follow: one request for 16 LIDs and one for two sub-groups of each such switch, whose number is shown first. An entry is then the static port, and routes.choices() has all ports. get_ar explains how the tables are read and checked.
+Without lanes=True, all paths are on VL 0, where those of OpenSM's dfsssp, lash, nue with several lanes and torus-2QoS close credit loops. lanes=True reads the SL2VL of all switches, and the path records between all channel adapters and routers, of at most 512 LIDs; it is an error if these are unknown. A snapshot has no path records: load_routes(path, sl=, sl2vl=) reads files of them.`,
 	Example: `
 > t = get_routes(discover())
 > t.verify().unreachable
@@ -90,14 +92,17 @@ Where a switch routes adaptively, packets do not follow its forwarding table, wh
 0
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
-		Fabric   *topology.Fabric
-		Adaptive bool
+		Fabric          *topology.Fabric
+		Adaptive, Lanes bool
 	}) (starlark.Value, error) {
 		f, err := fabricOr(c, a.Fabric)
 		if err != nil {
 			return nil, err
 		}
 		r, err := readRoutes(c, f.Fabric, a.Adaptive)
+		if err == nil && a.Lanes {
+			err = readLanes(c, r)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +128,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 	}
 	e, err := topology.EngineOf(c)
 	if err != nil && topology.EnvOf(c.Runtime()).Loaded != nil {
-		return nil, lang.Errorf("%w", noTablesError{})
+		return nil, lang.Errorf("%w", noTables)
 	}
 	if err != nil {
 		return nil, err
@@ -164,6 +169,40 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 		return nil, first
 	}
 	return r, nil
+}
+
+// readLanes gives tables that were just read the virtual lanes of switches and the service levels of
+// path records.
+func readLanes(c *lang.Call, r *routes.Routes) error {
+	if err := ReadSL2VL(c, r); err != nil {
+		return err
+	}
+	return c.Block(func(ctx context.Context) error {
+		levels, _, err := table.ReadLevels(ctx, topology.EnvOf(c.Runtime()).SA, r)
+		if err != nil {
+			return lang.Errorf("the service levels of paths are unknown: %w; load_routes(path, sl=FILE, sl2vl=FILE) reads them from files", err)
+		}
+		r.SL = levels
+		return nil
+	})
+}
+
+// ReadSL2VL gives tables that were just read the virtual lanes of the switches, or of the snapshot that
+// the session reads.
+func ReadSL2VL(c *lang.Call, r *routes.Routes) error {
+	e, err := topology.ReaderOf(c)
+	if err != nil && topology.EnvOf(c.Runtime()).Loaded != nil {
+		return lang.Errorf("%w", noLanes)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Block(func(ctx context.Context) error {
+		if err := table.ReadLanes(ctx, e, r); err != nil {
+			return lang.Errorf("%w", err)
+		}
+		return nil
+	})
 }
 
 // dumpRoutesMethod is routes.dump(): tables as the text of a file.
@@ -217,11 +256,14 @@ It only reads. Entries that differ are planned; LIDs above these tables are left
 	}),
 }
 
-// noTablesError reports that the file of the session has no tables, which is not an error of the script.
-type noTablesError struct{}
+// notInFile reports that the file of the session lacks something, which is not an error of the script.
+type notInFile string
 
-func (noTablesError) Error() string {
-	return "the file has no forwarding tables; load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both"
-}
+func (e notInFile) Error() string { return string(e) }
 
-func (noTablesError) Unwrap() error { return topology.ErrNotInFile }
+func (notInFile) Unwrap() error { return topology.ErrNotInFile }
+
+const (
+	noTables notInFile = "the file has no forwarding tables; load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both"
+	noLanes  notInFile = "the file has no virtual lanes of switches; load_routes(path, sl2vl=) and verify --lfts FILE --sl2vl FILE read them from another, and fabsh snapshot --all writes them"
+)

@@ -5,7 +5,7 @@
 //	              pkeys.go guids.go are its kinds; block.go reads and writes
 //	answers.go    what audits read beyond a sweep; answerrequests.go, by what requests
 //	routes.go     the forwarding tables and lanes of all switches; adaptiveroutes.go, with
-//	              adaptive routing
+//	              adaptive routing; levels.go, the service levels of path records
 //	adaptivity.go where it is on
 //	ar.go         AR, the adaptive routing of a switch; archeck.go checks what was read
 //	vendor.go     what NVIDIA's devices have beyond a sweep: ports, virtual ports, routers

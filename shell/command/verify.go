@@ -17,7 +17,6 @@ import (
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/table"
 	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
@@ -39,8 +38,8 @@ func verifyCommand(p *session.Program) *cobra.Command {
 arrive, without loops and deadlocks? Findings make the exit status 1.
 
 The tables are those of the file of --lfts; without it, those of the switches, or of the
-snapshot that the session reads. With --sl alone, the virtual lanes are read from the
-switches too.`,
+snapshot that the session reads. With --sl alone, the virtual lanes are those of the
+switches, or of the snapshot, too.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Annotations: map[string]string{atPrompt: ""},
@@ -63,7 +62,7 @@ func (o *verifyOptions) flags() *pflag.FlagSet {
 	f := newFlags("verify")
 	f.StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot")
 	f.StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
-	f.StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or output of smpquery sl2vl")
+	f.StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, output of smpquery sl2vl, or a snapshot made with --all")
 	f.StringVar(&o.tables.FAR, "far", "", "adaptive routing of switches in `FILE`: ibdiagnet2.far")
 	f.BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
 	adaptiveFlagOf(f, &o.adaptive)
@@ -84,11 +83,11 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
 	case o.tables.FAR != "":
 		err = errors.New("verify: --far belongs to tables of a file; give --lfts FILE")
-	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
-		err = errors.New("verify: --sl and --sl2vl belong to tables of a file; give --lfts FILE")
+	case o.tables.SL2VL != "":
+		err = errors.New("verify: --sl2vl belongs to tables of a file; give --lfts FILE")
 	default:
 		if r, err = read.Routes(ctx, s.Runtime, f, true); err == nil && o.tables.SL != "" {
-			if err = table.ReadLanes(ctx, s.Engine, r); err == nil {
+			if err = read.Lanes(ctx, s.Runtime, r); err == nil {
 				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: session.OpenNamed(ctx, s.Files.OpenNamed)}.Of(ctx, r)
 			}
 		}

@@ -13,12 +13,12 @@ type Placing struct {
 	orders []*order
 }
 
-// Place begins with the paths of l, each on its layer by switch and LID, of so many. Those that
-// do not arrive are left out, and those of switches for which layer is nil. Nil: a layer has a
-// cycle.
+// Place begins with the paths of l, each on its layer by switch and LID, of so many, and with copies on
+// more of them, a bit each, where there are such. Those that do not arrive are left out, and those of
+// switches for which layer is nil. Nil: a layer has a cycle.
 //
 // Time: O(P*H) for P paths of H channels, and O(E) for each layer of E edges.
-func (l *Layering) Place(ctx context.Context, layer [][]uint8, layers int) (*Placing, error) {
+func (l *Layering) Place(ctx context.Context, layer [][]uint8, more [][]uint16, layers int) (*Placing, error) {
 	l.begin()
 	p := &Placing{l: l}
 	for range layers {
@@ -37,9 +37,15 @@ func (l *Layering) Place(ctx context.Context, layer [][]uint8, layers int) (*Pla
 					continue
 				}
 				l.work -= len(l.trail)
-				o := p.orders[layer[s][l.Dests[d].Index]]
-				for _, e := range l.trail {
-					o.use(e)
+				on := uint16(1) << layer[s][l.Dests[d].Index]
+				if more != nil && more[s] != nil {
+					on |= more[s][l.Dests[d].Index]
+				}
+				for ; on != 0; on &= on - 1 {
+					o := p.orders[bits.TrailingZeros16(on)]
+					for _, e := range l.trail {
+						o.use(e)
+					}
 				}
 			}
 		}

@@ -53,7 +53,7 @@ func TestPlacing(t *testing.T) {
 			}
 			l.Rows = append(l.Rows, row)
 		}
-		p, err := l.Place(t.Context(), make([][]uint8, n), 1)
+		p, err := l.Place(t.Context(), make([][]uint8, n), nil, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/routing/walk"
-	"fabsh/mad"
 )
 
 // keepLanes is r for g, where an engine of shortest paths on lanes made it. Only entries that
@@ -40,14 +39,15 @@ func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 	if x.load, err = walk.CountAllRoutes(ctx, x.t); err != nil {
 		return nil, err
 	}
-	if x.p, err = x.l.Place(ctx, x.layer, x.used); x.p == nil {
+	if x.p, err = x.l.Place(ctx, x.layer, x.more, x.used); x.p == nil {
 		return nil, err
 	}
 	x.edges = x.p.Work()
 	if ok, err := x.placeAll(ctx); !ok {
 		return nil, err
 	}
-	x.write()
+	x.keepOthers()
+	x.write(r)
 	v, err := verify.Tables(ctx, x.t, verify.Options{})
 	if err == nil && !v.Acyclic && v.Unreachable > 0 {
 		x.dropCut()
@@ -77,18 +77,21 @@ func (x *layered) dropCut() {
 
 // layered is the state of keepLanes.
 type layered struct {
-	g     *graph.Graph
-	t     *routes.Routes
-	h     *graph.Hops
-	l     *lanes.Layering
-	p     *lanes.Placing
-	layer [][]uint8 // by switch and LID; nil: it had no CAs
-	used  int       // layers
-	limit int       // as many are allowed
-	load  []int64   // routes, by channel
-	on    []int64   // ports of CAs and routers, by switch
-	place []int     // by switch: its place among the destinations of l, with Both
-	units []unit
+	g      *graph.Graph
+	t      *routes.Routes
+	h      *graph.Hops
+	l      *lanes.Layering
+	p      *lanes.Placing
+	layer  [][]uint8       // by switch and LID; nil: it had no CAs
+	more   [][]uint16      // by switch and LID: other layers, a bit each, of paths from further ports; nil: none
+	differ []bool          // by switch: levels of its ports do
+	kept   map[pair]uint16 // those of paths that change which took them back
+	used   int             // layers
+	limit  int             // as many are allowed
+	load   []int64         // routes, by channel
+	on     []int64         // ports of CAs and routers, by switch
+	place  []int           // by switch: its place among the destinations of l, with Both
+	units  []unit
 
 	paths   map[pair]*path    // those that change
 	touched []pair            // in the order in which they were placed first
@@ -115,10 +118,12 @@ type unit struct {
 	affected []bool
 }
 
-// pair is a switch and a place among the destinations.
+// pair is a switch and a place among the destinations. A path from further ports of the switch, which
+// is on another layer and used nothing that was lost, is a pair of its own.
 type pair struct {
-	from int32
-	to   int
+	from  int32
+	to    int
+	other uint8 // its layer before the repair, and 1; 0: the path from the first port
 }
 
 // path is that of a pair, with the path back if both are on one layer.
@@ -154,66 +159,6 @@ func newLayered(ctx context.Context, r *routes.Routes, g *graph.Graph) (*layered
 		x.place[s] = i
 	}
 	return x, nil
-}
-
-// readLayers reads the layers of r. False: ports of one switch have different levels.
-func (x *layered) readLayers(r *routes.Routes) bool {
-	x.layer = make([][]uint8, len(x.g.Switches()))
-	old := r.Graph()
-	from := make([]int, len(x.g.Switches()))
-	for i, t := range old.Terminals() {
-		if t.Switch < 0 || !t.IsEndpoint(0) {
-			continue
-		}
-		s := x.g.SwitchByGUID(old.Switches()[t.Switch].GUID())
-		switch {
-		case s < 0:
-			continue
-		case x.layer[s] != nil:
-			if !r.SL.SameFrom(from[s], i) && !sameBetween(r, from[s], i) {
-				return false
-			}
-			continue
-		}
-		from[s], x.layer[s] = i, make([]uint8, int(x.t.Top())+1)
-		for lid := range x.layer[s] {
-			x.layer[s][lid] = r.SL.Of(i, mad.LID(lid))
-			x.used = max(x.used, int(x.layer[s][lid])+1)
-		}
-	}
-	if x.l.Both {
-		x.representOld(old)
-	}
-	return true
-}
-
-// representOld gives the LIDs that stand for all of their switch the layers of one that it had before:
-// they may be those of hosts that are new.
-func (x *layered) representOld(old *graph.Graph) {
-	for _, d := range x.l.Dests {
-		known := slices.IndexFunc(x.g.DestsOf(int(d.Home)), func(dest graph.Dest) bool {
-			t := old.TerminalByLID(dest.LID)
-			return dest.Out > 0 && t >= 0 && old.Terminals()[t].Switch >= 0 && x.g.SwitchByGUID(old.Switches()[old.Terminals()[t].Switch].GUID()) == int(d.Home)
-		})
-		if known < 0 { // all its hosts are new, so its paths are too
-			x.layer[d.Home] = nil
-			continue
-		}
-		for _, layer := range x.layer {
-			if layer != nil {
-				layer[d.Index] = layer[x.g.DestsOf(int(d.Home))[known].LID]
-			}
-		}
-	}
-}
-
-// sameBetween reports whether the paths from two ports of a switch to others have the same levels.
-// Those between ports of one switch take no link.
-func sameBetween(r *routes.Routes, t, u int) bool {
-	g := r.Graph()
-	return !slices.ContainsFunc(g.Dests(), func(d graph.Dest) bool {
-		return g.Terminals()[d.Terminal].Switch != g.Terminals()[t].Switch && r.SL.Of(t, d.LID) != r.SL.Of(u, d.LID)
-	})
 }
 
 // findBroken finds the entries that do not lead along shortest paths, and makes them drop packets until others
@@ -346,8 +291,8 @@ func (x *layered) set(s int, u *unit, ports []uint8) {
 	}
 }
 
-// write gives the tables the lanes that were found.
-func (x *layered) write() {
+// write gives the tables the lanes that were found, in place of those of r.
+func (x *layered) write(r *routes.Routes) {
 	moved := 0
 	for _, s := range x.l.Sources {
 		if x.layer[s] == nil {
@@ -356,15 +301,18 @@ func (x *layered) write() {
 	}
 	for k, p := range x.paths {
 		to := &x.l.Dests[k.to]
-		x.layer[k.from][to.Index] = uint8(p.layer)
+		if k.other == 0 {
+			x.layer[k.from][to.Index] = uint8(p.layer)
+		}
 		if x.l.Both {
 			x.layer[to.Home][x.l.Dests[x.place[k.from]].Index] = uint8(p.layer)
 		}
-		if p.layer != p.was {
+		if p.layer != p.was || !p.stays && x.others(k)&^x.kept[k] != 0 {
 			moved++
 		}
 	}
 	engine.SetLayers(x.t, x.l, x.layer)
+	x.setOthers(r)
 	if moved > 0 {
 		x.t.Notes = append(x.t.Notes, fmt.Sprintf("repair: %s another service level; hosts read path records again", plural.Count(moved, "path between switches has", "paths between switches have")))
 	}

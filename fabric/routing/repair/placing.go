@@ -170,7 +170,7 @@ func (x *layered) choose(u *unit, s int32) (open []pair) {
 	}
 	for _, from := range x.behind[s] {
 		if !x.put(from, u.at, nil) {
-			open = append(open, pair{from, u.at})
+			open = append(open, pair{from: from, to: u.at})
 		}
 		x.count(u, from, 1)
 	}
@@ -303,7 +303,7 @@ func (x *layered) newPath(from int32, to int) *path {
 // pairOf is the pair of a path, with Both that of the path back too.
 func (x *layered) pairOf(from int32, to int) pair {
 	if home := x.l.Dests[to].Home; x.l.Both && home < from {
-		return pair{home, x.place[from]}
+		return pair{from: home, to: x.place[from]}
 	}
-	return pair{from, to}
+	return pair{from: from, to: to}
 }

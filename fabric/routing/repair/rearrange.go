@@ -258,7 +258,16 @@ func (m *rearrangement) usersOf(layer int, e int32) (users []pair) {
 	}
 	x.p.Through(e, func(s int32, to int) {
 		k := x.pairOf(s, to)
-		if x.paths[k] != nil || x.layer[s] == nil || int(x.layer[s][x.l.Dests[to].Index]) != layer {
+		if p := x.paths[k]; x.layer[s] == nil || p != nil && !p.stays {
+			return
+		}
+		if int(x.layer[s][x.l.Dests[to].Index]) != layer {
+			if x.others(k)>>layer&1 == 0 {
+				return
+			}
+			k.other = uint8(layer) + 1
+		}
+		if x.paths[k] != nil {
 			return
 		}
 		trail := x.trailOf(k)

@@ -5,6 +5,7 @@
 //	           path to
 //	evenout.go no link gets many more routes than by a full run
 //	layered.go shortest paths on lanes: what a change breaks, and the lanes of the others;
+//	level.go   these where they differ between ports of a switch
 //	placing.go other entries and lanes; split.go, for more paths than must
 //	rearrange.go lanes in use for paths that fit on none; reroute.go: by other entries
 //	unknown.go the same for tables of unknown origin

@@ -22,7 +22,7 @@ func (m *rearrangement) changeEntry(k pair, most int) bool {
 				if slices.Contains(ports, x.portOf(u, s)) {
 					continue
 				}
-				if cost := m.costBy(u, s, ports, behind) + m.changes[pair{s, u.at}]; cost < most {
+				if cost := m.costBy(u, s, ports, behind) + m.changes[pair{from: s, to: u.at}]; cost < most {
 					most, of, best = cost, u, entries{s: s, ports: ports}
 				}
 			}
@@ -41,13 +41,13 @@ func (x *layered) both(k pair) []pair {
 	if !x.l.Both {
 		return []pair{k}
 	}
-	return []pair{k, {x.l.Dests[k.to].Home, x.place[k.from]}}
+	return []pair{k, {from: x.l.Dests[k.to].Home, to: x.place[k.from]}}
 }
 
 // change changes the entry of a switch for a unit.
 func (m *rearrangement) change(u *unit, s int32, ports []uint8) {
 	x := m.x
-	m.changes[pair{s, u.at}]++
+	m.changes[pair{from: s, to: u.at}]++
 	x.noteChange(u, s)
 	behind := m.behind(u, s)
 	for _, from := range behind {

@@ -19,7 +19,7 @@ func unavoidable(t *testing.T, r *routes.Routes, g *graph.Graph) bool {
 	if err := x.findBroken(t.Context(), r.Graph()); err != nil {
 		t.Fatal(err)
 	}
-	if x.p, err = x.l.Place(t.Context(), x.layer, x.used); err != nil {
+	if x.p, err = x.l.Place(t.Context(), x.layer, x.more, x.used); err != nil {
 		t.Fatal(err)
 	}
 	x.load = make([]int64, len(g.Channels()))
@@ -73,7 +73,7 @@ func unavoidable(t *testing.T, r *routes.Routes, g *graph.Graph) bool {
 		for _, ports := range x.candidates(u, k.from) {
 			x.clear(u, k.from)
 			x.set(int(k.from), u, ports)
-			if !each(append([]pair{{x.leadsTo(int(k.from), ports[0]), k.to}}, rest...), found) {
+			if !each(append([]pair{{from: x.leadsTo(int(k.from), ports[0]), to: k.to}}, rest...), found) {
 				return false
 			}
 		}

@@ -196,23 +196,41 @@ func TestRepairBackInFile(t *testing.T) {
 	}
 }
 
-// TestRepairUnjudged: notes say why credit loops were not looked for: lanes that depend on the switch, or
-// a credit loop on the one lane that there is without a file of lanes.
+// TestRepairUnjudged: where lanes depend on the switch, the shortest paths are taken, and a note reports if
+// these close a credit loop; so does one if others do on the one lane that there is without a file of
+// lanes.
 func TestRepairUnjudged(t *testing.T) {
-	for _, x := range []struct{ engine, spec, note string }{
-		{"dragonfly", "dragonfly:a=4,p=2,h=2", "repair: no paths without a credit loop were found on the virtual lanes in use, which depend on more than the destination; the new paths are the shortest ones, and may close one"},
-		{"dfsssp", "torus:dims=4/4,hosts=2", "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones"},
+	for _, x := range []struct {
+		engine, spec string
+		lost         []int
+		without      string // what the files lack
+		notes        []string
+	}{
+		{"dragonfly", "dragonfly:a=4,p=2,h=2", []int{0}, "", nil},
+		{"dragonfly", "dragonfly:a=4,p=2,h=2", []int{0, 27}, "", []string{"repair: the new paths are the shortest ones, and close a credit loop on the virtual lanes in use, which depend on more than the destination; graph.route() computes all tables again"}},
+		{"dfsssp", "torus:dims=4/4,hosts=2", []int{0}, "lanes", []string{"repair: the remaining paths already have a credit loop, so the new paths are the shortest ones"}},
+		{"dfsssp", "torus:dims=4/4,hosts=2", []int{0}, "levels and lanes", []string{"repair: the remaining paths already have a credit loop, so the new paths are the shortest ones; if paths have service levels, read these and their virtual lanes too: load_routes(sl=, sl2vl=)"}},
 	} {
 		whole := damaged(t, x.spec)
 		r := compute(t, whole.graph(t), x.engine, engine.Options{})
 		r.ForgetOrigin()
-		if x.engine == "dfsssp" {
+		if x.without != "" {
 			r.SL2VL = nil
 		}
-		d := &damage{whole.f, map[*fabric.Port]bool{whole.switchLinks()[0]: true}, map[*fabric.Node]bool{}}
+		if x.without == "levels and lanes" {
+			r.SL = nil
+		}
+		d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{}}
+		for _, i := range x.lost {
+			d.ports[whole.switchLinks()[i]] = true
+		}
 		got, err := Tables(t.Context(), r, d.graph(t))
-		if err != nil || !slices.Equal(got.Notes, []string{x.note}) {
-			t.Errorf("%s: %q, %v", x.engine, got.Notes, err)
+		if err != nil || !slices.Equal(got.Notes, x.notes) {
+			t.Errorf("%s without links %d: %q, %v", x.engine, x.lost, got.Notes, err)
+			continue
+		}
+		if loop := len(x.notes) > 0; verified(t, got, verify.Options{}).Acyclic == loop {
+			t.Errorf("%s without links %d: no credit loop: %v", x.engine, x.lost, loop)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 type Files struct {
 	LFTs  string // linear forwarding tables, a snapshot, or ibdiagnet2.far
 	SL    string // service levels of paths
-	SL2VL string // virtual lanes of service levels
+	SL2VL string // virtual lanes of service levels, or a snapshot with all tables
 	FAR   string // adaptive routing: ibdiagnet2.far
 }
 
@@ -186,9 +186,16 @@ func sourcesOf(f *fabric.Fabric, p *format.PathSL) ([]*fabric.Port, error) {
 }
 
 func (r *Routes) readSL2VLs(in io.Reader, name string) error {
+	buffered := bufio.NewReaderSize(in, 1<<16)
+	head, _ := buffered.Peek(1 << 16) // the reader returns an error again
+	if format.Recognise(head) == format.KindSnapshot {
+		lanes, err := storedSL2VLs(r.graph, buffered, name)
+		r.SL2VL = lanes
+		return err
+	}
 	g := r.graph
 	lanes := NewSL2VL(g)
-	for x, err := range format.SL2VLs(capture(r, in), name) {
+	for x, err := range format.SL2VLs(capture(r, buffered), name) {
 		if err != nil {
 			return err
 		}
@@ -209,6 +216,37 @@ func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 	}
 	r.SL2VL = lanes
 	return nil
+}
+
+// storedSL2VLs reads the virtual lanes of a snapshot with all tables.
+func storedSL2VLs(g *graph.Graph, in io.Reader, name string) (*SL2VL, error) {
+	s, err := format.ReadSnapshot(in, name)
+	if err != nil {
+		return nil, err
+	}
+	lanes, found := NewSL2VL(g), make([]bool, len(g.Switches()))
+	for _, a := range s.Answers() {
+		if a.Class != mad.ClassSubn || a.ID != mad.AttrSLtoVLMappingTable.ID || a.Modifier > 0xffff || len(a.Data) < mad.AttrSLtoVLMappingTable.Size {
+			continue
+		}
+		at := g.SwitchByGUID(s.Nodes()[a.Node].GUID())
+		if at < 0 {
+			continue
+		}
+		var row mad.SLtoVLMappingTable
+		row.Decode(a.Data)
+		if err := lanes.Set(at, uint8(a.Modifier>>8), uint8(a.Modifier), row.SLtoVL); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		found[at] = true
+	}
+	switch missing := slices.Index(found, false); {
+	case !slices.Contains(found, true):
+		return nil, fmt.Errorf("%s: no virtual lanes of switches of the fabric in this snapshot; fabsh snapshot --all saves them", name)
+	case missing >= 0:
+		return nil, fmt.Errorf("%s: the virtual lanes of %s are not in this snapshot", name, g.Switches()[missing].Label())
+	}
+	return lanes, nil
 }
 
 // FillFrom copies from old, the current tables of the same graph, what tables of a file do

@@ -9,6 +9,7 @@ import (
 	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
@@ -16,7 +17,9 @@ import (
 // Patch is r for g with the paths that arrive there unchanged, and others in
 // place of those that do not. They close no credit loop, unless those that arrive have
 // one already: then they are the shortest ways to a switch from which packets arrive.
-// Entries change as little as possible. Where r has a lane for each LID, paths stay on it.
+// Entries change as little as possible. Where r has a lane for each LID, paths stay on it. Where lanes
+// depend on more, the new paths close none even if all were on one lane, or, without such paths, are the
+// shortest ones: a note states whether the verifier finds that these close one.
 //
 // Time: O(L*S), and searches as of nue for the LIDs with a path that does not arrive.
 func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
@@ -59,14 +62,45 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 		return nil, false, err
 	}
 	if loop && !judged {
-		t.Notes = append(t.Notes, "repair: no paths without a credit loop were found on the virtual lanes in use, which depend on more than the destination; the new paths are the shortest ones, and may close one")
-	} else if loop {
-		t.Notes = append(t.Notes, "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones")
+		t, err = a.shortestInLanes(ctx, true)
+		return t, false, err
+	}
+	var begun *patching
+	if !judged {
+		begun = a.clone()
+	}
+	if loop {
+		note := "repair: the remaining paths already have a credit loop, so the new paths are the shortest ones"
+		if r.Origin() == nil && r.SL == nil && r.SL2VL == nil {
+			note += "; if paths have service levels, read these and their virtual lanes too: load_routes(sl=, sl2vl=)"
+		}
+		t.Notes = append(t.Notes, note)
 	} else if err := a.closeAll(ctx); err != nil {
 		return nil, false, err
 	}
+	if !judged && a.toCAs.missing > 0 { // as if all were on one lane
+		if t, err := begun.shortestInLanes(ctx, false); t != nil || err != nil {
+			return t, false, err
+		}
+	}
 	a.noteMoved(r)
 	return t, !loop && a.toCAs.missing+a.toSwitches.missing == 0, a.shortest(ctx, loop)
+}
+
+// shortestInLanes are the tables with the shortest paths, for lanes that depend on more than the
+// destination, if the verifier finds no credit loop, or if they must be taken. Nil: it finds one.
+func (a *patching) shortestInLanes(ctx context.Context, must bool) (*routes.Routes, error) {
+	if err := a.shortest(ctx, true); err != nil {
+		return nil, err
+	}
+	v, err := verify.Tables(ctx, a.r, verify.Options{})
+	switch {
+	case err != nil || !v.Acyclic && !must:
+		return nil, err
+	case !v.Acyclic:
+		a.r.Notes = append(a.r.Notes, "repair: the new paths are the shortest ones, and close a credit loop on the virtual lanes in use, which depend on more than the destination; graph.route() computes all tables again")
+	}
+	return a.r, nil
 }
 
 // levelByLID are the service levels of tables with one for all paths to a LID; nil: there are several.

@@ -1,0 +1,76 @@
+package repair
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
+)
+
+// recorded are tables that OpenSM 3.3.23 computed, with the service levels of its path records and the
+// SL2VL of its dump.
+func recorded(t *testing.T, f *fabric.Fabric, name string) *routes.Routes {
+	t.Helper()
+	path := "testdata/opensm-" + name
+	r, err := routes.Load(f, routes.Files{LFTs: path + ".fdbs", SL: path + ".sl", SL2VL: path + ".sl2vl"}, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRepairOpenSM: tables of OpenSM are repaired without a credit loop on the lanes that they have:
+// those of dfsssp, which puts paths from ports of one switch to a LID on different lanes, and those of
+// torus-2QoS, whose lanes depend on the ports of switches. Paths that used nothing that was lost keep
+// entries and service levels.
+func TestRepairOpenSM(t *testing.T) {
+	for _, x := range []struct {
+		engine, spec string
+		lanes        int
+	}{{"dfsssp", "mesh:dims=3/3,hosts=2", 8}, {"torus-2qos", "torus:dims=5/3,hosts=1", 4}} {
+		whole := damaged(t, x.spec)
+		old := recorded(t, whole.f, x.engine)
+		isWhole(t, x.engine, old)
+		if old.Lanes() != x.lanes || engine.BasisOf(old) != nil {
+			t.Fatalf("%s: %d lanes, basis %v", x.engine, old.Lanes(), engine.BasisOf(old))
+		}
+		for i, p := range whole.switchLinks() {
+			d := &damage{whole.f, map[*fabric.Port]bool{p: true}, map[*fabric.Node]bool{}}
+			r, err := Tables(t.Context(), old, d.graph(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := verified(t, r, verify.Options{})
+			if v.Unreachable > 0 || !v.Acyclic || r.Lanes() > x.lanes || slices.ContainsFunc(r.Notes, func(n string) bool { return !strings.Contains(n, "another service level") }) {
+				t.Errorf("%s without link %d: unreachable %d, acyclic %v, %d lanes, %q", x.engine, i, v.Unreachable, v.Acyclic, r.Lanes(), r.Notes)
+			}
+			for from, a := range r.Graph().Terminals() {
+				for _, b := range r.Graph().Terminals() {
+					if a.Out == 0 || b.Out == 0 || a.LID == b.LID {
+						continue
+					}
+					before, err := old.Trace(a.LID, b.LID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if slices.ContainsFunc(before.Hops, func(h routes.Hop) bool {
+						out := old.Graph().Switches()[h.Switch].Port(int(h.Out))
+						return out == p || out == p.Peer()
+					}) {
+						continue
+					}
+					after, err := r.Trace(a.LID, b.LID)
+					if err != nil || after.SL != before.SL || !slices.Equal(after.Hops, before.Hops) {
+						t.Fatalf("%s without link %d: LID %d to %d: SL %d, %v; before SL %d, %v", x.engine, i, from, b.LID, after.SL, after.Hops, before.SL, before.Hops)
+					}
+				}
+			}
+		}
+	}
+}
