@@ -21,7 +21,7 @@ import (
 // TestAgentLimits: a call beyond a limit ends with a message that states the remedy, and the next
 // call runs.
 func TestAgentLimits(t *testing.T) {
-	a := startAgent(t, nil, nil, "-F", "sim:fattree:k=4,levels=2", "--deadline", "20s", "--max-steps", "1000000")
+	a := startAgent(t, nil, nil, "-F", "sim:fattree:k=4,levels=2", "--deadline", "5m", "--max-steps", "1000000")
 	for name, x := range map[string]struct {
 		script, want string
 		status       int
@@ -38,7 +38,7 @@ func TestAgentLimits(t *testing.T) {
 		if r.Status != x.status || !strings.Contains(text, x.want) || len(text) > 16<<10 {
 			t.Errorf("%s: status %d, want %d with %q in %.500s", name, r.Status, x.status, x.want, text)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
 		if got := shownBy(a.run("1 + 1")); got != "2" {
@@ -54,7 +54,7 @@ const vast = "x = [1]\nfor i in range(60):\n    x = [x, x]\n"
 func TestAgentDeadline(t *testing.T) {
 	a := startAgent(t, nil, nil, "-F", "sim:ring:n=2", "--deadline", "300ms", "--max-steps", "100000000000")
 	for _, script := range []string{"sleep(3600)", "while True:\n    pass", "parallel(lambda i: sleep(3600), range(100))", "while True:\n    discover()", vast + "x", vast + "json.encode(x)", vast + "json.encode_indent({1: x})"} {
-		within(t, 10*time.Second, func() {
+		within(t, time.Minute, func() {
 			r := a.run(script)
 			if text := strings.Join(r.Data.Messages, "\n"); r.Status != 3 || !strings.Contains(text, "deadline of 300ms passed") || len(r.Server) != 1 {
 				t.Errorf("%s: %+v", script, r)
@@ -124,42 +124,37 @@ func TestAgentSweeps(t *testing.T) {
 	if r.Status != 3 || !strings.Contains(strings.Join(r.Server, "\n"), "the time of the call was over") {
 		t.Errorf("%+v", r)
 	}
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }
 
-// TestAgentCancel: a call that is cancelled, a sweep or a script, ends soon; progress is reported
-// before.
+// TestAgentCancel: each call reports progress, and one that is cancelled then, a sweep or a
+// script, ends soon.
 func TestAgentCancel(t *testing.T) {
-	var texts sync.Map
+	var cancels sync.Map // by the token of the call
 	a := startAgent(t, nil, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-		texts.Store(r.Params.Message, true)
-	}}, "-F", "sim:fattree:k=4,levels=2,delay=200ms", "-t", "5s")
+		if cancel, ok := cancels.Load(r.Params.ProgressToken); ok && strings.Contains(r.Params.Message, " sent") {
+			cancel.(context.CancelFunc)()
+		}
+	}}, "-F", "sim:fattree:k=4,levels=2,delay=1s", "-t", "5s")
 	for name, script := range map[string]string{
-		"a sweep": "discover()", "a script": "while True:\n    pass", "a wait": "sleep(3600)", "a vast value": vast + "show(x)", "parallel": "parallel(lambda i: sleep(3600), range(1000))", "requests": "f = discover()\nwhile True:\n    smp_get(\"NodeInfo\", f.nodes)",
+		"a sweep": "discover()", "a script": "while True:\n    pass", "a wait": "sleep(3600)", "a vast value": vast + "show(x)", "parallel": "parallel(lambda i: sleep(3600), range(1000))", "requests": "while True:\n    smp_get(\"NodeInfo\", [1, 2, 3])",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cancels.Store(name, cancel)
 		params := &sdk.CallToolParams{Name: "run", Arguments: arguments{"script": script}}
 		params.SetProgressToken(name)
 		_, err := a.client.CallTool(ctx, params)
-		cancel()
-		if err == nil {
-			t.Errorf("%s: ended", name)
+		if err == nil || ctx.Err() != context.Canceled {
+			t.Errorf("%s: %v; no progress for a minute, or it ended", name, err)
 		}
-		within(t, 5*time.Second, func() {
+		cancel()
+		within(t, time.Minute, func() {
 			if got := shownBy(a.run("1 + 1")); got != "2" {
 				t.Errorf("after %s: %s", name, got)
 			}
 		})
-	}
-	found := false
-	texts.Range(func(text, _ any) bool {
-		found = found || strings.Contains(text.(string), "datagrams sent")
-		return true
-	})
-	if !found {
-		t.Error("no progress")
 	}
 }
 

@@ -38,7 +38,7 @@ func TestRunTool(t *testing.T) {
 		t.Errorf("%d bytes without a limit", len(out))
 	}
 	began := time.Now()
-	if _, ok := runFile(t.Context(), tool(t, "sleep 1000 & sleep 1000"), 50*time.Millisecond); ok || time.Since(began) > 10*time.Second {
+	if _, ok := runFile(t.Context(), tool(t, "sleep 1000 & sleep 1000"), 50*time.Millisecond); ok || time.Since(began) > time.Minute {
 		t.Errorf("ended %v, after %v", ok, time.Since(began))
 	}
 	if _, ok := runFile(t.Context(), tool(t, "echo half; exit 1"), time.Minute); ok {

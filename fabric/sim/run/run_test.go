@@ -97,7 +97,7 @@ func TestNothingLeft(t *testing.T) {
 	s := on(t, "fattree:k=4")
 	began := time.Now()
 	s.sh(t, "sleep 1000 & (setsid sleep 1000 &) ; trap '' TERM; echo")
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 	s.checkEmpty(t)
