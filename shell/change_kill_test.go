@@ -161,6 +161,17 @@ func runs(pid int) bool {
 	return err == nil && !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
 }
 
+// started reports whether a process runs that cmd, which has ended, has started: they have
+// its environment, and with it a home that no other has.
+func started(cmd *exec.Cmd) bool {
+	home := cmd.Env[slices.IndexFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") })]
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	return slices.ContainsFunc(files, func(file string) bool {
+		env, _ := os.ReadFile(file)
+		return slices.Contains(strings.Split(string(env), "\x00"), home)
+	})
+}
+
 // TestChangeKilled kills the process that makes a change, its guard, or both, at any
 // moment. The change is then taken back or confirmed, or can be resumed or taken back,
 // to exactly what was before or after. Of each second one a bit of the journal is flipped
@@ -233,7 +244,7 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 			syscall.Kill(guard, syscall.SIGKILL)
 		}
 		cmd.Wait()
-		for guard != 0 && runs(guard) { // it takes the change back
+		for started(cmd) { // the guard takes the change back, also one that started just now
 			time.Sleep(20 * time.Millisecond)
 		}
 		count["killed: "+who]++
