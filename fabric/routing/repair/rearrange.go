@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"fabsh/fabric/routing/engine"
 	"fabsh/fabric/routing/lanes"
 )
 
@@ -23,11 +24,14 @@ type rearrangement struct {
 	changes map[pair]int     // of the entry of a switch for a unit, so far
 	units   map[int]*unit    // by place
 	walked  int              // switches
+	moved   int              // paths on another lane that used nothing that was lost
+	most    int              // as many may be
 }
 
 // phases are those of a rearrangement: at first only paths that must change move, then a few others
-// too, then more. The work is for each edge of a path; all of it takes about as long as a full run.
-var phases = []struct{ price, work int }{{0, 5}, {8, 35}, {1, 60}}
+// too. The last is for tables on as many lanes as are allowed: then any number of others may move.
+// Work is for each edge of a path, but all of it at most lanes.DefaultWork: some seconds.
+var phases = []struct{ price, work int }{{0, 5}, {8, 2000}, {1, 500}}
 
 // maxMoved is how many paths that used nothing that was lost may move for each that must change. As
 // for blocks, that is three times as many in all. If more would have to, a lane is added where that is
@@ -51,18 +55,21 @@ func (x *layered) rearrange(ctx context.Context) (bool, error) {
 			m.remove(k)
 		}
 	}
-	for _, phase := range phases {
+	effort := max(1, engine.BasisOf(x.t).On(x.g).Effort)
+	for i, phase := range phases {
 		if phase.price > 0 && x.p.Layers() == 1 {
 			break // no lane to move to
 		}
-		m.price = phase.price
-		done, err := m.run(ctx, phase.work*min(x.edges, lanes.DefaultWork/100))
-		if err != nil {
-			return false, err
+		m.price, m.most = phase.price, maxMoved*own
+		work := min(phase.work*x.edges, lanes.DefaultWork) * effort
+		if i == len(phases)-1 {
+			if x.p.Layers() < x.limit {
+				break // a lane more is better
+			}
+			m.most = math.MaxInt
 		}
-		if done {
-			x.restore()
-			return x.moved() <= maxMoved*own || x.p.Layers() == x.limit, nil
+		if done, err := m.run(ctx, work); done || err != nil {
+			return done, err
 		}
 	}
 	return false, nil
@@ -114,11 +121,22 @@ func (x *layered) trailOf(k pair) (trail []int32) {
 }
 
 // run puts the open paths on lanes, and reports whether it could: the work may not be enough, or there
-// is no way for any of them. It always ends, as each step costs some of the work.
+// is no way for any of them. Where more others have moved than may, it begins again. It always ends, as
+// each step costs some of the work.
 func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 	x := m.x
 	limit := x.p.Work() + m.walked + work
-	for stuck := 0; len(m.open) > 0; {
+	for stuck := 0; ; {
+		if len(m.open) == 0 {
+			x.restore()
+			if m.moved = x.moved(); m.moved <= m.most {
+				return true, nil
+			}
+		}
+		if m.moved > m.most {
+			m.beginAgain()
+			stuck = 0
+		}
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
@@ -134,7 +152,20 @@ func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 			stuck++
 		}
 	}
-	return true, nil
+}
+
+// beginAgain moves all paths back that used nothing that was lost, and makes the others open, those
+// first that displaced others most often. As costs stay, others are moved this time.
+func (m *rearrangement) beginAgain() {
+	x := m.x
+	m.open = nil
+	for _, k := range x.touched {
+		if p := x.paths[k]; !p.stays || p.layer != p.was || p.trail == nil {
+			m.remove(k)
+		}
+	}
+	m.open = slices.DeleteFunc(m.open, func(k pair) bool { return x.paths[k].stays && m.put(k, x.paths[k].was, x.trailOf(k)) })
+	slices.SortStableFunc(m.open, func(a, b pair) int { return x.paths[b].displaced - x.paths[a].displaced })
 }
 
 // settle puts an open path on a lane, or changes an entry on its way. It reports whether it could.
@@ -285,7 +316,9 @@ func (m *rearrangement) put(k pair, layer int, trail []int32) bool {
 		return false
 	}
 	p := m.x.paths[k]
-	p.layer, p.trail = layer, trail
+	if p.layer, p.trail = layer, trail; p.stays && layer != p.was {
+		m.moved++
+	}
 	m.index(k)
 	return true
 }
@@ -305,5 +338,9 @@ func (m *rearrangement) remove(k pair) {
 		m.over[e] = slices.DeleteFunc(m.over[e], func(l pair) bool { return l == k })
 	}
 	p.trail = nil
+	if p.stays && p.layer != p.was {
+		p.layer = p.was
+		m.moved--
+	}
 	m.open = append(m.open, k)
 }

@@ -20,7 +20,7 @@ func TestRepairKeepsLanes(t *testing.T) {
 		most          float64 // blocks, times those that must change
 	}{
 		{"lash", "torus:dims=4/4/4,hosts=1", 24, 4, 0, 10, 1.25},
-		{"lash", "dragonfly:a=6,p=3,h=2", 40, 3, 2, 20, 1.1},
+		{"lash", "dragonfly:a=6,p=3,h=2", 40, 3, 1, 40, 1.1},
 		{"lash", "random:n=50,degree=5,hosts=1", 10, 1, 0, 2, 1.05},
 		{"lash", "mesh:dims=4/4/4,hosts=1", 24, 4, 4, 0, 1},
 		{"dfsssp", "mesh:dims=5/5,hosts=1", 8, 3, 3, 0, 1},
