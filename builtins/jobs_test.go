@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,6 +182,37 @@ jobs: load_jobs: none.csv: no such file[exit status 2]
 `
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// TestReportJobsShortened: the lists of the report have at most 200 characters, and longer ones end with "...".
+func TestReportJobsShortened(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		if _, explained, status := f.run(`set_lft("leaf-2", {discover().node("node-0001 HCA-1").lid: None})`); status != 0 {
+			t.Fatal(explained)
+		}
+		numbers := func(n int, separator string) string {
+			var list []string
+			for i := range n {
+				list = append(list, strconv.Itoa(1001+2*i)) // never adjacent
+			}
+			return strings.Join(list, separator)
+		}
+		for _, x := range []struct{ hosts, jobs int }{{38, 40}, {39, 41}} {
+			hosts, ids := "gone-["+numbers(x.hosts, ",")+"]", numbers(x.jobs, " ")
+			file := "JOBID,NODELIST\n1,\"" + hosts + "\"\n"
+			for id := range strings.FieldsSeq(ids) {
+				file += id + ",\"node-0001,node-0005\"\n"
+			}
+			write(t, f.fs, "/work/jobs.csv", file)
+			if len(hosts) > 200 {
+				hosts, ids = hosts[:200]+"...", ids[:200]+"..."
+			}
+			want := fmt.Sprintf("hosts of jobs that are not in the fabric, or have no LID: %d: %s\njobs with flows that do not arrive: %d: %s\n", x.hosts, hosts, x.jobs, ids)
+			if got := f.report("jobs", "--jobs", "jobs.csv", "--shared"); !strings.Contains(got, want) {
+				t.Errorf("got %s\nwant %s", got, want)
+			}
 		}
 	})
 }
