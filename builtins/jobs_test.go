@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // jobsFile are two jobs whose paths cross by d-mod-k, one with a host that is missing, and one
@@ -36,7 +39,7 @@ print(t.loads["leaf-1/5"], r.congestion(r.job_matrix(jobs, "ring")).max)
 two = classes(f, jobs="jobs.csv", first=["urgent"])
 print(two.job_traffic(jobs, "ring").num_shared, two.verify().ok, two.diff(r).entries > classes(f, jobs="jobs.csv", first=["urgent"], keep=True).diff(r).entries)
 print(r.job_traffic({"a": ["node-0001"], "b": "node-0001, node-0002"}, "rails").jobs.select(lambda j: j.missing or j.slowdown > 1))
-for bad in [lambda: r.job_traffic([1]), lambda: r.job_traffic(jobs + jobs), lambda: r.job_traffic({1: "a"}), lambda: r.job_traffic({"a": "a[1-"}), lambda: r.job_traffic({"a": [1]}), lambda: r.job_traffic({"a": 1}), lambda: r.job_traffic(5),
+for bad in [lambda: r.job_traffic([1]), lambda: r.job_traffic(jobs + jobs), lambda: r.job_traffic({1: "a"}), lambda: r.job_traffic({"a": "a[1-"}), lambda: r.job_traffic({"a": [1]}), lambda: r.job_traffic({"a": 1}), lambda: r.job_traffic({"": "a"}), lambda: r.job_traffic({"a": ["b", ""]}), lambda: r.job_traffic(5),
     lambda: r.job_traffic({}, "gather"), lambda: r.job_matrix({}, "gather"), lambda: load_jobs("none.csv"), lambda: classes(f), lambda: classes(f, jobs="jobs.csv", first=["admin"])]:
     print(catch(bad).message)
 `)
@@ -63,6 +66,8 @@ job_traffic: for parameter jobs: got the key 1, want the id of a job as a string
 job_traffic: for parameter jobs: job "a": host list "a[1-": a bracket is not closed
 job_traffic: for parameter jobs: job "a": got int, want the name of a host
 job_traffic: for parameter jobs: job "a": got int, want hosts
+job_traffic: for parameter jobs: got the key "", want the id of a job as a string
+job_traffic: for parameter jobs: job "a": the name of a host is empty
 job_traffic: for parameter jobs: got int, want a list of job, or a dict of id to hosts
 job_traffic: unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails
 job_matrix: unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails
@@ -141,7 +146,7 @@ node-0005 HCA-1/1        1.875e+09  10    leaf-2/1   0x0002c90310000040    1
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
+hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 ports that waited: 4
@@ -150,7 +155,7 @@ port  wait_per_second  jobs  to  guid  num
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
+hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 ports that waited: 0
@@ -162,7 +167,7 @@ job  name  user  hosts  leaves  least_leaves  pods  least_pods  shared  slowdown
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
+hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 [exit status 0]
@@ -171,7 +176,7 @@ leaf-1/5        2  7 8   spine-1/1  0x0002c90300100000    5
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 jobs: 3
 hosts of jobs: 7
-hosts of jobs that are not in the fabric, or have no LID: 1: node-0099
+hosts of jobs that are not in the fabric: 1: node-0099
 links that several jobs use: 1
 worst-hit job: 7; its slowest flow takes 2.0 times as long as without the other jobs
 [exit status 0]
@@ -209,10 +214,37 @@ func TestReportJobsShortened(t *testing.T) {
 			if len(hosts) > 200 {
 				hosts, ids = hosts[:200]+"...", ids[:200]+"..."
 			}
-			want := fmt.Sprintf("hosts of jobs that are not in the fabric, or have no LID: %d: %s\njobs with flows that do not arrive: %d: %s\n", x.hosts, hosts, x.jobs, ids)
+			want := fmt.Sprintf("hosts of jobs that are not in the fabric: %d: %s\njobs with flows that do not arrive: %d: %s\n", x.hosts, hosts, x.jobs, ids)
 			if got := f.report("jobs", "--jobs", "jobs.csv", "--shared"); !strings.Contains(got, want) {
 				t.Errorf("got %s\nwant %s", got, want)
 			}
+		}
+	})
+}
+
+// withoutLID is a transport on which the port with a LID has none.
+type withoutLID struct {
+	engine.Transport
+	lid uint64
+}
+
+func (w withoutLID) Recv(d *engine.Datagram) error {
+	err := w.Transport.Recv(d)
+	info, lid := d.MAD[mad.ClassSubnDirected.DataOffset():], mad.AttrPortInfo.Field("lid")
+	if h := mad.ParseHeader(d.MAD[:]); err == nil && h.Attribute == mad.AttrPortInfo.ID && lid.Uint(info) == w.lid {
+		lid.SetUint(info, 0)
+	}
+	return err
+}
+
+// TestReportJobsLID: hosts that are in the fabric, but have no LID, are a line of their own.
+func TestReportJobsLID(t *testing.T) {
+	wrap := func(tr engine.Transport) engine.Transport { return withoutLID{tr, 15} }
+	onSimWith(t, "fattree", nil, wrap, nil, func(t *testing.T, f *fixture) {
+		write(t, f.fs, "/work/jobs.csv", "JOBID,NODELIST\n1,\"Node-0003.example.com,node-0004,gone\"\n")
+		const want = "hosts of jobs: 1\nhosts of jobs that are not in the fabric: 1: gone\nhosts of jobs without a LID: 1: Node-0003.example.com; a subnet manager must assign LIDs first\n"
+		if got := f.report("jobs", "--jobs", "jobs.csv", "--shared"); !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
 		}
 	})
 }

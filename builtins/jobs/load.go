@@ -6,6 +6,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -82,7 +83,7 @@ func toJobs(v starlark.Value) (any, error) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
 			id, ok := starlark.AsString(kv[0])
-			if !ok {
+			if !ok || id == "" {
 				return nil, fmt.Errorf("got the key %s, want the id of a job as a string", lang.Brief(kv[0]))
 			}
 			names, err := namesOf(kv[1])
@@ -123,6 +124,9 @@ func namesOf(v starlark.Value) (names []string, err error) {
 		name, ok := starlark.AsString(x)
 		if !ok {
 			return nil, fmt.Errorf("got %s, want the name of a host", x.Type())
+		}
+		if name == "" {
+			return nil, errors.New("the name of a host is empty")
 		}
 		names = append(names, name)
 	}

@@ -71,6 +71,9 @@ type Saved interface {
 // suffixes are those of the files that save writes.
 var suffixes = []string{"csv", "json", "jsonl", "txt", "svg", "html", "fab"}
 
+// maxPath is how many bytes a path has at most (PATH_MAX of Linux).
+const maxPath = 4096
+
 // Save is save().
 var Save = Builtin{
 	Name:  "save",
@@ -91,6 +94,9 @@ True
 		Path      string
 		Overwrite bool
 	}) (starlark.Value, error) {
+		if n := len(a.Path); n > maxPath {
+			return nil, ParamError("path", "got a text of %d bytes, and a path has at most %d; write save(VALUE, PATH)", n, maxPath)
+		}
 		suffix := strings.TrimPrefix(filepath.Ext(a.Path), ".")
 		return starlark.None, c.save(a.Value, suffix, a.Path, a.Overwrite)
 	}),

@@ -33,8 +33,11 @@ func Read(r io.Reader, name string) ([]Job, error) {
 	}
 	f := &file{name: name, seen: map[string]bool{}}
 	in := bufio.NewReader(r)
-	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+	switch mark, _ := in.Peek(len(byteOrderMark)); {
+	case string(mark) == byteOrderMark:
 		in.Discard(len(mark))
+	case len(mark) > 1 && (string(mark[:2]) == "\xff\xfe" || string(mark[:2]) == "\xfe\xff"):
+		return nil, fmt.Errorf("%s: UTF-16 text is unsupported; write the file as UTF-8 (PowerShell: squeue --json | Out-File -Encoding utf8 FILE)", name)
 	}
 	for {
 		c, err := in.ReadByte()

@@ -62,6 +62,8 @@ func TestRead(t *testing.T) {
 		{"a list", `[{"job_id": 7, "nodes": "a"}]`, `jobs.txt: a JSON list; want the output of squeue --json, an object with the list "jobs"`},
 		{"spaces", "id;nodes\n7; a, b[1-2] \n", "7   : a,b[1-2]\n"},
 		{"tabs", "id\tuser\thosts\n7\t\tnode[1-2,4]\n", "7   : node[1-2,4]\n"},
+		{"UTF-16", "\xff\xfej\x00o\x00b\x00", "jobs.txt: UTF-16 text is unsupported; write the file as UTF-8 (PowerShell: squeue --json | Out-File -Encoding utf8 FILE)"},
+		{"a byte order mark alone", "\ufeff", "jobs.txt: empty; want the output of squeue --json, or a table of jobs"},
 		{"empty", " \n", "jobs.txt: empty; want the output of squeue --json, or a table of jobs"},
 		{"cut", `{"jobs": [{"job_id": 7`, "jobs.txt: the file ends within its JSON; write it again with squeue --json"},
 		{"cut after a job", `{"jobs": [{"job_id": 7, "nodes": "a"}`, "jobs.txt: the file ends within its JSON; write it again with squeue --json"},

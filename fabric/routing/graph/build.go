@@ -197,10 +197,10 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, lids func(*fabric.P
 			}
 		}
 	default:
-		g.note("%d of %d ports have no LID; nothing is routed to them", noLID, len(g.terminals))
+		g.note("ports without a LID: %d of %d: nothing is routed there; a subnet manager must assign LIDs first", noLID, len(g.terminals))
 		for i := range g.terminals {
 			if t := &g.terminals[i]; t.LID == 0 && t.Class&ClassSwitch == 0 {
-				g.leaveOut("%s has no LID; nothing is routed to it", t.Port.Label())
+				g.leaveOut("%s has no LID: nothing is routed to it; a subnet manager must assign one first", t.Port.Label())
 			}
 		}
 	}
