@@ -47,7 +47,7 @@ func TestPartitionsUnderOpenSM(t *testing.T) {
 	}
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}, SMConf: "partition_config_file " + file, RMPP: true})
 	run := func(args ...string) string {
-		return outcome(on(t, f, append([]string{"-q", "--state", t.TempDir(), "audit"}, args...)...))
+		return managerActive.ReplaceAllString(outcome(on(t, f, append([]string{"-q", "--state", t.TempDir(), "audit"}, args...)...)), "")
 	}
 	got := run("identity", "links", "multicast", "partitions", "routing", "sm", "topology", "--deep", "--partitions", file) + run("partitions", "--partitions", other)
 	want := `fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
