@@ -58,6 +58,12 @@ func (a *addition) findGaps(h *graph.Hops) {
 func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
 	had := n.resume(x)
 	n.search()
+	return a.keepFound(n, x, had, count)
+}
+
+// keepFound adds the paths that a search has found beside those that packets from the switches in had
+// take, and reports whether none is missing.
+func (a *addition) keepFound(n *nueSearch, x gap, had []bool, count *tally) bool {
 	all := true
 	for s, endpoints := range n.endpoints {
 		switch {

@@ -26,8 +26,12 @@ func EscapeRoot(ctx context.Context, g *graph.Graph, roots []int) (int, *graph.R
 	return centre[0], graph.RanksFrom(g, centre), nil
 }
 
-// maxRoots is how many roots findTree tries.
-const maxRoots = 64
+// maxRoots is how many roots findTree tries beside the first, and treeWork how many channels the cycle
+// tests of these go through: about a second.
+const (
+	maxRoots = 64
+	treeWork = 1 << 23
+)
 
 // findTree finds an escape tree whose turns close no cycle with given dependencies: by switch, the
 // channel to its parent; if the network is not connected, in other parts too, as far as one is found
@@ -44,19 +48,26 @@ func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []i
 		roots = append(roots, s)
 	}
 	position := given.Positions()
-	most := -1
-	for _, root := range roots {
+	most, work := -1, 0
+	for i, root := range roots {
 		if ctx.Err() != nil {
 			return nil, 0, context.Cause(ctx)
 		}
 		n := newNueSearch(r, given.Clone(), slices.Clone(position))
+		n.order.Budget = work
 		grown, whole := n.growTree(root)
 		if whole {
+			n.order.Budget = 0
 			n.growOthers(root)
 			return n.tree, root, nil
 		}
 		if grown > most {
 			best, most = root, grown
+		}
+		if work = n.order.Budget; i == 0 {
+			work = treeWork
+		} else if work < 0 {
+			break
 		}
 	}
 	return nil, best, nil

@@ -30,23 +30,23 @@ func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool)
 			return false, err
 		}
 	}
-	n := newNueSearch(a.r, own, own.Positions())
-	n.setTree(tree)
-	a.graphs[lane] = n.order.Graph
-	lanes := []int{lane}
+	a.graphs[lane] = own
+	list := []laneSearch{{lane, a.searchOn(lane)}}
+	list[0].setTree(tree)
 	for other := range a.graphs {
 		if other != lane && a.canMove() {
-			lanes = append(lanes, other)
+			list = append(list, laneSearch{other, a.searchOn(other)})
 		}
 	}
 	for _, x := range gaps {
-		n, to, err := a.bestLane(ctx, lanes, x)
+		n, err := a.bestLane(ctx, list, x)
 		if err != nil {
 			return false, err
 		}
 		if n == nil && len(a.graphs) < a.allowed && a.canMove() {
-			lanes, a.graphs = append(lanes, len(a.graphs)), append(a.graphs, cdg.New(a.r.Graph(), 1))
-			if n, to, err = a.bestLane(ctx, lanes[len(lanes)-1:], x); err != nil {
+			a.graphs = append(a.graphs, cdg.New(a.r.Graph(), 1))
+			list = append(list, laneSearch{len(a.graphs) - 1, a.searchOn(len(a.graphs) - 1)})
+			if n, err = a.bestLane(ctx, list[len(list)-1:], x); err != nil {
 				return false, err
 			}
 		}
@@ -54,53 +54,61 @@ func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool)
 		case n != nil:
 			n.finish(x.dest)
 		case tree != nil:
-			n, to = a.searchOn(lane), lane
-			if n.tree = tree; !n.inTree(x.d) {
+			if n = &list[0]; !n.inTree(x.d) {
 				return false, nil
 			}
 			n.takeEscape(x.d, x.dest)
 		default:
 			return false, nil
 		}
-		a.graphs[to] = n.order.Graph
 		a.changed.addChanged(a.r, []gap{x})
-		a.setLane(x.dest.LID, to)
+		a.setLane(x.dest.LID, n.lane)
 	}
 	return true, nil
 }
 
+// laneSearch is the search on a lane.
+type laneSearch struct {
+	lane int
+	*nueSearch
+}
+
 // bestLane searches for all paths to a LID on some lanes, and returns the search by which the fewest
 // blocks change, or that on the first of them where it leaves these few. Nil: none found all.
-func (a *patching) bestLane(ctx context.Context, lanes []int, x gap) (best *nueSearch, lane int, err error) {
-	found, blocks := make([]*nueSearch, len(lanes)), make([]int, len(lanes))
-	err = graph.Each(ctx, a.r.Graph().Workers(), len(lanes), func(_, i int) {
-		n := a.searchOn(lanes[i])
+func (a *patching) bestLane(ctx context.Context, list []laneSearch, x gap) (best *laneSearch, err error) {
+	blocks := make([]int, len(list)) // -1: some paths are missing
+	err = graph.Each(ctx, a.r.Graph().Workers(), len(list), func(_, i int) {
+		n := list[i]
 		n.keep(x)
 		n.begin(x.d)
+		blocks[i] = -1
 		if n.search(); n.left == 0 {
-			found[i], blocks[i] = n, n.countChanges(x)
+			blocks[i] = n.countChanges(x)
 		}
 	})
-	at := -1
-	for i, n := range found {
-		if n != nil && (at < 0 || blocks[i] < blocks[at]) {
-			at = i
-		}
-		if i == 0 && n != nil && a.changed.size+blocks[0] <= fewBlocks*a.least {
-			break
+	if err != nil {
+		return nil, err
+	}
+	least := 0
+	for i := range list {
+		if n := blocks[i]; n >= 0 && (best == nil || n < least) && (i == 0 || best != &list[0] || a.changed.size+least > fewBlocks*a.least) {
+			best, least = &list[i], n
 		}
 	}
-	if at < 0 || err != nil {
-		return nil, 0, err
+	for i := range list {
+		if best != &list[i] {
+			list[i].order.Commit(func(v, w int32) bool { return false })
+		}
 	}
-	return found[at], lanes[at], nil
+	return best, nil
 }
 
 // searchOn begins a search beside the paths on a lane.
 func (a *patching) searchOn(lane int) *nueSearch {
 	d := a.graphs[lane].Clone()
 	n := newNueSearch(a.r, d, d.Positions())
-	n.load, n.changed = slices.Clone(a.load), a.changed
+	n.load, n.changed, n.fresh = slices.Clone(a.load), a.changed, freshOfOne
+	a.graphs[lane] = n.order.Graph
 	return n
 }
 

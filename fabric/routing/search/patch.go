@@ -235,35 +235,7 @@ func (a *patching) closeAll(ctx context.Context) (err error) {
 	if n := a.toCAs.missing; n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("repair: packets are dropped by %s of switches with CAs: no path was found that closes no credit loop", plural.Count(n, "entry", "entries")))
 	}
-	graph, err := walk.WithSwitches(ctx, t, a.graphs[0])
-	if err != nil {
-		return err
-	}
-	if graph, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
-		n := newNueSearch(t, graph, graph.Positions())
-		n.changed = a.changed
-		n.order.Budget = testsOfLast * len(t.Graph().Channels())
-		return n
-	}); err != nil || a.toSwitches.missing == 0 || a.allowed == 0 {
-		return err
-	}
-	a.switches = a.open
-	if err := a.byTurning(ctx, newDownUp(t, graph)); err != nil {
-		return err
-	}
-	a.toSwitches.missing = 0
-	left := 0
-	for _, x := range a.switches {
-		for s, n := range t.Graph().Endpoints() {
-			if n > 0 && x.before[s] == routes.NoPort && a.connected.Distance(s, x.d) >= 0 {
-				left++
-			}
-		}
-	}
-	if left > 0 { // shortest reaches them
-		t.Notes = append(t.Notes, fmt.Sprintf("repair: %s to LIDs of switches, which management packets take, may close a credit loop with others", plural.Count(left, "path", "paths")))
-	}
-	return nil
+	return a.closeSwitches(ctx)
 }
 
 // findBroken drops the entries for packets that do not arrive, of all switches, and

@@ -63,6 +63,45 @@ func (n *nueSearch) keep(x gap) {
 	n.behind = linksBehind(n.g, x, n.behind)
 }
 
+// freshCost is what a dependency costs that no other path has: where it agrees with the topological
+// order, and where not, so that it may close a cycle. LIDs that must change take the same ways then, and
+// leave each other more of them.
+type freshCost struct{ agrees, other int64 }
+
+var (
+	freshOfMany = freshCost{hopCost, 4 * hopCost}      // many LIDs find room on a lane, one after the other
+	freshOfOne  = freshCost{hopCost * 3 / 10, hopCost} // one LID has to, with few changes
+)
+
+// newDependencies is what the dependencies cost that packets get by an entry of s to channel c, those of
+// packets included that come by entries before.
+func (n *nueSearch) newDependencies(s, c int32) (cost int64) {
+	if n.kept == nil || n.fresh == (freshCost{}) {
+		return 0
+	}
+	add := func(v, w int32) {
+		switch {
+		case n.order.Has(v, w):
+		case n.order.Agrees(v, w):
+			cost += n.fresh.agrees
+		default:
+			cost += n.fresh.other
+		}
+	}
+	if next := n.via[n.g.ChannelTo(c)]; next >= 0 {
+		add(c, next)
+	}
+	if n.kept[s] == c {
+		return cost
+	}
+	for out := n.g.FirstChannel(int(s)); out < n.g.FirstChannel(int(s+1)); out++ {
+		if in := n.g.Channels()[out].Reverse; n.kept[n.g.ChannelTo(out)] == in {
+			add(in, c)
+		}
+	}
+	return cost
+}
+
 // linksBehind is, by switch, how many links packets took by the entries before to one from which
 // these lead nowhere now; 0: they come to none. It uses the memory of list.
 func linksBehind(g *graph.Graph, x gap, list []int32) []int32 {

@@ -45,7 +45,8 @@ const maxLinks = 16
 
 // makeRoom closes all gaps on a lane, beside an escape tree that begins at root. Other LIDs whose
 // paths close a cycle with its turns get other paths from the switches that take these. Of
-// several links that make the forest a tree, it takes that by which the fewest blocks of tables change.
+// several links that make the forest a tree, it takes that by which few blocks of tables change, and the
+// fewest of these LIDs.
 // False: no links make it one.
 //
 // Time: for each link between two trees of the forest, a search of the dependency graph for
@@ -81,7 +82,10 @@ func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) (ok
 	if tried = slices.DeleteFunc(tried, func(t *room) bool { return t == nil }); len(tried) == 0 {
 		return false, nil
 	}
-	best := slices.MinFunc(tried, func(t, u *room) int { return cmp.Compare(t.changed.size, u.changed.size) })
+	few := fewBlocks * a.least
+	best := slices.MinFunc(tried, func(t, u *room) int {
+		return cmp.Or(cmp.Compare(max(few, t.changed.size), max(few, u.changed.size)), cmp.Compare(t.others, u.others), cmp.Compare(t.changed.size, u.changed.size))
+	})
 	for s := range a.r.Graph().Switches() {
 		copy(a.r.Row(s), best.r.Row(s))
 	}
@@ -136,7 +140,7 @@ func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
 		return err
 	}
 	n := newNueSearch(m.r, d, d.Positions())
-	n.load, n.changed = slices.Clone(m.load), m.changed
+	n.load, n.changed, n.fresh = slices.Clone(m.load), m.changed, freshOfMany
 	n.setTree(m.tree)
 	for _, x := range gaps {
 		if ctx.Err() != nil {

@@ -13,6 +13,7 @@
 //	downup.go   paths to switches that turn from down to up once
 //	patch.go    Patch: tables of which nothing is known, and those of nue, after a change;
 //	ways.go     in the way by which the fewest blocks change; blocks.go: which these are
+//	toswitches.go paths to switches that are missing then, by few blocks
 //	room.go     where a lane has no room for the paths that change; move.go: on others
 //	compatible.go Compatible: tables near those of an engine that those in force can be
 //	            replaced by
@@ -62,6 +63,8 @@ type nueSearch struct {
 	kept     []int32    // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
 	behind   []int32    // by switch: see linksBehind; with kept
 	changed  *blockSet  // where entries change already
+	fresh    freshCost  // of dependencies, with kept
+	thrifty  bool       // no entry changes that may stay, outside of changed
 	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
 	levels              // without cycle tests
 }
@@ -146,8 +149,15 @@ func (n *nueSearch) item(c int32) graph.CostItem {
 // the switch that c begins at. beyond is the cost of the rest of the path.
 func (n *nueSearch) relax(c int32, beyond int64) {
 	s := n.g.Channels()[c].From
-	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c] + n.change(s, c)
-	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost || n.waits(s, c) {
+	if n.settled[s] || n.blocked[c] {
+		return
+	}
+	change := n.change(s, c)
+	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c] + change
+	if n.cost[s] >= 0 && n.cost[s] <= cost || n.thrifty && change > 0 || n.waits(s, c) {
+		return
+	}
+	if cost += n.newDependencies(s, c); n.cost[s] >= 0 && n.cost[s] <= cost {
 		return
 	}
 	n.cost[s] = cost

@@ -69,26 +69,38 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 // laneWay closes the gaps on a lane, and reports whether it could.
 type laneWay func(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error)
 
-// fewBlocks are few, times the least: what would change fewer, but other LIDs or more lanes, is not
-// tried. LIDs of switches add to them.
-const fewBlocks = 2
+// fewBlocks are few, times the least: ways that take long are not tried to change fewer. In no more than
+// mostBlocks others should change. LIDs of switches add to them.
+const (
+	fewBlocks  = 2
+	mostBlocks = 3
+)
+
+// tooMany is how many blocks are too many, if it can be helped. Some more will follow.
+func (a *patching) tooMany() int { return a.least * (fewBlocks + mostBlocks) / 2 }
 
 // closeBest closes the gaps on a lane in the way by which the fewest blocks change, and reports
-// whether there is one. given are dependencies to go beside, the best first.
+// whether there is one. given are dependencies to go beside, the best first. Ways that take long, or that
+// change other LIDs, are tried where the others change many blocks.
 func (a *patching) closeBest(ctx context.Context, lane int, given []*cdg.Graph, gaps []gap) (bool, error) {
 	w := ways{alone: given[len(given)-1]}
-	var list []laneWay
-	for _, d := range given {
-		list = append(list, w.beside(d))
+	type attempt struct {
+		close laneWay
+		from  int // blocks beyond which it is made
 	}
-	list = append(list, w.besideTree, w.inRoom, w.again)
+	var list []attempt
+	for _, d := range given {
+		list = append(list, attempt{w.beside(d), a.least})
+	}
+	few := fewBlocks * a.least
+	list = append(list, attempt{w.besideTree, few}, attempt{w.again, few}, attempt{w.inRoom, a.tooMany()})
 	var best *patching
-	for i, close := range list {
-		if best != nil && (best.changed.size <= a.least || i >= len(list)-2 && best.changed.size <= fewBlocks*a.least) {
-			break
+	for _, x := range list {
+		if best != nil && (best.changed.size <= x.from || best.changed.size == a.changed.size) {
+			continue
 		}
 		p := a.clone()
-		done, err := close(ctx, p, lane, slices.Clone(gaps))
+		done, err := x.close(ctx, p, lane, slices.Clone(gaps))
 		if err != nil {
 			return false, err
 		}
@@ -172,7 +184,7 @@ func (a *patching) try(ctx context.Context, lane int, given *cdg.Graph, gaps []g
 	a.graphs[lane], err = a.toEach(ctx, &a.toCAs, gaps, maxAttempts, func() *nueSearch {
 		d := given.Clone()
 		n := newNueSearch(a.r, d, d.Positions())
-		n.load, n.changed = slices.Clone(a.load), a.changed.clone()
+		n.load, n.changed, n.fresh = slices.Clone(a.load), a.changed.clone(), freshOfMany
 		n.setTree(tree)
 		return n
 	})
