@@ -148,6 +148,11 @@ const (
 	OperationalVLs0To14    OperationalVLs = 5 // "vl0_14"
 )
 
+// Count returns the number of lanes; 0: unknown.
+func (v OperationalVLs) Count() int {
+	return map[OperationalVLs]int{OperationalVLs0: 1, OperationalVLs0To1: 2, OperationalVLs0To3: 4, OperationalVLs0To7: 8, OperationalVLs0To14: 15}[v]
+}
+
 // SMState is the state of a subnet manager (IBA 14.4.1, SMInfo.SMState).
 //
 //mad:enum

@@ -97,17 +97,8 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 
 // lanesOf returns how many virtual lanes for data the link of a port has in use.
 func lanesOf(p *fabric.Port) uint8 {
-	if p.Info() != nil {
-		switch p.Info().OperationalVLs {
-		case mad.OperationalVLs0:
-			return 1
-		case mad.OperationalVLs0To1:
-			return 2
-		case mad.OperationalVLs0To3:
-			return 4
-		case mad.OperationalVLs0To7:
-			return 8
-		}
+	if p.Info() != nil && p.Info().OperationalVLs.Count() > 0 {
+		return uint8(p.Info().OperationalVLs.Count())
 	}
 	return lanes.Max
 }

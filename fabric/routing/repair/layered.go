@@ -25,11 +25,12 @@ import (
 //
 // Time: those of Hops, lanes.Place and verify.Tables, O(P) for each path that changes and
 // each port that it may leave the broken entry by, and that of rearrange.
-func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, limit int) (*routes.Routes, error) {
 	x, err := newLayered(ctx, r, g)
 	if x == nil || err != nil {
 		return nil, err
 	}
+	x.limit = limit
 	if !x.readLayers(r) {
 		return nil, nil
 	}
@@ -148,7 +149,6 @@ func newLayered(ctx context.Context, r *routes.Routes, g *graph.Graph) (*layered
 	x.t.Notes = nil
 	n := len(g.Switches())
 	x.broken, x.first, x.behind = make([]bool, n), make([]int32, n), make([][]int32, n)
-	x.limit = cmp.Or(engine.BasisOf(r).On(g).MaxVLs, engine.DefaultLanes)
 	var err error
 	if x.h, err = graph.AllHops(ctx, g); err != nil {
 		return nil, err

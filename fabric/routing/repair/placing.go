@@ -8,21 +8,23 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// placeAll chooses the entries that are broken, and the lanes of the paths that come by them.
-// False: more lanes are needed than are allowed.
+// placeAll chooses the entries that are broken, and the lanes of the paths that come by them. Where
+// these are not enough, it adds one after the other. False: more are needed than are allowed.
 func (x *layered) placeAll(ctx context.Context) (bool, error) {
 	load := slices.Clone(x.load)
-	x.countBlocks()
-	if open, err := x.chooseUnits(ctx); len(open) == 0 || err != nil {
-		return err == nil, err
+	for x.countBlocks(); ; x.spare = 0 { // with another lane, no more blocks change than must
+		if open, err := x.chooseUnits(ctx); len(open) == 0 || err != nil {
+			return err == nil, err
+		}
+		if done, err := x.rearrange(ctx); done || err != nil {
+			return done, err
+		}
+		if x.p.Layers() == x.limit {
+			return false, nil
+		}
+		x.restart(load)
+		x.p.Grow()
 	}
-	if done, err := x.rearrange(ctx); done || err != nil {
-		return done, err
-	}
-	x.restart(load)
-	x.spare = 0 // there is a lane for them
-	open, err := x.chooseUnits(ctx)
-	return err == nil && x.placeOpen(open), err
 }
 
 // chooseUnits chooses the entries of all units, and returns the paths that fit on no lane. Their
@@ -68,20 +70,6 @@ func (x *layered) restart(load []int64) {
 				x.t.Row(int(s))[dest.LID] = routes.NoPort
 			}
 		}
-	}
-}
-
-// placeOpen puts paths on lanes that are not in use yet, and reports whether these are enough.
-func (x *layered) placeOpen(open []pair) bool {
-	for {
-		open = slices.DeleteFunc(open, func(k pair) bool { return x.put(k.from, k.to, nil) })
-		if len(open) == 0 {
-			return true
-		}
-		if x.p.Layers() == x.limit {
-			return false
-		}
-		x.p.Grow()
 	}
 }
 

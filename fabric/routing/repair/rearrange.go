@@ -23,7 +23,7 @@ type rearrangement struct {
 	open    []pair           // on no lane
 	changes map[pair]int     // of the entry of a switch for a unit, so far
 	units   map[int]*unit    // by place
-	walked  int              // switches
+	walked  int              // switches and paths, beside the work of lanes
 	moved   int              // paths on another lane that used nothing that was lost
 	most    int              // as many may be
 }
@@ -259,6 +259,7 @@ func (m *rearrangement) cheapest(layer int, trail []int32) (users []pair, price 
 // costOver returns the cost to displace all paths over an edge of a lane, and whether all may move.
 func (m *rearrangement) costOver(layer int, e int32) (cost int, ok bool) {
 	others := m.x.p.Paths(layer, e)
+	m.walked += len(m.over[e])
 	for _, k := range m.over[e] {
 		if p := m.x.paths[k]; p.layer == layer && !p.off {
 			others--
@@ -335,6 +336,7 @@ func (m *rearrangement) remove(k pair) {
 	p := m.x.paths[k]
 	m.x.p.Remove(p.layer, p.trail)
 	for _, e := range p.trail {
+		m.walked += len(m.over[e])
 		m.over[e] = slices.DeleteFunc(m.over[e], func(l pair) bool { return l == k })
 	}
 	p.trail = nil

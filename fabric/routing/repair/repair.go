@@ -7,6 +7,7 @@
 //	layered.go shortest paths on lanes: what a change breaks, and the lanes of the others;
 //	level.go   these where they differ between ports of a switch
 //	placing.go other entries and lanes; split.go, for more paths than must
+//	limit.go   lanes that links have, and notes on ones that are added
 //	rearrange.go lanes in use for paths that fit on none; reroute.go: by other entries
 //	unknown.go the same for tables of unknown origin
 //	keep.go    ComputeKeeping: a full run that stays close to the tables in force
@@ -75,7 +76,7 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	e, _ := engine.Named(b.Engine)
 	switch e.Repair {
 	case engine.KeepLanes:
-		return inLanes(ctx, r, g, keepLanes)
+		return inLanes(ctx, r, g, withLanes)
 	case engine.KeepPlaces:
 		return inLanes(ctx, r, g, engine.InPlaces)
 	case engine.Patch:

@@ -31,7 +31,7 @@ func keepUnknown(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes
 		name = "lash"
 	}
 	like.SetOrigin(engine.AsIf(name, r.Lanes()))
-	t, err := keepLanes(ctx, &like, g)
+	t, err := keepLanes(ctx, &like, g, r.Lanes())
 	if t == nil || err != nil {
 		return nil, err
 	}
