@@ -88,12 +88,18 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 }
 
 // shortestInLanes are the tables with the shortest paths, for lanes that depend on more than the
-// destination, if the verifier finds no credit loop, or if they must be taken. Nil: it finds one.
+// destination, and with other service levels where need be, if the verifier finds no credit loop, or if
+// they must be taken. Nil: it finds one.
 func (a *patching) shortestInLanes(ctx context.Context, must bool) (*routes.Routes, error) {
 	if err := a.shortest(ctx, true); err != nil {
 		return nil, err
 	}
 	v, err := verify.Tables(ctx, a.r, verify.Options{})
+	if err == nil && !v.Acyclic {
+		if t, err := a.relevelled(ctx); t != nil || err != nil {
+			return t, err
+		}
+	}
 	switch {
 	case err != nil || !v.Acyclic && !must:
 		return nil, err

@@ -14,6 +14,7 @@
 //	patch.go    Patch: tables of which nothing is known, and those of nue, after a change;
 //	ways.go     in the way by which the fewest blocks change; blocks.go: which these are
 //	toswitches.go paths to switches that are missing then, by few blocks
+//	relevel.go  service levels of paths that change, where lanes depend on ports of switches
 //	room.go     where a lane has no room for the paths that change; move.go: on others
 //	compatible.go Compatible: tables near those of an engine that those in force can be
 //	            replaced by
