@@ -175,7 +175,8 @@ func (f *peerFixture) compareTableReports(t *testing.T, fab *fabric.Fabric) {
 	for _, sw := range fab.OfType(mad.NodeTypeSwitch) {
 		lid := strconv.Itoa(int(sw.Port(0).LID()))
 		theirs, ours := map[int]string{}, map[int]string{}
-		for _, m := range routeLine.FindAllStringSubmatch(f.peer.Run(t, "ibroute", lid), -1) {
+		said := f.peer.Run(t, "ibroute", lid)
+		for _, m := range routeLine.FindAllStringSubmatch(said, -1) {
 			to, _ := strconv.ParseInt(m[1], 0, 32)
 			port, _ := strconv.Atoi(m[2])
 			theirs[int(to)] = fmt.Sprintf("%d %s", port, m[3])
@@ -189,7 +190,7 @@ func (f *peerFixture) compareTableReports(t *testing.T, fab *fabric.Fabric) {
 			ours[r.LID] = fmt.Sprintf("%d %s", r.Port, r.GUID)
 		}
 		if diff := cmp.Diff(theirs, ours); diff != "" || len(ours) == 0 {
-			t.Errorf("ibroute %s (-tool +report):\n%s\n%s", lid, diff, f.peer.Run(t, "ibroute", lid))
+			t.Errorf("ibroute %s (-tool +report):\n%s\n%s", lid, diff, said)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func TestOSMTest(t *testing.T) {
 	t.Parallel()
 	s := on(t, "fattree:k=4")
 	s.bare = true
-	out := s.sh(t, `echo sweep_on_trap FALSE >conf; opensm -F conf -e -f log >/dev/null 2>&1 & sm=$!
+	out := s.sh(t, `printf 'sweep_on_trap FALSE\nsweep_interval 0\ntransaction_timeout 2000\n' >conf; opensm -F conf -e -f log >/dev/null 2>&1 & sm=$!
 until [ "$(cat /sys/class/infiniband/ibsim0/ports/1/state)" = '4: ACTIVE' ]; do sleep .1; done; sleep .3
 for flow in c a s e; do osmtest -f $flow -i inventory -l olog 2>&1 | grep -o 'OSMTEST: TEST.*'; done; kill $sm; wait; grep -c 'SUBNET UP' log`)
 	if want := "OSMTEST: TEST \"Create Inventory\" PASS\nOSMTEST: TEST \"All Validations\" PASS\nOSMTEST: TEST \"Services Registration\" PASS\nOSMTEST: TEST \"Event Forwarding\" PASS\n1\n"; out != want {
