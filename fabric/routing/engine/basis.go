@@ -81,6 +81,14 @@ func (b *Basis) On(g *graph.Graph) Options {
 	return o
 }
 
+// AllowLanes makes the basis of r, tables of an engine, that of a run with up to so many virtual lanes;
+// 0: DefaultLanes.
+func AllowLanes(r *routes.Routes, lanes int) {
+	with := *BasisOf(r)
+	with.options.MaxVLs = lanes
+	r.SetOrigin(&with)
+}
+
 // AddGaps notes in the basis of r, if it has one, that next hops do not lead to all CAs, and how many
 // entries that do could not be added.
 func AddGaps(r *routes.Routes, missing int) {

@@ -25,6 +25,7 @@ func withLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 	if t == nil && err == nil && most < allowed {
 		o.MaxVLs = most
 		if t, err = engine.Compute(ctx, g, b.Engine, o); err == nil {
+			engine.AllowLanes(t, b.On(g).MaxVLs) // links may get more again
 			return noteAgain(t, most), nil
 		}
 		if !errors.As(err, new(*engine.Precondition)) {
