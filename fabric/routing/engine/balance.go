@@ -124,7 +124,10 @@ func (b *balancer) refine(ctx context.Context) error {
 	if b.trunk != nil {
 		return nil
 	}
-	return b.spreadShifts(ctx)
+	if err := b.spreadShifts(ctx); err != nil {
+		return err
+	}
+	return b.lowerPeak(ctx)
 }
 
 // pass gives each LID paths in place of those it has, if again, else for the first time.

@@ -6,7 +6,6 @@ import (
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/search"
 	"fabsh/mad"
 )
 
@@ -230,7 +229,7 @@ func isBetterAligned(ctx context.Context, g *graph.Graph, h *graph.Hops, choice 
 		}
 		uneven = uneven || choice.levels.Level[s] == 0 && ups > 0 && hosts > ups && hosts%ups != 0
 	}
-	if !uneven || search.IsLarge(g) {
+	if !uneven {
 		return false, nil
 	}
 	choice.Keep = nil
@@ -246,9 +245,9 @@ func isBetterAligned(ctx context.Context, g *graph.Graph, h *graph.Hops, choice 
 		if load[i], err = largestLoad(ctx, r); err != nil {
 			return false, err
 		}
-		if bandwidth[i], err = shiftBandwidth(ctx, r, h); err != nil {
+		if bandwidth[i], err = shiftBandwidth(ctx, r); err != nil {
 			return false, err
 		}
 	}
-	return load[1] <= load[0] && bandwidth[1] > bandwidth[0], nil
+	return load[1] <= load[0] && bandwidth[1] > bandwidth[0]*(1+1e-9), nil // not by rounding alone
 }

@@ -251,16 +251,36 @@ func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Level
 	if err := a.separate(ctx); err != nil {
 		return nil, err
 	}
-	if least, err := largestLoad(ctx, even); err != nil || float64(load) < skew*float64(least) && load > 0 {
-		return r, err
+	if load > 0 {
+		if better, err := isMoreEven(ctx, even, r, load); err != nil || !better {
+			return r, err
+		}
 	}
 	even.SetOrigin(a.basis(ranks))
 	return even, nil
 }
 
-// skew is how much more load than others DModK may give a link: in trees that are not as regular
-// as it expects, it can be several times as much. Its order of destinations is worth some.
-const skew = 1.4
+// skew is how much more load than the mean DModK may give a link: in trees that are not as regular
+// as it expects, it can be several times as much. Its order of destinations is worth some: the
+// largest load of others, divided by their bandwidth of shifts, is to be evenGain times less.
+const (
+	skew     = 1.4
+	evenGain = 1.3
+)
+
+// isMoreEven reports whether even are better than r, tables of DModK with that largest load.
+func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64) (bool, error) {
+	least, err := largestLoad(ctx, even)
+	if err != nil {
+		return false, err
+	}
+	before, err := shiftBandwidth(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	after, err := shiftBandwidth(ctx, even)
+	return float64(load)*after >= evenGain*float64(least)*before, err
+}
 
 // isSkewed reports whether some channel has more than skew times the mean load.
 func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, err error) {

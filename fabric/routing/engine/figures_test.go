@@ -127,14 +127,14 @@ func (f *figure) ours(t testing.TB, g *graph.Graph) *routes.Routes {
 // smallerNets are those of benchNets whose figures tests check.
 func smallerNets() []string {
 	return []string{
-		"fattree:k=4,levels=3", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/3", "pgft:m=3/4/2,w=1/2/3,p=1/1/2", "fattree:k=8,levels=3,remove_links=4%,seed=1", "fattree:k=8,levels=3,remove_links=8%,seed=2",
+		"fattree:k=4,levels=3", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/3", "pgft:m=3/4/2,w=1/2/3,p=1/1/2", "pgft:m=11/10,w=1/10,p=1/1", "pgft:m=20/12,w=1/9,p=1/2", "fattree:k=8,levels=3,remove_links=4%,seed=1", "fattree:k=8,levels=3,remove_links=8%,seed=2",
 		"fattree:k=4,levels=4,remove_switches=3,remove_links=6%,seed=1", "pgft:m=4/4/4,w=1/2/2,p=1/2/3,remove_links=10%,seed=1",
 		"random:n=24,degree=4,hosts=3", "random:n=50,degree=5,hosts=4", "torus:dims=4/4,hosts=2", "torus:dims=5/5,hosts=2", "torus:dims=8/8,hosts=2", "torus:dims=4/4/4,hosts=4", "torus:dims=4/4/4,hosts=2,remove_links=4,seed=1",
 		"mesh:dims=4/4/4,hosts=2", "mesh:dims=2/2/2/2/2,hosts=4", "hyperx:dims=4/4,hosts=2", "hyperx:dims=6/6,hosts=4", "hyperx:dims=6/6,hosts=4,remove_links=10%,seed=1", "hyperx:dims=4/4,hosts=1,remove_links=15%,seed=2", "dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=3,h=2", "dragonfly:a=4,p=2,h=2,remove_links=10%,remove_switches=1,seed=1", "dragonfly:a=6,p=3,h=2,remove_links=5%,seed=2",
 	}
 }
 
-// TestFigures: on 25 nets, the busiest channel has the number of routes, paths the number of lanes, and
+// TestFigures: on 27 nets, the busiest channel has the number of routes, paths the number of lanes, and
 // traffic the bandwidths, that testdata/figures.csv has. There are at most 1.1 times the routes of
 // OpenSM, and no more lanes, and bandwidths are at least 0.97 times its own. In the geometric mean
 // loads are as far below OpenSM's as an engine promises, and bandwidths are at least its own.

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"fabsh/fabric/routing/lanes"
@@ -18,10 +18,13 @@ type shifts struct {
 	n     int       // hosts
 	place []int32   // by LID: that of the host in the order; -1: another LID
 	hosts [][]int32 // by switch: their places
-	flows []int32   // by channel, then shift
+	flows []int32   // by channel, then shift; nil: not counted
 	most  int64     // routes that a channel may have
 	moves int       // next hops that the present pass has replaced
-	depth []int32   // by switch: links of its path to the present LID; -1: no path. Nil: all are shortest ones
+	// relieve replaces only next hops on whose paths a channel has more than most routes, and takes
+	// the best of the others even if it spreads flows less.
+	relieve bool
+	depth   []int32 // by switch: links of its path to the present LID; -1: no path. Nil: all are shortest ones
 
 	// Of the present LID, or of all on a switch, whose paths are the same (bySwitch), and of the switch that
 	// may get another next hop:
@@ -55,10 +58,10 @@ const (
 // spreadShifts gives switches other next hops, where that spreads the flows of shifts.
 func (b *balancer) spreadShifts(ctx context.Context) error {
 	x := newShifts(b)
-	if x == nil {
+	if x.flows == nil {
 		return nil
 	}
-	if err := x.each(ctx, x.countPaths); err != nil {
+	if err := x.countFlows(ctx); err != nil {
 		return err
 	}
 	x.most = slices.Max(append(b.load, 0))
@@ -84,25 +87,18 @@ func (b *balancer) spreadShifts(ctx context.Context) error {
 	return nil
 }
 
-// newShifts has no flows yet. Nil: there are too few hosts, or too many.
+// newShifts has counted no flows yet. It does not count them (flows is nil) if there are too few hosts,
+// or too many.
 func newShifts(b *balancer) *shifts {
 	g := b.g
-	var hosts []int // terminals
-	for i, t := range g.Terminals() {
-		if t.Switch >= 0 && t.IsEndpoint(0) {
-			hosts = append(hosts, i)
-		}
-	}
+	hosts := shiftHosts(g)
 	n, s, c := len(hosts), len(g.Switches()), len(g.Channels())
-	if n < 2 || n*c > mostFlows {
-		return nil
-	}
-	slices.SortFunc(hosts, func(i, j int) int {
-		return cmp.Or(cmp.Compare(g.Terminals()[i].Port.GUID(), g.Terminals()[j].Port.GUID()), cmp.Compare(i, j))
-	})
 	x := &shifts{
-		balancer: b, n: n, own: make([]int32, n), place: slices.Repeat([]int32{-1}, int(b.r.Top())+1), hosts: make([][]int32, s), flows: make([]int32, n*c),
+		balancer: b, n: n, own: make([]int32, n), place: slices.Repeat([]int32{-1}, int(b.r.Top())+1), hosts: make([][]int32, s),
 		child: make([]int32, s), sibling: make([]int32, s), onPath: make([]bool, c),
+	}
+	if n > 1 && n*c <= mostFlows {
+		x.flows = make([]int32, n*c)
 	}
 	for place, i := range hosts {
 		t := &g.Terminals()[i]
@@ -167,6 +163,15 @@ func (x *shifts) setSwitch(d int) {
 	x.to, x.lids = append(x.to[:0], x.hosts[d]...), x.ends(d)
 }
 
+// countFlows counts the flows of all LIDs, if there is memory for that.
+func (x *shifts) countFlows(ctx context.Context) error {
+	if x.flows == nil {
+		return nil
+	}
+	clear(x.flows)
+	return x.each(ctx, x.countPaths)
+}
+
 // countPaths counts the flows to the LID.
 func (x *shifts) countPaths(d int32, lid mad.LID) {
 	for _, st := range x.toward.Steps {
@@ -186,12 +191,18 @@ func (x *shifts) move(d int32, lid mad.LID) {
 		if st.Last-st.First < 2 || flow == 0 {
 			continue
 		}
-		x.collect(s)
 		x.was = x.path(x.was, x.via[s], d)
+		if x.relieve && !slices.ContainsFunc(x.was, x.overloaded) {
+			continue
+		}
+		x.collect(s)
 		for _, c := range x.was {
 			x.onPath[c] = true
 		}
 		least, at := int64(0), int32(-1)
+		if x.relieve {
+			least = math.MaxInt64
+		}
 		for _, c := range x.toward.Next[st.First:st.Last] {
 			if c == x.via[s] {
 				continue
@@ -312,14 +323,20 @@ func (x *shifts) price(flow int64) (more int64, fits bool) {
 		}
 		more += x.meeting(c)
 	}
+	fits = !x.relieve
 	for _, c := range x.was[:len(x.was)-(len(x.other)-own)] {
 		more -= x.meeting(c) - x.pairs
+		fits = fits || x.overloaded(c)
 	}
-	return more, true
+	return more, fits
 }
 
-// meeting are the flows over channel c of the same shifts as those from below.
+// meeting are the flows over channel c of the same shifts as those from below; the routes over it, if
+// flows are not counted.
 func (x *shifts) meeting(c int32) (n int64) {
+	if x.flows == nil {
+		return x.load[c]
+	}
 	flows := x.flows[int(c)*x.n:][:x.n]
 	for _, to := range x.to {
 		for _, from := range x.below {
@@ -329,8 +346,11 @@ func (x *shifts) meeting(c int32) (n int64) {
 	return n
 }
 
-// countBelow adds n to the flows over channel c from below.
+// countBelow adds n to the flows over channel c from below, if they are counted.
 func (x *shifts) countBelow(c, n int32) {
+	if x.flows == nil {
+		return
+	}
 	flows := x.flows[int(c)*x.n:][:x.n]
 	for _, to := range x.to {
 		for _, from := range x.below {

@@ -1,47 +1,96 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/mad"
 )
 
 // shiftSquares is the sum of the squares of flows of tables with distances h; 1: there are too few
 // hosts, or too many.
 func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64, error) {
 	x := newShifts(newBalancer(r, h))
-	if x == nil {
+	if x.flows == nil {
 		return 1, nil
 	}
-	err := x.each(ctx, x.countPaths)
+	err := x.countFlows(ctx)
 	return x.squares(), err
 }
 
-// shiftBandwidth is the mean, over the flows of all shifts between switches, of 1 over the largest
-// number of flows on a channel of the path; 0: there are too few hosts, or too many.
-func shiftBandwidth(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64, error) {
-	x := newShifts(newBalancer(r, h))
-	if x == nil {
-		return 0, nil
-	}
-	if err := x.each(ctx, x.countPaths); err != nil {
-		return 0, err
-	}
-	sum, n := 0.0, 0.0
-	err := x.each(ctx, func(d int32, lid mad.LID) {
-		for _, st := range x.toward.Steps {
-			for _, from := range x.hosts[st.Switch] {
-				most, k := int32(1), int(x.shift(from, x.to[0]))
-				for s := st.Switch; s != d; s = x.g.ChannelTo(x.via[s]) {
-					most = max(most, x.flows[int(x.via[s])*x.n+k])
-				}
-				sum, n = sum+1/float64(most), n+1
+// shiftWalks is of about how many paths shiftBandwidth reads the flows: those of all shifts of 512 hosts.
+const shiftWalks = 1 << 18
+
+// shiftBandwidth is the mean, over the flows of shifts between switches, of 1 over the largest
+// number of flows on a channel of the path; 1: there are none. Where all shifts would take long, some
+// stand for all.
+func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
+	g := r.Graph()
+	hosts := shiftHosts(g)
+	n := len(hosts)
+	step := n*n/shiftWalks | 1 // odd: it should not have a factor in common with the hosts of a switch
+	sums, counts := make([]float64, n/step+1), make([]int, n/step+1)
+	flows := make([][]int32, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(sums), func(worker, at int) {
+		if flows[worker] == nil {
+			flows[worker] = make([]int32, len(g.Channels()))
+		}
+		on, k := flows[worker], 1+at*step
+		clear(on)
+		if k >= n {
+			return
+		}
+		for i := range hosts {
+			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) { on[c]++ })
+		}
+		for i := range hosts {
+			most := int32(0)
+			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) { most = max(most, on[c]) })
+			if most > 0 {
+				sums[at] += 1 / float64(most)
+				counts[at]++
 			}
 		}
 	})
-	return sum / max(n, 1), err
+	sum, count := 0.0, 0
+	for at := range sums {
+		sum += sums[at]
+		count += counts[at]
+	}
+	if count == 0 {
+		return 1, err
+	}
+	return sum / float64(count), err
+}
+
+// eachChannel calls fn with the channels of the path between two terminals, as far as there is one.
+// The tables have no loops.
+func eachChannel(r *routes.Routes, from, to int, fn func(c int32)) {
+	g := r.Graph()
+	t := &g.Terminals()[to]
+	for s := int32(g.Terminals()[from].Switch); int(s) != t.Switch; {
+		c := g.Target(s, r.Row(int(s))[t.LID]).Channel()
+		if c < 0 {
+			return
+		}
+		fn(c)
+		s = g.ChannelTo(c)
+	}
+}
+
+// shiftHosts are the terminals of hosts, in the order in which shifts take them.
+func shiftHosts(g *graph.Graph) (hosts []int) {
+	for i, t := range g.Terminals() {
+		if t.Switch >= 0 && t.IsEndpoint(0) {
+			hosts = append(hosts, i)
+		}
+	}
+	slices.SortFunc(hosts, func(i, j int) int {
+		return cmp.Or(cmp.Compare(g.Terminals()[i].Port.GUID(), g.Terminals()[j].Port.GUID()), cmp.Compare(i, j))
+	})
+	return hosts
 }
 
 // squares is the sum of the squares of flows.

@@ -24,7 +24,7 @@ func spreadShiftsOf(ctx context.Context, r *routes.Routes) error {
 	b := newBalancer(r, nil)
 	b.turns = lanes.NewTurns(network(g))
 	x := newShifts(b)
-	if x == nil {
+	if x.flows == nil {
 		return nil
 	}
 	x.depth, x.toward.Next = make([]int32, len(g.Switches())), make([]int32, len(g.Channels()))

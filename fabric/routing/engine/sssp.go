@@ -13,7 +13,8 @@ import (
 // sssp is single-source shortest-path routing (Hoefler, Schneider, Lumsdaine,
 // "Optimized routing for large-scale InfiniBand networks", 2009), as OpenSM's
 // sssp: LID after LID gets those of the shortest paths that have the fewest routes
-// on their links so far, counted over the whole network.
+// on their links so far, counted over the whole network, and then each again, where that
+// makes loads more even, spreads the flows of shifts, or lowers the largest load.
 //
 // Time: that of Hops, and O(S*C + L*(S + C)). There is no logarithmic factor: the
 // next hops of all switches are known from Hops, so there is no need for
