@@ -81,7 +81,7 @@ func TestShiftBandwidth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hosts, within := float64(len(shiftHosts(g))), 0.0
+		hosts, within := float64(len(shiftHosts(g, 0))), 0.0
 		for _, n := range g.Endpoints() {
 			within += float64(n * (n - 1))
 		}

@@ -91,7 +91,7 @@ func (b *balancer) spreadShifts(ctx context.Context) error {
 // or too many.
 func newShifts(b *balancer) *shifts {
 	g := b.g
-	hosts := shiftHosts(g)
+	hosts := shiftHosts(g, 0)
 	n, s, c := len(hosts), len(g.Switches()), len(g.Channels())
 	x := &shifts{
 		balancer: b, n: n, own: make([]int32, n), place: slices.Repeat([]int32{-1}, int(b.r.Top())+1), hosts: make([][]int32, s),

@@ -23,12 +23,12 @@ func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64
 // shiftWalks is of about how many paths shiftBandwidth reads the flows: those of all shifts of 512 hosts.
 const shiftWalks = 1 << 18
 
-// shiftBandwidth is the mean, over the flows of shifts between switches, of 1 over the largest
+// shiftBandwidth is the mean, over the flows of shifts of compute nodes between switches, of 1 over the largest
 // number of flows on a channel of the path; 1: there are none. Where all shifts would take long, some
 // stand for all.
 func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
 	g := r.Graph()
-	hosts := shiftHosts(g)
+	hosts := shiftHosts(g, graph.ClassCN)
 	n := len(hosts)
 	step := n*n/shiftWalks | 1 // odd: it should not have a factor in common with the hosts of a switch
 	sums, counts := make([]float64, n/step+1), make([]int, n/step+1)
@@ -80,10 +80,10 @@ func eachChannel(r *routes.Routes, from, to int, fn func(c int32)) {
 	}
 }
 
-// shiftHosts are the terminals of hosts, in the order in which shifts take them.
-func shiftHosts(g *graph.Graph) (hosts []int) {
+// shiftHosts are the terminals of hosts of a class, in the order in which shifts take them.
+func shiftHosts(g *graph.Graph, class graph.Class) (hosts []int) {
 	for i, t := range g.Terminals() {
-		if t.Switch >= 0 && t.IsEndpoint(0) {
+		if t.Switch >= 0 && t.IsEndpoint(class) {
 			hosts = append(hosts, i)
 		}
 	}
