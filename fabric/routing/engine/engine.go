@@ -19,7 +19,8 @@
 //	balance.go     paths to one LID after the other, the least loaded first, in several
 //	               passes; balanceswitch.go: to all LIDs of a switch; ahead.go: next hops, beforehand
 //	shift.go       the same, where that spreads the flows of shifts; shifttree.go: of tables
-//	               with detours; shiftmeasure.go: how they are spread
+//	               with detours; shiftmeasure.go: how they are spread; peak.go: the same, where
+//	               that lowers the largest load
 //	lowlane.go     such paths that need few lanes
 //	separate.go    paths to the LIDs of one port, made disjoint
 //	keep.go        entries that stay as they were

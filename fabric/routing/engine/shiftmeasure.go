@@ -23,9 +23,9 @@ func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64
 // shiftWalks is of about how many paths shiftBandwidth reads the flows: those of all shifts of 512 hosts.
 const shiftWalks = 1 << 18
 
-// shiftBandwidth is the mean, over the flows of shifts of compute nodes between switches, of 1 over the largest
-// number of flows on a channel of the path; 1: there are none. Where all shifts would take long, some
-// stand for all.
+// shiftBandwidth is the mean, over the flows of shifts of compute nodes between switches, of 1 over
+// the largest number of flows on a channel of the path; without flows it is 1. Where all shifts would
+// take long, some stand for all.
 func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
 	g := r.Graph()
 	hosts := shiftHosts(g, graph.ClassCN)
