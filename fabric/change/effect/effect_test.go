@@ -63,7 +63,7 @@ func TestEffect(t *testing.T) {
 			fmt.Sprintf(routed, 9) + "9 pairs rerouted, 0 lost; largest load 5 before and 9 after; no credit loop; by dfsssp, whose tables are those in force"},
 		{"a credit loop", "torus:dims=4/4,hosts=1", "updn", []string{"switch-1-1/2"}, Options{Managed: true, Engine: "dor"},
 			"packets could deadlock: the predicted tables have a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3",
-			fmt.Sprintf(routed, 32) + "123 pairs rerouted, 0 lost; largest load 18 before and 16 after; a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3; by dor"},
+			fmt.Sprintf(routed, 34) + "123 pairs rerouted, 0 lost; largest load 17 before and 16 after; a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3; by dor"},
 		{"lanes unknown", "torus:dims=4/4,hosts=1", "dor", []string{"switch-1-1/2"}, Options{Managed: true, Lanes: func(context.Context, *routes.Routes) error { return errors.New("timed out") }}, "",
 			fmt.Sprintf(routed, 16) + "16 pairs rerouted, 0 lost; largest load 12 before and 16 after; a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3, as now; by dor, whose tables are those in force\n" +
 				"prediction: credit loops are judged as if all packets were on one virtual lane: timed out"},
