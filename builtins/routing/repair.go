@@ -27,7 +27,7 @@ dfsssp and lash: only paths that change get another service level, with lash tog
 
 torus-2qos: only paths that change get another service level. A virtual lane is added only where turns around missing switches need it. On a ring that a lost link has opened, all switches change whose packets now go the other way round. After the loss of a link, at most 3 times as many blocks change as must.
 
-nue: LIDs whose paths change may move to another virtual lane with all their paths. Where a virtual lane has no room for the paths that change, some other destinations change too; a note counts them. After the loss of a link, at most 3 times as many blocks change as must (in 561 losses that were measured, at most 2.6 times). For this, some management packets to switches may get shortest paths that may close a credit loop; a note counts them.
+nue: LIDs whose paths change may move to another virtual lane with all their paths. Where a virtual lane has no room for the paths that change, some other destinations change too; a note counts them. In 561 losses of one link that were measured, at most 2.6 times as many blocks changed as must. For this, some management packets to switches may get shortest paths that may close a credit loop; a note counts them.
 
 dragonfly: the engine is always run again, and everything may change.
 

@@ -50,8 +50,8 @@ func paperFigures() []paperFigure {
 		{"Dragonfly2008", "dragonfly:a=8,p=4,h=4", "nue", 2, figure{Lanes: 2}},
 		// Domke, Hoefler, Matsuoka, "Routing on the dependency graph: a new approach to deadlock-free
 		// high-performance routing", 2016, abstract: Nue never exceeds the number of virtual channels that it
-		// is given. Its table 1 has seven networks of 1,000 to 1,500 hosts, of which our generators make these
-		// three; the dragonfly has 525 cables between groups there, and 540 here.
+		// is given. The abstract names no network. These are of its evaluation, by parameters that could not
+		// be checked with the text of the paper; its dragonfly has 525 cables between groups, this one 540.
 		{"Nue2016", "random:n=125,degree=16,hosts=8", "nue", 1, figure{Lanes: 1}},
 		{"Nue2016", "random:n=125,degree=16,hosts=8", "nue", 8, figure{Lanes: 8}},
 		{"Nue2016", "torus:dims=6/5/5,hosts=7,links=4", "nue", 1, figure{Lanes: 1}},

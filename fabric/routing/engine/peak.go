@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// peakStep is the part of the largest load by which lowerPeak tries to lower it, at first and
-	// where that is too much.
+	// lowerPeak tries to lower the largest load by 1/peakStep, and where that is too much, by
+	// 1/peakLastStep.
 	peakStep     = 8
 	peakLastStep = 32
 	// peakCost is how much the sum of the squares of flows of shifts may grow for a lower peak.
